@@ -121,7 +121,7 @@ const build = Effect.fnUntraced(function* (options: Options) {
     connection: () => connection,
     publish: publisher.publish,
     subscribe: (options) => subscribe(options, { queues, dispatch, settle }),
-    admin: Admin.make(queues, publisher, capabilities)
+    admin: Admin.make({ queues, publisher, capabilities, now, elapsed: timers.now })
   }
   return { broker, control }
 })

@@ -34,6 +34,7 @@ import type { Capabilities } from "@requeue/core/adapter-kit"
  * | `connectionBound: false` | `Control.cut` changes nothing: deliveries last as long as their lease |
  * | `counts` | a number that the broker cannot tell is `undefined` |
  * | `peek: false` | `peek` fails with `Unsupported` |
+ * | `delayedMessages: false` | messages that wait for their delay cannot be shown |
  *
  * The others are promises about crashes, order and batches. They change the broker's claims, and not its behaviour,
  * since a broker that keeps a promise keeps a weaker one as well.

@@ -16,6 +16,7 @@ export const variants: Readonly<Record<string, Options.Options>> = {
         historyOnRetry: false,
         ordered: false,
         peek: false,
+        delayedMessages: false,
         counts: { ready: true, inFlight: true, delayed: false },
         retryDelay: { native: 43_200_000, beyond: undefined },
         sendDelay: { native: 900_000, beyond: undefined },

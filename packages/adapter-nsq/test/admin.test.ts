@@ -1,5 +1,5 @@
 /** What operators see and do while an nsqd is away, on real ones: the others answer, and it is named. */
-import { Broker, DeadLetters, RetryPolicy } from "@requeue/core"
+import { Backlog, Backoff, Broker, DeadLetters, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { afterEach, assert, beforeEach, describe, test } from "vitest"
 import { NsqOperator } from "../src/index.ts"
@@ -109,6 +109,24 @@ test("to count, look and purge makes no topic where there is none", async () => 
   )
   const names = (all: typeof before) => all.map((each) => `${each.http} ${each.topic} ${each.name}`).toSorted()
   assert.deepStrictEqual(names(await channels(two.http, queue)), names(before))
+})
+
+test("a backlog counts what is deferred in both topics, and each consumer once, on two nsqd", async () => {
+  const queue = queueName("backlog")
+  const runs: Array<Run> = []
+  const retry = RetryPolicy.make({ maxRetries: 1, backoff: Backoff.constant("1 minute") })
+  await on(two.direct, (broker) =>
+    Effect.gen(function* () {
+      const look = Backlog.of(broker, { queue, retry })
+      yield* consume(queue, runs, { retry, concurrency: 10 }, no)
+      yield* publishAll(broker, queue, ids(4))
+      yield* Effect.promise(() => on(other, (second) => publishAll(second, queue, ids(2, "o"))))
+      yield* until("all are deferred", async () => (await Effect.runPromise(look)).delayed === 6)
+      const { backoff, consumers, oldest, ready, remarks, undelivered } = yield* look
+      assert.deepStrictEqual([ready, backoff, undelivered, oldest, consumers], [0, undefined, 0, 0, 1])
+      assert.match(remarks.backoff ?? "", /not until when/)
+    })
+  )
 })
 
 describe("a pause", () => {

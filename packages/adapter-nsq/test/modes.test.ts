@@ -1,5 +1,5 @@
 /** What the options change, on real servers. */
-import { Producer, RetryPolicy } from "@requeue/core"
+import { Backlog, Producer, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { assert, describe, test } from "vitest"
 import * as Wire from "../src/internal/wire.ts"
@@ -68,6 +68,9 @@ test("without nsqd's HTTP interface everything but the numbers works", async () 
         inFlight: undefined,
         delayed: undefined
       })
+      const { remarks, ...told } = yield* Backlog.of(broker, { queue, retry: once })
+      assert.deepStrictEqual([told.ready, told.delayed, told.consumers, told.oldest], Array(4).fill(undefined))
+      assert.match(remarks.ready ?? "", /http: false/)
       assert.strictEqual((yield* Effect.flip(broker.admin.purge(queue))).reason, "Unsupported")
       // A topic without a channel keeps what it has for the first one.
       yield* consume(`${queue}.dlq`, runs)

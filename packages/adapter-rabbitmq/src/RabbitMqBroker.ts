@@ -22,7 +22,6 @@ import * as Admin from "./internal/inspect/admin.ts"
 import * as Found from "./internal/inspect/found.ts"
 import * as Management from "./internal/inspect/management.ts"
 import { operations } from "./internal/inspect/operations.ts"
-import * as Names from "./internal/names.ts"
 import { uniqueNames } from "./internal/uniqueNames.ts"
 import * as Publisher from "./internal/publish/publisher.ts"
 import * as Routes from "./internal/publish/routes.ts"
@@ -161,15 +160,16 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
       }),
     admin: Admin.make({
       found: (queue) => found.get(queue) ?? Plan.assumed(queue, settings),
+      ...finder,
       declarer,
-      management,
       publisher,
       requestTimeout: settings.requestTimeout,
       serverVersion,
+      sender,
       uniqueName,
       now,
-      own: Names.own(settings),
-      sleep: (millis) => Effect.runPromiseWith(context)(Effect.sleep(millis))
+      plan: (request) => plan({ ...request, found: found.get(request.queue) }),
+      run: Effect.runPromiseWith(context)
     })
   }
   return service

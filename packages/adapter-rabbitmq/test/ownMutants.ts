@@ -1,15 +1,16 @@
 /** Mistakes in what only this adapter has: looks, copies of foreign messages, exchanges, clean, former settings. */
 import type { Mutant } from "@requeue/conformance"
-import { hasFailureCount } from "../src/internal/version.ts"
+import { hasFailureCount, isAtLeast } from "../src/internal/version.ts"
 import { cases as cleaning } from "./cases/cleaning.ts"
 import { cases as copies } from "./cases/copies.ts"
+import { cases as delayed } from "./cases/delayed.ts"
 import { cases as declaring } from "./cases/declaring.ts"
 import { cases as exchanges } from "./cases/exchanges.ts"
 import { cases as looks } from "./cases/looks.ts"
 import type { Server } from "./server.ts"
 
 /** The cases that these mutants name. */
-export const cases = [...cleaning, ...copies, ...declaring, ...exchanges, ...looks]
+export const cases = [...cleaning, ...copies, ...delayed, ...declaring, ...exchanges, ...looks]
 
 /** A mutant, and the servers on which somebody can tell. Default: all. */
 interface OwnPatch extends Mutant.Patch {
@@ -20,6 +21,12 @@ const withManagement = ({ broker }: Server): boolean => broker.managementUrl !==
 
 /** The server counts a return by the end of a channel, and not a look. Others count both. */
 const tellsLooksApart = ({ version }: Server): boolean => hasFailureCount(version)
+
+/** The server's quorum queues forget their clock when messages are given back. */
+const forgetsClock = ({ version }: Server): boolean => !isAtLeast(version, "4.0")
+
+/** The server gives a message up that was returned 20 times, and a look is a return. */
+const countsLooks = ({ version }: Server): boolean => isAtLeast(version, "4.0") && !hasFailureCount(version)
 
 /** The mutants that the cases kill on a server. */
 export const patchesFor = (server: Server): ReadonlyArray<Mutant.Patch> =>
@@ -47,6 +54,43 @@ const patches: ReadonlyArray<OwnPatch> = [
     file: "inspect/look.ts",
     text: `Client.requeue(channel, tag, "NackAll")`,
     replacement: "void channel"
+  },
+  {
+    name: "gives delayed messages back to a queue that forgets its clock",
+    kills: "looks at delayed messages while others come leave each its time",
+    on: forgetsClock,
+    file: "inspect/sift.ts",
+    text: `const givesBack = "4.0"`,
+    replacement: `const givesBack = "3.0"`
+  },
+  {
+    name: "looks at delayed messages until the server hands them on early",
+    kills: "a delayed message that was looked at 25 times comes at its time, as its first attempt",
+    on: countsLooks,
+    file: "inspect/sift.ts",
+    text: "const few = 4",
+    replacement: "const few = 1000"
+  },
+  {
+    name: "forgets removals that the server has kept back",
+    kills: "50 of 60 delayed messages that are removed at once are gone",
+    file: "inspect/sift.ts",
+    text: "  await Promise.all(consumers.map((tag) => channel.cancel(tag)))\n",
+    replacement: ""
+  },
+  {
+    name: "takes every message of a place that queues share for this queue's",
+    kills: "delayed messages of another queue are neither shown nor removed, where they wait in the same place",
+    file: "inspect/sift.ts",
+    text: "(!isShared || message.fields.routingKey === queue) &&",
+    replacement: ""
+  },
+  {
+    name: "counts nothing where a rung is missing",
+    kills: "a backlog counts each rung that is there, and makes none",
+    file: "inspect/delayQueues.ts",
+    text: `({ reason }) => reason === "QueueMissing"`,
+    replacement: `({ reason }) => reason === "Timeout"`
   },
   {
     name: "does not see that the server is about to give messages up",

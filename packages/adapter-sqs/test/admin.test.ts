@@ -1,5 +1,5 @@
 /** What operators see and do, on standard and FIFO queues. */
-import { DeadLetters } from "@requeue/core"
+import { Backlog, DeadLetters, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { assert, describe, test } from "vitest"
 import { strict } from "./strict.ts"
@@ -22,6 +22,10 @@ describe.each([
         yield* Effect.promise(() => behind.receiveMessage({ QueueUrl, MaxNumberOfMessages: 2 }))
         const delayed = queue.endsWith(".fifo") ? 0 : 1
         assert.deepStrictEqual(yield* broker.admin.counts(queue), { ready: 3, inFlight: 2, delayed })
+        const { remarks, ...told } = yield* Backlog.of(broker, { queue, retry: RetryPolicy.make() })
+        const unknown = { backoff: undefined, oldest: undefined, consumers: undefined }
+        assert.deepStrictEqual(told, { ready: 3, inFlight: 2, delayed, undelivered: 0, ...unknown })
+        assert.match(remarks.oldest ?? "", /ApproximateAgeOfOldestMessage/)
       })
     )
   })

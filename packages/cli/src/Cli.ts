@@ -17,6 +17,7 @@ import { clean } from "./commands/clean.ts"
 import { completion } from "./commands/completion.ts"
 import { create } from "./commands/create.ts"
 import { deadLetters } from "./commands/deadLetters/index.ts"
+import { delayed } from "./commands/delayed/index.ts"
 import { pause, resume } from "./commands/pause.ts"
 import { plan } from "./commands/plan.ts"
 import { send } from "./commands/send.ts"
@@ -55,6 +56,7 @@ const root = Command.make("requeue").pipe(
     status,
     pause,
     resume,
+    delayed,
     deadLetters,
     send,
     tail,

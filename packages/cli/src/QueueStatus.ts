@@ -1,5 +1,5 @@
-/** The numbers of a queue and of its dead-letter queues; `null` where the broker cannot tell. */
-import { Broker, type BrokerError } from "@requeue/core"
+/** All that waits in a queue and in its dead-letter queues; `null` where nobody can tell, and `remarks` says why. */
+import { Backlog, Broker, type BrokerError, Delay, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as DeadLetterTarget from "./DeadLetterTarget.ts"
 import type { Service } from "./Output.ts"
@@ -11,11 +11,23 @@ export interface QueueStatus {
   readonly ready: number | null
   readonly inFlight: number | null
   readonly delayed: number | null
+  /** The delayed ones by when they are due; times are in milliseconds. */
+  readonly backoff: ReadonlyArray<Backlog.Due> | null
   /** Messages that wait, by dead-letter queue. */
   readonly dead: Readonly<Record<string, number | null>>
+  readonly undelivered: number | null
+  /** Kept by processes that consume, of which the broker knows nothing. */
+  readonly quarantined: null
+  /** Milliseconds since the first publish of the message that is ready for longest. */
+  readonly oldest: number | null
+  readonly consumers: number | null
   /** Whether an operator has paused it. */
   readonly paused: boolean
+  /** Why a number is not known, or what else it counts. */
+  readonly remarks: Readonly<Partial<Record<Field, string>>>
 }
+
+type Field = Backlog.Field | "dead" | "quarantined"
 
 /** The numbers, and why parts of the broker have told none. */
 interface Asked {
@@ -25,18 +37,39 @@ interface Asked {
 
 const waiting = ({ delayed = 0, ready }: Broker.Counts): number | null => (ready === undefined ? null : ready + delayed)
 
+const quarantined = "kept by processes that consume: their health and the metric requeue.consumer.quarantined tell"
+
 /** Asks the broker for a queue's numbers. */
 export const of = Effect.fnUntraced(function* (queue: Target.Queue) {
-  const { admin } = yield* Broker.Broker
-  const counts = yield* admin.counts(queue.name)
-  const { delayed = null, inFlight = null, isPaused = false, ready = null } = counts
+  const broker = yield* Broker.Broker
+  const retry = RetryPolicy.from(queue.options.retry ?? {})
+  const backlog = yield* Backlog.of(broker, { queue: queue.name, retry })
   const letters = yield* Effect.forEach(DeadLetterTarget.of(queue), (name) =>
-    Effect.map(admin.counts(name), (told) => ({ name, told }))
+    Effect.map(broker.admin.counts(name), (told) => ({ name, told }))
   )
   const dead = Object.fromEntries(letters.map(({ name, told }) => [name, waiting(told)]))
   const asked: Asked = {
-    status: { queue: queue.name, ready, inFlight, delayed, dead, paused: isPaused },
-    missing: [counts, ...letters.map(({ told }) => told)].flatMap(({ missing = [] }) => missing)
+    status: {
+      queue: queue.name,
+      ready: backlog.ready ?? null,
+      inFlight: backlog.inFlight ?? null,
+      delayed: backlog.delayed ?? null,
+      backoff: backlog.backoff ?? null,
+      dead,
+      undelivered: backlog.undelivered ?? null,
+      quarantined: null,
+      oldest: backlog.oldest ?? null,
+      consumers: backlog.consumers ?? null,
+      paused: backlog.isPaused ?? false,
+      remarks: {
+        ...backlog.remarks,
+        ...(Object.values(dead).includes(null)
+          ? { dead: backlog.remarks.ready ?? "the broker does not count them" }
+          : {}),
+        quarantined
+      }
+    },
+    missing: [backlog, ...letters.map(({ told }) => told)].flatMap(({ missing = [] }) => missing)
   }
   return asked
 })
@@ -45,25 +78,86 @@ export const of = Effect.fnUntraced(function* (queue: Target.Queue) {
 const deadOf = ({ dead }: QueueStatus): number | null =>
   Object.values(dead).reduce((sum: number | null, count) => (sum === null || count === null ? null : sum + count), 0)
 
-const show = (count: number | null): string => String(count ?? "-")
+/** Times of delays that a cell has room for. */
+const room = 4
 
-export const table = (all: ReadonlyArray<QueueStatus>, paint: Service["paint"]): string =>
-  Table.format(
-    ["queue", "ready", "in flight", "delayed", "dead"],
-    all.map((status) => {
-      const dead = deadOf(status)
-      const cells = [status.ready, status.inFlight, status.delayed].map(show)
-      const name = status.paused ? `${status.queue} ${paint("yellow", "(paused)")}` : status.queue
-      return [name, ...cells, dead === 0 ? "0" : paint("red", show(dead))]
-    })
+const showDue = (backoff: QueueStatus["backoff"]): string => {
+  if (backoff === null) return "-"
+  const first = backoff.slice(0, room).map(({ count, within }) => `${Delay.format(within)}: ${count}`)
+  const more = backoff.length - first.length
+  return [...first, ...(more > 0 ? [`${more} more`] : [])].join(", ")
+}
+
+/** No message has no age. */
+const showAge = (millis: number): string => (millis === 0 ? "" : Delay.format(millis))
+
+interface Column {
+  readonly field: Field
+  readonly title: string
+  readonly show: (status: QueueStatus) => string
+}
+
+/** A number; `-` where it is unknown, with `*` where a remark says what else it counts. */
+const numbered =
+  (
+    field: Exclude<Field, "backoff">,
+    of: (status: QueueStatus) => number | null,
+    format: (n: number) => string = String
+  ) =>
+  (status: QueueStatus): string => {
+    const number = of(status)
+    return number === null ? "-" : `${format(number)}${status.remarks[field] === undefined ? "" : "*"}`
+  }
+
+const columns: ReadonlyArray<Column> = [
+  { field: "ready", title: "ready", show: numbered("ready", ({ ready }) => ready) },
+  { field: "inFlight", title: "in flight", show: numbered("inFlight", ({ inFlight }) => inFlight) },
+  { field: "delayed", title: "delayed", show: numbered("delayed", ({ delayed }) => delayed) },
+  { field: "backoff", title: "due within", show: ({ backoff }) => showDue(backoff) },
+  { field: "dead", title: "dead", show: numbered("dead", deadOf) },
+  { field: "undelivered", title: "undelivered", show: numbered("undelivered", ({ undelivered }) => undelivered) },
+  { field: "quarantined", title: "quarantined", show: numbered("quarantined", ({ quarantined }) => quarantined) },
+  { field: "oldest", title: "oldest", show: numbered("oldest", ({ oldest }) => oldest, showAge) },
+  { field: "consumers", title: "consumers", show: numbered("consumers", ({ consumers }) => consumers) }
+]
+
+/** Fields whose messages are in trouble. */
+const alarming: ReadonlySet<Field> = new Set(["dead", "undelivered"])
+
+/** Each remark once. */
+const notes = (all: ReadonlyArray<QueueStatus>): ReadonlyArray<string> => [
+  ...new Set(
+    columns.flatMap(({ field, show, title }) =>
+      all.flatMap((status) => {
+        const remark = status.remarks[field]
+        return remark === undefined ? [] : [`${show(status) === "-" ? "-" : "*"} ${title}: ${remark}`]
+      })
+    )
   )
+]
+
+/** Shows the numbers of queues, and below them what must be known of them. */
+export const table = (all: ReadonlyArray<QueueStatus>, paint: Service["paint"]): string =>
+  [
+    Table.format(
+      ["queue", ...columns.map(({ title }) => title)],
+      all.map((status) => [
+        status.paused ? `${status.queue} ${paint("yellow", "(paused)")}` : status.queue,
+        ...columns.map(({ field, show }) => {
+          const text = show(status)
+          return alarming.has(field) && !["0", "-"].includes(text) ? paint("red", text) : text
+        })
+      ])
+    ),
+    ...notes(all).map((note) => paint("dim", note))
+  ].join("\n")
 
 /** Shows a queue's numbers in one line. */
 export const line = (status: QueueStatus): string =>
   [
     status.paused ? `${status.queue} (paused)` : status.queue,
-    `ready: ${show(status.ready)}`,
-    `in flight: ${show(status.inFlight)}`,
-    `delayed: ${show(status.delayed)}`,
-    `dead: ${show(deadOf(status))}`
+    ...columns.flatMap(({ show, title }) => {
+      const text = show(status)
+      return text === "" ? [] : [`${title}: ${text}`]
+    })
   ].join("  ")

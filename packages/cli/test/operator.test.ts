@@ -121,11 +121,34 @@ describe.concurrent("requeue status", () => {
     await connection.send("counted", 1)
     await settled("counted", 1)
     await settled("counted.dlq", 2)
-    const none = { inFlight: null, delayed: null, paused: false }
-    assert.deepStrictEqual(await json("status", "counted"), {
-      broker: "amqp",
-      queues: [{ queue: "counted", ready: 1, ...none, dead: { "counted.dlq": 2 } }]
+    const { broker, queues } = await json("status", "counted")
+    assert.strictEqual(broker, "amqp")
+    const [{ delayed, oldest, remarks, undelivered, ...counted }] = queues
+    assert.deepStrictEqual(counted, {
+      queue: "counted",
+      ready: 1,
+      inFlight: 0,
+      backoff: counted.backoff,
+      dead: { "counted.dlq": 2 },
+      quarantined: null,
+      consumers: 0,
+      paused: false
     })
+    // Others send with delays to the same server.
+    assert.isAtLeast(delayed, 0)
+    assert.isAtLeast(undelivered, 0)
+    assert.isNull(oldest)
+    assert.includeMembers(Object.keys(remarks), ["delayed", "oldest", "quarantined"])
+  })
+
+  it("says once below the table why a number is unknown", async () => {
+    for (const queue of ["explained", "another"]) {
+      await connection.send(queue, 1)
+      await settled(queue, 1)
+    }
+    const { stdout } = await run("status -q another", "explained")
+    for (const queue of ["explained", "another"]) assert.match(stdout, new RegExp(`^${queue} +1 `, "m"))
+    assert.lengthOf(stdout.match(/^- oldest: .*management interface$/gm) ?? [], 1)
   })
 
   it("goes on with --watch until it is interrupted", async () => {
@@ -150,18 +173,57 @@ it.concurrent("requeue status --watch waits for a broker that is away", async ()
       const before = said().length
       return until(`a line with ${what.source}`, () => what.test(said().slice(before)))
     }
-    await says(/dead: 0\n/)
+    await says(/dead: 0 .*\n/)
     wire.refuse(true)
     wire.cut()
     await says(/(ConnectionLost|ConnectionFailed|Timeout).*\n/)
     wire.refuse(false)
-    await says(/dead: 0\n/)
+    await says(/dead: 0 .*\n/)
   }
   const impatient = new URL(wire.url)
   impatient.searchParams.set("requestTimeout", "2000")
   const args = ["status", "--watch", "--interval", "200ms", "--url", impatient.href, "--queue", "away"]
   const { code } = await requeue(args, { interruption })
   assert.strictEqual(code, 130)
+})
+
+// One after the other: two looks at the same time each see a part.
+describe("requeue delayed", () => {
+  const send = (queue: string, ids: ReadonlyArray<string>, delay: string) =>
+    connection.sendBatch(
+      queue,
+      ids.map((id) => ({ id, body: { id }, delay: delay as "1 hour" })) // One of the delays of these tests.
+    )
+  const listed = async (args: string, queue: string) => {
+    const { queues } = await json(`delayed list ${args}`, queue)
+    return queues[0].messages.map(({ id }: { id: string }) => id)
+  }
+
+  it("lists, counts and removes those that are meant, and no others", async () => {
+    await send("later", ["a", "b"], "1 hour")
+    await send("later", ["c"], "2 hours")
+    assert.deepStrictEqual((await listed("--limit 9", "later")).toSorted(), ["a", "b", "c"])
+    assert.deepStrictEqual(await listed("--due-after 90m", "later"), ["c"])
+    assert.deepStrictEqual(await listed("--id a --id c --due-within 90m", "later"), ["a"])
+    assert.lengthOf(await listed("--limit 2", "later"), 2)
+    assert.deepInclude(await run("delayed count --error no", "later"), { code: 0, stdout: "later: 0\n" })
+    const asked = await run("delayed purge --id a", "later")
+    assert.deepStrictEqual([asked.code, asked.stdout], [2, ""])
+    assert.deepInclude(await run("delayed purge --id a --dry-run", "later"), { stdout: "later: would remove 1\n" })
+    assert.deepInclude(await run("delayed purge --id a --yes", "later"), { code: 0, stdout: "later: removed 1\n" })
+    assert.deepStrictEqual((await listed("--limit 9", "later")).toSorted(), ["b", "c"])
+    assert.deepInclude(await run("delayed purge --yes", "later"), { stdout: "later: removed 2\n" })
+    assert.deepInclude(await run("delayed count", "later"), { stdout: "later: 0\n" })
+  })
+
+  it("shows when a message is due, and which attempt that is", async () => {
+    await send("shown", ["a"], "1 hour")
+    const { stdout } = await run("delayed list", "shown")
+    assert.match(
+      stdout,
+      /^shown: 1 of 1 delayed messages\nid +due in +next attempt +last error +age\na +(1h|59m.*?) +1 +- /
+    )
+  })
 })
 
 describe.concurrent("requeue dead-letters", () => {

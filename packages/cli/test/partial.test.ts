@@ -32,7 +32,7 @@ test("a part that is away is told on standard error, the others are told and wor
   await bury("half")
   await second!.stop()
   for (const [args, text] of [
-    ["status", /half +0 +0 +0 +1/],
+    ["status", /half +0 +0 +0 +1 /],
     ["dead-letters list", /half.dlq: 1 of 1 dead letters/],
     ["dead-letters group", /1 +half +retries-exhausted/],
     ["dead-letters redrive --dry-run", /would redrive 1 of 1/],
@@ -62,6 +62,12 @@ test("a pause holds back what is sent, and shows in the status until it ends", a
   assert.match((await run("status", "held")).stdout, /held \(paused\) +1 /)
   assert.deepInclude(await run("resume", "held", first!.url), { code: 0, stdout: "held: resumed\n" })
   assert.isFalse(await paused())
+})
+
+test("messages in backoff that the broker cannot show are an error that says so", async () => {
+  const { code, stderr } = await run("delayed list", "hidden")
+  assert.match(stderr, /^requeue: nsq: .*Unsupported: the broker cannot show messages that wait for their delay/)
+  assert.strictEqual(code, 1)
 })
 
 test("a pause of what does not exist, or of a broker that has none, is a problem", async () => {

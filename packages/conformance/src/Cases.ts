@@ -2,6 +2,7 @@
 import type { Case } from "./Case.ts"
 import { cases as adoption } from "./cases/adoption.ts"
 import { cases as admin } from "./cases/admin.ts"
+import { cases as backlog } from "./cases/backlog.ts"
 import { cases as backoff } from "./cases/backoff.ts"
 import { cases as batching } from "./cases/batching.ts"
 import { cases as books } from "./cases/books.ts"
@@ -84,5 +85,6 @@ export const cases: ReadonlyArray<Case> = [
   ...adoption,
   ...restarts,
   ...admin,
+  ...backlog,
   ...books
 ]

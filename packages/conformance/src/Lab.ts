@@ -76,6 +76,8 @@ export interface Lab extends Observer.View {
     handler?: Handler.BatchHandler<A>,
     queue?: QueueDefinition.Input<A>
   ) => Started
+  /** Runs an effect on the recorded broker. */
+  readonly onBroker: <A, E>(effect: Effect.Effect<A, E, Broker.Broker>) => Effect.Effect<A, E>
   /** The dead letters under test, in the case's own dead-letter queue. */
   readonly letters: Effect.Effect<DeadLetters.DeadLetters>
   /** Waits until a dead-letter queue has so many messages or more, and answers them. Default: the case's own. */
@@ -154,6 +156,7 @@ export const at = (queue: string): Effect.Effect<Lab, never, Broker.Broker | Har
             return handler(batch, context)
           })
         ),
+      onBroker: provided,
       letters: provided(subject.makeDeadLetters(`${queue}.dlq`)),
       untilReconnected: Effect.suspend(() =>
         lab.until("the new connection", () => lab.entriesOf("Reconnected").length > 0, recovery)

@@ -1,5 +1,6 @@
 /** The mutants of the suite. */
 import type { Mutant } from "./Mutant.ts"
+import { mutants as backlog } from "./mutants/backlog.ts"
 import { mutants as consuming } from "./mutants/consuming.ts"
 import { mutants as copying } from "./mutants/copying.ts"
 import { mutants as crediting } from "./mutants/crediting.ts"
@@ -35,6 +36,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   ...waiting,
   ...punctuality,
   ...operating,
+  ...backlog,
   ...redriving,
   ...losing
 ]

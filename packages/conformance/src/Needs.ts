@@ -67,6 +67,14 @@ export const counts =
     return missing === undefined ? undefined : `counts.${missing}`
   }
 
+/** Requires a broker that can show messages that wait for their delay. */
+export const delayedMessages: Requirement = ({ capabilities }) =>
+  capabilities.delayedMessages === true ? undefined : "delayedMessages"
+
+/** Requires a broker that cannot show them: for the case that says what holds there. */
+export const noDelayedMessages: Requirement = ({ capabilities }) =>
+  capabilities.delayedMessages === true ? "absence of delayedMessages" : undefined
+
 /** Requires a limit of bodies that a test can exceed. */
 export const bodyLimit: Requirement = ({ capabilities }) =>
   capabilities.maxBodySize <= 64 * 1024 * 1024 ? undefined : "maxBodySize of 64 MiB or less"

@@ -5,6 +5,7 @@
  */
 export * as Adapter from "./port/Adapter.ts"
 export * as AdapterOptions from "./adapter-kit/AdapterOptions.ts"
+export * as Backlog from "./port/Backlog.ts"
 export * as Backoff from "./policy/Backoff.ts"
 export * as Bag from "./adapter-kit/Bag.ts"
 export * as BoundedMap from "./adapter-kit/BoundedMap.ts"

@@ -14,6 +14,7 @@ export {
   type RedriveOptions,
   type RedriveReport
 } from "./dead-letters/DeadLetters.ts"
+export type { DelayedMessage } from "./delayed/DelayedMessages.ts"
 export { InvalidDelay } from "./message/Delay.ts"
 export { EncodeError } from "./message/EncodeError.ts"
 export type { Event } from "./observe/Event.ts"
@@ -31,6 +32,7 @@ export {
   type CountsOptions,
   describe,
   type DeadLetterQueue,
+  type DelayedQueue,
   type PullerOptions,
   type PullWorker,
   type Requeue,

@@ -26,5 +26,6 @@ export const make = (maxBodySize: number, vices: Vices): Capabilities.Capabiliti
   exactCounts: true,
   peek: true,
   looks: true,
+  delayedMessages: true,
   ...vices.capabilities
 })

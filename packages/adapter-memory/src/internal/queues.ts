@@ -79,6 +79,8 @@ export interface Queues {
   readonly postpone: (queue: Queue, message: StoredMessage, delay: number) => void
   /** Ends the delays of all messages, in the order in which they were due. */
   readonly forgetDelays: (queue: Queue) => void
+  /** Removes one of the delayed messages. */
+  readonly removeDelayed: (queue: Queue, message: StoredMessage) => void
   /** Removes all messages that are ready or delayed, and answers their number. */
   readonly purge: (queue: Queue) => number
 }
@@ -143,6 +145,11 @@ export const make = (env: {
     forgetDelays: (queue) => {
       for (const message of takeDelayed(queue).toSorted((a, b) => a.due - b.due)) queue.ready.append(message)
       onReady(queue)
+    },
+    removeDelayed: (queue, message) => {
+      timers.cancel(message.timer)
+      queue.delayed.delete(message)
+      queue.held--
     },
     purge: (queue) => {
       const removed = takeDelayed(queue).length + queue.ready.size()

@@ -16,11 +16,16 @@ export interface Depths {
   readonly isPaused: boolean
   /** Whether there is no such topic, or it has other channels only. */
   readonly isMissing: boolean
+  /** Connections that are subscribed to the channel. */
+  readonly clients: number
 }
 
-const none: Depths = { ready: 0, inFlight: 0, delayed: 0, isPaused: false, isMissing: true }
+const none: Depths = { ready: 0, inFlight: 0, delayed: 0, isPaused: false, isMissing: true, clients: 0 }
 
-/** The sum of each number, whether one of them is paused, and whether all of them are missing. */
+/**
+ * The sum of each number, whether one of them is paused, and whether all of them are missing. Consumers have a connection to
+ * each: the most count.
+ */
 export const sum = (all: ReadonlyArray<Depths>): Depths =>
   all.reduce(
     (a, b) => ({
@@ -28,7 +33,8 @@ export const sum = (all: ReadonlyArray<Depths>): Depths =>
       inFlight: a.inFlight + b.inFlight,
       delayed: a.delayed + b.delayed,
       isPaused: a.isPaused || b.isPaused,
-      isMissing: a.isMissing && b.isMissing
+      isMissing: a.isMissing && b.isMissing,
+      clients: Math.max(a.clients, b.clients)
     }),
     none
   )
@@ -151,7 +157,8 @@ export const depths = (
       delayed: numberOf(its?.["deferred_count"]) ?? 0,
       isPaused: found?.["paused"] === true || its?.["paused"] === true,
       // A topic that nobody consumes yet keeps its messages for the first channel.
-      isMissing: found === undefined || (its === undefined && records(found["channels"]).length > 0)
+      isMissing: found === undefined || (its === undefined && records(found["channels"]).length > 0),
+      clients: numberOf(its?.["client_count"]) ?? 0
     }
   })
 

@@ -50,6 +50,8 @@ export const make = (settings: Settings, serverVersion: string): Capabilities.Ca
     tellsMissing: true,
     exactCounts: false,
     peek: !counted,
-    looks: true
+    looks: true,
+    // Those that the queue itself delays are where nobody can see them.
+    delayedMessages: settings.topology !== "native"
   }
 }

@@ -7,11 +7,13 @@ import * as Effect from "effect/Effect"
 import * as DurationFlag from "../DurationFlag.ts"
 import { Output } from "../Output.ts"
 import * as Partial from "../Partial.ts"
+import * as Policy from "../Policy.ts"
 import * as QueueStatus from "../QueueStatus.ts"
 import * as Target from "../Target.ts"
 
 const flags = {
   ...Target.flags,
+  policy: Policy.flag,
   watch: Flag.Boolean("watch").pipe(
     Flag.withAlias("w"),
     Flag.withDescription("Go on until interrupted: in place on a terminal, else a line for each look"),
@@ -22,6 +24,9 @@ const flags = {
     Flag.withDefault(2000)
   )
 }
+
+/** Queues that are asked for at a time. */
+const atOnce = 4
 
 interface Seen {
   readonly queues: ReadonlyArray<QueueStatus.QueueStatus>
@@ -54,12 +59,12 @@ const watchFor = (broker: string, look: Look, interval: number) =>
     yield* Effect.forever(Effect.andThen(showOrComplain, Effect.sleep(interval)))
   })
 
-export const status = Command.make("status", flags, ({ interval, watch, ...rest }) =>
+export const status = Command.make("status", flags, ({ interval, policy, watch, ...rest }) =>
   Effect.gen(function* () {
     const { paint, result } = yield* Output
-    const target = yield* Target.resolve(rest)
+    const target = yield* Target.resolve(rest, policy)
     const look = Effect.map(
-      Effect.forEach(target.queues, QueueStatus.of),
+      Effect.forEach(target.queues, QueueStatus.of, { concurrency: atOnce }),
       (all): Seen => ({
         queues: all.map(({ status }) => status),
         missing: all.flatMap(({ missing }) => missing)
@@ -75,7 +80,9 @@ export const status = Command.make("status", flags, ({ interval, watch, ...rest 
   })
 ).pipe(
   Command.withDescription(
-    "Shows how many messages of each queue are ready, in flight, delayed and dead; - where the broker cannot tell. " +
+    "Shows what waits in each queue: messages that are ready, in flight, delayed and by when they are due, dead, " +
+      "undelivered because their queue was gone, and how old the oldest is; and who consumes. What is not known is -, and " +
+      "a line below the table says why, as it does of each * what else that counts. " +
       "A part of the broker that does not answer is told on standard error, and the exit code is 1. " +
       "Dead letters are those in the dead-letter queues that the queue's policy names."
   ),

@@ -11,11 +11,13 @@ import { Broker, type Counts } from "../port/Broker.ts"
 import type { BrokerError } from "../port/BrokerError.ts"
 import * as Consumer from "../consume/Consumer.ts"
 import * as DeadLetters from "../dead-letters/DeadLetters.ts"
+import type * as DelayedMessages from "../delayed/DelayedMessages.ts"
 import * as Delay from "../message/Delay.ts"
 import * as LetterOptions from "../dead-letters/internal/options.ts"
 import * as Health from "../observe/Health.ts"
 import * as Counting from "../observe/internal/counting.ts"
 import type { Batch, BatchHandler, Context, MessageHandler, Received } from "../message/Handler.ts"
+import * as Delayed from "./internal/delayed.ts"
 import * as Options from "./internal/options.ts"
 import type { ConnectOptions, ConsumeOptions, PullerOptions } from "./internal/options.ts"
 import { type Reads, reads } from "./internal/reads.ts"
@@ -31,6 +33,7 @@ import type * as QueueDefinition from "../message/QueueDefinition.ts"
 import * as RetryPolicy from "../policy/RetryPolicy.ts"
 import * as Telemetry from "../observe/Telemetry.ts"
 
+export type { DelayedQueue } from "./internal/delayed.ts"
 export type { ConnectOptions, ConsumeOptions, Policies, PullerOptions } from "./internal/options.ts"
 export { ConnectionClosed, type Worker } from "./internal/session.ts"
 
@@ -117,6 +120,8 @@ export interface Requeue extends AsyncDisposable {
     options?: PullerOptions
   ) => Promise<PullWorker<A>>
   readonly deadLetters: (queue: string) => DeadLetterQueue
+  /** Messages that wait for their delay. `retry` is the policy of the queue's consumers, by which they are found. */
+  readonly delayed: (queue: string, options?: DelayedMessages.Options) => Delayed.DelayedQueue
   /** Counts the messages of a queue, as far as the broker can tell. */
   readonly counts: (queue: string, options?: CountsOptions) => Promise<Counts>
   /**
@@ -163,12 +168,7 @@ export const connect = async <E>(
   options: ConnectOptions = {}
 ): Promise<Requeue> => {
   Options.connect(options)
-  const { adapters, logLevel = "Warn", telemetry } = options
-  const layer: Layer.Layer<Broker, unknown> = isLayer(broker)
-    ? broker
-    : Adapters.layerOf(await resolve(broker, { adapters }))
-  const watched = telemetry === undefined ? layer : Layer.merge(layer, Layer.succeed(Telemetry.Telemetry, telemetry))
-  const session = await Session.open(watched, logLevel)
+  const session = await Session.open(await layerOf(broker, options), options.logLevel ?? "Warn")
   const { run, sender, start } = session
   const countWithin = counter()
 
@@ -209,6 +209,7 @@ export const connect = async <E>(
       OptionNames.orThrow(OptionNames.argument("requeue.deadLetters", "queue", queue, OptionKind.text))
       return deadLetterQueue(queue, run)
     },
+    delayed: Delayed.opener(run),
     counts: async (queue, { timeout, ...others } = {}) => {
       OptionNames.check("requeue.counts", { timeout, ...others }, countsKinds, queue)
       if (timeout === undefined) return run(Effect.flatMap(Broker, ({ admin }) => admin.counts(queue)))
@@ -246,6 +247,17 @@ const deadLetterQueue = (queue: string, run: Session.Session["run"]): DeadLetter
       return run((await letters()).purge(purgeOptions))
     }
   }
+}
+
+/** The broker, with the telemetry that is asked for. */
+const layerOf = async <E>(
+  broker: Adapters.Address | Layer.Layer<Broker, E>,
+  { adapters, telemetry }: ConnectOptions
+): Promise<Layer.Layer<Broker, unknown>> => {
+  const layer: Layer.Layer<Broker, unknown> = isLayer(broker)
+    ? broker
+    : Adapters.layerOf(await resolve(broker, { adapters }))
+  return telemetry === undefined ? layer : Layer.merge(layer, Layer.succeed(Telemetry.Telemetry, telemetry))
 }
 
 /** Counts within so many milliseconds. That the broker did not answer by then is logged once. */

@@ -29,7 +29,9 @@
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
+import type { Backlog, Request as BacklogRequest } from "./Backlog.ts"
 import type { BrokerError, Reason } from "./BrokerError.ts"
+import type { Counts } from "./Counts.ts"
 import type { Capabilities } from "./Capabilities.ts"
 import type { Connection } from "./Connection.ts"
 import type { Delivery } from "../message/Delivery.ts"
@@ -37,6 +39,8 @@ import type { Outgoing } from "../message/Outgoing.ts"
 import type { RetryPolicy } from "../policy/RetryPolicy.ts"
 import type { Settlement } from "../message/Settlement.ts"
 import type { Trouble } from "./Trouble.ts"
+
+export type { Counts }
 
 /** The options of a subscription. */
 export interface SubscribeOptions {
@@ -151,25 +155,21 @@ export interface Subscription {
   readonly trouble?: (() => Trouble | undefined) | undefined
 }
 
-/** The number of messages in a queue, by their state; `undefined` where the broker cannot tell. */
-export interface Counts {
-  /** Messages that wait for a consumer. */
-  readonly ready: number | undefined
-  /** Messages that are delivered and not settled. */
-  readonly inFlight: number | undefined
-  /** Messages that wait for their delay to pass. */
-  readonly delayed: number | undefined
-  /**
-   * Whether a consumer, or a look, may have messages of the queue, where the broker tells that more exactly than their
-   * number. Default: `inFlight` says it.
-   */
-  readonly isRead?: boolean | undefined
-  /** Whether the broker has no such queue; to count makes none. Default: it has one, or cannot tell (`tellsMissing`). */
-  readonly isMissing?: boolean | undefined
-  /** Whether an operator has paused the queue, so that the broker gives its messages to no consumer. Default: false. */
-  readonly isPaused?: boolean | undefined
-  /** Why parts of the broker, each with its error, have not answered; the numbers are those of the others. Default: none. */
-  readonly missing?: ReadonlyArray<BrokerError> | undefined
+/** A message that waits for its delay, as the next consumer would see it. */
+export interface Delayed {
+  readonly delivery: Delivery
+  /** When it is due, in milliseconds since the epoch, by its sender's clock; `undefined` where it does not say. */
+  readonly due: number | undefined
+}
+
+/** The result of going through the messages that wait for their delay. */
+export interface Sifted {
+  /** Messages of the queue that were looked at. */
+  readonly looked: number
+  /** Those of them that are gone. */
+  readonly removed: number
+  /** Whether all that waited from the beginning to the end were looked at. */
+  readonly isWhole: boolean
 }
 
 /** Waiting messages that are shown page by page. Nobody else gets them until the look is over. */
@@ -202,6 +202,20 @@ export interface Admin {
    * then these count. What a consumer has stays. It fails when it does not know that they are removed.
    */
   readonly purge: (queue: string) => Effect.Effect<number, BrokerError>
+  /**
+   * All that waits in a queue, and where. It may ask the broker more than `counts` does: that is asked again and again, this
+   * when somebody looks. Default: what `counts` tells.
+   */
+  readonly backlog?: ((request: BacklogRequest) => Effect.Effect<Backlog, BrokerError>) | undefined
+  /**
+   * Shows each message of the queue that waits for its delay to `removes`, and removes for good those for which it answers
+   * true. It asks once for each message, changes no other, and delivers none of them before its time; one that becomes due
+   * meanwhile may be late by as long as the look takes. `removes` does not throw, and returns at once. Present where
+   * `capabilities.delayedMessages` is true.
+   */
+  readonly sift?:
+    | ((request: BacklogRequest, removes: (message: Delayed) => boolean) => Effect.Effect<Sifted, BrokerError>)
+    | undefined
 }
 
 /** A broker, as the core uses it. */

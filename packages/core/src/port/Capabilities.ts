@@ -76,6 +76,8 @@ export interface Capabilities {
   readonly peek: boolean
   /** Whether there is a `look`, which shows more messages than one `peek` can. Default: false. */
   readonly looks?: boolean | undefined
+  /** Whether messages that wait for their delay can be shown and removed. Default: false. */
+  readonly delayedMessages?: boolean | undefined
 }
 
 /** The longest delay of a retry that the broker keeps, natively or otherwise, in milliseconds. */

@@ -1,5 +1,5 @@
-/** Counts, peeks and purges for operators. */
-import { type Broker, BrokerError, type Capabilities, type Delivery } from "@requeue/core/adapter-kit"
+/** Counts, peeks, purges, and what waits for its delay, for operators. */
+import { Backlog, type Broker, BrokerError, type Capabilities, type Delivery } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import { nextDelivery } from "../consume/toDelivery.ts"
 import type { Publisher } from "../publish/publisher.ts"
@@ -8,11 +8,10 @@ import type { Queues, StoredMessage } from "../queues.ts"
 /** Messages of one page of a look. */
 const page = 1000
 
-/** A message as it is shown. Whoever looks at it must not change it. */
+/** A message for somebody who looks at it, and must not change it. */
 const shown = (message: StoredMessage): Delivery.Delivery => {
   const delivery = nextDelivery(message)
-  const { body, metadata } = delivery
-  return { ...delivery, body: new Uint8Array(body), metadata: structuredClone(metadata) }
+  return { ...delivery, body: new Uint8Array(delivery.body), metadata: structuredClone(delivery.metadata) }
 }
 
 const unsupported = (queue: string): BrokerError.BrokerError =>
@@ -24,8 +23,55 @@ const unsupported = (queue: string): BrokerError.BrokerError =>
     detail: "the broker cannot show messages without delivering them"
   })
 
+/** The broker's own. */
+interface Dependencies {
+  readonly queues: Queues
+  readonly publisher: Publisher
+  readonly capabilities: Capabilities.Capabilities
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+  /** Monotonic milliseconds. */
+  readonly elapsed: () => number
+}
+
+/** Why it does not tell a number: it tells all, unless it was asked to be another broker. */
+const hiding = "its capabilities hide it"
+
+const backlog = ({ capabilities, elapsed, now, queues }: Dependencies, name: string): Backlog.Backlog => {
+  const queue = queues.all.get(name)
+  const [ready, delayed] = [queue?.ready.size() ?? 0, [...(queue?.delayed ?? [])]]
+  const { counts } = capabilities
+  const [first] = queue?.ready ?? []
+  const told = {
+    ready: counts.ready ? ready : undefined,
+    inFlight: counts.inFlight ? (queue?.held ?? 0) - ready - delayed.length : undefined,
+    delayed: counts.delayed ? delayed.length : undefined,
+    backoff: counts.delayed ? Backlog.group(delayed.map(({ due }) => due - elapsed())) : undefined
+  }
+  const oldest = first === undefined ? 0 : Math.max(0, now() - first.metadata.firstPublished)
+  const hidden = Object.entries(told).flatMap(([field, number]) => (number === undefined ? [[field, hiding]] : []))
+  return { ...told, undelivered: 0, oldest, consumers: queue?.consumers.size ?? 0, remarks: Object.fromEntries(hidden) }
+}
+
+const sift = ({ elapsed, now, publisher, queues }: Dependencies, name: string, removes: Sift[1]): Broker.Sifted => {
+  const queue = queues.all.get(name)
+  if (queue === undefined) return { looked: 0, removed: 0, isWhole: true }
+  let removed = 0
+  const all = [...queue.delayed]
+  for (const message of all) {
+    if (!removes({ delivery: shown(message), due: now() + message.due - elapsed() })) continue
+    queues.removeDelayed(queue, message)
+    removed++
+  }
+  if (removed > 0) publisher.admit?.(queue)
+  return { looked: all.length, removed, isWhole: true }
+}
+
+type Sift = Parameters<NonNullable<Broker.Admin["sift"]>>
+
 /** The broker's `admin`. */
-export const make = (queues: Queues, publisher: Publisher, capabilities: Capabilities.Capabilities): Broker.Admin => {
+export const make = (env: Dependencies): Broker.Admin => {
+  const { capabilities, publisher, queues } = env
   /** The messages that are ready, the oldest first. */
   const oldest = (name: string, limit: number): Array<StoredMessage> => {
     const found: Array<StoredMessage> = []
@@ -71,6 +117,10 @@ export const make = (queues: Queues, publisher: Publisher, capabilities: Capabil
         const removed = queues.purge(queue)
         publisher.admit?.(queue)
         return removed
-      })
+      }),
+    backlog: ({ queue }) => Effect.sync(() => backlog(env, queue)),
+    ...(capabilities.delayedMessages === true
+      ? { sift: ({ queue }, removes) => Effect.sync(() => sift(env, queue, removes)) }
+      : {})
   }
 }

@@ -1,5 +1,5 @@
 /** Counts, looks at and removes the messages of a queue, over all nsqd and both of its topics. */
-import type { Broker, Delivery } from "@requeue/core/adapter-kit"
+import type { Backlog, Broker, BrokerError, Delivery } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as ConnectionCount from "../connect/connectionCount.ts"
 import * as Credit from "../consume/credit.ts"
@@ -77,11 +77,51 @@ const finish = (delivery: Delivery.Delivery): void => {
   if (receipt.session.take(receipt)) receipt.session.answer(`FIN ${receipt.id}\n`, () => {})
 }
 
+/** The numbers of a queue as nsqd tells them, and why not the others. https://nsq.io/components/nsqd.html#get-stats */
+const told = ({ clients, delayed, inFlight, ready }: NsqdHttp.Depths): Backlog.Backlog => ({
+  ready,
+  inFlight,
+  delayed,
+  backoff: delayed === 0 ? [] : undefined,
+  undelivered: 0,
+  oldest: ready === 0 ? 0 : undefined,
+  consumers: clients,
+  remarks: {
+    ...(delayed === 0 ? {} : { backoff: "nsqd tells how many messages are deferred, and not until when" }),
+    ...(ready === 0 ? {} : { oldest: "nsqd tells no age of messages" })
+  }
+})
+
+const withoutHttp = "nsqd tells its numbers over HTTP, which http: false has turned off"
+
+/** All numbers that are asked over HTTP. */
+const byHttp: ReadonlyArray<Backlog.Field> = ["ready", "inFlight", "delayed", "backoff", "oldest", "consumers"]
+
+const silent: Backlog.Backlog = {
+  ready: undefined,
+  inFlight: undefined,
+  delayed: undefined,
+  backoff: undefined,
+  undelivered: 0,
+  oldest: undefined,
+  consumers: undefined,
+  remarks: Object.fromEntries(byHttp.map((field) => [field, withoutHttp]))
+}
+
 /** The places that have some. */
 const placesWith = (
   { answers }: Pick<Places.Answers<NsqdHttp.Depths>, "answers">,
   some: (depths: NsqdHttp.Depths) => number
 ): ReadonlyArray<Places.Place> => answers.flatMap(({ answer, place }) => (some(answer) > 0 ? [place] : []))
+
+const numbersOf = ({ delayed, inFlight, ready }: NsqdHttp.Depths) => ({ ready, inFlight, delayed })
+
+const stateOf = ({ isMissing, isPaused }: NsqdHttp.Depths, missing: ReadonlyArray<BrokerError.BrokerError>) => ({
+  ...(isPaused ? { isPaused } : {}),
+  // An nsqd that does not answer may have it.
+  ...(isMissing && missing.length === 0 ? { isMissing } : {}),
+  ...(missing.length === 0 ? {} : { missing })
+})
 
 export const make = (dependencies: AdminDependencies): Broker.Admin => {
   const { http: usesHttp, requestTimeout } = dependencies.settings
@@ -108,14 +148,13 @@ export const make = (dependencies: AdminDependencies): Broker.Admin => {
       Effect.gen(function* () {
         if (!usesHttp) return { ready: undefined, inFlight: undefined, delayed: undefined }
         const { missing, total } = yield* count(name, "counts")
-        const { isMissing, isPaused, ...numbers } = total
-        return {
-          ...numbers,
-          ...(isPaused ? { isPaused } : {}),
-          // An nsqd that does not answer may have it.
-          ...(isMissing && missing.length === 0 ? { isMissing } : {}),
-          ...(missing.length === 0 ? {} : { missing })
-        }
+        return { ...numbersOf(total), ...stateOf(total, missing) }
+      }),
+    backlog: ({ queue }) =>
+      Effect.gen(function* () {
+        if (!usesHttp) return silent
+        const { missing, total } = yield* count(queue, "counts")
+        return { ...told(total), ...stateOf(total, missing) }
       }),
     peek: (name, limit) =>
       Effect.scoped(

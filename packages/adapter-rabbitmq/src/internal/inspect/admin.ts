@@ -1,18 +1,21 @@
 /** Counts, looks into and empties queues. */
 import type { Broker, BrokerError } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
-import type { Declarer } from "../declare/declare.ts"
+import * as Semaphore from "effect/Semaphore"
+import * as Names from "../names.ts"
+import * as Backlog from "./backlog.ts"
 import * as Look from "./look.ts"
-import type { Management } from "./management.ts"
+import * as Sift from "./sift.ts"
+
+/** The broker's own. */
+type Dependencies = Omit<Look.Dependencies & Sift.Dependencies, "own" | "sleep">
 
 /** The broker's `admin`. */
-export const make = (
-  env: Look.Dependencies & {
-    readonly declarer: Declarer
-    readonly management: Management | undefined
-  }
-): Broker.Admin => {
-  const { declarer, management } = env
+export const make = (given: Dependencies): Broker.Admin => {
+  const { declarer, management, run, settings } = given
+  const env = { ...given, own: Names.own(settings), sleep: (millis: number) => run(Effect.sleep(millis)) }
+  /** Two looks at the same delay queue would each see a part. */
+  const lock = Semaphore.makeUnsafe(1)
 
   /** Answers `otherwise` for a queue that does not exist. */
   const orMissing = <A, B, R>(
@@ -25,21 +28,36 @@ export const make = (
       () => Effect.succeed(otherwise)
     )
 
+  const counts = (queue: string) =>
+    Effect.gen(function* () {
+      const answer = yield* orMissing(
+        declarer.onChannel("counts", queue, (channel) => channel.checkQueue(queue)),
+        undefined
+      )
+      if (answer === undefined) return { ready: 0, inFlight: 0, isFree: true, consumers: 0, isMissing: true }
+      const { consumerCount, messageCount } = answer
+      // A quorum queue counts whoever has a message of it as a consumer, cancelled ones and `basic.get` included.
+      const isFree = consumerCount === 0 && env.found(queue).type === "quorum"
+      const inFlight = management === undefined ? undefined : isFree ? 0 : yield* management.unacknowledged(queue)
+      return { ready: messageCount, inFlight, isFree, consumers: consumerCount }
+    })
+
   return {
     counts: (queue) =>
-      Effect.gen(function* () {
-        const answer = yield* orMissing(
-          declarer.onChannel("counts", queue, (channel) => channel.checkQueue(queue)),
-          undefined
-        )
-        if (answer === undefined) return { ready: 0, inFlight: 0, delayed: undefined, isRead: false, isMissing: true }
-        const { consumerCount, messageCount } = answer
-        const isRead = consumerCount > 0
-        // A quorum queue counts whoever has a message of it as a consumer, cancelled ones and `basic.get` included.
-        const isFree = !isRead && env.found(queue).type === "quorum"
-        const inFlight = management === undefined ? undefined : isFree ? 0 : yield* management.unacknowledged(queue)
-        return { ready: messageCount, inFlight, delayed: undefined, isRead }
-      }),
+      Effect.map(counts(queue), ({ consumers, inFlight, isMissing = false, ready }) => ({
+        ready,
+        inFlight,
+        delayed: undefined,
+        isRead: consumers > 0,
+        ...(isMissing ? { isMissing } : {})
+      })),
+    backlog: (request) =>
+      Effect.flatMap(counts(request.queue), ({ isFree, isMissing: _, ...own }) =>
+        Backlog.of(env, request, isFree ? { ...own, inFlight: 0 } : own)
+      ),
+    ...(settings.topology === "native"
+      ? {}
+      : { sift: (request, removes) => lock.withPermits(1)(Sift.sift(env, request, removes)) }),
     peek: (queue, limit) => orMissing(Look.peek(queue, limit, env), []),
     look: (queue, limit) => orMissing(Look.open(queue, limit, env), { next: Effect.succeed([]) }),
     ...(management === undefined

@@ -94,7 +94,7 @@ const replace = async (
 }
 
 /** Asks until the answer is yes or the time is over. Most answers are there within a millisecond or two. */
-const until = async (
+export const until = async (
   millis: number,
   { sleep }: Pick<Dependencies, "sleep">,
   isSo: () => boolean | Promise<boolean>
@@ -353,6 +353,15 @@ export const open = (
     })
     return { next }
   })
+
+/** Waits until a queue has taken back what was given back: a quorum queue does that in its own time. */
+export const takenBack = (
+  env: Pick<Dependencies, "sleep"> & { readonly declarer: Pick<Declarer, "onChannel"> },
+  queue: string
+): Effect.Effect<void, BrokerError.BrokerError> =>
+  env.declarer.onChannel("peek", queue, (channel) =>
+    until(recountTimeout, env, async () => (await channel.checkQueue(queue)).consumerCount === 0)
+  )
 
 /** Up to `limit` messages of a queue that exists, the oldest first. */
 export const peek = (

@@ -19,6 +19,11 @@ export interface QueueInfo {
   readonly unacknowledged: number | undefined
   /** Messages whose time is over and that their next queue has not taken yet; `undefined` until the server has counted. */
   readonly held?: number | undefined
+  /** Messages that the queue itself delays, and when the last of them is due, in milliseconds since the epoch. From 4.3 on. */
+  readonly delayed?: number | undefined
+  readonly lastDue?: number | undefined
+  /** When its first message was published, in milliseconds since the epoch, where its queue tells that. */
+  readonly headTimestamp?: number | undefined
 }
 
 /** An exchange. */
@@ -63,6 +68,7 @@ const toObject = (json: unknown): Readonly<Record<string, unknown>> => (Predicat
 const toQueue = (json: unknown): QueueInfo => {
   const told = toObject(json)
   const { arguments: args, effective_policy_definition, messages, messages_unacknowledged, name, type } = told
+  const headTimestamp = number(told["head_message_timestamp"])
   return {
     name: String(name),
     type: type === "quorum" || type === "classic" || type === "stream" ? type : undefined,
@@ -70,7 +76,10 @@ const toQueue = (json: unknown): QueueInfo => {
     policy: Predicate.isObject(effective_policy_definition) ? toObject(effective_policy_definition) : undefined,
     messages: number(messages),
     unacknowledged: number(messages_unacknowledged),
-    held: number(told["messages_dlx"])
+    held: number(told["messages_dlx"]),
+    delayed: number(told["messages_delayed"]),
+    lastDue: number(told["last_delayed_at"]),
+    headTimestamp: headTimestamp === undefined ? undefined : headTimestamp * 1000
   }
 }
 

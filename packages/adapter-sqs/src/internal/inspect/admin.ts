@@ -1,5 +1,5 @@
 /** Counts, peeks and purges for operators. */
-import type { Broker, BrokerError, Delivery } from "@requeue/core/adapter-kit"
+import type { Backlog, Broker, BrokerError, Delivery } from "@requeue/core/adapter-kit"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -170,9 +170,32 @@ const purge = Effect.fnUntraced(function* (env: Dependencies, queue: string) {
   return count
 })
 
+const none = { ready: 0, inFlight: 0, delayed: 0 }
+
+/**
+ * The numbers of a queue as SQS tells them, and why not the others.
+ * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-available-cloudwatch-metrics.html
+ */
+const backlog = ({ delayed, inFlight, ready }: typeof none): Backlog.Backlog => ({
+  ready,
+  inFlight,
+  delayed,
+  backoff: delayed + inFlight === 0 ? [] : undefined,
+  undelivered: 0,
+  oldest: ready === 0 ? 0 : undefined,
+  consumers: undefined,
+  remarks: {
+    ...(inFlight === 0 ? {} : { inFlight: "counts retries in backoff as well, which SQS hides until they are due" }),
+    ...(delayed + inFlight === 0 ? {} : { backoff: "SQS does not tell when hidden and delayed messages are due" }),
+    ...(ready === 0 ? {} : { oldest: "only CloudWatch has it, as ApproximateAgeOfOldestMessage" }),
+    consumers: "SQS has no connections, so that it does not know who consumes"
+  }
+})
+
 /** The broker's `admin`. */
 export const make = (env: Dependencies): Broker.Admin => ({
-  counts: (queue) => orEmpty(counts(env, queue), { ready: 0, inFlight: 0, delayed: 0, isMissing: true }),
+  counts: (queue) => orEmpty(counts(env, queue), { ...none, isMissing: true }),
+  backlog: ({ queue }) => Effect.map(orEmpty(counts(env, queue), none), backlog),
   peek: (queue, limit) => orEmpty(peek(env, queue, limit), []),
   look: (queue, limit) => orEmpty(look(env, queue, limit), { next: Effect.succeed([]) }),
   purge: (queue) => orEmpty(purge(env, queue), 0)

@@ -1,0 +1,60 @@
+/** Filters of delayed messages, from the command line. */
+import { Delay, type DelayedMessages } from "@requeue/core"
+import * as Flag from "effect/cli/Flag"
+import * as Option from "effect/Option"
+import * as DurationFlag from "./DurationFlag.ts"
+
+export const flags = {
+  id: Flag.String("id").pipe(
+    Flag.withMetavar("ID"),
+    Flag.withDescription("Only the message with this id; can be repeated"),
+    Flag.atLeast(0)
+  ),
+  error: Flag.String("error").pipe(
+    Flag.withMetavar("TEXT"),
+    Flag.withDescription("Only messages whose last attempt failed with this in its error, in any case"),
+    Flag.optional
+  ),
+  dueWithin: DurationFlag.make("due-within", Delay.max).pipe(
+    Flag.withDescription("Only messages that are due within this time"),
+    Flag.optional
+  ),
+  dueAfter: DurationFlag.make("due-after", Delay.max).pipe(
+    Flag.withDescription("Only messages that are due later than this"),
+    Flag.optional
+  )
+}
+
+/** The values of the flags. Times are in milliseconds. */
+export interface Filter {
+  readonly id: ReadonlyArray<string>
+  readonly error: Option.Option<string>
+  readonly dueWithin: Option.Option<number>
+  readonly dueAfter: Option.Option<number>
+}
+
+/** The part of a delayed message that filters look at. */
+export type Subject = Pick<DelayedMessages.DelayedMessage, "id" | "due" | "history">
+
+const holds = <A>(asked: Option.Option<A>, test: (value: A) => boolean): boolean =>
+  Option.isNone(asked) || test(asked.value)
+
+/** The error of the last failed attempt; empty where there is none. */
+export const errorOf = ({ history }: Pick<Subject, "history">): string => history.at(-1)?.error ?? ""
+
+/** Whether a message passes the filter; one that does not say when it is due passes none of times. `now` is in milliseconds since 1970. */
+export const matches =
+  ({ dueAfter, dueWithin, error, id }: Filter, now: number) =>
+  (message: Subject): boolean => {
+    const { due = Number.NaN } = message
+    return (
+      (id.length === 0 || id.includes(message.id)) &&
+      holds(error, (text) => errorOf(message).toLowerCase().includes(text.toLowerCase())) &&
+      holds(dueWithin, (limit) => due - now <= limit) &&
+      holds(dueAfter, (limit) => due - now > limit)
+    )
+  }
+
+/** Whether all messages pass the filter. */
+export const isEmpty = ({ dueAfter, dueWithin, error, id }: Filter): boolean =>
+  id.length === 0 && Option.isNone(error) && [dueWithin, dueAfter].every(Option.isNone)

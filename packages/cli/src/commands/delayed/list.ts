@@ -1,0 +1,122 @@
+/** `requeue delayed list` and `count`: the messages that wait for their delay. */
+import { Delay, DelayedMessages } from "@requeue/core"
+import * as Clock from "effect/Clock"
+import * as Command from "effect/cli/Command"
+import * as Flag from "effect/cli/Flag"
+import * as Effect from "effect/Effect"
+import type * as Option from "effect/Option"
+import * as Body from "../../Body.ts"
+import * as DelayedFilter from "../../DelayedFilter.ts"
+import * as NumberFlag from "../../NumberFlag.ts"
+import { Output } from "../../Output.ts"
+import * as Policy from "../../Policy.ts"
+import * as Table from "../../Table.ts"
+import * as Target from "../../Target.ts"
+
+/** Says that a look has not come to its end. */
+export const part = ({ isWhole, looked }: DelayedMessages.Looked): string =>
+  isWhole ? "" : `, among the ${looked} that were looked at; there are more`
+
+/** The delayed messages of each queue that the flags name, on the broker. */
+export const ofEach = <A, E, R>(
+  { policy, ...flags }: Target.Flags & { readonly policy: Option.Option<string> },
+  run: (delayed: DelayedMessages.DelayedMessages) => Effect.Effect<A, E, R>
+) =>
+  Effect.gen(function* () {
+    const target = yield* Target.resolve(flags, policy)
+    const each = Effect.forEach(target.queues, ({ name, options: { retry } }) =>
+      Effect.flatMap(DelayedMessages.make(name, { retry }), (delayed) =>
+        Effect.map(run(delayed), (found) => ({ queue: name, ...found }))
+      )
+    )
+    return { broker: target.name, queues: yield* Effect.provide(each, Target.layer(target)) }
+  })
+
+const time = (millis: number): string => new Date(millis).toISOString()
+
+const toJson = (message: DelayedMessages.DelayedMessage) => {
+  const { attempts, due, firstPublished, headers, history, id, native } = message
+  return {
+    id,
+    body: Body.toJson(Body.plain(message)),
+    headers,
+    native: Body.plainFacts(native),
+    firstPublished: time(firstPublished),
+    attempts,
+    due: due === undefined ? null : time(due),
+    history: history.map((attempt) => ({ ...attempt, at: time(attempt.at) }))
+  }
+}
+
+const header = ["id", "due in", "next attempt", "last error", "age"]
+
+const row = (message: DelayedMessages.DelayedMessage, now: number): ReadonlyArray<string> => {
+  const { attempts, due, firstPublished, id } = message
+  const error = DelayedFilter.errorOf(message)
+  return [
+    id,
+    due === undefined ? "-" : Delay.format(Math.max(0, Math.ceil((due - now) / 1000) * 1000)),
+    String(attempts),
+    error === "" ? "-" : Body.line(Buffer.from(error), 60),
+    Delay.format(Math.max(0, now - firstPublished))
+  ]
+}
+
+/** The flags of every command of delayed messages. */
+export const flags = { ...Target.flags, policy: Policy.flag, ...DelayedFilter.flags }
+
+export const list = Command.make(
+  "list",
+  {
+    ...flags,
+    limit: NumberFlag.whole("limit", 1, 10_000).pipe(
+      Flag.withDescription("How many are shown at most, the soonest due first"),
+      Flag.withDefault(20)
+    )
+  },
+  (given) =>
+    Effect.gen(function* () {
+      const { result } = yield* Output
+      const now = yield* Clock.currentTimeMillis
+      const filter = DelayedFilter.matches(given, now)
+      const { broker, queues } = yield* ofEach(given, (delayed) => delayed.list({ limit: given.limit, filter }))
+      const json = queues.map(({ messages, ...found }) => ({ ...found, messages: messages.map(toJson) }))
+      yield* result({ broker, queues: json }, () =>
+        queues
+          .map(({ messages, queue, selected, ...looked }) => {
+            const heading = `${queue}: ${messages.length} of ${selected} delayed messages${part(looked)}`
+            const rows = messages.map((message) => row(message, now))
+            return messages.length === 0 ? heading : `${heading}\n${Table.format(header, rows)}`
+          })
+          .join("\n\n")
+      )
+    })
+).pipe(
+  Command.withDescription(
+    "Lists messages that wait for their delay, such as retries in backoff, the soonest due first. With --json, all that is known of each."
+  ),
+  Command.withShortDescription("A line for each delayed message"),
+  Command.withExamples([
+    { command: "requeue delayed list --queue orders", description: "The 20 that are due first" },
+    { command: "requeue delayed list -q orders --error timeout --due-after 1h", description: "Some of the later ones" }
+  ])
+)
+
+export const count = Command.make("count", flags, (given) =>
+  Effect.gen(function* () {
+    const { result } = yield* Output
+    const filter = DelayedFilter.matches(given, yield* Clock.currentTimeMillis)
+    const { broker, queues } = yield* ofEach(given, (delayed) => delayed.count({ filter }))
+    yield* result({ broker, queues }, () =>
+      queues.map(({ queue, selected, ...looked }) => `${queue}: ${selected}${part(looked)}`).join("\n")
+    )
+  })
+).pipe(
+  Command.withDescription(
+    "Counts the messages of a queue that wait for their delay, by looking at them: exactly, also where queues share their delays."
+  ),
+  Command.withShortDescription("How many delayed messages there are"),
+  Command.withExamples([
+    { command: "requeue delayed count --queue orders --due-within 5m", description: "What comes in the next minutes" }
+  ])
+)

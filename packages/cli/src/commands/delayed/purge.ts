@@ -1,0 +1,56 @@
+/** `requeue delayed purge`: removes messages that wait for their delay. */
+import type { DelayedMessages } from "@requeue/core"
+import * as Clock from "effect/Clock"
+import * as Command from "effect/cli/Command"
+import * as Flag from "effect/cli/Flag"
+import * as Effect from "effect/Effect"
+import * as Confirmation from "../../Confirmation.ts"
+import * as DelayedFilter from "../../DelayedFilter.ts"
+import { Output } from "../../Output.ts"
+import { flags as common, ofEach, part } from "./list.ts"
+
+const flags = {
+  ...common,
+  dryRun: Flag.Boolean("dry-run").pipe(
+    Flag.withDescription("Count what would be removed, and leave everything where it is"),
+    Flag.withDefault(false)
+  ),
+  yes: Confirmation.yes
+}
+
+export const purge = Command.make("purge", flags, ({ dryRun, yes, ...given }) =>
+  Effect.gen(function* () {
+    const { result } = yield* Output
+    const isMeant = DelayedFilter.matches(given, yield* Clock.currentTimeMillis)
+    const isAll = DelayedFilter.isEmpty(given)
+    const selection: DelayedMessages.PurgeOptions = isAll ? { all: true } : { filter: isMeant }
+    const removal = ofEach(given, (delayed) =>
+      Effect.gen(function* () {
+        const which = isAll ? "all delayed messages" : "the delayed messages that the filters mean"
+        const question = `Remove ${which} of ${delayed.queue} for good?`
+        if (!dryRun && !yes && !(yield* Confirmation.ask(question))) return undefined
+        return yield* delayed.purge({ ...selection, dryRun })
+      })
+    )
+    const { broker, queues } = yield* removal
+    yield* result({ broker, dryRun, queues }, () =>
+      queues
+        .map(({ queue, ...purged }) =>
+          "removed" in purged
+            ? `${queue}: ${dryRun ? "would remove" : "removed"} ${purged.removed}${part(purged)}`
+            : `${queue}: nothing was removed`
+        )
+        .join("\n")
+    )
+  })
+).pipe(
+  Command.withDescription(
+    "Removes the messages of a queue that wait for their delay, or those that the filters mean, for good. Asks first, " +
+      "unless --yes or --dry-run is given. A message that becomes due meanwhile is removed or delivered."
+  ),
+  Command.withShortDescription("Remove delayed messages for good"),
+  Command.withExamples([
+    { command: "requeue delayed purge --queue orders --error 503 --dry-run", description: "How many would go" },
+    { command: "requeue delayed purge --queue orders --id order-7 --yes", description: "One of them, in a script" }
+  ])
+)

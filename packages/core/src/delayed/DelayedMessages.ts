@@ -1,0 +1,267 @@
+/**
+ * Delayed messages: list, count and remove those that wait for their delay, such as retries in backoff.
+ *
+ * Not every broker can show them: see `capabilities.delayedMessages`.
+ */
+import * as Effect from "effect/Effect"
+import { type Delayed, Broker, type Service } from "../port/Broker.ts"
+import { BrokerError } from "../port/BrokerError.ts"
+import { nativeOf } from "../message/Delivery.ts"
+import type { Headers, Native } from "../message/Message.ts"
+import type { Attempt } from "../message/Metadata.ts"
+import * as OptionKind from "../options/OptionKind.ts"
+import * as OptionNames from "../options/OptionNames.ts"
+import * as RetryPolicy from "../policy/RetryPolicy.ts"
+
+/** A message that waits for its delay. */
+export interface DelayedMessage {
+  /** The message's id. */
+  readonly id: string
+  /** The bytes as they were published. */
+  readonly body: Uint8Array
+  readonly headers: Headers
+  /** The broker's own facts of this message, as of any delivery. */
+  readonly native: Native
+  /** When the message was first published, in milliseconds since the epoch. */
+  readonly firstPublished: number
+  /** The number of its next attempt. */
+  readonly attempts: number
+  /** When it is due, in milliseconds since the epoch, by its sender's clock; `undefined` where it does not say. */
+  readonly due: number | undefined
+  /** The last failed attempts, newest last. */
+  readonly history: ReadonlyArray<Attempt>
+}
+
+/** How far a look has come. */
+export interface Looked {
+  /** Messages of the queue that were looked at. */
+  readonly looked: number
+  /** Whether all that waited from the beginning to the end were looked at. */
+  readonly isWhole: boolean
+}
+
+/** The messages that were found. */
+export interface Listing extends Looked {
+  /** Those that are due first; as many as `limit` says. */
+  readonly messages: ReadonlyArray<DelayedMessage>
+  /** The number of all that the filter selects. */
+  readonly selected: number
+}
+
+/** The result of a removal. */
+export interface Purged extends Looked {
+  /** Messages that are gone; in a dry run, those that would be. */
+  readonly removed: number
+}
+
+/** Options of `count`. */
+export interface CountOptions {
+  /** Selects the messages: those for which it returns `true`. It must return at once. Default: all. */
+  readonly filter?: ((message: DelayedMessage) => boolean) | undefined
+}
+
+/** Options of `list`. */
+export interface ListOptions extends CountOptions {
+  /** The most messages to list, at least 1. Default: 100. */
+  readonly limit?: number | undefined
+}
+
+/** Options of `purge`: one of `all` and `filter`. */
+export type PurgeOptions = (
+  | {
+      /** `true` for all delayed messages of the queue. */
+      readonly all: true
+      readonly filter?: undefined
+    }
+  | {
+      /** Selects the messages to remove: those for which it returns `true`. It must return at once. */
+      readonly filter: (message: DelayedMessage) => boolean
+      readonly all?: undefined
+    }
+) & {
+  /** Whether to count only, and remove nothing. Default: false. */
+  readonly dryRun?: boolean | undefined
+}
+
+/** The delayed messages of one queue. Each call fails with `Unsupported` where the broker cannot show them. */
+export interface DelayedMessages {
+  readonly queue: string
+  /**
+   * Lists delayed messages, the soonest due first.
+   *
+   * @throws RangeError when an option is unknown, of another kind or out of its range
+   */
+  readonly list: (options?: ListOptions) => Effect.Effect<Listing, BrokerError>
+  /**
+   * Counts delayed messages: `selected` of the answer.
+   *
+   * @throws RangeError when an option is unknown or of another kind
+   */
+  readonly count: (options?: CountOptions) => Effect.Effect<Omit<Listing, "messages">, BrokerError>
+  /**
+   * Removes delayed messages for good. One that becomes due meanwhile is either removed or delivered.
+   *
+   * @throws RangeError when an option is unknown or of another kind, or unless one of `all` and `filter` is given
+   */
+  readonly purge: (options: PurgeOptions) => Effect.Effect<Purged, BrokerError>
+}
+
+/** The queue's consumers. */
+export interface Options {
+  /** The retry policy of its consumers: where a broker has a place for each delay, it says where to look. Default: as of a consumer. */
+  readonly retry?: RetryPolicy.RetryPolicy | RetryPolicy.Options | undefined
+}
+
+/** The kinds of {@link Options}. */
+export const kinds: OptionNames.Of<Options> = { retry: true }
+
+const countKinds: OptionNames.Of<CountOptions> = { filter: OptionKind.callback }
+const listKinds: OptionNames.Of<ListOptions> = { ...countKinds, limit: OptionKind.number(1) }
+const purgeKinds: OptionNames.Of<PurgeOptions> = {
+  all: { expected: "true", holds: (value) => value === true },
+  filter: OptionKind.callback,
+  dryRun: OptionKind.flag
+}
+
+/** A purge must say by name that all are meant. */
+const purgeRefusal = (call: string, queue: string, options: unknown): RangeError | undefined => {
+  const given = options ?? {}
+  const refused = OptionNames.refusal(call, given, purgeKinds, queue)
+  if (refused !== undefined) return refused
+  const { all, filter } = given as PurgeOptions // Its kinds have been checked.
+  if (all === undefined && filter === undefined) {
+    const remedy = "Pass { filter } for some of them, or { all: true } for all"
+    return OptionNames.error(call, queue, "nothing says which delayed messages to remove", remedy)
+  }
+  return all === undefined || filter === undefined
+    ? undefined
+    : OptionNames.error(call, queue, "give all or filter, not both")
+}
+
+/** The error of the options of each call; `undefined` where there is none. */
+export const refusal = {
+  list: (call: string, queue: string, options: unknown): RangeError | undefined =>
+    OptionNames.refusal(call, options ?? {}, listKinds, queue),
+  count: (call: string, queue: string, options: unknown): RangeError | undefined =>
+    OptionNames.refusal(call, options ?? {}, countKinds, queue),
+  purge: purgeRefusal
+}
+
+const standardLimit = 100
+
+const toMessage = ({ delivery, due }: Delayed): DelayedMessage => ({
+  id: delivery.metadata.id,
+  body: delivery.body,
+  headers: delivery.headers,
+  get native() {
+    return nativeOf(delivery)
+  },
+  firstPublished: delivery.metadata.firstPublished,
+  attempts: delivery.attempts,
+  due,
+  history: delivery.metadata.history
+})
+
+const soonest = (a: DelayedMessage, b: DelayedMessage): number =>
+  (a.due ?? Number.POSITIVE_INFINITY) - (b.due ?? Number.POSITIVE_INFINITY) || a.firstPublished - b.firstPublished
+
+const unsupported = ({ capabilities: { broker } }: Service, queue: string): BrokerError =>
+  new BrokerError({
+    broker,
+    operation: "delayed",
+    queue,
+    reason: "Unsupported",
+    detail: "the broker cannot show messages that wait for their delay",
+    remedy: "Wait until they are due; requeue status tells how many there are, where the broker counts them"
+  })
+
+/** Goes through the messages. What a filter throws ends it, and no message is removed from then on. */
+const sift = (
+  broker: Service,
+  queue: string,
+  retry: RetryPolicy.RetryPolicy,
+  removes: (message: DelayedMessage) => boolean
+) =>
+  Effect.suspend(() => {
+    if (broker.admin.sift === undefined) return Effect.fail(unsupported(broker, queue))
+    let thrown: { readonly error: unknown } | undefined
+    const contained = (delayed: Delayed): boolean => {
+      if (thrown !== undefined) return false
+      try {
+        return removes(toMessage(delayed))
+      } catch (error) {
+        thrown = { error }
+        return false
+      }
+    }
+    return Effect.tap(broker.admin.sift({ queue, retry }, contained), () =>
+      thrown === undefined ? Effect.void : Effect.die(thrown.error)
+    )
+  })
+
+/**
+ * The delayed messages of a queue. Throws RangeError for an option that is unknown.
+ *
+ * @example
+ * ```ts
+ * import { MemoryBroker } from "@requeue/adapter-memory"
+ * import { DelayedMessages, Producer } from "@requeue/core"
+ * import { Effect } from "effect"
+ *
+ * const program = Effect.gen(function* () {
+ *   const orders = yield* Producer.make("orders")
+ *   yield* orders.send({ sku: "tea" }, { id: "order-1", delay: "1 hour" })
+ *   const delayed = yield* DelayedMessages.make("orders")
+ *   return yield* delayed.purge({ filter: ({ id }) => id === "order-1" })
+ * })
+ * const purged = await Effect.runPromise(Effect.scoped(Effect.provide(program, MemoryBroker.layer())))
+ * purged.removed // => 1
+ * ```
+ */
+export const make = (queue: string, options: Options = {}): Effect.Effect<DelayedMessages, never, Broker> => {
+  OptionNames.check("DelayedMessages.make", options, kinds, queue)
+  return Effect.map(Broker, (broker) => {
+    const retry = RetryPolicy.from(options.retry ?? {})
+    const find = ({ filter = () => true, limit = standardLimit }: ListOptions) =>
+      Effect.suspend(() => {
+        let found: Array<DelayedMessage> = []
+        let selected = 0
+        const keep = (message: DelayedMessage): false => {
+          if (!filter(message)) return false
+          selected++
+          found.push(message)
+          if (found.length > 2 * limit) found = found.toSorted(soonest).slice(0, limit)
+          return false
+        }
+        return Effect.map(sift(broker, queue, retry, keep), ({ isWhole, looked }): Listing => {
+          const messages = found.toSorted(soonest).slice(0, limit)
+          return { messages, selected, looked, isWhole }
+        })
+      })
+    return {
+      queue,
+      list: (given = {}) => OptionNames.orDie(refusal.list("DelayedMessages.list", queue, given), () => find(given)),
+      count: (given = {}) =>
+        OptionNames.orDie(refusal.count("DelayedMessages.count", queue, given), () =>
+          Effect.map(find({ ...given, limit: 1 }), ({ isWhole, looked, selected }) => ({ selected, looked, isWhole }))
+        ),
+      purge: (given) =>
+        OptionNames.orDie(refusal.purge("DelayedMessages.purge", queue, given), () =>
+          Effect.suspend(() => {
+            const { dryRun = false, filter = () => true } = given
+            let selected = 0
+            const isMeant = (message: DelayedMessage): boolean => {
+              const isSelected = filter(message)
+              if (isSelected) selected++
+              return isSelected && !dryRun
+            }
+            return Effect.map(sift(broker, queue, retry, isMeant), ({ isWhole, looked, removed }) => ({
+              removed: dryRun ? selected : removed,
+              looked,
+              isWhole
+            }))
+          })
+        )
+    }
+  })
+}
