@@ -57,7 +57,7 @@ const patches: ReadonlyArray<OwnPatch> = [
   },
   {
     name: "gives delayed messages back to a queue that forgets its clock",
-    kills: "looks at delayed messages while others come leave each its time",
+    kills: "a look at a delayed message leaves it its time, also where another one has come behind it meanwhile",
     on: forgetsClock,
     file: "inspect/sift.ts",
     text: `const givesBack = "4.0"`,
@@ -65,7 +65,7 @@ const patches: ReadonlyArray<OwnPatch> = [
   },
   {
     name: "looks at delayed messages until the server hands them on early",
-    kills: "a delayed message that was looked at 25 times comes at its time, as its first attempt",
+    kills: "a delayed message that was looked at 25 times waits on, and has used up no attempt",
     on: countsLooks,
     file: "inspect/sift.ts",
     text: "const few = 4",

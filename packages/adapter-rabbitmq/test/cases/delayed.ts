@@ -1,8 +1,7 @@
 /** Looks at messages that wait for their delay. */
 import { Check } from "@requeue/conformance"
-import { Backlog, Backoff, type Broker, Consumer, DelayedMessages, RetryPolicy } from "@requeue/core"
+import { Backlog, Backoff, Consumer, DelayedMessages, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
-import * as Fiber from "effect/Fiber"
 import { raw } from "../traps/trap.ts"
 import { ids, now, outgoing, queueName, until } from "../world.ts"
 import { test } from "./Adapter.ts"
@@ -10,6 +9,10 @@ import { test } from "./Adapter.ts"
 /** A policy whose delays are these. */
 const delays = (...millis: ReadonlyArray<number>) =>
   RetryPolicy.make({ maxRetries: millis.length, backoff: Backoff.sequence(millis) })
+
+/** A delay of which no test sees the end, and the level in which it begins: of 2 ** 16 steps of 50 ms, which is 55 minutes. */
+const long = 3_600_000
+const firstLevel = 50 * 2 ** 16
 
 interface Arrival {
   readonly id: string
@@ -27,102 +30,88 @@ const arrivals = (queue: string, retry: RetryPolicy.RetryPolicy) =>
     return seen
   })
 
-/** Sends messages with a delay; answers when each was sent. */
-const send = (
-  broker: Broker.Service,
-  queue: string,
-  names: ReadonlyArray<string>,
-  delay: number,
-  sent = new Map<string, number>()
-) =>
-  Effect.gen(function* () {
-    for (const id of names) {
-      sent.set(id, now())
-      yield* broker.publish([outgoing(queue, id, { delay })])
-    }
-    return sent
-  })
-
-/** Insists that each came once, as its first attempt, and not before its time. */
-const checkTimes = (seen: ReadonlyArray<Arrival>, sent: ReadonlyMap<string, number>, delay: number) => {
-  Check.equal("arrivals", seen.map(({ id }) => id).toSorted(), [...sent.keys()].toSorted())
-  Check.equal("attempts", new Set(seen.map(({ attempts }) => attempts)), new Set([1]))
-  for (const { at, id } of seen) Check.isTrue(`${id} is not early`, at - sent.get(id)! >= delay, at - sent.get(id)!)
-}
-
 export const cases = [
-  test("looks at delayed messages while others come leave each its time", (_, on) => {
-    const [delay, pause] = [4000, 2500]
-    const options = { topology: "perDelayQueue" } as const
-    return on(options, (broker) =>
+  test("a look at a delayed message leaves it its time, also where another one has come behind it meanwhile", (adapter, on) => {
+    const { proxy, url } = adapter.server
+    const [delay, pause] = [8000, 6000]
+    return on({ topology: "perDelayQueue" }, (broker) =>
       Effect.gen(function* () {
         const queue = queueName("timed")
         const retry = delays(delay)
         const seen = yield* arrivals(queue, retry)
-        const first = yield* send(broker, queue, ids(5, "a"), delay)
-        yield* Effect.sleep(pause)
+        const sent = now()
+        yield* broker.publish([outgoing(queue, "a", { delay })])
+        yield* Effect.sleep(sent + pause - now())
         const { count } = yield* DelayedMessages.make(queue, { retry })
-        const begun = now()
-        let looks = 0
-        const later = new Map<string, number>()
-        const looking = Effect.suspend(() => (looks++, count()))
-        const stream = yield* Effect.forkChild(send(broker, queue, ids(300, "b"), delay, later))
-        // Others come until after the last look.
-        yield* Effect.repeat(looking, { while: () => later.size < 200 })
-        yield* Fiber.join(stream)
-        Check.isTrue("looks", looks >= 3, looks)
-        yield* until("all of them", () => seen.length >= 305)
-        checkTimes(seen, new Map([...first, ...later]), delay)
-        for (const { at, id } of seen.filter(({ id }) => first.has(id)))
-          Check.isTrue(`${id} did not wait for those behind it`, at < begun + delay, at - first.get(id)!)
+        let behind = Number.POSITIVE_INFINITY
+        const publish = () =>
+          raw(url, async (channel) => {
+            channel.sendToQueue(`${queue}_dlq_8`, Buffer.from('"b"'), { persistent: true, messageId: "b" })
+            await channel.waitForConfirms()
+          })
+        // While it is held, nothing reaches the server until another one is there.
+        const filter = () => {
+          proxy.blackhole(true)
+          void publish().then(() => {
+            behind = now()
+            proxy.blackhole(false)
+          })
+          return true
+        }
+        Check.equal("looked at", (yield* count({ filter })).selected, 1)
+        yield* until("it comes", () => seen.length > 0)
+        const [{ at, attempts, id }] = seen as [Arrival]
+        Check.equal("arrival", [id, attempts], ["a", 1])
+        Check.isTrue("it is not early", at - sent >= delay, at - sent)
+        Check.isTrue("it did not wait for the one behind it", at < behind + delay, { at, behind })
       })
     )
   }),
 
-  test("a delayed message that was looked at 25 times comes at its time, as its first attempt", (_, on) =>
+  test("a delayed message that was looked at 25 times waits on, and has used up no attempt", (_, on) =>
     on({ prefix: queueName("worn") }, (broker) =>
       Effect.gen(function* () {
-        const [queue, delay] = [queueName("worn"), 12_800]
+        const queue = queueName("worn")
         const retry = RetryPolicy.make()
         const seen = yield* arrivals(queue, retry)
-        const sent = yield* send(broker, queue, ["a"], delay)
-        const { count } = yield* DelayedMessages.make(queue, { retry })
-        let looks = 0
+        yield* broker.publish([outgoing(queue, "a", { delay: long })])
+        const { list } = yield* DelayedMessages.make(queue, { retry })
         // On its way from one level to the next, it is not seen.
-        while (looks < 25 && seen.length === 0) looks += (yield* count()).selected
-        Check.equal("arrivals before its time", [seen.length, looks], [0, 25])
-        yield* until("it comes", () => seen.length > 0)
-        checkTimes(seen, sent, delay)
+        for (let looks = 0; looks < 25 && seen.length === 0; ) looks += (yield* list()).selected
+        Check.equal("arrivals", seen, [])
+        const { messages } = yield* list()
+        Check.equal(
+          "attempts",
+          messages.map(({ attempts }) => attempts),
+          [1]
+        )
+        // One that the server hands on early is in the levels below.
+        const { backoff } = yield* Backlog.of(broker, { queue, retry })
+        Check.equal("where it waits", backoff, [{ within: 2 * firstLevel, count: 1 }])
       })
     )),
 
   test("50 of 60 delayed messages that are removed at once are gone", (_, on) =>
     on({ prefix: queueName("purged") }, (broker) =>
       Effect.gen(function* () {
-        const [queue, delay] = [queueName("purged"), 5000]
-        const retry = RetryPolicy.make()
-        const stays = ({ id }: { readonly id: string }) => Number(id.slice(1)) % 6 === 0
-        const seen = yield* arrivals(queue, retry)
-        yield* broker.publish(ids(60).map((id) => outgoing(queue, id, { delay })))
-        const { count, purge } = yield* DelayedMessages.make(queue, { retry })
-        const purged = yield* purge({ filter: (message) => !stays(message) })
+        const queue = queueName("purged")
+        yield* broker.publish(ids(60).map((id) => outgoing(queue, id, { delay: long })))
+        const { count, purge } = yield* DelayedMessages.make(queue)
+        const purged = yield* purge({ filter: ({ id }) => Number(id.slice(1)) % 6 > 0 })
         Check.equal("purged", purged, { removed: 50, looked: 60, isWhole: true })
-        Check.equal("left", (yield* count()).selected, 10)
-        yield* until("the others", () => seen.length >= 10)
-        Check.equal("all of them stay", seen.every(stays), true)
+        Check.equal("left", yield* count(), { selected: 10, looked: 10, isWhole: true })
       })
     )),
 
   test("delayed messages of another queue are neither shown nor removed, where they wait in the same place", (_, on) =>
     on({ prefix: queueName("shared") }, (broker) =>
       Effect.gen(function* () {
-        const [one, other, delay] = [queueName("one"), queueName("other"), 4000]
-        const retry = RetryPolicy.make()
-        const seen = yield* arrivals(other, retry)
-        yield* broker.publish([outgoing(one, "a", { delay }), outgoing(other, "b", { delay })])
-        const { purge } = yield* DelayedMessages.make(one, { retry })
+        const [one, other] = [queueName("one"), queueName("other")]
+        yield* broker.publish([one, other].map((queue) => outgoing(queue, "a", { delay: long })))
+        const { purge } = yield* DelayedMessages.make(one)
         Check.equal("purged", yield* purge({ all: true }), { removed: 1, looked: 1, isWhole: true })
-        yield* until("the other one", () => seen.length > 0)
+        const { count } = yield* DelayedMessages.make(other)
+        Check.equal("of the other one", (yield* count()).selected, 1)
       })
     )),
 
