@@ -54,7 +54,8 @@ const stagesKind: OptionKind.OptionKind = {
 
 const namesKind: OptionKind.OptionKind = {
   expected: "an array of queues' names",
-  holds: (value) => Array.isArray(value) && value.every((name) => typeof name === "string" && QueueDefinition.isName(name))
+  holds: (value) =>
+    Array.isArray(value) && value.every((name) => typeof name === "string" && QueueDefinition.isName(name))
 }
 
 const headersKind: OptionKind.OptionKind = {
