@@ -83,8 +83,8 @@ describe.each(brokers)("on %s, of 10,000 dead letters", (name, start) => {
       assert.isAtMost(failed, 11)
       assert.deepStrictEqual([report.stoppedBy, succeeded], ["stop-at", 1])
       assert.deepStrictEqual([report.published, report.cameBack! + report.unseen], [succeeded + failed, failed])
-      // An nsqd shows no more than its --max-rdy-count at a time, so that a look does not reach the letters behind.
-      if (name !== "nsq") assert.strictEqual(report.unseen, 0)
+      // An nsqd shows no more than its --max-rdy-count at a time, and what SQS has shown, it hides from the next look.
+      if (name === "memory") assert.strictEqual(report.unseen, 0)
       // RabbitMQ does not count what waits for a retry.
       const isTold = name !== "rabbitmq"
       assert.deepStrictEqual([report.succeeded, report.waiting], isTold ? [succeeded, 0] : [undefined, undefined])

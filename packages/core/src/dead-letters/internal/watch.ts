@@ -37,11 +37,15 @@ const pause = 5000
 
 interface Place {
   readonly queue: string
-  /** Letters that were there, and that are known; `undefined` where the broker cannot count. */
+  /** Letters that were there when the watch began, without those that were redriven; `undefined` where the broker cannot count. */
+  base: number | undefined
+  /** Letters that the last look knew of. */
   known: number | undefined
   /** Letters that have come since the watch began. */
   come: number
   unseen: number
+  /** Whether somebody had letters during the last look, such as the look before, so that another one may see more. */
+  isHidden: boolean
   /** When it was looked at last. */
   at: number
 }
@@ -58,7 +62,15 @@ export const make = (
     const places: Array<Place> = []
     for (const queue of new Set(queues)) {
       const known = lettersIn(yield* broker.admin.counts(queue))
-      places.push({ queue, known, come: 0, unseen: 0, at: Number.NEGATIVE_INFINITY })
+      places.push({
+        queue,
+        base: known,
+        known,
+        come: 0,
+        unseen: 0,
+        isHidden: false,
+        at: Number.NEGATIVE_INFINITY
+      })
     }
 
     const lookAt = (place: Place) =>
@@ -75,15 +87,18 @@ export const make = (
         const { held = 0, queued } = summary
         const found = queued === undefined ? undefined : queued + held
         place.at = now()
-        if (found !== undefined) place.come += Math.max(0, found - (place.known ?? found))
+        if (found !== undefined) place.come = Math.max(place.come, found - (place.base ?? found))
         place.known = found
+        place.isHidden = held > 0
         place.unseen = Math.max(0, Math.min((found ?? 0) - looked, place.come - comeBacks.all()))
       })
 
     return {
       swept: (removed) => {
         const [own] = places
-        if (own?.known !== undefined) own.known = Math.max(0, own.known - removed)
+        if (own?.known === undefined || own.base === undefined) return
+        own.known -= removed
+        own.base -= removed
       },
       look: (isLast) =>
         Effect.forEach(
@@ -91,7 +106,8 @@ export const make = (
           (place) =>
             Effect.gen(function* () {
               const letters = lettersIn(yield* broker.admin.counts(place.queue))
-              const hasGrown = letters === undefined || place.known === undefined || letters > place.known
+              const isOpen = place.unseen > 0 && place.isHidden
+              const hasGrown = letters === undefined || place.known === undefined || letters > place.known || isOpen
               const isDue = isLast ? hasGrown || letters !== place.known : hasGrown && now() - place.at >= pause
               if (isDue) yield* lookAt(place)
             }),
