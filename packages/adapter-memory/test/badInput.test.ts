@@ -36,7 +36,7 @@ describe("send", () => {
     const ofBatch = await rejection(broker.requeue.sendBatch("q", [{ body: 1 }], options))
     assert.strictEqual(ofBatch.message, message.replace("send.delay", "sendBatch.delay"))
     assert.throws(() => queue("q", { delay: options.delay }), RangeError, "delay")
-    assert.deepStrictEqual(await broker.requeue.counts("q"), { ready: 0, inFlight: 0, delayed: 0 })
+    assert.deepStrictEqual(await broker.requeue.counts("q"), { ready: 0, inFlight: 0, delayed: 0, isMissing: true })
   })
 
   it.each<readonly [string, unknown, Producer.SendOptions, string]>([

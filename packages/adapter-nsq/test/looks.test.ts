@@ -20,10 +20,12 @@ const distant = { nsqd: [`127.0.0.1:${far.port}`], nsqdHttp: [`127.0.0.1:${http.
 const names = ids(6000)
 
 const isBack = (queue: string, count: number) =>
-  until("all are back", async () => {
-    const { inFlight, ready } = await on(one.direct, (broker) => broker.admin.counts(queue))
-    return ready === count && inFlight === 0
-  })
+  Effect.runPromise(
+    until("all are back", async () => {
+      const { inFlight, ready } = await on(one.direct, (broker) => broker.admin.counts(queue))
+      return ready === count && inFlight === 0
+    })
+  )
 
 test(
   "6,000 messages are shown once each, over three connections, and are there again",

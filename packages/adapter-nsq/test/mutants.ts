@@ -10,11 +10,11 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     replacement: "isMissing: "
   },
   {
-    name: "leaves what a look has shown to its lease",
-    kills: "a look that is left in the middle gives all back, and to look again shows them again",
+    name: "looks at the first page alone",
+    kills: "a look shows all that waits, page by page, and gives it back when it ends",
     file: "inspect/look.ts",
-    text: `commands("REQ", ids, " 0")`,
-    replacement: `commands("REQ", [], " 0")`
+    text: "if (page.length < count || count <= 0) {",
+    replacement: "if (page.length > 0) {"
   },
   {
     name: "takes a publication for stored whose connection is lost",

@@ -21,6 +21,9 @@ const fill = (queue: string) => on({ url }, (broker) => broker.publish(names.map
 
 const countOf = (queue: string) => on({ url }, (broker) => Effect.map(broker.admin.counts(queue), ({ ready }) => ready))
 
+const isBack = (queue: string) =>
+  Effect.runPromise(until("all are back", async () => (await countOf(queue)) === names.length))
+
 test("3,000 letters are looked at from far away, and are as they were", { timeout: 60_000 }, async () => {
   const queue = queueName("long")
   await fill(queue)
@@ -39,7 +42,7 @@ test("3,000 letters are looked at from far away, and are as they were", { timeou
       )
     })
   )
-  await until("all are back", async () => (await countOf(queue)) === names.length)
+  await isBack(queue)
   assert.deepStrictEqual(await drainIds(url, queue), names)
 })
 
@@ -55,7 +58,7 @@ test("a look that loses its connection says so, and the server has all letters",
       assert.include(["ConnectionLost", "ConnectionFailed"], error.reason)
     })
   )
-  await until("all are back", async () => (await countOf(queue)) === names.length)
+  await isBack(queue)
   assert.deepStrictEqual([...(await drainIds(url, queue))].toSorted(), names.toSorted())
 })
 
@@ -70,6 +73,6 @@ test("a look that ends in the middle of a page leaves all letters in their order
       assert.isTrue((yield* Effect.timeoutOption(next, 80))._tag === "None")
     })
   )
-  await until("all are back", async () => (await countOf(queue)) === names.length)
+  await isBack(queue)
   assert.deepStrictEqual(await drainIds(url, queue), names)
 })

@@ -14,7 +14,7 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     kills: "a look shows all that waits, page by page, and gives it back when it ends",
     file: "inspect/look.ts",
     text: "isOver = page.length === 0",
-    replacement: "isOver = page.length < 10"
+    replacement: "isOver = true"
   },
   {
     name: "takes a publication for stored as soon as it is written",

@@ -85,20 +85,21 @@ export const cases: ReadonlyArray<Case.Case> = [
     "a look shows all that waits, page by page, and gives it back when it ends",
     function* (lab) {
       const { look } = lab.broker.admin
-      const ids = Array.from({ length: 25 }, (_, n) => String(n))
+      const ids = Array.from({ length: 250 }, (_, n) => String(n))
       yield* lab.send(...ids)
       yield* lab.untilPending({ ready: ids.length })
       const seen = yield* Effect.scoped(
         Effect.gen(function* () {
-          const { next } = yield* look!(lab.queue, 20)
+          const { next } = yield* look!(lab.queue, 240)
           const found: Array<string> = []
           for (let page = yield* next; page.length > 0; page = yield* next)
             found.push(...page.map(({ metadata }) => metadata.id))
           return found
         })
       )
-      Check.equal("20 of 25, each once", new Set(seen).size, 20)
-      if (lab.capabilities.ordered) Check.equal("the oldest first", seen, ids.slice(0, 20))
+      Check.equal("240 of 250", seen.length, 240)
+      Check.equal("each once", new Set(seen).size, 240)
+      if (lab.capabilities.ordered) Check.equal("the oldest first", seen, ids.slice(0, 240))
       yield* lab.untilPending({ ready: ids.length })
       yield* lab.start()
       yield* lab.until("all come", () => new Set(lab.runs.map(({ id }) => id)).size === ids.length)

@@ -7,7 +7,7 @@ import type { BrokerError } from "../../port/BrokerError.ts"
 import * as Held from "./held.ts"
 
 /** The most letters that a look goes through. */
-export const limit = 100_000
+const limit = 100_000
 
 /** The most letters for which an adapter without looks is asked; it answers all of them at once. */
 const peekLimit = 10_000
