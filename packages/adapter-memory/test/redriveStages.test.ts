@@ -170,7 +170,7 @@ describe("a redrive in stages", () => {
   })
 
   it("takes letters that came and were not seen for such that came back", async () => {
-    const many = 10_500
+    const many = 100_500
     await using broker = await open()
     await broker.requeue.sendBatch(
       "q.dlq",
