@@ -1,6 +1,6 @@
 /** What is under way when a connection closes: it ends well, or rejects with an error that says what became of it. */
 import { assert, describe, it } from "@effect/vitest"
-import { Broker, BrokerError, Producer } from "@requeue/core"
+import { Broker, BrokerError, type Outgoing, Producer } from "@requeue/core"
 import { ConnectionClosed, queue as define } from "@requeue/core/promise"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -76,6 +76,41 @@ describe("a send that is under way when the connection closes", () => {
       unsent,
       "BrokerError: memory: publish on queue q: ConnectionFailed: the connection was closed while the message waited for " +
         "others; nothing was sent. Send it again"
+    )
+  })
+
+  it("was not sent if the adapter says so when it is interrupted, message by message", async () => {
+    const error = (reason: BrokerError.Reason) =>
+      new BrokerError.BrokerError({ broker: "memory", operation: "publish", reason, detail: "told" })
+    await using broker = await open({}, (service) => ({
+      ...service,
+      publish: (messages) =>
+        Effect.onInterrupt(Effect.never, () => {
+          const outcome = ({ metadata: { id } }: Outgoing.Outgoing) =>
+            id === "stored" ? undefined : error(id === "written" ? "Timeout" : "ConnectionFailed")
+          const told = BrokerError.ofBatch(messages.map(outcome))
+          return told === undefined ? Effect.void : Effect.fail(told)
+        })
+    }))
+    const ids = ["stored", "written", "unwritten"]
+    const sends = ids.map((id) => outcomes([broker.requeue.send("q", 1, { id })]))
+    const batch = broker.requeue.sendBatch("q", ids.map((id) => ({ body: 1, id }))).catch((caught: unknown) => caught)
+    await turns()
+    await broker.finish(broker.requeue.close(0))
+    assert.deepStrictEqual(await Promise.all(sends), [
+      { ConnectionLost: 1 },
+      { ConnectionLost: 1 },
+      { ConnectionFailed: 1 }
+    ])
+    const failed = await batch
+    assert.instanceOf(failed, BrokerError.BrokerError)
+    assert.deepStrictEqual(
+      failed.entries?.map(({ error: told, status }) => [status, told?.reason]),
+      [
+        ["sent", undefined],
+        ["unknown", "ConnectionLost"],
+        ["failed", "ConnectionFailed"]
+      ]
     )
   })
 
