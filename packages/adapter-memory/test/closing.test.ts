@@ -57,6 +57,16 @@ describe("a send that is under way when the connection closes", () => {
     assert.strictEqual(given.count, 1000)
   })
 
+  it("is waited for no longer than the publishTimeout of the connection, also by those beyond its maxPending", async () => {
+    const { given, wrap } = slow("1 hour")
+    await using broker = await open({}, wrap, undefined, { publishTimeout: "3 seconds", maxPending: 2 })
+    const sends = outcomes(many(5, () => broker.requeue.send("q", 1)))
+    await broker.finish(broker.requeue.close())
+    assert.strictEqual(broker.now(), 3000)
+    assert.deepStrictEqual(await sends, { Timeout: 2, Throttled: 3 })
+    assert.strictEqual(given.count, 2)
+  })
+
   it.each([0, 3000])("is cut short when the %d ms of close are over", async (timeout) => {
     const { given, wrap } = slow("1 hour")
     await using broker = await open({}, wrap)

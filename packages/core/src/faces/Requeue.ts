@@ -123,8 +123,8 @@ export interface Requeue extends AsyncDisposable {
    */
   readonly health: () => Promise<Health.Health>
   /**
-   * Drains every consumer within the timeout (default: the consumer's `drainTimeout`), waits for sends under way, for 30
-   * seconds at most, and closes the connection.
+   * Drains every consumer within the timeout (default: the consumer's `drainTimeout`), waits for sends under way, for
+   * `publishTimeout` at most, and closes the connection.
    *
    * Sends that have no answer by then, or when the timeout is over, reject with a `BrokerError`: its reason is
    * `ConnectionLost` when the broker may have the message, `ConnectionFailed` when it was not sent. Whatever else is under
@@ -161,12 +161,12 @@ export const connect = async <E>(
   options: ConnectOptions = {}
 ): Promise<Requeue> => {
   Options.connect(options)
-  const { adapters, logLevel = "Warn", telemetry } = options
+  const { adapters, logLevel = "Warn", maxPending, publishTimeout, telemetry } = options
   const layer: Layer.Layer<Broker, unknown> = isLayer(broker)
     ? broker
     : Adapters.layerOf(await resolve(broker, { adapters }))
   const watched = telemetry === undefined ? layer : Layer.merge(layer, Layer.succeed(Telemetry.Telemetry, telemetry))
-  const session = await Session.open(watched, logLevel)
+  const session = await Session.open(watched, logLevel, { maxPending, publishTimeout })
   const { run, sender, start } = session
   const lettersOf = (queue: string) => run(DeadLetters.make(queue))
   const countWithin = counter()
