@@ -123,8 +123,8 @@ export interface Requeue extends AsyncDisposable {
    */
   readonly health: () => Promise<Health.Health>
   /**
-   * Drains every consumer within the timeout (default: the consumer's `drainTimeout`), waits for sends under way, for
-   * `publishTimeout` at most, and closes the connection.
+   * Drains every consumer within the timeout (default: the consumer's `drainTimeout`; see there what it means for
+   * a broker that does not answer), waits for sends under way, for `publishTimeout` at most, and closes the connection.
    *
    * Sends that have no answer by then, or when the timeout is over, reject with a `BrokerError`: its reason is
    * `ConnectionLost` when the broker may have the message, `ConnectionFailed` when it was not sent. Whatever else is under
