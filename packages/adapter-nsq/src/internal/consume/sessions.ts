@@ -50,7 +50,7 @@ export interface Sessions {
 const lookAgain = 100
 
 /** How long a session that is closed waits for nsqd to close the connection. */
-const closeTimeout = Duration.seconds(2)
+const closeTimeout = Duration.seconds(1)
 
 /** Opens one connection, with a session on it. */
 const connect = (
