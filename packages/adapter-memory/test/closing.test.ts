@@ -1,6 +1,6 @@
 /** What is under way when a connection closes: it ends well, or rejects with an error that says what became of it. */
 import { assert, describe, it } from "@effect/vitest"
-import { Broker, BrokerError, Producer } from "@requeue/core"
+import { Broker, BrokerError, type Outgoing, Producer } from "@requeue/core"
 import { ConnectionClosed, queue as define } from "@requeue/core/promise"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -57,6 +57,16 @@ describe("a send that is under way when the connection closes", () => {
     assert.strictEqual(given.count, 1000)
   })
 
+  it("is waited for no longer than the publishTimeout of the connection, also by those beyond its maxPending", async () => {
+    const { given, wrap } = slow("1 hour")
+    await using broker = await open({}, wrap, undefined, { publishTimeout: "3 seconds", maxPending: 2 })
+    const sends = outcomes(many(5, () => broker.requeue.send("q", 1)))
+    await broker.finish(broker.requeue.close())
+    assert.strictEqual(broker.now(), 3000)
+    assert.deepStrictEqual(await sends, { Timeout: 2, Throttled: 3 })
+    assert.strictEqual(given.count, 2)
+  })
+
   it.each([0, 3000])("is cut short when the %d ms of close are over", async (timeout) => {
     const { given, wrap } = slow("1 hour")
     await using broker = await open({}, wrap)
@@ -76,6 +86,41 @@ describe("a send that is under way when the connection closes", () => {
       unsent,
       "BrokerError: memory: publish on queue q: ConnectionFailed: the connection was closed while the message waited for " +
         "others; nothing was sent. Send it again"
+    )
+  })
+
+  it("was not sent if the adapter says so when it is interrupted, message by message", async () => {
+    const error = (reason: BrokerError.Reason) =>
+      new BrokerError.BrokerError({ broker: "memory", operation: "publish", reason, detail: "told" })
+    await using broker = await open({}, (service) => ({
+      ...service,
+      publish: (messages) =>
+        Effect.onInterrupt(Effect.never, () => {
+          const outcome = ({ metadata: { id } }: Outgoing.Outgoing) =>
+            id === "stored" ? undefined : error(id === "written" ? "Timeout" : "ConnectionFailed")
+          const told = BrokerError.ofBatch(messages.map(outcome))
+          return told === undefined ? Effect.void : Effect.fail(told)
+        })
+    }))
+    const ids = ["stored", "written", "unwritten"]
+    const sends = ids.map((id) => outcomes([broker.requeue.send("q", 1, { id })]))
+    const batch = broker.requeue.sendBatch("q", ids.map((id) => ({ body: 1, id }))).catch((caught: unknown) => caught)
+    await turns()
+    await broker.finish(broker.requeue.close(0))
+    assert.deepStrictEqual(await Promise.all(sends), [
+      { ConnectionLost: 1 },
+      { ConnectionLost: 1 },
+      { ConnectionFailed: 1 }
+    ])
+    const failed = await batch
+    assert.instanceOf(failed, BrokerError.BrokerError)
+    assert.deepStrictEqual(
+      failed.entries?.map(({ error: told, status }) => [status, told?.reason]),
+      [
+        ["sent", undefined],
+        ["unknown", "ConnectionLost"],
+        ["failed", "ConnectionFailed"]
+      ]
     )
   })
 
@@ -105,6 +150,44 @@ describe("a send that is under way when the connection closes", () => {
         assert.strictEqual(error.reason, "ConnectionLost")
       }).pipe(Effect.scoped)
     ))
+})
+
+/** A broker that never answers a settlement, until it closes. */
+const silent = (service: Broker.Service): Broker.Service => ({
+  ...service,
+  subscribe: (options) =>
+    Effect.map(service.subscribe(options), (subscription) => ({ ...subscription, settle: () => Effect.never }))
+})
+
+describe("a settlement that has no answer when the connection closes", () => {
+  it.each([
+    [0, 1000],
+    [1000, 2000],
+    [3000, 6000],
+    [20_000, 25_000],
+    [undefined, 35_000]
+  ])("with a time of %d ms is given up after %d ms", async (timeout, end) => {
+    await using broker = await open({}, silent)
+    let runs = 0
+    const worker = await broker.requeue.consume("q", {}, () => void runs++)
+    await broker.requeue.send("q", 1)
+    await broker.advance(0)
+    assert.strictEqual(runs, 1)
+    await broker.finish(broker.requeue.close(timeout))
+    assert.strictEqual(broker.now(), end)
+    assert.strictEqual((await worker.drain()).elapsed, end)
+  })
+
+  it("is given up by the drain whose time ends first", async () => {
+    await using broker = await open({}, silent)
+    const worker = await broker.requeue.consume("q", {}, () => {})
+    await broker.requeue.send("q", 1)
+    await broker.advance(0)
+    const long = worker.drain("1 minute")
+    await broker.finish(worker.drain("1 second"))
+    await broker.finish(long)
+    assert.strictEqual(broker.now(), 2000)
+  })
 })
 
 it("anything else that is under way when the connection closes rejects with ConnectionClosed", async () => {

@@ -1,12 +1,12 @@
 /** Publishing on real servers that answer late, not at all, or are away. */
 import { proxy, wire } from "@requeue/brokers"
-import { DeadLetters, Producer, RetryPolicy } from "@requeue/core"
+import { BrokerError, DeadLetters, Producer, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { afterAll, assert, describe, test } from "vitest"
 import { held } from "./raw.ts"
 import { server } from "./server.ts"
 import { readCommand } from "./traffic.ts"
-import { consume, found, no, now, on, outgoing, queueName, type Run } from "./world.ts"
+import { consume, found, no, now, on, outgoing, queueName, type Run, until } from "./world.ts"
 
 const two = await server({ nodes: 2 })
 const [first] = two.broker.nodes
@@ -56,6 +56,68 @@ describe("a publish", async () => {
         assert.strictEqual(error.reason, "ConnectionLost")
         assert.isBelow(took, 2 * publishTimeout)
         assert.strictEqual(yield* Effect.promise(() => held(two.http, queue)), 2)
+      })
+    )
+  })
+})
+
+describe("a publish that has to wait", async () => {
+  const tcp = await proxy(first!.port)
+  afterAll(() => tcp.close())
+  const options = { nsqd: [`127.0.0.1:${tcp.port}`], nsqdHttp: [two.http[0]], publishTimeout, maxUnconfirmed: 3 }
+
+  test("and is given up before it was written is told as not sent, and what was written as doubtful", async () => {
+    const queue = queueName("given-up")
+    await on(options, (broker) =>
+      Effect.gen(function* () {
+        const producer = yield* Producer.make<string>(queue, { publishTimeout: "500 millis" })
+        const failed = Effect.all(
+          [Effect.flip(producer.send("b")), Effect.flip(producer.sendBatch([{ body: "c" }, { body: "d" }]))],
+          { concurrency: "unbounded" }
+        )
+        const told = Effect.map(failed, (errors) =>
+          errors.map((error) => (error instanceof BrokerError.BrokerError ? [error.reason, error.entries?.map(({ status }) => status)] : error))
+        )
+        yield* producer.send("a")
+        tcp.blackhole(true)
+        assert.deepStrictEqual(yield* told, [
+          ["Timeout", undefined],
+          ["Timeout", ["unknown", "unknown"]]
+        ])
+        tcp.refuse(true)
+        tcp.cut()
+        yield* until("the loss is noticed", () => broker.connection().state === "down")
+        assert.deepStrictEqual(yield* told, [
+          ["ConnectionFailed", undefined],
+          ["ConnectionFailed", ["failed", "failed"]]
+        ])
+        tcp.blackhole(false)
+        tcp.refuse(false)
+      })
+    )
+  })
+
+  test("for the answers to others takes its time-out and no more; what was not written is told as not sent", async () => {
+    const queue = queueName("waves")
+    await on(options, (broker) =>
+      Effect.gen(function* () {
+        yield* broker.publish([outgoing(queue, "a")])
+        tcp.blackhole(true)
+        const from = now()
+        const ends = yield* Effect.forEach(
+          [1, 2, 3, 4, 5, 6, 7],
+          (id) =>
+            Effect.map(Effect.flip(broker.publish([outgoing(queue, `${id}`)])), (error) => {
+              assert.isBelow(now() - from, 2 * publishTimeout)
+              return BrokerError.isDoubtful(error) ? "doubtful" : error.reason
+            }),
+          { concurrency: "unbounded" }
+        )
+        tcp.blackhole(false)
+        assert.deepStrictEqual(ends, [
+          ...Array<string>(3).fill("doubtful"),
+          ...Array<string>(4).fill("ConnectionFailed")
+        ])
       })
     )
   })

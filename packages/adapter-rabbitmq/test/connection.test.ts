@@ -1,11 +1,12 @@
 /** The state of the adapter's two connections, one for consuming and one for publishing. */
+import { Broker, BrokerError, Producer } from "@requeue/core"
 import { connect, isLive, isReady } from "@requeue/core/promise"
 import { Control } from "@requeue/conformance"
 import * as Effect from "effect/Effect"
 import * as Logger from "effect/Logger"
 import { assert, expect, test } from "vitest"
 import { RabbitMqBroker } from "../src/index.ts"
-import { shared } from "./server.ts"
+import { apart, shared } from "./server.ts"
 import { measure, now, outgoing, queueName, until } from "./world.ts"
 
 const one = await shared()
@@ -36,6 +37,27 @@ test("a connection that cannot be made again is down since it was lost, and then
     assert.isTrue(first.since <= cut && cut <= lost.since && lost.since < allowed && allowed <= again.since)
   }).pipe(Effect.ensuring(Effect.sync(() => one.proxy.refuse(false))))
   await Effect.runPromise(Effect.scoped(outage).pipe(Effect.provide(log)))
+})
+
+test("what is given up before it was written is told as not sent, and what was written as doubtful", async () => {
+  const program = Effect.gen(function* () {
+    const { proxied, proxy } = yield* apart(one)
+    const broker = yield* RabbitMqBroker.make({ url: proxied })
+    const make = Producer.make<string>(queueName("given-up"), { publishTimeout: "500 millis" })
+    const producer = yield* Effect.provideService(make, Broker.Broker, broker)
+    const told = Effect.map(
+      Effect.flip(producer.sendBatch([{ body: "b" }, { body: "c" }])),
+      (error) => error instanceof BrokerError.BrokerError && [error.reason, error.entries?.map(({ status }) => status)]
+    )
+    yield* producer.send("a")
+    proxy.blackhole(true)
+    assert.deepStrictEqual(yield* told, ["Timeout", ["unknown", "unknown"]])
+    proxy.refuse(true)
+    proxy.cut()
+    yield* until("the loss to be noticed", () => broker.connection().state === "down")
+    assert.deepStrictEqual(yield* told, ["ConnectionFailed", ["failed", "failed"]])
+  })
+  await Effect.runPromise(Effect.scoped(program))
 })
 
 /** Longest wait for what must come, in milliseconds. */

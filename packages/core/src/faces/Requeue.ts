@@ -130,8 +130,8 @@ export interface Requeue extends AsyncDisposable {
    */
   readonly health: () => Promise<Health.Health>
   /**
-   * Drains every consumer within the timeout (default: the consumer's `drainTimeout`), waits for sends under way, for 30
-   * seconds at most, and closes the connection.
+   * Drains every consumer within the timeout (default: the consumer's `drainTimeout`; see there what it means for
+   * a broker that does not answer), waits for sends under way, for `publishTimeout` at most, and closes the connection.
    *
    * Sends that have no answer by then, or when the timeout is over, reject with a `BrokerError`: its reason is
    * `ConnectionLost` when the broker may have the message, `ConnectionFailed` when it was not sent. Whatever else is under
@@ -168,7 +168,8 @@ export const connect = async <E>(
   options: ConnectOptions = {}
 ): Promise<Requeue> => {
   Options.connect(options)
-  const session = await Session.open(await layerOf(broker, options), options.logLevel ?? "Warn")
+  const { logLevel = "Warn", maxPending, publishTimeout } = options
+  const session = await Session.open(await layerOf(broker, options), logLevel, { maxPending, publishTimeout })
   const { run, sender, start } = session
   const countWithin = counter()
 

@@ -226,6 +226,9 @@ export interface Service {
   /**
    * Publishes all messages, or fails. The error's `entries` say what became of each; where there are none, any of them may
    * have been published if the error's reason leaves that open, else none was. `BrokerError.ofBatch` makes such an error.
+   *
+   * A publish that is interrupted should fail at once, beside the interruption, with such an error of messages that it has
+   * not sent, as by `Effect.onInterrupt` around all of it. Without one, any of them may have been published.
    */
   readonly publish: (messages: ReadonlyArray<Outgoing>) => Effect.Effect<void, BrokerError>
   /** Delivers messages until the scope closes, which gives unsettled ones back. */

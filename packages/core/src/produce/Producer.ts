@@ -3,22 +3,15 @@ import * as Effect from "effect/Effect"
 import type { Broker } from "../port/Broker.ts"
 import * as Checks from "./internal/checks.ts"
 import type { ConfigurationError } from "../options/ConfigurationError.ts"
-import * as Delay from "../message/Delay.ts"
-import * as OptionKind from "../options/OptionKind.ts"
 import * as OptionNames from "../options/OptionNames.ts"
 import * as Unchecked from "./internal/producer.ts"
-import type { Options } from "./internal/limits.ts"
+import { kinds, type Options } from "./internal/limits.ts"
 import type { Producer } from "./internal/producer.ts"
 import type * as QueueDefinition from "../message/QueueDefinition.ts"
 
 export type { BatchEntry, BatchOptions, SendOptions } from "./internal/checks.ts"
 export type { Options } from "./internal/limits.ts"
 export type { Producer, SendError } from "./internal/producer.ts"
-
-const kinds: OptionNames.Of<Options> = {
-  publishTimeout: Delay.kind(1, Delay.max),
-  maxPending: OptionKind.whole(1)
-}
 
 /**
  * Makes a producer for a queue. It fails when the broker cannot keep the queue's delay.

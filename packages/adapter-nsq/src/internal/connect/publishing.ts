@@ -102,6 +102,9 @@ export const make = (
 ): Effect.Effect<Publishing, BrokerError.BrokerError, Scope.Scope> =>
   Effect.gen(function* () {
     const connections = yield* makeConnections(settings, nodes)
+    // What waits for a connection would keep the process for as long, and get none.
+    const closed = Deferred.makeUnsafe<never, BrokerError.BrokerError>()
+    yield* Effect.addFinalizer(() => Deferred.fail(closed, whenClosed))
     const isUp = (node: Node): boolean => connections.current(node) !== undefined
     const openAll = (all: ReadonlyArray<Node>): Effect.Effect<void> =>
       settings.publishOver === "all" ? Effect.forEach(all, connections.to, { discard: true }) : Effect.void
@@ -152,10 +155,11 @@ export const make = (
           return Effect.andThen(Effect.raceFirst(connections.next, Effect.sleep(lookAgain)), keepTrying)
         })
       )
-      return Effect.timeoutOrElse(keepTrying, {
+      const picked = Effect.timeoutOrElse(keepTrying, {
         duration: Duration.millis(settings.publishTimeout),
         orElse: () => Effect.fail(notReady(count, last, settings))
       })
+      return Effect.raceFirst(picked, Deferred.await(closed))
     }
 
     const first = yield* attempt(1, candidates())
@@ -172,6 +176,13 @@ export const make = (
     yield* Effect.forkScoped(Effect.forever(Effect.ignore(keepOne)))
     return { pick, ready, state: connections.state }
   })
+
+const whenClosed = new BrokerError.BrokerError({
+  broker: "nsq",
+  operation: "publish",
+  reason: "ConnectionFailed",
+  detail: "the broker was closed"
+})
 
 const notReady = (count: number, last: Attempt | undefined, { publishTimeout }: Settings): BrokerError.BrokerError => {
   const reached = count === 1 ? "no nsqd" : `${last?.up.length ?? 0} of ${count} nsqd`

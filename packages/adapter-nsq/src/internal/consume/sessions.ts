@@ -57,7 +57,7 @@ const forgetting = 100
 const listing = Duration.seconds(1)
 
 /** How long a session that is closed waits for nsqd to close the connection. */
-const closeTimeout = Duration.seconds(2)
+const closeTimeout = Duration.seconds(1)
 
 /** Opens one connection, with a session on it. */
 const connect = (

@@ -1,5 +1,5 @@
 /** Publishes on one connection, and collects nsqd's answers, which come in the order of the commands. */
-import type { BrokerError, Deadlines } from "@requeue/core/adapter-kit"
+import { type BrokerError, Deadlines } from "@requeue/core/adapter-kit"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -56,6 +56,7 @@ const make = (
 ): Publisher => {
   /** The error after which nsqd closes the connection. It has read nothing of what was written later. */
   let refusal: string | undefined
+  const { timeout } = deadlines
 
   const toResult = (error: Error | null, queue: string): PublishResult => {
     if (error === null) return "Stored"
@@ -69,7 +70,16 @@ const make = (
       if (!connection.isOpen()) return Effect.succeed(publications.map((): PublishResult => "Unread"))
       const results: Array<PublishResult> = []
       let open = publications.length
-      const answered = Effect.callback<ReadonlyArray<PublishResult>>((resume) => {
+      return Effect.callback((resume) => {
+        const late = Deadlines.deadline(() => {
+          const error = timedOut({ operation: "publish", queue: publications[0]?.queue, node: node.name }, timeout)
+          // Before the end of the connection, which tells the same messages lost: their time is over.
+          resume(Effect.succeed(publications.map((_, index) => results[index] ?? error)))
+          // Later answers on this connection would come as late.
+          connection.destroy(error)
+        })
+        // Also of messages for which nobody waits any more: a connection that answers nothing is of no use to others.
+        deadlines.start(late)
         for (const group of groups(publications, nodes.limits().maxBodySize)) {
           const [first] = group
           const { defer, queue, topic } = publications[first!]!
@@ -77,21 +87,12 @@ const make = (
           connection.publish(topic, payloads, defer, (error) => {
             for (const index of group) results[index] = toResult(error, queue)
             open -= group.length
-            if (open === 0) resume(Effect.succeed(results))
+            if (open > 0) return
+            deadlines.end(late)
+            resume(Effect.succeed(results))
           })
         }
       })
-      return deadlines.within(answered, () =>
-        Effect.sync(() => {
-          const context = { operation: "publish", queue: publications[0]?.queue, node: node.name }
-          const late = timedOut(context, deadlines.timeout)
-          // Before the end of the connection, which tells the same messages lost: their time is over.
-          const inTime = publications.map((_, index) => results[index] ?? late)
-          // Later answers on this connection would come as late.
-          connection.destroy(late)
-          return inTime
-        })
-      )
     })
 
   return { node, connection, gone, send }

@@ -2,6 +2,7 @@
 import { BrokerError } from "@requeue/core/adapter-kit"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Semaphore from "effect/Semaphore"
 import type { Settings } from "../../NsqOptions.ts"
@@ -66,6 +67,7 @@ export const make = (dependencies: SenderDependencies): Effect.Effect<Sender> =>
   Effect.map(Semaphore.make(dependencies.settings.maxUnconfirmed), (unconfirmed) => {
     const { settings } = dependencies
     const sendChunk = sending(dependencies)
+    const limit = limiting(dependencies)
     const nonce = makeNonces()
 
     return {
@@ -73,37 +75,68 @@ export const make = (dependencies: SenderDependencies): Effect.Effect<Sender> =>
         const twins = placement.count === 1 ? items : items.map((item) => ({ ...item, nonce: nonce() }))
         const outcomes = Outcomes.make(placement.count, settings.publishTimeout)
         const sendPart = (part: ReadonlyArray<Item>) =>
-          unconfirmed.withPermits(part.length)(sendChunk(part, placement, outcomes))
+          Effect.suspend(() => {
+            const inTime = limit(part)
+            const permits = part.length
+            const sent = sendChunk(part, placement, outcomes, inTime)
+            // The wait for others counts as well.
+            const sentLater = inTime(unconfirmed.withPermits(permits)(sent))
+            return Effect.flatMap(unconfirmed.withPermitsIfAvailable(permits)(sent), (done) =>
+              Option.isSome(done) ? Effect.void : sentLater
+            )
+          })
         const parts = chunks(twins, Math.min(chunk.messages, settings.maxUnconfirmed))
         const sent = parts.length === 1 ? sendPart(parts[0]!) : Effect.forEach(parts, sendPart, { discard: true })
-        return Effect.mapError(sent, (error) => outcomes.errorOf(twins, error))
+        return sent.pipe(
+          Effect.mapError((error) => outcomes.errorOf(twins, error)),
+          Effect.onInterrupt(() => Effect.fail(outcomes.errorOf(twins, givenUp(items[0]?.message.queue))))
+        )
       }
     }
   })
 
-/** Sends messages within `publishTimeout`, everything that it waits for included. */
+/** The error of what is interrupted before it is written. */
+const givenUp = (queue: string | undefined): BrokerError.BrokerError =>
+  new BrokerError.BrokerError({
+    broker: "nsq",
+    operation: "publish",
+    queue,
+    reason: "ConnectionFailed",
+    detail: "it was given up before it was written to an nsqd",
+    remedy: "Send it again"
+  })
+
+type Sent = Effect.Effect<void, BrokerError.BrokerError>
+
+/** Limits what messages wait for to `publishTimeout` from now on. */
+const limiting =
+  ({ elapsed, settings: { publishTimeout } }: SenderDependencies) =>
+  (items: ReadonlyArray<Item>) => {
+    const end = elapsed() + publishTimeout
+    return (sent: Sent): Sent =>
+      Effect.suspend(() =>
+        Effect.timeoutOrElse(sent, {
+          duration: Duration.millis(Math.max(0, end - elapsed())),
+          orElse: () => Effect.fail(timedOut({ operation: "publish", queue: items[0]?.message.queue }, publishTimeout))
+        })
+      )
+  }
+
+/** Sends messages; `inTime` limits what they wait for. */
 const sending = (dependencies: SenderDependencies) => {
-  const { declare, elapsed, nodes, now, publishing, settings } = dependencies
+  const { declare, nodes, now, publishing, settings } = dependencies
   const store = storing(dependencies)
 
   return (
     items: ReadonlyArray<Item>,
     { count, prefer }: Placement,
-    outcomes: Outcomes.Outcomes
-  ): Effect.Effect<void, BrokerError.BrokerError> =>
+    outcomes: Outcomes.Outcomes,
+    inTime: (sent: Sent) => Sent
+  ): Sent =>
     Effect.suspend(() => {
       // A message that is refused fails the chunk before any of it is written.
       const made = toPublications(items, nodes, settings, now())
       if (made instanceof BrokerError.BrokerError) return Effect.fail(made)
-      const end = elapsed() + settings.publishTimeout
-      const inTime = (effect: Effect.Effect<void, BrokerError.BrokerError>) =>
-        Effect.suspend(() =>
-          Effect.timeoutOrElse(effect, {
-            duration: Duration.millis(Math.max(0, end - elapsed())),
-            orElse: () =>
-              Effect.fail(timedOut({ operation: "publish", queue: items[0]?.message.queue }, settings.publishTimeout))
-          })
-        )
       const storeOn = (publishers: ReadonlyArray<Publisher>, publications: ReadonlyArray<Publication> | undefined) => {
         /** The nsqd of each copy: no two are stored on the same one. */
         const homes = publishers.map(({ node }) => node)

@@ -29,7 +29,20 @@ interface Sending {
   readonly started: number
   onOutcome: OnOutcome
   submission: Submission | undefined
+  /** Whether an earlier submission was written. */
+  wasWritten: boolean
   isWithdrawn: boolean
+}
+
+const isWritten = ({ submission, wasWritten }: Sending): boolean => wasWritten || submission?.written !== undefined
+
+/** The error of an item that is given up without an outcome. */
+const givenUp = (sending: Sending): BrokerError.BrokerError => {
+  const { queue } = sending.item.message
+  const [reason, detail] = isWritten(sending)
+    ? (["ConnectionLost", "it was given up before its confirmation"] as const)
+    : (["ConnectionFailed", "it was given up before it was written"] as const)
+  return new BrokerError.BrokerError({ broker: "rabbitmq", operation: "publish", queue, reason, detail })
 }
 
 /** Whether the queue, or the exchange in front of it, is not there. */
@@ -81,6 +94,7 @@ const starter = (dependencies: Dependencies) => {
   const publish = (sending: Sending, onOutcome: OnOutcome): void => {
     const { isWithdrawn, item, started } = sending
     if (isWithdrawn) return
+    sending.wasWritten = isWritten(sending)
     const publication = routes.publication(item, started)
     if (publication instanceof BrokerError.BrokerError) onOutcome(publication)
     else sending.submission = publisher.submit(publication, onOutcome)
@@ -151,42 +165,60 @@ export const make = (env: Dependencies): Sender => {
   const { publisher, routes } = env
   const start = starter(env)
 
-  const sendEach: Sender["sendEach"] = (items, confirmed = () => {}) =>
-    items.length === 0
-      ? Effect.succeed([])
-      : Effect.callback((resume) => {
-          const started = env.elapsed()
-          const outcomes: Array<BrokerError.BrokerError | undefined> = []
-          let open = items.length
-          const sendings = items.map((item, index): Sending => {
-            const onOutcome: OnOutcome = (error) => {
-              outcomes[index] = error
-              if (error === undefined) confirmed(index)
-              if (--open === 0) resume(Effect.succeed(outcomes))
-            }
-            return { item, started, onOutcome, submission: undefined, isWithdrawn: false }
-          })
-          sendings.forEach(start)
-          return Effect.sync(() => {
-            for (const sending of sendings) {
-              sending.isWithdrawn = true
-              if (sending.submission !== undefined) publisher.withdraw(sending.submission)
-            }
-          })
-        })
+  /** Starts items when it runs. `known` answers what is known of each by now. */
+  const sending = (items: ReadonlyArray<Item>, confirmed: (index: number) => void = () => {}) => {
+    const started = env.elapsed()
+    const outcomes: Array<BrokerError.BrokerError | undefined> = []
+    const sendings = items.map(
+      (item): Sending => ({
+        item,
+        started,
+        onOutcome: () => {},
+        submission: undefined,
+        wasWritten: false,
+        isWithdrawn: false
+      })
+    )
+    const ended = Effect.callback<Outcomes>((resume) => {
+      let open = items.length
+      for (const [index, each] of sendings.entries()) {
+        each.onOutcome = (error) => {
+          outcomes[index] = error
+          if (error === undefined) confirmed(index)
+          if (--open === 0) resume(Effect.succeed(outcomes))
+        }
+      }
+      sendings.forEach(start)
+      return Effect.sync(() => {
+        for (const each of sendings) {
+          each.isWithdrawn = true
+          if (each.submission !== undefined) publisher.withdraw(each.submission)
+        }
+      })
+    })
+    const known = (): Outcomes => sendings.map((each, index) => (index in outcomes ? outcomes[index] : givenUp(each)))
+    return { ended, known }
+  }
 
   return {
-    sendEach,
+    sendEach: (items, confirmed) =>
+      items.length === 0 ? Effect.succeed([]) : Effect.suspend(() => sending(items, confirmed).ended),
     send: (items) =>
       Effect.suspend(() => {
         for (const item of items) {
           const error = routes.refusal(item)
           if (error !== undefined) return Effect.fail(error)
         }
-        return Effect.flatMap(sendEach(items), (outcomes) => {
+        if (items.length === 0) return Effect.void
+        const { ended, known } = sending(items)
+        const told = (outcomes: Outcomes) => {
           const failed = BrokerError.ofBatch(outcomes)
           return failed === undefined ? Effect.void : Effect.fail(failed)
-        })
+        }
+        return ended.pipe(
+          Effect.flatMap(told),
+          Effect.onInterrupt(() => told(known()))
+        )
       })
   }
 }

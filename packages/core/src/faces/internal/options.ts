@@ -6,6 +6,7 @@ import type * as Telemetry from "../../observe/Telemetry.ts"
 import type { Adapter } from "../../port/Adapter.ts"
 import * as OptionKind from "../../options/OptionKind.ts"
 import * as OptionNames from "../../options/OptionNames.ts"
+import * as Limits from "../../produce/internal/limits.ts"
 import * as BatchPolicy from "../../policy/BatchPolicy.ts"
 import * as ConsumerBackoff from "../../policy/ConsumerBackoff.ts"
 import * as RetryPolicy from "../../policy/RetryPolicy.ts"
@@ -24,8 +25,8 @@ export interface ConsumeOptions extends Policies, Omit<ConsumerOptions.Options, 
 /** See `Puller.Options`. */
 export interface PullerOptions extends Policies, Omit<Puller.Options, keyof Policies> {}
 
-/** How a connection logs and is watched, and which adapters there are beside ours. */
-export interface ConnectOptions {
+/** How a connection sends, logs and is watched, and which adapters there are beside ours. */
+export interface ConnectOptions extends Limits.Options {
   /**
    * Adapters of brokers that are not among ours, or that a bundle holds: one that serves the URL's scheme is used.
    * Default: none, and the scheme's package is imported.
@@ -57,6 +58,7 @@ const pullerKinds: OptionNames.Of<PullerOptions> = {
 }
 
 const connectKinds: OptionNames.Of<ConnectOptions> = {
+  ...Limits.kinds,
   adapters: OptionKind.list,
   logLevel: OptionKind.oneOf(["All", "Fatal", "Error", "Warn", "Info", "Debug", "Trace", "None"]),
   telemetry: OptionKind.object("what OpenTelemetry.make() returns, or another telemetry", "send", "consumer")

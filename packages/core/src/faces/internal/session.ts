@@ -15,6 +15,7 @@ import * as Delay from "../../message/Delay.ts"
 import type { ConsumerHealth } from "../../observe/Health.ts"
 import * as OptionNames from "../../options/OptionNames.ts"
 import type { Consumer, DrainReport, Stats } from "../../consume/Consumer.ts"
+import type { Options } from "../../produce/internal/limits.ts"
 import * as Sender from "../../produce/internal/producer.ts"
 import { logger } from "../../observe/internal/logger.ts"
 
@@ -99,9 +100,13 @@ const toWorker = (running: Running, run: Session["run"], drained: () => Promise<
   }
 }
 
-export const open = async <E>(layer: Layer.Layer<Broker, E>, level: LogLevel.LogLevel): Promise<Session> => {
+export const open = async <E>(
+  layer: Layer.Layer<Broker, E>,
+  level: LogLevel.LogLevel,
+  limits?: Options
+): Promise<Session> => {
   const runtime = ManagedRuntime.make(Layer.provideMerge(layer, logging(level)))
-  const { broker, sender } = await connected(runtime)
+  const { broker, sender } = await connected(runtime, limits)
   const workers = new Set<Worker>()
   const starting = new Set<Promise<unknown>>()
   const closes = Deferred.makeUnsafe<void>()
@@ -194,11 +199,12 @@ const starter =
 
 /** A broker that cannot be reached is found now and not by the first message; what was opened by then is closed. */
 const connected = async <E>(
-  runtime: ManagedRuntime.ManagedRuntime<Broker, E>
+  runtime: ManagedRuntime.ManagedRuntime<Broker, E>,
+  limits: Options | undefined
 ): Promise<Pick<Session, "broker" | "sender">> => {
   try {
     const { capabilities } = await runtime.runPromise(Broker)
-    return { broker: capabilities.broker, sender: await runtime.runPromise(Sender.open()) }
+    return { broker: capabilities.broker, sender: await runtime.runPromise(Sender.open(limits)) }
   } catch (error) {
     await runtime.dispose()
     throw error

@@ -4,19 +4,26 @@ import * as Scope from "effect/Scope"
 import * as Deadlines from "../../adapter-kit/Deadlines.ts"
 import * as Timers from "../../adapter-kit/Timers.ts"
 import * as Delay from "../../message/Delay.ts"
+import * as OptionKind from "../../options/OptionKind.ts"
+import type * as OptionNames from "../../options/OptionNames.ts"
 import type { Service } from "../../port/Broker.ts"
 import { BrokerError } from "../../port/BrokerError.ts"
 import * as Sends from "./sends.ts"
 
 /** Options of `Producer.make`. */
 export interface Options {
-  /** Longest wait for the broker's confirmation, 1 ms to 24 hours; a number counts milliseconds. Default: 30 seconds. */
+  /** Longest wait for room and for the broker's confirmation, 1 ms to 24 hours; a number counts milliseconds. Default: 30 seconds. */
   readonly publishTimeout?: Delay.Input | undefined
   /**
    * Messages that may wait for their confirmation at a time, those of all producers of the connection counted together;
    * further sends wait for room, first come, first served. Default: 1,000.
    */
   readonly maxPending?: number | undefined
+}
+
+export const kinds: OptionNames.Of<Options> = {
+  publishTimeout: Delay.kind(1, Delay.max),
+  maxPending: OptionKind.whole(1)
 }
 
 /** Sends with these limits, and their errors. */

@@ -6,7 +6,8 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
-import type { BrokerError } from "../../port/BrokerError.ts"
+import * as Option from "effect/Option"
+import { type BrokerError, isDoubtful, ofBatch } from "../../port/BrokerError.ts"
 import type { Service } from "../../port/Broker.ts"
 import type * as Deadlines from "../../adapter-kit/Deadlines.ts"
 import type { Outgoing } from "../../message/Outgoing.ts"
@@ -49,6 +50,8 @@ class Send implements Deadlines.Deadline {
   place = -1
   /** `undefined` as long as it waits for room. */
   fiber: Fiber.Fiber<void, BrokerError> | undefined = undefined
+  /** Set when it is given up. */
+  cut: Cut | undefined = undefined
   readonly owner: Owner
   readonly messages: ReadonlyArray<Outgoing>
   /** The part of `maxPending` that it takes. More messages than that are sent alone. */
@@ -121,10 +124,15 @@ export const make = ({ broker, cutShort: errorOf, deadlines, fork, maxPending }:
     return true
   }
 
+  const end = (send: Send, confirmation: Confirmation): void => {
+    if (leave(send)) send.resume(confirmation)
+  }
+
   const cutShort = (send: Send, cut: Cut): void => {
-    const { fiber, messages } = send
-    if (leave(send)) send.resume(Exit.fail(errorOf(messages, cut, fiber !== undefined)))
-    fiber?.interruptUnsafe()
+    send.cut = cut
+    // Before the error that is told of those who tell nothing: an adapter may know what it has not written.
+    send.fiber?.interruptUnsafe()
+    end(send, Exit.fail(errorOf(send.messages, cut, send.fiber !== undefined)))
   }
 
   const handOver = (send: Send): void => {
@@ -133,14 +141,15 @@ export const make = ({ broker, cutShort: errorOf, deadlines, fork, maxPending }:
     send.fiber = fork(Effect.suspend(() => broker.publish(send.messages)))
     send.fiber.addObserver((exit) => {
       room.pending -= send.size
-      if (Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause)) {
-        // Unless it was given up here, the adapter closes.
-        cutShort(send, "closed")
-        // Those that are given up at the same time leave first: its room is not for them.
-        return queueMicrotask(room.proceed)
+      // Unless it was given up here, the adapter closes.
+      const isCut = Exit.isFailure(exit) && (send.cut !== undefined || Cause.hasInterruptsOnly(exit.cause))
+      if (!isCut) {
+        end(send, exit)
+        return room.proceed()
       }
-      if (leave(send)) send.resume(exit)
-      room.proceed()
+      end(send, Exit.fail(whatIsKnown(exit.cause, errorOf(send.messages, send.cut ?? "closed", true))))
+      // Those that are given up at the same time leave first: its room is not for them.
+      queueMicrotask(room.proceed)
     })
   }
 
@@ -154,10 +163,7 @@ export const make = ({ broker, cutShort: errorOf, deadlines, fork, maxPending }:
         deadlines.start(send)
         room.enter(send)
         // The caller was interrupted.
-        return Effect.sync(() => {
-          leave(send)
-          send.fiber?.interruptUnsafe()
-        })
+        return Effect.sync(() => cutShort(send, "closed"))
       }),
     ended: Effect.callback((resume) => {
       const end = () => resume(Effect.void)
@@ -169,4 +175,12 @@ export const make = ({ broker, cutShort: errorOf, deadlines, fork, maxPending }:
       for (const send of underWay) cutShort(send, "closed")
     }
   }
+}
+
+/** The error of a publish that was interrupted: what the adapter tells of messages that it has not sent, of all others `doubt`. */
+const whatIsKnown = (cause: Cause.Cause<BrokerError>, doubt: BrokerError): BrokerError => {
+  const told = Option.getOrUndefined(Cause.findErrorOption(cause))
+  if (told?.entries === undefined) return told === undefined || isDoubtful(told) ? doubt : told
+  const errors = told.entries.map(({ error }) => (error !== undefined && isDoubtful(error) ? doubt : error))
+  return ofBatch(errors) ?? doubt
 }
