@@ -32,7 +32,7 @@ export const sum = (all: ReadonlyArray<Depths>): Depths =>
 
 const query = (params: Readonly<Record<string, string>>): string => new URLSearchParams(params).toString()
 
-const numberOf = (value: unknown): number | undefined => (typeof value === "number" ? value : undefined)
+const numberOf = (value: unknown): number | undefined => (typeof value === "number" && value >= 0 ? value : undefined)
 
 /** The limits that `IDENTIFY` does not answer. https://nsq.io/components/nsqd.html#get-configoption */
 export const configured = (
@@ -71,24 +71,59 @@ export const create = (
   )
 }
 
-type Json = Readonly<Record<string, unknown>>
+/** The statistics of a channel. */
+interface Channel {
+  readonly name: string
+  readonly depth: number
+  readonly inFlight: number
+  readonly deferred: number
+  readonly isPaused: boolean
+}
 
-const records = (value: unknown): ReadonlyArray<Json> =>
-  Array.isArray(value) ? value.filter(Predicate.isReadonlyObject) : []
+/** The statistics of a topic. */
+interface Topic {
+  /** Messages that are in no channel yet. */
+  readonly depth: number
+  readonly isPaused: boolean
+  readonly channels: ReadonlyArray<Channel>
+}
+
+const toChannel = (json: unknown): Channel | undefined => {
+  if (!Predicate.isReadonlyObject(json) || typeof json["channel_name"] !== "string") return undefined
+  const [depth, inFlight, deferred] = ["depth", "in_flight_count", "deferred_count"].map((key) => numberOf(json[key]))
+  if (depth === undefined || inFlight === undefined || deferred === undefined) return undefined
+  return { name: json["channel_name"], depth, inFlight, deferred, isPaused: json["paused"] === true }
+}
+
+const toTopic = (json: unknown): Topic | undefined => {
+  if (!Predicate.isReadonlyObject(json) || !Array.isArray(json["channels"])) return undefined
+  const depth = numberOf(json["depth"])
+  const channels = json["channels"].map(toChannel)
+  if (depth === undefined || !channels.every((channel) => channel !== undefined)) return undefined
+  return { depth, isPaused: json["paused"] === true, channels }
+}
+
+/** A list of the one topic, or of none; nsqd answers `null` for it when there is none, beside its version. */
+const toTopics = (json: unknown): ReadonlyArray<Topic> | undefined => {
+  if (!Predicate.isReadonlyObject(json) || typeof json["version"] !== "string") return undefined
+  const all: unknown = json["topics"] ?? []
+  const topics = Array.isArray(all) ? all.map(toTopic) : [undefined]
+  return topics.every((topic) => topic !== undefined) ? topics : undefined
+}
 
 /** The statistics of a topic; `undefined` when it does not exist. https://nsq.io/components/nsqd.html#get-stats */
 const stats = (
   base: HttpInterface,
   topic: string,
   timeout: number
-): Effect.Effect<Json | undefined, BrokerError.BrokerError> =>
-  Effect.map(
-    Http.request({ operation: "counts", queue: topic }, timeout, {
-      base,
-      path: `stats?${query({ format: "json", topic, include_clients: "false", include_mem: "false" })}`
-    }),
-    (json) => (Predicate.isReadonlyObject(json) ? records(json["topics"])[0] : undefined)
+): Effect.Effect<Topic | undefined, BrokerError.BrokerError> => {
+  const context = { operation: "counts", queue: topic }
+  const path = `stats?${query({ format: "json", topic, include_clients: "false", include_mem: "false" })}`
+  return Http.request(context, timeout, { base, path }).pipe(
+    Effect.flatMap((json) => Http.parse(context, base, json, toTopics)),
+    Effect.map(([found]) => found)
   )
+}
 
 /** The names of a topic's channels; `undefined` when the topic does not exist. */
 export const channels = (
@@ -96,10 +131,7 @@ export const channels = (
   topic: string,
   timeout: number
 ): Effect.Effect<ReadonlyArray<string> | undefined, BrokerError.BrokerError> =>
-  Effect.map(
-    stats(base, topic, timeout),
-    (found) => found && records(found["channels"]).map((each) => String(each["channel_name"]))
-  )
+  Effect.map(stats(base, topic, timeout), (found) => found?.channels.map(({ name }) => name))
 
 /** The messages of a channel, and those of its topic. */
 export const depths = (
@@ -108,12 +140,12 @@ export const depths = (
   timeout: number
 ): Effect.Effect<Depths, BrokerError.BrokerError> =>
   Effect.map(stats(base, topic, timeout), (found) => {
-    const its = records(found?.["channels"]).find((each) => each["channel_name"] === channel)
+    const its = found?.channels.find(({ name }) => name === channel)
     return {
-      ready: (numberOf(found?.["depth"]) ?? 0) + (numberOf(its?.["depth"]) ?? 0),
-      inFlight: numberOf(its?.["in_flight_count"]) ?? 0,
-      delayed: numberOf(its?.["deferred_count"]) ?? 0,
-      isPaused: found?.["paused"] === true || its?.["paused"] === true
+      ready: (found?.depth ?? 0) + (its?.depth ?? 0),
+      inFlight: its?.inFlight ?? 0,
+      delayed: its?.deferred ?? 0,
+      isPaused: found?.isPaused === true || its?.isPaused === true
     }
   })
 
@@ -151,7 +183,7 @@ export const empty = (
   Effect.gen(function* () {
     const { channel, topic } = queue
     const path = `channel/empty?${query({ topic, channel })}`
-    const waiting = Effect.map(stats(base, topic, timeout), (found) => numberOf(found?.["depth"]) ?? 0)
+    const waiting = Effect.map(stats(base, topic, timeout), (found) => found?.depth ?? 0)
     yield* create(base, queue, timeout)
     for (let waited = 0; waited < timeout && (yield* waiting) > 0; waited += pause) yield* Effect.sleep(pause)
     yield* Http.request({ operation: "purge", queue: topic }, timeout, { base, method: "POST", path })

@@ -14,6 +14,7 @@ import * as Look from "./internal/look.ts"
 import * as Options from "./internal/options.ts"
 import type { ListOptions, PurgeOptions } from "./internal/options.ts"
 import * as OptionNames from "../options/OptionNames.ts"
+import { tell } from "./internal/partial.ts"
 import { purge } from "./internal/purge.ts"
 import { type DeadLettersStopped, type Options as RedriveOptions, redrive, type Report } from "./internal/redrive.ts"
 
@@ -23,7 +24,10 @@ export type { ListOptions, PurgeOptions, Selection } from "./internal/options.ts
 export { DeadLettersStopped, type Options as RedriveOptions, type Report as RedriveReport } from "./internal/redrive.ts"
 export type { FailedLetter } from "./internal/books.ts"
 
-/** The dead letters in one queue. */
+/**
+ * The dead letters in one queue. Where parts of the broker do not answer, each call works on the others, and a warning of the
+ * log names those that are left out.
+ */
 export interface DeadLetters {
   /** The dead-letter queue's name. */
   readonly queue: string
@@ -91,16 +95,24 @@ export interface DeadLetters {
 export const make = (queue: string): Effect.Effect<DeadLetters, never, Broker> =>
   Effect.map(Broker, (broker) => ({
     queue,
-    count: count(broker, queue),
+    count: tell(broker, queue, "count", (watched) => count(watched, queue)),
     missing: Effect.map(broker.admin.counts(queue), ({ missing = [] }) => missing),
     list: (options) =>
-      OptionNames.orDie(Options.list("DeadLetters.list", queue, options), () => Look.list(broker, queue, options)),
+      OptionNames.orDie(Options.list("DeadLetters.list", queue, options), () =>
+        tell(broker, queue, "list", (watched) => Look.list(watched, queue, options))
+      ),
     group: (options) =>
-      OptionNames.orDie(Options.list("DeadLetters.group", queue, options), () => Look.group(broker, queue, options)),
+      OptionNames.orDie(Options.list("DeadLetters.group", queue, options), () =>
+        tell(broker, queue, "group", (watched) => Look.group(watched, queue, options))
+      ),
     redrive: (options) =>
-      OptionNames.orDie(Options.redrive("DeadLetters.redrive", queue, options), () => redrive(broker, queue, options)),
+      OptionNames.orDie(Options.redrive("DeadLetters.redrive", queue, options), () =>
+        tell(broker, queue, "redrive", (watched) => redrive(watched, queue, options))
+      ),
     purge: (options) =>
-      OptionNames.orDie(Options.purge("DeadLetters.purge", queue, options), () => purge(broker, queue, options))
+      OptionNames.orDie(Options.purge("DeadLetters.purge", queue, options), () =>
+        tell(broker, queue, "purge", (watched) => purge(watched, queue, options))
+      )
   }))
 
 const count = (broker: Service, queue: string): Effect.Effect<number | undefined, BrokerError> =>

@@ -45,6 +45,8 @@ export interface PullWorker<A> extends Worker {
 /** The dead letters in one queue. See `DeadLetters`. */
 export interface DeadLetterQueue {
   readonly count: () => Promise<number | undefined>
+  /** Why parts of the broker do not answer: what the other calls tell and do is without the letters there. */
+  readonly missing: () => Promise<ReadonlyArray<BrokerError>>
   readonly list: (options?: DeadLetters.ListOptions) => Promise<ReadonlyArray<DeadLetters.DeadLetter>>
   readonly group: (options?: DeadLetters.ListOptions) => Promise<DeadLetters.Groups>
   readonly redrive: (options?: DeadLetters.RedriveOptions) => Promise<DeadLetters.RedriveReport>
@@ -168,7 +170,6 @@ export const connect = async <E>(
   const watched = telemetry === undefined ? layer : Layer.merge(layer, Layer.succeed(Telemetry.Telemetry, telemetry))
   const session = await Session.open(watched, logLevel)
   const { run, sender, start } = session
-  const lettersOf = (queue: string) => run(DeadLetters.make(queue))
   const countWithin = counter()
 
   return {
@@ -206,25 +207,7 @@ export const connect = async <E>(
     },
     deadLetters: (queue) => {
       OptionNames.orThrow(OptionNames.argument("requeue.deadLetters", "queue", queue, OptionKind.text))
-      return {
-        count: async () => run((await lettersOf(queue)).count),
-        list: async (listOptions) => {
-          OptionNames.orThrow(LetterOptions.list("deadLetters.list", queue, listOptions))
-          return run((await lettersOf(queue)).list(listOptions))
-        },
-        group: async (groupOptions) => {
-          OptionNames.orThrow(LetterOptions.list("deadLetters.group", queue, groupOptions))
-          return run((await lettersOf(queue)).group(groupOptions))
-        },
-        redrive: async (redriveOptions) => {
-          OptionNames.orThrow(LetterOptions.redrive("deadLetters.redrive", queue, redriveOptions))
-          return run((await lettersOf(queue)).redrive(redriveOptions))
-        },
-        purge: async (purgeOptions) => {
-          OptionNames.orThrow(LetterOptions.purge("deadLetters.purge", queue, purgeOptions))
-          return run((await lettersOf(queue)).purge(purgeOptions))
-        }
-      }
+      return deadLetterQueue(queue, run)
     },
     counts: async (queue, { timeout, ...others } = {}) => {
       OptionNames.check("requeue.counts", { timeout, ...others }, countsKinds, queue)
@@ -234,6 +217,31 @@ export const connect = async <E>(
     health: () => run(Health.check(session.workers)),
     close: session.close,
     [Symbol.asyncDispose]: () => session.close()
+  }
+}
+
+/** The dead letters of a queue. Options are checked before anything is awaited. */
+const deadLetterQueue = (queue: string, run: Session.Session["run"]): DeadLetterQueue => {
+  const letters = () => run(DeadLetters.make(queue))
+  return {
+    count: async () => run((await letters()).count),
+    missing: async () => run((await letters()).missing),
+    list: async (listOptions) => {
+      OptionNames.orThrow(LetterOptions.list("deadLetters.list", queue, listOptions))
+      return run((await letters()).list(listOptions))
+    },
+    group: async (groupOptions) => {
+      OptionNames.orThrow(LetterOptions.list("deadLetters.group", queue, groupOptions))
+      return run((await letters()).group(groupOptions))
+    },
+    redrive: async (redriveOptions) => {
+      OptionNames.orThrow(LetterOptions.redrive("deadLetters.redrive", queue, redriveOptions))
+      return run((await letters()).redrive(redriveOptions))
+    },
+    purge: async (purgeOptions) => {
+      OptionNames.orThrow(LetterOptions.purge("deadLetters.purge", queue, purgeOptions))
+      return run((await letters()).purge(purgeOptions))
+    }
   }
 }
 

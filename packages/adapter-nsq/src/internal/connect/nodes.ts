@@ -20,6 +20,8 @@ export interface Nodes {
   readonly at: (address: Address) => Node
   /** The nsqd of the options; further ones are found by nsqlookupd. */
   readonly given: ReadonlyArray<Node>
+  /** Each answers nsqd that a part of this process has connections to, or makes them again. */
+  readonly used: Set<() => ReadonlyArray<Node>>
   /** Learns the limits of an nsqd to which a connection has just opened. */
   readonly learn: (node: Node, identity: Identity) => Effect.Effect<void, BrokerError.BrokerError>
   /** Whether the limits of an nsqd have been learned. */
@@ -61,6 +63,7 @@ export const make = (settings: Settings): Nodes => {
   return {
     at,
     given: settings.nsqd.map(at),
+    used: new Set(),
     learn: (node, identity) =>
       Effect.andThen(
         tell(node, identity.notes),

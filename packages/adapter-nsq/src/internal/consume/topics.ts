@@ -5,10 +5,13 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schedule from "effect/Schedule"
 import * as Scope from "effect/Scope"
+import type { Settings } from "../../NsqOptions.ts"
 import { maxAbsences } from "../connect/candidates.ts"
+import * as Known from "../connect/known.ts"
 import type { Lookup } from "../connect/lookup.ts"
 import type { Node } from "../connect/nodes.ts"
 import type { Queue } from "../names.ts"
+import * as NsqdHttp from "../nsqdHttp.ts"
 import * as Sessions from "./sessions.ts"
 
 export interface TopicsDependencies extends Sessions.SessionsDependencies {
@@ -63,6 +66,10 @@ export const open = (
     const scope = yield* Scope.fork(yield* Effect.scope, "parallel")
     const joined = new Map<Queue, Map<Node, Joined>>(topics.map((topic) => [topic, new Map()]))
 
+    const used = () => [...joined.values()].flatMap((byNode) => [...byNode.keys()])
+    nodes.used.add(used)
+    yield* Effect.addFinalizer(() => Effect.sync(() => nodes.used.delete(used)))
+
     const joinTopic = (node: Node, topic: Queue): Effect.Effect<void> =>
       Effect.suspend(() => {
         const byNode = joined.get(topic)!
@@ -93,7 +100,7 @@ export const open = (
       const found = yield* Effect.forEach(topics, ({ topic }) => lookup.topic(topic), { concurrency: "unbounded" })
       const known = new Set<Node>()
       for (const [index, topic] of topics.entries()) {
-        const addresses = found[index]
+        const addresses = found[index]?.nsqd
         if (addresses === undefined) return
         for (const address of addresses) known.add(nodes.at(address))
         yield* leaveAbsent(topic, known)
@@ -110,6 +117,7 @@ export const open = (
     if (settings.lookupd.length > 0) {
       const every = Schedule.jittered(Schedule.spaced(Duration.millis(settings.lookupdInterval)))
       yield* discover
+      yield* joinUnnamed(topics, joinTopic, dependencies)
       yield* Effect.forkScoped(Effect.schedule(discover, every))
     }
     for (const node of nodes.given) yield* join(node)
@@ -125,6 +133,30 @@ export const open = (
       })
     }
   })
+
+/** Whether an nsqd says itself that it has a topic. */
+const has = ({ address: { http } }: Node, { topic }: Queue, { requestTimeout }: Settings): Effect.Effect<boolean> =>
+  http === undefined
+    ? Effect.succeed(false)
+    : Effect.match(NsqdHttp.channels(http, topic, requestTimeout), {
+        onSuccess: (channels) => channels !== undefined,
+        onFailure: () => false
+      })
+
+/** An nsqlookupd that has restarted, or is away, does not tell who has the topics: the nsqd that are used do. */
+const joinUnnamed = Effect.fnUntraced(function* (
+  topics: ReadonlyArray<Queue>,
+  joinTopic: (node: Node, topic: Queue) => Effect.Effect<void>,
+  dependencies: TopicsDependencies
+) {
+  const unnamed = yield* Known.unnamed(dependencies)
+  for (const [index, topic] of topics.entries()) {
+    const having = yield* Effect.filter(unnamed, (node) => has(node, topic, dependencies.settings), {
+      concurrency: "unbounded"
+    })
+    for (const node of having) for (const later of topics.slice(index)) yield* joinTopic(node, later)
+  }
+})
 
 /** Ends with the first attempts to connect to a topic: with an error when one was refused, or all failed. */
 const tried = Effect.fnUntraced(function* (all: ReadonlyArray<Joined>) {
