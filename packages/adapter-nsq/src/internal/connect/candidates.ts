@@ -20,7 +20,7 @@ export const noneFound = (
     reason: "ConnectionFailed",
     detail:
       failures.length === 0
-        ? `no nsqd is registered with ${lookupd.map(({ url }) => url).join(", ")}`
+        ? `no nsqd is registered with ${lookupd.map(({ url }) => url).join(", ")} that can be used`
         : `no nsqd is known: ${failures.map(({ detail }) => detail).join("; ")}`,
     remedy:
       failures[0]?.remedy ??
@@ -62,7 +62,7 @@ export const make = (
     })
     const failures = yield* discover
     if (candidates.length === 0) return yield* noneFound(settings, failures)
-    nodes.used.add(() => candidates)
+    nodes.used.add(() => candidates.map((node) => ({ node, isUp: isUp(node) })))
     const every = Schedule.jittered(Schedule.spaced(Duration.millis(settings.lookupdInterval)))
     yield* Effect.forkScoped(Effect.schedule(discover, every))
     return () => candidates

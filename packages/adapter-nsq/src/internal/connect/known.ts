@@ -1,6 +1,6 @@
 /**
- * Which nsqd are known: those of the options, those that nsqlookupd names, and those that this process uses and nsqlookupd
- * does not name at all, since one that has restarted knows nobody for up to 15 seconds.
+ * Which nsqd are known: those of the options, those that nsqlookupd names, and those in use. An nsqlookupd that has restarted
+ * knows nobody for up to 15 seconds, and then each nsqd before its topics.
  */
 import type { BrokerError } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
@@ -24,18 +24,21 @@ export interface Known {
   readonly missing: ReadonlyArray<BrokerError.BrokerError>
 }
 
-/** The nsqd that this process uses, and that are none of these. */
-const usedBeside = ({ used }: Nodes, named: ReadonlyArray<Node>): ReadonlyArray<Node> =>
-  [...new Set([...used].flatMap((each) => each()))].filter((node) => !named.includes(node))
+/** The nsqd that this process is connected to, and those that it uses and nsqlookupd does not name. */
+const keptBeside = ({ used }: Nodes, named: ReadonlyArray<Node>): ReadonlyArray<Node> =>
+  [...used]
+    .flatMap((each) => each())
+    .filter(({ isUp, node }) => isUp || !named.includes(node))
+    .map(({ node }) => node)
 
 const namedIn = ({ nsqd = [] }: Found, { at }: Nodes): ReadonlyArray<Node> => nsqd.map(at)
 
-/** The nsqd that this process uses and nsqlookupd does not name. */
-export const unnamed = ({
+/** The nsqd that count whatever nsqlookupd says of their topics, beside those of the options. */
+export const kept = ({
   lookup,
   nodes
 }: Pick<KnownDependencies, "lookup" | "nodes">): Effect.Effect<ReadonlyArray<Node>> =>
-  Effect.map(lookup.all, (found) => usedBeside(nodes, namedIn(found, nodes)))
+  Effect.map(lookup.all, (found) => [...new Set(keptBeside(nodes, namedIn(found, nodes)))])
 
 /** The nsqd that may have these topics. Fails when nsqd are found by nsqlookupd, and there are none. */
 export const of = (
@@ -50,10 +53,10 @@ export const of = (
       { concurrency: "unbounded" }
     )
     const named = namedIn(all, nodes)
-    const kept = [...given, ...usedBeside(nodes, named)]
-    if (kept.length === 0 && named.length === 0) return yield* Candidates.noneFound(settings, all.failures)
+    const always = [...given, ...keptBeside(nodes, named)]
+    if (always.length === 0 && named.length === 0) return yield* Candidates.noneFound(settings, all.failures)
     return {
-      having: found.map((each) => [...new Set([...kept, ...namedIn(each, nodes)])]),
+      having: found.map((each) => [...new Set([...always, ...namedIn(each, nodes)])]),
       named,
       missing: [all, ...found].find(({ nsqd }) => nsqd === undefined)?.failures ?? []
     }

@@ -66,7 +66,8 @@ export const open = (
     const scope = yield* Scope.fork(yield* Effect.scope, "parallel")
     const joined = new Map<Queue, Map<Node, Joined>>(topics.map((topic) => [topic, new Map()]))
 
-    const used = () => [...joined.values()].flatMap((byNode) => [...byNode.keys()])
+    const used = () =>
+      [...joined.values()].flatMap((byNode) => [...byNode].map((each) => ({ node: each[0], isUp: isUp(each) })))
     nodes.used.add(used)
     yield* Effect.addFinalizer(() => Effect.sync(() => nodes.used.delete(used)))
 
@@ -116,8 +117,8 @@ export const open = (
     yield* Effect.forkScoped(Effect.forever(tick))
     if (settings.lookupd.length > 0) {
       const every = Schedule.jittered(Schedule.spaced(Duration.millis(settings.lookupdInterval)))
-      yield* discover
-      yield* joinUnnamed(topics, joinTopic, dependencies)
+      const [kept] = yield* Effect.all([Known.kept(dependencies), discover], { concurrency: "unbounded" })
+      yield* joinHaving(kept, topics, joinTopic, settings)
       yield* Effect.forkScoped(Effect.schedule(discover, every))
     }
     for (const node of nodes.given) yield* join(node)
@@ -143,17 +144,15 @@ const has = ({ address: { http } }: Node, { topic }: Queue, { requestTimeout }: 
         onFailure: () => false
       })
 
-/** An nsqlookupd that has restarted, or is away, does not tell who has the topics: the nsqd that are used do. */
-const joinUnnamed = Effect.fnUntraced(function* (
+/** An nsqlookupd that has restarted, or is away, does not tell who has the topics: the nsqd in use do. */
+const joinHaving = Effect.fnUntraced(function* (
+  nodes: ReadonlyArray<Node>,
   topics: ReadonlyArray<Queue>,
   joinTopic: (node: Node, topic: Queue) => Effect.Effect<void>,
-  dependencies: TopicsDependencies
+  settings: Settings
 ) {
-  const unnamed = yield* Known.unnamed(dependencies)
   for (const [index, topic] of topics.entries()) {
-    const having = yield* Effect.filter(unnamed, (node) => has(node, topic, dependencies.settings), {
-      concurrency: "unbounded"
-    })
+    const having = yield* Effect.filter(nodes, (node) => has(node, topic, settings), { concurrency: "unbounded" })
     for (const node of having) for (const later of topics.slice(index)) yield* joinTopic(node, later)
   }
 })
