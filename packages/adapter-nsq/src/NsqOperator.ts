@@ -114,9 +114,8 @@ export const verify = (
     const settings = yield* Effect.fromResult(decode(options))
     const plan = Plan.make({ queue, deadLetterQueues: [`${queue}.dlq`] }, settings, Number.POSITIVE_INFINITY)
     if (plan instanceof ConfigurationError.ConfigurationError) return yield* plan
-    const nodes = Nodes.make(settings)
-    const lookup = Lookup.make(settings)
-    const { states, failures } = yield* Survey.askAll(plan, settings, nodes, lookup)
+    const dependencies = { settings, nodes: Nodes.make(settings), lookup: Lookup.make(settings) }
+    const { states, failures } = yield* Survey.askAll(plan, dependencies)
     const missing = failures.map(
       ({ message }): Finding => ({ about: "nsqd", nsqd: undefined, isGood: false, detail: message })
     )

@@ -45,9 +45,30 @@ export const request = (
   }).pipe(
     Effect.timeoutOrElse({
       duration: Duration.millis(timeout),
-      orElse: () => Effect.fail(timedOut(context, timeout))
+      orElse: () => Effect.fail(failure(context, base, timedOut(context, timeout)))
     })
   )
+
+const failure = (
+  { operation, queue }: ErrorContext,
+  { url }: HttpInterface,
+  { detail, reason }: Pick<BrokerError.BrokerError, "detail" | "reason">
+): BrokerError.BrokerError =>
+  new BrokerError.BrokerError({ broker: "nsq", operation, queue, reason, detail: `${url}: ${detail}` })
+
+/** Reads an answer. One that is not as NSQ's are, for which `read` answers `undefined`, counts as none, and is shown. */
+export const parse = <A>(
+  context: ErrorContext,
+  base: HttpInterface,
+  json: unknown,
+  read: (json: unknown) => A | undefined
+): Effect.Effect<A, BrokerError.BrokerError> =>
+  Effect.suspend(() => {
+    const parsed = read(json)
+    if (parsed !== undefined) return Effect.succeed(parsed)
+    const detail = `the answer is none of NSQ's: ${String(JSON.stringify(json)).slice(0, 200)}`
+    return Effect.fail(failure(context, base, { reason: "ConnectionFailed", detail }))
+  })
 
 /** The error of an nsqd whose HTTP interface is used and does not answer. */
 export const unreachable = ({ url }: HttpInterface, error: BrokerError.BrokerError): BrokerError.BrokerError =>

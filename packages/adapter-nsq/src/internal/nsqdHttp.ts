@@ -6,6 +6,7 @@ import type { HttpInterface } from "./address.ts"
 import * as Http from "./http.ts"
 import type { Configured } from "./limits.ts"
 import type { Queue } from "./names.ts"
+import type { ErrorContext } from "./toBrokerError.ts"
 
 /** Messages of one channel, and those of its topic that are in no channel yet. */
 export interface Depths {
@@ -41,7 +42,7 @@ export const sum = (all: ReadonlyArray<Depths>): Depths =>
 
 const query = (params: Readonly<Record<string, string>>): string => new URLSearchParams(params).toString()
 
-const numberOf = (value: unknown): number | undefined => (typeof value === "number" ? value : undefined)
+const numberOf = (value: unknown): number | undefined => (typeof value === "number" && value >= 0 ? value : undefined)
 
 /** The limits that `IDENTIFY` does not answer. https://nsq.io/components/nsqd.html#get-configoption */
 export const configured = (
@@ -80,10 +81,73 @@ export const create = (
   )
 }
 
-type Json = Readonly<Record<string, unknown>>
-
-const records = (value: unknown): ReadonlyArray<Json> =>
+const records = (value: unknown): ReadonlyArray<Readonly<Record<string, unknown>>> =>
   Array.isArray(value) ? value.filter(Predicate.isReadonlyObject) : []
+
+/** The statistics of a channel. */
+interface Channel {
+  readonly name: string
+  readonly depth: number
+  readonly inFlight: number
+  readonly deferred: number
+  readonly isPaused: boolean
+  readonly clientCount: number
+  /** The ids of its clients, where nsqd was asked for them. */
+  readonly clients: ReadonlyArray<string>
+}
+
+/** The statistics of a topic. */
+interface Topic {
+  readonly name: string
+  /** Messages that are in no channel yet. */
+  readonly depth: number
+  readonly isPaused: boolean
+  readonly channels: ReadonlyArray<Channel>
+}
+
+const toChannel = (json: unknown): Channel | undefined => {
+  if (!Predicate.isReadonlyObject(json) || typeof json["channel_name"] !== "string") return undefined
+  const [depth, inFlight, deferred] = ["depth", "in_flight_count", "deferred_count"].map((key) => numberOf(json[key]))
+  if (depth === undefined || inFlight === undefined || deferred === undefined) return undefined
+  return {
+    name: json["channel_name"],
+    depth,
+    inFlight,
+    deferred,
+    isPaused: json["paused"] === true,
+    clientCount: numberOf(json["client_count"]) ?? 0,
+    clients: records(json["clients"]).map((each) => String(each["client_id"]))
+  }
+}
+
+const toTopic = (json: unknown): Topic | undefined => {
+  if (!Predicate.isReadonlyObject(json) || !Array.isArray(json["channels"])) return undefined
+  const depth = numberOf(json["depth"])
+  const channels = json["channels"].map(toChannel)
+  if (depth === undefined || !channels.every((channel) => channel !== undefined)) return undefined
+  return { name: String(json["topic_name"]), depth, isPaused: json["paused"] === true, channels }
+}
+
+/** A list of the one topic, or of none; nsqd answers `null` for it when there is none, beside its version. */
+const toTopics = (json: unknown): ReadonlyArray<Topic> | undefined => {
+  if (!Predicate.isReadonlyObject(json) || typeof json["version"] !== "string") return undefined
+  const all: unknown = json["topics"] ?? []
+  const topics = Array.isArray(all) ? all.map(toTopic) : [undefined]
+  return topics.every((topic) => topic !== undefined) ? topics : undefined
+}
+
+/** The statistics of topics. https://nsq.io/components/nsqd.html#get-stats */
+const statistics = (
+  base: HttpInterface,
+  context: ErrorContext,
+  timeout: number,
+  params: Readonly<Record<string, string>>
+): Effect.Effect<ReadonlyArray<Topic>, BrokerError.BrokerError> => {
+  const path = `stats?${query({ format: "json", include_clients: "false", include_mem: "false", ...params })}`
+  return Effect.flatMap(Http.request(context, timeout, { base, path }), (json) =>
+    Http.parse(context, base, json, toTopics)
+  )
+}
 
 /** All topics with their channels, and each topic without one. */
 export const queues = (
@@ -93,32 +157,22 @@ export const queues = (
   ReadonlyArray<{ readonly topic: string; readonly channel: string | undefined }>,
   BrokerError.BrokerError
 > =>
-  Effect.map(
-    Http.request({ operation: "find" }, timeout, {
-      base,
-      path: `stats?${query({ format: "json", include_clients: "false", include_mem: "false" })}`
-    }),
-    (json) =>
-      (Predicate.isReadonlyObject(json) ? records(json["topics"]) : []).flatMap((found) => {
-        const topic = String(found["topic_name"])
-        const channels = records(found["channels"]).map((each) => String(each["channel_name"]))
-        return (channels.length === 0 ? [undefined] : channels).map((channel) => ({ topic, channel }))
-      })
+  Effect.map(statistics(base, { operation: "find" }, timeout, {}), (topics) =>
+    topics.flatMap(({ channels: its, name: topic }) =>
+      its.length === 0 ? [{ topic, channel: undefined }] : its.map(({ name: channel }) => ({ topic, channel }))
+    )
   )
 
-/** The statistics of a topic; `undefined` when it does not exist. https://nsq.io/components/nsqd.html#get-stats */
+/** The statistics of a topic; `undefined` when it does not exist. */
 const stats = (
   base: HttpInterface,
   topic: string,
   timeout: number,
-  clients = "false"
-): Effect.Effect<Json | undefined, BrokerError.BrokerError> =>
+  params: Readonly<Record<string, string>> = {}
+): Effect.Effect<Topic | undefined, BrokerError.BrokerError> =>
   Effect.map(
-    Http.request({ operation: "counts", queue: topic }, timeout, {
-      base,
-      path: `stats?${query({ format: "json", topic, include_clients: clients, include_mem: "false" })}`
-    }),
-    (json) => (Predicate.isReadonlyObject(json) ? records(json["topics"])[0] : undefined)
+    statistics(base, { operation: "counts", queue: topic }, timeout, { topic, ...params }),
+    ([found]) => found
   )
 
 /** The names of a topic's channels; `undefined` when the topic does not exist. */
@@ -127,10 +181,7 @@ export const channels = (
   topic: string,
   timeout: number
 ): Effect.Effect<ReadonlyArray<string> | undefined, BrokerError.BrokerError> =>
-  Effect.map(
-    stats(base, topic, timeout),
-    (found) => found && records(found["channels"]).map((each) => String(each["channel_name"]))
-  )
+  Effect.map(stats(base, topic, timeout), (found) => found?.channels.map(({ name }) => name))
 
 /** The ids of a channel's consumers; empty when it does not exist. */
 export const clients = (
@@ -138,10 +189,10 @@ export const clients = (
   { channel, topic }: Queue,
   timeout: number
 ): Effect.Effect<ReadonlyArray<string>, BrokerError.BrokerError> =>
-  Effect.map(stats(base, topic, timeout, "true"), (found) => {
-    const its = records(found?.["channels"]).find((each) => each["channel_name"] === channel)
-    return records(its?.["clients"]).map((each) => String(each["client_id"]))
-  })
+  Effect.map(
+    stats(base, topic, timeout, { include_clients: "true" }),
+    (found) => found?.channels.find(({ name }) => name === channel)?.clients ?? []
+  )
 
 /** The messages of a channel, and those of its topic. */
 export const depths = (
@@ -150,15 +201,15 @@ export const depths = (
   timeout: number
 ): Effect.Effect<Depths, BrokerError.BrokerError> =>
   Effect.map(stats(base, topic, timeout), (found) => {
-    const its = records(found?.["channels"]).find((each) => each["channel_name"] === channel)
+    const its = found?.channels.find(({ name }) => name === channel)
     return {
-      ready: (numberOf(found?.["depth"]) ?? 0) + (numberOf(its?.["depth"]) ?? 0),
-      inFlight: numberOf(its?.["in_flight_count"]) ?? 0,
-      delayed: numberOf(its?.["deferred_count"]) ?? 0,
-      isPaused: found?.["paused"] === true || its?.["paused"] === true,
+      ready: (found?.depth ?? 0) + (its?.depth ?? 0),
+      inFlight: its?.inFlight ?? 0,
+      delayed: its?.deferred ?? 0,
+      isPaused: found?.isPaused === true || its?.isPaused === true,
       // A topic that nobody consumes yet keeps its messages for the first channel.
-      isMissing: found === undefined || (its === undefined && records(found["channels"]).length > 0),
-      clients: numberOf(its?.["client_count"]) ?? 0
+      isMissing: found === undefined || (its === undefined && found.channels.length > 0),
+      clients: its?.clientCount ?? 0
     }
   })
 
@@ -196,7 +247,7 @@ export const empty = (
   Effect.gen(function* () {
     const { channel, topic } = queue
     const path = `channel/empty?${query({ topic, channel })}`
-    const waiting = Effect.map(stats(base, topic, timeout), (found) => numberOf(found?.["depth"]) ?? 0)
+    const waiting = Effect.map(stats(base, topic, timeout), (found) => found?.depth ?? 0)
     yield* create(base, queue, timeout)
     for (let waited = 0; waited < timeout && (yield* waiting) > 0; waited += pause) yield* Effect.sleep(pause)
     yield* Http.request({ operation: "purge", queue: topic }, timeout, { base, method: "POST", path })

@@ -17,6 +17,7 @@ import type { Letters } from "./internal/look.ts"
 import * as Options from "./internal/options.ts"
 import type { ListOptions, PurgeOptions, ReadOptions } from "./internal/options.ts"
 import * as OptionNames from "../options/OptionNames.ts"
+import { tell } from "./internal/partial.ts"
 import { purge } from "./internal/purge.ts"
 import { type Options as RedriveOptions, redrive } from "./internal/redrive.ts"
 import type { DeadLettersStopped, Report } from "./internal/report.ts"
@@ -37,7 +38,10 @@ export {
 } from "./internal/report.ts"
 export type { FailedLetter } from "./internal/books.ts"
 
-/** The dead letters in one queue. */
+/**
+ * The dead letters in one queue. Where parts of the broker do not answer, each call works on the others, and a warning of the
+ * log names those that are left out.
+ */
 export interface DeadLetters {
   /** The dead-letter queue's name. */
   readonly queue: string
@@ -121,23 +125,31 @@ export interface DeadLetters {
 export const make = (queue: string): Effect.Effect<DeadLetters, never, Broker> =>
   Effect.map(Broker, (broker) => ({
     queue,
-    count: count(broker, queue),
+    count: tell(broker, queue, "count", (watched) => count(watched, queue)),
     exists: Effect.map(broker.admin.counts(queue), ({ isMissing = false }) => !isMissing),
     missing: Effect.map(broker.admin.counts(queue), ({ missing = [] }) => missing),
     read: (options) =>
       OptionNames.orDie(Options.read("DeadLetters.read", queue, options), () => Look.read(broker, queue, options)),
     list: (options) =>
-      OptionNames.orDie(Options.list("DeadLetters.list", queue, options), () => Look.list(broker, queue, options)),
+      OptionNames.orDie(Options.list("DeadLetters.list", queue, options), () =>
+        tell(broker, queue, "list", (watched) => Look.list(watched, queue, options))
+      ),
     group: (options) =>
-      OptionNames.orDie(Options.list("DeadLetters.group", queue, options), () => Look.group(broker, queue, options)),
+      OptionNames.orDie(Options.list("DeadLetters.group", queue, options), () =>
+        tell(broker, queue, "group", (watched) => Look.group(watched, queue, options))
+      ),
     redrive: (options) =>
-      OptionNames.orDie(Options.redrive("DeadLetters.redrive", queue, options), () => redrive(broker, queue, options)),
+      OptionNames.orDie(Options.redrive("DeadLetters.redrive", queue, options), () =>
+        tell(broker, queue, "redrive", (watched) => redrive(watched, queue, options))
+      ),
     edit: (letter, options) =>
       OptionNames.orDie(Options.edit("DeadLetters.edit", queue, letter, options), () =>
         edit(broker, queue, letter, options)
       ),
     purge: (options) =>
-      OptionNames.orDie(Options.purge("DeadLetters.purge", queue, options), () => purge(broker, queue, options))
+      OptionNames.orDie(Options.purge("DeadLetters.purge", queue, options), () =>
+        tell(broker, queue, "purge", (watched) => purge(watched, queue, options))
+      )
   }))
 
 const count = (broker: Service, queue: string): Effect.Effect<number | undefined, BrokerError> =>

@@ -9,14 +9,22 @@ import type { Settings } from "../../NsqOptions.ts"
 import type { Lookup } from "./lookup.ts"
 import type { Node, Nodes } from "./nodes.ts"
 
-/** The error of a start where nsqlookupd knows no nsqd. */
-export const noneFound = (settings: Settings): BrokerError.BrokerError =>
+/** The error where nsqlookupd names no nsqd, or none of them answers. */
+export const noneFound = (
+  { lookupd }: Settings,
+  failures: ReadonlyArray<BrokerError.BrokerError> = []
+): BrokerError.BrokerError =>
   new BrokerError.BrokerError({
     broker: "nsq",
     operation: "connect",
     reason: "ConnectionFailed",
-    detail: `no nsqd is registered with ${settings.lookupd.map(({ url }) => url).join(", ")}, or none of them answers`,
-    remedy: "Start nsqd with --lookupd-tcp-address, check lookupd, or give nsqd"
+    detail:
+      failures.length === 0
+        ? `no nsqd is registered with ${lookupd.map(({ url }) => url).join(", ")} that can be used`
+        : `no nsqd is known: ${failures.map(({ detail }) => detail).join("; ")}`,
+    remedy:
+      failures[0]?.remedy ??
+      "Start nsqd with --lookupd-tcp-address, check lookupd, or give nsqd. nsqlookupd knows those that run 15 seconds after its start"
   })
 
 /** How often in a row nsqlookupd may leave out an nsqd that is lost: one that restarts is unknown to it for a moment. */
@@ -42,17 +50,19 @@ export const make = (
 
     /** Nodes that were known keep their order: no process changes its nsqd without need. */
     const discover = Effect.gen(function* () {
-      const found = yield* lookup.all
-      if (found === undefined) return
-      const named = yield* Random.shuffle(found.map(nodes.at))
+      const { failures, nsqd } = yield* lookup.all
+      if (nsqd === undefined) return failures
+      const named = yield* Random.shuffle(nsqd.map(nodes.at))
       for (const node of candidates) absences.set(node, named.includes(node) ? 0 : (absences.get(node) ?? 0) + 1)
       const kept = candidates.filter((node) => absences.get(node)! < maxAbsences || isUp(node))
       candidates = [...kept, ...named.filter((node) => !kept.includes(node))]
       for (const node of absences.keys()) if (!candidates.includes(node)) absences.delete(node)
       yield* changed(candidates)
+      return failures
     })
-    yield* discover
-    if (candidates.length === 0) return yield* noneFound(settings)
+    const failures = yield* discover
+    if (candidates.length === 0) return yield* noneFound(settings, failures)
+    nodes.used.add(() => candidates.map((node) => ({ node, isUp: isUp(node) })))
     const every = Schedule.jittered(Schedule.spaced(Duration.millis(settings.lookupdInterval)))
     yield* Effect.forkScoped(Effect.schedule(discover, every))
     return () => candidates

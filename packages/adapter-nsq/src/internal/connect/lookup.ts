@@ -1,23 +1,34 @@
 /** Finding nsqd: every nsqlookupd is asked, and an nsqd that any of them knows is found. */
-import { type BrokerError, Failure } from "@requeue/core/adapter-kit"
+import { BrokerError, Failure } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
-import * as Result from "effect/Result"
 import type { Discovered, Settings } from "../../NsqOptions.ts"
-import { type Address, hostPort, isHost, isPort } from "../address.ts"
+import { type Address, hostPort, type HttpInterface, isHost, isPort } from "../address.ts"
 import * as Http from "../http.ts"
 
-export interface Lookup {
-  /** The nsqd that have a topic; `undefined` when no nsqlookupd answers. */
-  readonly topic: (name: string) => Effect.Effect<ReadonlyArray<Address> | undefined>
-  /** All nsqd; `undefined` when no nsqlookupd answers. */
-  readonly all: Effect.Effect<ReadonlyArray<Address> | undefined>
+/** The answers of all nsqlookupd. */
+export interface Found {
+  /** `undefined` when none of them answers. */
+  readonly nsqd: ReadonlyArray<Address> | undefined
+  /** Why those that do not answer do not. */
+  readonly failures: ReadonlyArray<BrokerError.BrokerError>
 }
 
+export interface Lookup {
+  /** The nsqd that have a topic. */
+  readonly topic: (name: string) => Effect.Effect<Found>
+  /** All nsqd. */
+  readonly all: Effect.Effect<Found>
+}
+
+/** The most nsqd that are taken from one question. */
+const most = 1000
+
 /** https://nsq.io/components/nsqlookupd.html#get-lookup */
-const toDiscovered = (json: unknown): ReadonlyArray<Discovered> => {
+const toDiscovered = (json: unknown): ReadonlyArray<Discovered> | undefined => {
   const producers: unknown = Predicate.isReadonlyObject(json) ? json["producers"] : undefined
-  if (!Array.isArray(producers)) return []
+  if (json === Http.missing) return []
+  if (!Array.isArray(producers)) return undefined
   return producers
     .filter(Predicate.isReadonlyObject)
     .flatMap(({ broadcast_address: host, hostname, http_port, tcp_port: port, version }) =>
@@ -35,6 +46,13 @@ const toDiscovered = (json: unknown): ReadonlyArray<Discovered> => {
     )
 }
 
+/** The same ones of too many each time: nsqlookupd names them in any order. */
+const bounded = (all: ReadonlyMap<string, Discovered>): ReadonlyArray<Discovered> =>
+  [...all]
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .slice(0, most)
+    .map(([, found]) => found)
+
 /** Where an nsqd is connected to; `undefined` for nowhere. Throws what the user's function throws. */
 const resolve = (found: Discovered, { http, httpTls, resolveAddress }: Settings): Address | undefined => {
   const resolved = resolveAddress === undefined ? found : resolveAddress(found)
@@ -48,6 +66,15 @@ const resolve = (found: Discovered, { http, httpTls, resolveAddress }: Settings)
   return { host, port, http: url === undefined ? undefined : { url, tls: httpTls } }
 }
 
+const away = ({ detail, operation, reason }: BrokerError.BrokerError): BrokerError.BrokerError =>
+  new BrokerError.BrokerError({
+    broker: "nsq",
+    operation,
+    reason,
+    detail: `nsqlookupd does not answer: ${detail}`,
+    remedy: "Start it again, or check its address in lookupd, and httpTls if it is behind TLS"
+  })
+
 /** Asks the nsqlookupd of the options. Each outage of one of them is logged once. */
 export const make = (settings: Settings): Lookup => {
   const { lookupd, requestTimeout } = settings
@@ -55,6 +82,8 @@ export const make = (settings: Settings): Lookup => {
   const down = new Set<string>()
   /** The nsqd whose address is unusable, or for which `resolveAddress` has failed. */
   const unresolved = new Set<string>()
+  /** Whether it has been logged that there are too many. */
+  let isTold = false
 
   const log = (base: string, error: BrokerError.BrokerError | undefined): Effect.Effect<void> => {
     if (error === undefined) {
@@ -63,6 +92,12 @@ export const make = (settings: Settings): Lookup => {
     if (down.has(base)) return Effect.void
     down.add(base)
     return Effect.annotateLogs(Effect.logWarning("nsqlookupd does not answer"), { base, error: error.message })
+  }
+
+  const logRest = (count: number): Effect.Effect<void> => {
+    if (isTold || count <= most) return Effect.void
+    isTold = true
+    return Effect.logWarning(`nsqlookupd names ${count} nsqd; all but ${most} are left out`)
   }
 
   /** The address of an nsqd. One that cannot be connected to is left out, and logged once. */
@@ -85,21 +120,29 @@ export const make = (settings: Settings): Lookup => {
       }
     })
 
-  const ask = (path: string): Effect.Effect<ReadonlyArray<Address> | undefined> =>
+  const context = { operation: "lookup" }
+
+  const askOne = (
+    base: HttpInterface,
+    path: string
+  ): Effect.Effect<ReadonlyArray<Discovered>, BrokerError.BrokerError> =>
+    Http.request(context, requestTimeout, { base, path }).pipe(
+      Effect.flatMap((json) => Http.parse(context, base, json, toDiscovered)),
+      Effect.tap(() => log(base.url, undefined)),
+      Effect.tapError((error) => log(base.url, error)),
+      Effect.mapError(away)
+    )
+
+  const ask = (path: string): Effect.Effect<Found> =>
     Effect.gen(function* () {
-      const answers = yield* Effect.forEach(
-        lookupd,
-        (base) =>
-          Effect.tap(Effect.result(Http.request({ operation: "lookup" }, requestTimeout, { base, path })), (answer) =>
-            log(base.url, Result.isFailure(answer) ? answer.failure : undefined)
-          ),
-        { concurrency: "unbounded" }
-      )
-      const known = answers.filter(Result.isSuccess)
-      if (known.length === 0) return undefined
-      const found = known.flatMap(({ success }) => (success === Http.missing ? [] : toDiscovered(success)))
-      const addresses = yield* Effect.forEach(found, addressOf)
-      return [...new Map(addresses.flat().map((address) => [hostPort(address), address])).values()]
+      const [known, failures] = yield* Effect.partition(lookupd, (base) => askOne(base, path), {
+        concurrency: "unbounded"
+      })
+      if (known.length === 0) return { nsqd: undefined, failures }
+      const all = new Map(known.flat().map((each) => [hostPort(each), each]))
+      yield* logRest(all.size)
+      const addresses = yield* Effect.forEach(bounded(all), addressOf)
+      return { nsqd: [...new Map(addresses.flat().map((address) => [hostPort(address), address])).values()], failures }
     })
 
   return {

@@ -15,11 +15,20 @@ export interface Node {
   readonly address: Address
 }
 
+/** An nsqd to which a part of this process keeps a connection, or would make one. */
+export interface Use {
+  readonly node: Node
+  /** Whether the connection is open now. */
+  readonly isUp: boolean
+}
+
 export interface Nodes {
   /** The nsqd at an address. */
   readonly at: (address: Address) => Node
   /** The nsqd of the options; further ones are found by nsqlookupd. */
   readonly given: ReadonlyArray<Node>
+  /** Each answers what a part of this process uses. */
+  readonly used: Set<() => ReadonlyArray<Use>>
   /** Learns the limits of an nsqd to which a connection has just opened. */
   readonly learn: (node: Node, identity: Identity) => Effect.Effect<void, BrokerError.BrokerError>
   /** Whether the limits of an nsqd have been learned. */
@@ -61,6 +70,7 @@ export const make = (settings: Settings): Nodes => {
   return {
     at,
     given: settings.nsqd.map(at),
+    used: new Set(),
     learn: (node, identity) =>
       Effect.andThen(
         tell(node, identity.notes),

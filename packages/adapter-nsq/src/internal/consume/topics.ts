@@ -5,10 +5,13 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schedule from "effect/Schedule"
 import * as Scope from "effect/Scope"
+import type { Settings } from "../../NsqOptions.ts"
 import { maxAbsences } from "../connect/candidates.ts"
+import * as Known from "../connect/known.ts"
 import type { Lookup } from "../connect/lookup.ts"
 import type { Node } from "../connect/nodes.ts"
 import type { Queue } from "../names.ts"
+import * as NsqdHttp from "../nsqdHttp.ts"
 import * as Sessions from "./sessions.ts"
 
 export interface TopicsDependencies extends Sessions.SessionsDependencies {
@@ -65,6 +68,11 @@ export const open = (
     const scope = yield* Scope.fork(yield* Effect.scope, "parallel")
     const joined = new Map<Queue, Map<Node, Joined>>(topics.map((topic) => [topic, new Map()]))
 
+    const used = () =>
+      [...joined.values()].flatMap((byNode) => [...byNode].map((each) => ({ node: each[0], isUp: isUp(each) })))
+    nodes.used.add(used)
+    yield* Effect.addFinalizer(() => Effect.sync(() => nodes.used.delete(used)))
+
     const joinTopic = (node: Node, topic: Queue): Effect.Effect<void> =>
       Effect.suspend(() => {
         const byNode = joined.get(topic)!
@@ -95,7 +103,7 @@ export const open = (
       const found = yield* Effect.forEach(topics, ({ topic }) => lookup.topic(topic), { concurrency: "unbounded" })
       const known = new Set<Node>()
       for (const [index, topic] of topics.entries()) {
-        const addresses = found[index]
+        const addresses = found[index]?.nsqd
         if (addresses === undefined) return
         for (const address of addresses) known.add(nodes.at(address))
         yield* leaveAbsent(topic, known)
@@ -111,7 +119,8 @@ export const open = (
     yield* Effect.forkScoped(Effect.forever(tick))
     if (settings.lookupd.length > 0) {
       const every = Schedule.jittered(Schedule.spaced(Duration.millis(settings.lookupdInterval)))
-      yield* discover
+      const [kept] = yield* Effect.all([Known.kept(dependencies), discover], { concurrency: "unbounded" })
+      yield* joinHaving(kept, topics, joinTopic, settings)
       yield* Effect.forkScoped(Effect.schedule(discover, every))
     }
     for (const node of nodes.given) yield* join(node)
@@ -131,6 +140,28 @@ export const open = (
       })
     }
   })
+
+/** Whether an nsqd says itself that it has a topic. */
+const has = ({ address: { http } }: Node, { topic }: Queue, { requestTimeout }: Settings): Effect.Effect<boolean> =>
+  http === undefined
+    ? Effect.succeed(false)
+    : Effect.match(NsqdHttp.channels(http, topic, requestTimeout), {
+        onSuccess: (channels) => channels !== undefined,
+        onFailure: () => false
+      })
+
+/** An nsqlookupd that has restarted, or is away, does not tell who has the topics: the nsqd in use do. */
+const joinHaving = Effect.fnUntraced(function* (
+  nodes: ReadonlyArray<Node>,
+  topics: ReadonlyArray<Queue>,
+  joinTopic: (node: Node, topic: Queue) => Effect.Effect<void>,
+  settings: Settings
+) {
+  for (const [index, topic] of topics.entries()) {
+    const having = yield* Effect.filter(nodes, (node) => has(node, topic, settings), { concurrency: "unbounded" })
+    for (const node of having) for (const later of topics.slice(index)) yield* joinTopic(node, later)
+  }
+})
 
 /** Ends with the first attempts to connect to a topic: with an error when one was refused, or all failed. */
 const tried = Effect.fnUntraced(function* (all: ReadonlyArray<Joined>) {

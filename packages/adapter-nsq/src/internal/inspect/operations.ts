@@ -71,7 +71,7 @@ const operate = Effect.fnUntraced(function* (settings: Settings) {
     inspect: (request) =>
       Effect.gen(function* () {
         const plan = yield* planFor(request, settings, cap())
-        const { states, failures } = yield* Survey.askAll(plan, settings, nodes, lookup)
+        const { states, failures } = yield* Survey.askAll(plan, { settings, nodes, lookup })
         // Missing topics are seen at the objects, and losses do not depend on how the queue is set up.
         const findings = NsqOperator.findingsOf(states, settings).filter(
           ({ about }) => about !== "topics" && about !== "loss"
@@ -86,7 +86,8 @@ const operate = Effect.fnUntraced(function* (settings: Settings) {
       Effect.gen(function* () {
         const plan = yield* planFor(request, settings, cap())
         if (!settings.http) return yield* Http.needed("create", request.queue)
-        for (const { address } of yield* Survey.nodesOf(plan, settings, nodes, lookup)) {
+        const { all } = yield* Survey.nodesOf(plan, { settings, nodes, lookup })
+        for (const { address } of all) {
           if (address.http === undefined) continue
           for (const queue of queuesOf(plan)) yield* NsqdHttp.create(address.http, queue, settings.requestTimeout)
         }

@@ -1,20 +1,14 @@
 /** The channels of a queue, nsqd by nsqd; one that does not answer leaves the others as they are. */
 import { BrokerError } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
-import type { Settings } from "../../NsqOptions.ts"
-import * as Candidates from "../connect/candidates.ts"
-import type { Lookup } from "../connect/lookup.ts"
-import type { Node, Nodes } from "../connect/nodes.ts"
+import * as Known from "../connect/known.ts"
+import type { Node } from "../connect/nodes.ts"
 import * as Http from "../http.ts"
 import type { Queue } from "../names.ts"
 import * as Names from "../names.ts"
 import { target } from "../publish/sender.ts"
 
-export interface PlacesDependencies {
-  readonly settings: Settings
-  readonly nodes: Nodes
-  readonly lookup: Lookup
-}
+export type PlacesDependencies = Known.KnownDependencies
 
 /** A channel of the queue on one nsqd, whose HTTP interface is at `http`. */
 export interface Place {
@@ -23,32 +17,39 @@ export interface Place {
   readonly queue: Queue
 }
 
+/** All places that are known. */
+export interface Places extends Pick<Known.Known, "missing"> {
+  readonly all: ReadonlyArray<Place>
+}
+
 /** The answer of each place that has answered, and why the nsqd of the others have not, each once. */
 export interface Answers<A> {
   readonly answers: ReadonlyArray<{ readonly place: Place; readonly answer: A }>
   readonly missing: ReadonlyArray<BrokerError.BrokerError>
 }
 
-/** The places of a queue and of its retries, on the nsqd of the options and on those that nsqlookupd knows. */
+/** The places of a queue and of its retries. */
 export const of = (
-  { lookup, nodes, settings }: PlacesDependencies,
+  dependencies: PlacesDependencies,
   name: string,
   operation: string
-): Effect.Effect<ReadonlyArray<Place>, BrokerError.BrokerError> =>
+): Effect.Effect<Places, BrokerError.BrokerError> =>
   Effect.gen(function* () {
+    const { settings } = dependencies
     const source = yield* target(name, operation, settings)
     if (!settings.http) return yield* Http.needed(operation, name)
-    const all: Array<Place> = []
-    for (const queue of [source, Names.retry(source)]) {
-      const found = settings.lookupd.length === 0 ? [] : yield* lookup.topic(queue.topic)
-      // Without an answer it is not known that there are none.
-      if (found === undefined && nodes.given.length === 0) return yield* Candidates.noneFound(settings)
-      for (const node of new Set([...nodes.given, ...(found ?? []).map(nodes.at)])) {
+    const queues = [source, Names.retry(source)]
+    const { having, missing } = yield* Known.of(
+      dependencies,
+      Array.from(queues, ({ topic }) => topic)
+    )
+    const all = queues.flatMap((queue, index) =>
+      having[index]!.flatMap((node) => {
         const { http } = node.address
-        if (http !== undefined) all.push({ node, http, queue })
-      }
-    }
-    return all
+        return http === undefined ? [] : [{ node, http, queue }]
+      })
+    )
+    return { all, missing }
   })
 
 /** The error of an nsqd, whatever the queue. */
@@ -63,7 +64,7 @@ const away = ({ node }: Place, { detail, operation, reason }: BrokerError.Broker
 
 /** Asks every place. Fails when none of them answers. */
 export const ask = <A>(
-  all: ReadonlyArray<Place>,
+  { all, missing: unknown }: Places,
   one: (place: Place) => Effect.Effect<A, BrokerError.BrokerError>
 ): Effect.Effect<Answers<A>, BrokerError.BrokerError> =>
   Effect.gen(function* () {
@@ -81,7 +82,7 @@ export const ask = <A>(
       { concurrency: "unbounded" }
     )
     const answers = answered.flat()
-    const missing = [...errors.values()]
+    const missing = [...errors.values(), ...unknown]
     const [first] = missing
     return first !== undefined && answers.length === 0 ? yield* first : { answers, missing }
   })

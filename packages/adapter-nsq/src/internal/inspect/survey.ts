@@ -5,10 +5,9 @@ import type { Settings } from "../../NsqOptions.ts"
 import type { Plan } from "../../NsqPlan.ts"
 import type { HttpInterface } from "../address.ts"
 import * as Client from "../client.ts"
-import * as Candidates from "../connect/candidates.ts"
 import * as Connection from "../connect/connection.ts"
-import type { Lookup } from "../connect/lookup.ts"
-import type { Node, Nodes } from "../connect/nodes.ts"
+import * as Known from "../connect/known.ts"
+import type { Node } from "../connect/nodes.ts"
 import { queuesOf } from "../declare/objects.ts"
 import * as Limits from "../limits.ts"
 import * as Names from "../names.ts"
@@ -103,26 +102,21 @@ const ask = (node: Node, plan: Plan, settings: Settings): Effect.Effect<NodeStat
     return { nsqd: name, version: identity.version, limits: Limits.of(identity, configured, settings), ...answers }
   })
 
-/** The nsqd of the options and those that have the queue; when there are none, the first that nsqlookupd knows. */
+/** The nsqd that may have the queue; when there are none, the first that nsqlookupd knows. */
 export const nodesOf = (
   { retry, source }: Plan,
-  settings: Settings,
-  nodes: Nodes,
-  lookup: Lookup
-): Effect.Effect<ReadonlyArray<Node>, BrokerError.BrokerError> =>
-  Effect.gen(function* () {
-    const found = yield* Effect.forEach([source, retry], ({ topic }) => lookup.topic(topic))
-    const all = [...new Set([...nodes.given, ...found.flatMap((addresses) => addresses?.map(nodes.at) ?? [])])]
-    if (all.length > 0) return all
-    const others = (yield* lookup.all) ?? []
-    const [first] = others.map(nodes.at).toSorted((a, b) => a.name.localeCompare(b.name))
-    return first === undefined ? yield* Candidates.noneFound(settings) : [first]
+  dependencies: Known.KnownDependencies
+): Effect.Effect<Pick<Known.Known, "missing"> & { readonly all: ReadonlyArray<Node> }, BrokerError.BrokerError> =>
+  Effect.map(Known.of(dependencies, [source.topic, retry.topic]), ({ having, missing, named }) => {
+    const all = [...new Set(having.flat())]
+    return { all: all.length > 0 ? all : named.toSorted((a, b) => a.name.localeCompare(b.name)).slice(0, 1), missing }
   })
 
 /** Asks every nsqd of a plan. Answers the states of those that answered, and the errors of the others. */
-export const askAll = (plan: Plan, settings: Settings, nodes: Nodes, lookup: Lookup) =>
+export const askAll = (plan: Plan, dependencies: Known.KnownDependencies) =>
   Effect.gen(function* () {
-    const all = yield* nodesOf(plan, settings, nodes, lookup)
-    const [states, failures] = yield* Effect.partition(all, (node) => ask(node, plan, settings), { concurrency: 4 })
-    return { states, failures }
+    const { all, missing } = yield* nodesOf(plan, dependencies)
+    const one = (node: Node) => ask(node, plan, dependencies.settings)
+    const [states, failures] = yield* Effect.partition(all, one, { concurrency: 4 })
+    return { states, failures: [...failures, ...missing] }
   })

@@ -4,6 +4,7 @@ import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import * as DeadLetters from "../../dead-letters/DeadLetters.ts"
 import * as Options from "../../dead-letters/internal/options.ts"
+import type { BrokerError } from "../../port/BrokerError.ts"
 import * as OptionNames from "../../options/OptionNames.ts"
 import type { Session } from "./session.ts"
 
@@ -12,6 +13,8 @@ export interface Reads {
   readonly count: () => Promise<number | undefined>
   /** Whether the broker has the queue; also `true` where it cannot tell. */
   readonly exists: () => Promise<boolean>
+  /** Why parts of the broker do not answer: what the other calls tell and do is without the letters there. */
+  readonly missing: () => Promise<ReadonlyArray<BrokerError>>
   /**
    * Reads dead letters one after the other, and keeps none: `for await (const letter of dead.read())`. When the loop ends, by
    * `break` or an error as well, all are given back.
@@ -22,6 +25,7 @@ export interface Reads {
 export const reads = (run: Session["run"], queue: string): Reads => ({
   count: async () => run(Effect.flatMap(DeadLetters.make(queue), ({ count }) => count)),
   exists: async () => run(Effect.flatMap(DeadLetters.make(queue), ({ exists }) => exists)),
+  missing: async () => run(Effect.flatMap(DeadLetters.make(queue), ({ missing }) => missing)),
   read: (options) => {
     OptionNames.orThrow(Options.read("deadLetters.read", queue, options))
     return {

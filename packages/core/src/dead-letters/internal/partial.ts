@@ -1,0 +1,38 @@
+/** Calls that a broker answers in part, because parts of it are away: the log tells of each which these are. */
+import * as Effect from "effect/Effect"
+import type { Counts, Service } from "../../port/Broker.ts"
+
+/**
+ * Makes a call on a broker whose counts are looked at. What they name as missing is logged once. An adapter's own look or
+ * purge tells nothing of it: beside those, the broker counts as well.
+ */
+export const tell = <A, E>(
+  broker: Service,
+  queue: string,
+  operation: string,
+  call: (broker: Service) => Effect.Effect<A, E>
+): Effect.Effect<A, E> =>
+  Effect.suspend(() => {
+    const { admin } = broker
+    let isTold = false
+    const log = ({ missing = [] }: Counts): Effect.Effect<void> => {
+      if (isTold || missing.length === 0) return Effect.void
+      isTold = true
+      return Effect.annotateLogs(
+        Effect.logWarning("parts of the broker do not answer: their dead letters are left out"),
+        { queue, operation, missing: missing.map(({ message }) => message).join("; ") }
+      )
+    }
+    const counts = (name: string) => Effect.tap(admin.counts(name), log)
+    const beside = <B, F>(own: Effect.Effect<B, F>, name: string): Effect.Effect<B, F> =>
+      Effect.map(Effect.all([own, Effect.ignore(counts(name))], { concurrency: "unbounded" }), ([answer]) => answer)
+    return call({
+      ...broker,
+      admin: {
+        ...admin,
+        counts,
+        peek: (name, limit) => beside(admin.peek(name, limit), name),
+        purge: (name) => beside(admin.purge(name), name)
+      }
+    })
+  })
