@@ -107,6 +107,44 @@ describe("a send that is under way when the connection closes", () => {
     ))
 })
 
+/** A broker that never answers a settlement, until it closes. */
+const silent = (service: Broker.Service): Broker.Service => ({
+  ...service,
+  subscribe: (options) =>
+    Effect.map(service.subscribe(options), (subscription) => ({ ...subscription, settle: () => Effect.never }))
+})
+
+describe("a settlement that has no answer when the connection closes", () => {
+  it.each([
+    [0, 1000],
+    [1000, 2000],
+    [3000, 6000],
+    [20_000, 25_000],
+    [undefined, 35_000]
+  ])("with a time of %d ms is given up after %d ms", async (timeout, end) => {
+    await using broker = await open({}, silent)
+    let runs = 0
+    const worker = await broker.requeue.consume("q", {}, () => void runs++)
+    await broker.requeue.send("q", 1)
+    await broker.advance(0)
+    assert.strictEqual(runs, 1)
+    await broker.finish(broker.requeue.close(timeout))
+    assert.strictEqual(broker.now(), end)
+    assert.strictEqual((await worker.drain()).elapsed, end)
+  })
+
+  it("is given up by the drain whose time ends first", async () => {
+    await using broker = await open({}, silent)
+    const worker = await broker.requeue.consume("q", {}, () => {})
+    await broker.requeue.send("q", 1)
+    await broker.advance(0)
+    const long = worker.drain("1 minute")
+    await broker.finish(worker.drain("1 second"))
+    await broker.finish(long)
+    assert.strictEqual(broker.now(), 2000)
+  })
+})
+
 it("anything else that is under way when the connection closes rejects with ConnectionClosed", async () => {
   await using broker = await open({}, (service) => ({
     ...service,

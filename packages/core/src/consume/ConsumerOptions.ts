@@ -48,7 +48,8 @@ export interface Options {
   readonly deadLetterBudget?: DeadLetterBudget.Options | undefined
   /**
    * How long handlers may go on after a shutdown began, before they are interrupted, 0 to 24 hours; a number counts
-   * milliseconds. Default 30 seconds.
+   * milliseconds. Settlements then have as long once more, 1 second at least and 5 at most; what a broker has not answered
+   * by then is left to it. Default 30 seconds.
    */
   readonly drainTimeout?: Delay.Input | undefined
   /**

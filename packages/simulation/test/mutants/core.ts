@@ -471,7 +471,7 @@ const flowing: ReadonlyArray<Mutant> = [
   {
     name: "a drain does not wait for the settlements of what it interrupts",
     file: consume("shutdown"),
-    from: "          yield* waitUntilIdle(settleGrace)\n",
+    from: "          yield* waitUntilIdle(settleGrace(millis))\n",
     to: ""
   }
 ]

@@ -61,8 +61,9 @@ export interface Consumer {
   readonly resume: () => void
   /**
    * Stops taking messages, gives back those that no handler has begun, and waits for the handlers. When the time is
-   * over, interrupts the handlers that still run and gives back their messages. Then closes the subscription. Of
-   * several calls, the one whose time ends first decides.
+   * over, interrupts the handlers that still run and gives back their messages. Then closes the subscription, at the
+   * latest when as much time has passed once more, 1 second at least and 5 at most: a settlement that has no answer by
+   * then is given up, and the broker delivers its message again. Of several calls, the one whose time ends first decides.
    *
    * @param timeout how long handlers may go on, 0 to 24 hours. Default: the consumer's `drainTimeout`
    */

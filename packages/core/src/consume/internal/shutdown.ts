@@ -42,8 +42,11 @@ export interface Dependencies extends Pick<Runtime, "fork" | "timers"> {
   readonly onClosed: () => void
 }
 
-/** Milliseconds that the settlements of interrupted handlers have before the subscription is closed. */
-const settleGrace = 5000
+/**
+ * Milliseconds that settlements have, those of interrupted handlers among them, before the subscription is closed: as long
+ * as the handlers had, within bounds. Whoever gives a drain a second does not expect it to take six.
+ */
+const settleGrace = (millis: number): number => Math.min(Math.max(millis, 1000), 5000)
 
 export const make = (dependencies: Dependencies): Effect.Effect<Shutdown> =>
   Effect.gen(function* () {
@@ -55,8 +58,10 @@ export const make = (dependencies: Dependencies): Effect.Effect<Shutdown> =>
     let interrupted = 0
 
     const idle = Effect.callback<void>((resume) => engine.whenIdle(() => resume(Effect.void)))
+    // What another drain has left unsettled will not be settled any more.
+    const done = Effect.raceFirst(idle, Effect.exit(Deferred.await(stopped)))
     const waitUntilIdle = (millis: number) =>
-      Effect.map(Effect.timeoutOption(idle, Duration.millis(millis)), Option.isSome)
+      Effect.map(Effect.timeoutOption(done, Duration.millis(millis)), Option.isSome)
 
     const close = yield* Effect.cached(
       Effect.suspend(() => {
@@ -82,7 +87,7 @@ export const make = (dependencies: Dependencies): Effect.Effect<Shutdown> =>
           const { handlers, messages } = engine.interrupt()
           complete &&= handlers === 0
           interrupted += messages
-          yield* waitUntilIdle(settleGrace)
+          yield* waitUntilIdle(settleGrace(millis))
         }
         yield* close
         return { complete, interrupted, elapsed: timers.now() - begun }

@@ -2,8 +2,11 @@ import { describe } from "../internal/Allowed.ts"
 import { isWork, type Law, of, violation } from "../internal/law.ts"
 import type { DeliveryLife, Lives, ProcessLife, Settling } from "../internal/Lives.ts"
 
-/** Milliseconds that the settlements of what a drain has interrupted have: each of them, and all together. */
-const grace = { each: 1000, all: 4900 }
+/** Milliseconds that each settlement of what a drain has interrupted has, unless the drain has taken too long. */
+const grace = 1000
+
+/** Milliseconds that a drain takes at least before it cuts settlements off: those of its handlers, and as long again. */
+const longest = (drainTimeout: number): number => drainTimeout + Math.min(Math.max(drainTimeout, grace), 5000) - 100
 
 /** Milliseconds that a codec may take, one that never answers until its time is over. */
 const decoding = { good: 0, undecodable: 0, slowToDecode: 1000, neverDecoded: 60_000 }
@@ -45,7 +48,7 @@ const isHindered = ({ history }: Lives, { drained, draining, name }: ProcessLife
     .some((each) => each._tag === "Fault" && each.site.includes(`${name} hide`))
 
 const isCutOff = ({ answer, at }: Settling, { clock }: ProcessLife, until: number, now: number): boolean =>
-  (answer < 0 || answer > until) && clock.most(at, now) < grace.each
+  (answer < 0 || answer > until) && clock.most(at, now) < grace
 
 /** A drain gives back what no handler has, and waits for the answers to what was decided. */
 export const drain: Law = (lives) =>
@@ -56,7 +59,7 @@ export const drain: Law = (lives) =>
     // A process that stood still could give nothing back in time.
     const stood = process.frozen.some(({ entry: { at, until } }) => until > draining.entry.at && at < entry.at)
     const kept = stood || isHindered(lives, process) ? [] : deliveries.filter((life) => isKept(lives, life, index))
-    const isOver = clock.most(draining.entry.at, entry.at) >= (version?.drainTimeout ?? 0) + grace.all
+    const isOver = clock.most(draining.entry.at, entry.at) >= longest(version?.drainTimeout ?? 0)
     const asked = isOver ? [] : settlings.filter((each) => each.index < index)
     const cutOff = asked.filter((each) => isCutOff(each, process, index, entry.at))
     return [
