@@ -1,6 +1,7 @@
 /** Counts, peeks and purges for operators. */
 import type { Broker, BrokerError, Delivery } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
+import { textsIn } from "../answer.ts"
 import type { Client, Message } from "../client.ts"
 import { messagesIn } from "../consume/received.ts"
 import type { Sources } from "../consume/sources.ts"
@@ -40,6 +41,8 @@ const orEmpty = <A>(effect: Asked<A>, empty: A): Asked<A> =>
     () => Effect.succeed(empty)
   )
 
+const numberOf = (text: string | undefined): number | undefined => (text === undefined ? undefined : Number(text))
+
 const counts = ({ client, queues }: Dependencies, queue: string) =>
   Effect.map(
     ask(queues, "counts", queue, (url) =>
@@ -52,11 +55,14 @@ const counts = ({ client, queues }: Dependencies, queue: string) =>
         ]
       })
     ),
-    ({ Attributes: attributes = {} }) => ({
-      ready: Number(attributes.ApproximateNumberOfMessages),
-      inFlight: Number(attributes.ApproximateNumberOfMessagesNotVisible),
-      delayed: Number(attributes.ApproximateNumberOfMessagesDelayed)
-    })
+    (answer) => {
+      const attributes = textsIn(answer, "Attributes")
+      return {
+        ready: numberOf(attributes["ApproximateNumberOfMessages"]),
+        inFlight: numberOf(attributes["ApproximateNumberOfMessagesNotVisible"]),
+        delayed: numberOf(attributes["ApproximateNumberOfMessagesDelayed"])
+      }
+    }
   )
 
 const open = ({ client, fork, queues }: Dependencies, operation: string, queue: string) =>
