@@ -7,6 +7,7 @@
 import { BrokerError, ConfigurationError, Delay, RetryPolicy } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
+import { textIn, textListIn, textsIn } from "./internal/answer.ts"
 import { type Client, connect } from "./internal/lazyClient.ts"
 import * as Queues from "./internal/declare/declare.ts"
 import { toBrokerError } from "./internal/toBrokerError.ts"
@@ -123,10 +124,10 @@ export interface Move {
 
 const arnOf = ({ client, queues }: Opened, queue: string): Effect.Effect<string, BrokerError.BrokerError> =>
   Effect.flatMap(queues.see(queue), ({ url }) =>
-    Effect.map(
-      ask("find", queue, () => client.getQueueAttributes({ QueueUrl: url, AttributeNames: ["QueueArn"] })),
-      ({ Attributes }) => Attributes!.QueueArn!
-    )
+    ask("find", queue, async () => {
+      const answer = await client.getQueueAttributes({ QueueUrl: url, AttributeNames: ["QueueArn"] })
+      return textIn(textsIn(answer, "Attributes"), "QueueArn")
+    })
   )
 
 /**
@@ -138,7 +139,8 @@ const arnOf = ({ client, queues }: Opened, queue: string): Effect.Effect<string,
 const onlySource = ({ client, queues }: Opened, queue: string): Effect.Effect<string, BrokerError.BrokerError> =>
   Effect.gen(function* () {
     const { url } = yield* queues.see(queue)
-    const { queueUrls = [] } = yield* ask("move", queue, () => client.listDeadLetterSourceQueues({ QueueUrl: url }))
+    const answer = yield* ask("move", queue, () => client.listDeadLetterSourceQueues({ QueueUrl: url }))
+    const queueUrls = textListIn(answer, "queueUrls")
     const [source, ...others] = queueUrls
     if (source !== undefined && others.length === 0) return source
     const names = queueUrls.map((one) => one.slice(one.lastIndexOf("/") + 1)).toSorted()

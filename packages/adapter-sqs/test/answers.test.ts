@@ -66,10 +66,20 @@ const rewritten =
   (own) =>
     void own.rewrite({ action: "SendMessageBatch", times: 50 }, rewrite)
 
+/** SQS stores the batch at first, and refuses its entries when the SDK asks again. */
+const thenEntries =
+  (error: Parameters<StrictSqs["failEntries"]>[2]): Harm =>
+  (own) => {
+    own.lose({ action: "SendMessageBatch", times: 1 }, "reset")
+    own.failEntries({ action: "SendMessageBatch", times: 50 }, 10, error)
+  }
+
 const harms: ReadonlyArray<readonly [string, Harm]> = [
   ["lost, and whose repetitions are answered with RequestThrottled", lostThen("RequestThrottled", "silence")],
   ["lost, and whose repetitions are answered with AccessDenied", lostThen("AccessDenied", "reset")],
   ["lost, and whose repetitions are answered with InternalFailure", lostThen("InternalFailure", "reset")],
+  ["lost, and whose entries are refused for good by its repetition", thenEntries("KmsDisabled")],
+  ["lost, and whose entries are throttled by all repetitions", thenEntries("RequestThrottled")],
   ["a login page", rewritten(() => "<html>the queue does not exist</html>")],
   ["a part of it", rewritten((reply) => reply.slice(0, -15))],
   ["nothing", rewritten(() => "null")],
@@ -77,11 +87,11 @@ const harms: ReadonlyArray<readonly [string, Harm]> = [
   ["ids of nobody", rewritten(() => '{"Successful":[{"Id":"9"}],"Failed":[{"Id":"x"},{"Id":7}]}')]
 ]
 
-test.concurrent.for(harms)(
-  "a batch that is stored, and whose answer is %s: what became of it is unknown, and it is not sent again",
-  async ([, harm]) => {
+test.concurrent.for(["", ".fifo"].flatMap((kind) => harms.map(([how, harm]) => [how, kind, harm] as const)))(
+  "a batch that is stored, and whose answer is %s: what became of it is unknown, and it is not sent again%s",
+  async ([, kind, harm]) => {
     await using own = await another()
-    const queue = queueName("doubt")
+    const queue = `${queueName("doubt")}${kind}`
     const told = await on({ url: own.url, requestTimeout }, (broker) =>
       Effect.gen(function* () {
         yield* publishAll(broker, queue, ids(1))
@@ -98,6 +108,26 @@ test.concurrent.for(harms)(
     assert.lengthOf(await drain(behind, queue), 3)
   }
 )
+
+test.concurrent("a message that may be stored, when others of its batch find the queue missing: what became of it stays unknown", async () => {
+  await using own = await another()
+  const queue = queueName("gone")
+  const told = await on({ url: own.url, requestTimeout }, (broker) =>
+    Effect.gen(function* () {
+      yield* publishAll(broker, queue, ids(1))
+      // The first call, of ten, finds no queue; the second one is lost, of one that goes when there is no other.
+      const lost = own.lose({ action: "SendMessageBatch", times: 1, every: 2 }, "reset")
+      own.fail({ action: "SendMessageBatch", times: 1 }, "QueueDoesNotExist")
+      own.fail({ action: "SendMessageBatch", times: 50 }, "AccessDenied")
+      const producer = yield* Producer.make(queue)
+      const error = yield* Effect.flip(producer.sendBatch(ids(11).map((body) => ({ body }))))
+      assert.strictEqual(lost.left(), 0)
+      return error
+    })
+  )
+  const entries = told instanceof BrokerError.BrokerError ? told.entries : undefined
+  assert.strictEqual(entries?.at(-1)?.status, "unknown")
+})
 
 test.concurrent("an entry at which SQS fails, and which it refuses when it is sent again: what became of it is unknown", async () => {
   await using own = await another()

@@ -1,6 +1,7 @@
 /** What the end of a consumer costs: its own time, and that of the messages which it leaves. */
-import { Consumer } from "@requeue/core"
+import { BatchPolicy, Consumer } from "@requeue/core"
 import * as Deferred from "effect/Deferred"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
@@ -80,6 +81,79 @@ describe.concurrent("the end of an idle consumer", () => {
     await behind.sendMessage({ QueueUrl, MessageBody: "m" })
     const { Messages = [] } = await behind.receiveMessage({ QueueUrl, WaitTimeSeconds: 2 })
     assert.strictEqual(Messages.length, 1)
+  })
+})
+
+test.concurrent("what a consumer gives back to a FIFO queue comes back at once, though its own poll receives it", async () => {
+  await using own = await another()
+  const queue = `${queueName("again")}.fifo`
+  await on({ url: own.url, visibilityTimeout: 3600_000, ...long }, (broker) =>
+    Effect.gen(function* () {
+      const batch = BatchPolicy.make({ maxBatchSize: 100, maxBatchTimeout: "1 minute" })
+      const scope = yield* Scope.make()
+      const consumer = yield* Scope.provide(
+        Consumer.startBatch(queue, { batch }, () => {}),
+        scope
+      )
+      const groups = Array.from({ length: 9 }, (_, index) => `g${index}`)
+      yield* broker.publish(groups.map((group) => outgoing(queue, group, { headers: { "message-group-id": group } })))
+      yield* until("nine that wait", () => consumer.stats().buffered === 9)
+      const before = own.calls()["ReceiveMessage"] ?? 0
+      yield* until("its poll", () => (own.calls()["ReceiveMessage"] ?? 0) >= Math.max(before, 2))
+      yield* Scope.close(scope, Exit.void)
+    })
+  )
+  // The connection is closed, and its last poll with it.
+  assert.isTrue(await has(behind, queue, 9, 0, 0))
+})
+
+/** Milliseconds that a test gives to settlements, and that SQS has at the end. */
+const [drainTimeout, lastGrace] = [300, 2000]
+
+describe.concurrent("the end of a consumer, when SQS gives no answer", () => {
+  test.each<[name: string, action: string | undefined, kind: string]>([
+    ["to any call", undefined, ""],
+    ["to any call", undefined, ".fifo"],
+    ["to deletes", "DeleteMessageBatch", ""],
+    ["to changes of visibility", "ChangeMessageVisibilityBatch", ""]
+  ])("%s: it takes the time of a drain, and two seconds", async (_, action, kind) => {
+    await using own = await another()
+    const queue = `${queueName("silent")}${kind}`
+    await on({ url: own.url, visibilityTimeout: 3600_000, ...long }, (broker) =>
+      Effect.gen(function* () {
+        const begun = yield* Deferred.make<void>()
+        const close = yield* scoped(
+          Consumer.start(queue, { concurrency: 2, prefetch: 8, drainTimeout }, () =>
+            Effect.andThen(Deferred.succeed(begun, undefined), Effect.sleep(100))
+          )
+        )
+        yield* broker.publish(["m1", "m2", "m3"].map((id) => outgoing(queue, id)))
+        yield* Deferred.await(begun)
+        own.ignore({ times: 1000, ...(action === undefined ? {} : { action }) })
+        const [took] = yield* Effect.timed(close)
+        // A drain ends after its time and a second.
+        assert.isBelow(Duration.toMillis(took), drainTimeout + 1000 + lastGrace + 700)
+      })
+    )
+  })
+
+  test("no call goes on when the connection has been closed: its process ends", async () => {
+    await using own = await another()
+    const queue = queueName("cut")
+    const calls = () => Object.values(own.calls()).reduce((all, count) => all + count, 0)
+    let sent: Promise<unknown> = Promise.resolve()
+    await on({ url: own.url, requestTimeout: 1000 }, (broker) =>
+      Effect.gen(function* () {
+        yield* broker.publish([outgoing(queue, "m1")])
+        own.ignore({ times: 1000 })
+        const before = calls()
+        sent = Effect.runPromise(Effect.flip(broker.publish([outgoing(queue, "m2")])))
+        yield* until("the call", () => calls() > before)
+      })
+    )
+    const after = calls()
+    assert.match(String(await sent), /Timeout: .*the connection has been closed/)
+    assert.strictEqual(calls(), after)
   })
 })
 

@@ -82,6 +82,9 @@ describe.concurrent("credentials", () => {
     const answers = [
       () => Promise.reject(new Error("no role")),
       () => Promise.resolve({ secretAccessKey: "hunter2" } as never), // what JavaScript lets through
+      () => Promise.resolve({ accessKeyId, secretAccessKey, expiration: "soon" } as never),
+      () => Promise.resolve({ accessKeyId, secretAccessKey, expiration: new Date("soon") }),
+      () => Promise.resolve({ accessKeyId, secretAccessKey, sessionToken: 5 } as never),
       () => Promise.resolve({ accessKeyId, secretAccessKey })
     ]
     const options = { url: aws, endpoint: endpointOf(own.url), credentials: () => answers.shift()!() }
@@ -92,6 +95,15 @@ describe.concurrent("credentials", () => {
         const error = String(yield* Effect.flip(send))
         assert.match(error, /credentials answered no accessKeyId/)
         assert.notInclude(error, "hunter2")
+        for (const fault of [
+          "an expiration that is no Date",
+          "an expiration that is no Date",
+          "a sessionToken that is no text"
+        ]) {
+          const refused = yield* Effect.flip(send)
+          assert.deepInclude(refused, { reason: "AccessRefused" })
+          assert.include(refused.message, `credentials answered ${fault}`)
+        }
         yield* send
       })
     )

@@ -127,6 +127,10 @@ test.each([
   ],
   [{ Records: [fifo] }, "event.Records[0].eventSourceARN"],
   [
+    { Records: [{ ...standard, eventSourceARN: "arn:aws:sns:us-east-2:123456789012:my-queue" }] },
+    "event.Records[0].eventSourceARN"
+  ],
+  [
     { Records: [{ ...standard, eventSourceARN: "arn:aws:sqs:us-east-2:210987654321:my-queue" }] },
     "event.Records[0].eventSourceARN"
   ],

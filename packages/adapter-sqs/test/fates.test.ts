@@ -136,6 +136,24 @@ describe.concurrent("SQS", () => {
   )
 })
 
+test.concurrent.for<[name: string, kind: string, settlement: (queue: string) => Settlement.Settlement]>([
+  ["a dead letter", "", (queue) => letter(`${queue}.dlq`)],
+  ["a dead letter of a FIFO queue", ".fifo", (queue) => letter(`${queue.slice(0, -5)}.dlq.fifo`)],
+  ["a retry by copy", "", () => Settlement.Retry(13 * 3_600_000)]
+])("%s that may be stored, and is refused when the SDK asks again: its fate is unknown", ([, kind, settlement]) =>
+  received(
+    (queue, { received: [a], settle }, own) =>
+      Effect.gen(function* () {
+        own.lose({ action: "SendMessageBatch", times: 1 }, "reset")
+        own.failEntries({ action: "SendMessageBatch", times: 1 }, 10, "KmsDisabled")
+        assert.match(String(yield* settle([a!, settlement(queue)])), /^a unknown/)
+        own.clear()
+        assert.deepStrictEqual(yield* settle([a!, Settlement.Ack]), [])
+      }),
+    { name: `${queueName("copied")}${kind}` }
+  )
+)
+
 test.concurrent("a dead letter that is too large for its queue is refused alone; its neighbours are settled, and it is settled smaller", async () => {
   await using own = await another()
   const queue = queueName("large")

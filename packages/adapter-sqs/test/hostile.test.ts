@@ -1,8 +1,14 @@
 /** Messages and answers of whoever means no good, or knows no better: they cost neither the process nor another message. */
 import { Books } from "@requeue/conformance"
-import { BrokerError, DeadLetters, Failure } from "@requeue/core"
+import { type Broker, BrokerError, Consumer, DeadLetters, Failure } from "@requeue/core"
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as Scope from "effect/Scope"
+import { Readable } from "node:stream"
 import { assert, test } from "vitest"
+import { SqsOperator } from "../src/index.ts"
+import * as Receive from "../src/internal/consume/receive.ts"
 import { strict } from "./strict.ts"
 import {
   consume,
@@ -19,7 +25,7 @@ import {
 } from "./world.ts"
 
 // All tests of this file run at once, each behind a proxy of its own.
-const { another, behind, endpoint } = await strict()
+const { another, behind, client, endpoint } = await strict()
 
 /** A call without the SDK, which would lose an attribute of this name. The server checks no signature. */
 const foreign = async (QueueUrl: string | undefined, body: string): Promise<void> => {
@@ -69,6 +75,105 @@ test.concurrent("operators list, group, redrive and purge dead letters with such
       assert.strictEqual(yield* DeadLetters.make(queue).pipe(Effect.flatMap((all) => all.purge({ all: true }))), 3)
     })
   )
+})
+
+/** Errors as no SQS would tell them. */
+const refusals = [{}, 5, ["a"], true, null].map((message) =>
+  JSON.stringify({ __type: "com.amazonaws.sqs#Oops", message })
+)
+
+test.concurrent.for([...refusals, '{"__type":"constructor"}', '{"__type":{}}', "[]", "null"])(
+  "an error whose answer is %s, to each call once: each says so, and the consumer goes on",
+  async (answer) => {
+    await using own = await another()
+    const queue = queueName("refusals")
+    const { requestHandler } = client.config
+    /** The kinds of calls that have failed; `undefined` before any may fail. */
+    let failed: Set<string> | undefined
+    const value: typeof requestHandler.handle = async (request, options) => {
+      const action = String(request.headers["x-amz-target"]).replace("AmazonSQS.", "")
+      if (failed?.has(action) !== false) return requestHandler.handle(request, options)
+      failed.add(action)
+      const body = Readable.from([Buffer.from(answer)])
+      return { response: { statusCode: 400, headers: {}, body } } as never // what the SDK reads of it
+    }
+    const handler: typeof requestHandler = Object.create(requestHandler, {
+      handle: { value },
+      destroy: { value: () => {} }
+    })
+    const runs: Array<Run> = []
+    await on({ url: own.url, requestHandler: handler }, (broker) =>
+      Effect.gen(function* () {
+        const consumer = yield* consume(queue, runs, { prefetch: 0 })
+        yield* broker.publish([outgoing(queue, "m1")])
+        yield* until("a run", () => runs.length === 1)
+        failed = new Set()
+        const error = yield* Effect.flip(broker.publish([outgoing(queue, "m2")]))
+        assert.instanceOf(error, BrokerError.BrokerError)
+        yield* broker.publish([outgoing(queue, "m3")])
+        yield* until("two runs", () => runs.length === 2)
+        yield* untilEmpty(behind, queue)
+        yield* until("all is well", () => consumer.health().state === "running")
+      })
+    )
+    assert.includeMembers([...(failed ?? [])], ["SendMessageBatch", "ReceiveMessage", "DeleteMessageBatch"])
+  }
+)
+
+test.concurrent.for<[action: string, answer: string]>([
+  ["GetQueueUrl", "{}"],
+  ["GetQueueUrl", '{"QueueUrl":5}'],
+  ["GetQueueAttributes", "{}"],
+  ["GetQueueAttributes", '{"Attributes":["a"]}'],
+  ["GetQueueAttributes", '{"Attributes":{"QueueArn":{},"RedrivePolicy":7}}'],
+  ["ListDeadLetterSourceQueues", '{"queueUrls":[null,5]}'],
+  ["CreateQueue", '{"QueueUrl":[]}']
+])("%s is answered with %s: what cannot be done is an error that says why", async ([action, answer]) => {
+  await using own = await another()
+  const queue = queueName("odd")
+  if (action !== "CreateQueue")
+    for (const name of [queue, `${queue}-dlq`]) await behind.createQueue({ QueueName: name })
+  own.rewrite({ action, times: 100 }, () => answer)
+  await on({ url: own.url }, (broker) =>
+    Effect.gen(function* () {
+      const calls: ReadonlyArray<Effect.Effect<unknown, unknown, Broker.Broker | Scope.Scope>> = [
+        Consumer.start(queue, {}, () => {}),
+        broker.admin.counts(queue),
+        SqsOperator.startMove(queue, { url: own.url })
+      ]
+      for (const call of calls) {
+        const exit = yield* Effect.exit(call)
+        if (Exit.isSuccess(exit)) {
+          assert.notInclude(Object.values(Object(exit.value)), Number.NaN)
+          continue
+        }
+        const error = Cause.squash(exit.cause)
+        assert.instanceOf(error, BrokerError.BrokerError)
+        if (answer === "{}" && action === "GetQueueUrl") assert.match(String(error), /answered no QueueUrl.*proxy/)
+      }
+    })
+  )
+})
+
+test("a poll goes on when what prepares for its messages dies", async () => {
+  const told: Array<string> = []
+  const receive = Receive.make({
+    client: { polls: () => async () => ({ $metadata: {}, Messages: [{ MessageId: "a" }] }) },
+    queue: "q",
+    fifo: false,
+    url: () => "u",
+    settings: { waitTime: 1000, visibilityTimeout: 1000 },
+    elapsed: () => 0,
+    learn: () => Promise.reject(new Error("it died"))
+  })
+  await new Promise<void>((resolve) => {
+    const end = (what: string) => {
+      told.push(what)
+      resolve()
+    }
+    receive(1, { received: () => end("received"), failed: ({ detail }) => end(detail) })
+  })
+  assert.deepStrictEqual(told, ["Error: it died"])
 })
 
 test.concurrent("a header named __proto__ travels like any other", async () => {

@@ -385,6 +385,63 @@ describe("the end of the function", () => {
 })
 
 describe("when SQS does not play along", () => {
+  test.each<Partial<SqsOptions.Options>>([{ queues: "verify" }, { queues: "use" }])(
+    "it gives no answer to the first call, with %o: the invocation fails before its time is over, and says why",
+    async (options) => {
+      const world = await made("verify")
+      await world.send(...json(1))
+      const event = await world.event()
+      proxy.ignore({ times: 100 })
+      const handler = SqsLambda.handler(world.queue, { sqs: { ...sqs, ...options } }, () => {})
+      const given = context(2000)
+      await expect(handler(event, given)).rejects.toMatchObject({
+        reason: "Timeout",
+        queue: world.queue,
+        message: expect.stringContaining("VPC")
+      })
+      expect(given.getRemainingTimeInMillis()).toBeGreaterThan(0)
+      proxy.clear()
+      expect(await handler(event, context())).toEqual({ batchItemFailures: [] })
+    }
+  )
+
+  test.each(["hang", "fail"])("deletes of the function itself %s: what comes again is named, in time", async (how) => {
+    const world = await made("deletes")
+    const options = { sqs, reportBatchItemFailures: false }
+    const handler = SqsLambda.handler(world.queue, options, (message) => {
+      if (message.body === "bad") throw new Error("no")
+    })
+    await world.send(...json("good", "bad"))
+    const event = await world.event()
+    const action = "DeleteMessageBatch"
+    if (how === "hang") proxy.ignore({ action, times: 100 })
+    else proxy.fail({ action, times: 100 }, "AccessDenied")
+    const given = context(4000)
+    const told = handler(event, given)
+    await expect(told).rejects.toMatchObject({ messageIds: event.Records.map(({ messageId }) => messageId) })
+    expect(given.getRemainingTimeInMillis()).toBeGreaterThan(0)
+  })
+
+  test("records that have one receipt handle: what is not run is named", async () => {
+    const world = await made("handles")
+    await world.send(...json(0))
+    const [first] = (await world.event()).Records
+    const records = Array.from({ length: 1000 }, (_, index) => ({
+      ...first!,
+      messageId: `m${index}`,
+      body: String(index)
+    }))
+    const runs: Array<number> = []
+    const handler = SqsLambda.handler<number>(world.queue, { sqs, concurrency: 10 }, async ({ body }) => {
+      await sleep(1)
+      runs.push(body)
+    })
+    const named = failed(await handler({ Records: records }, context()))
+    expect(runs.length + named.length).toBeGreaterThanOrEqual(records.length)
+    const done = new Set([...runs.map((body) => `m${body}`), ...named])
+    expect(done.size).toBe(records.length)
+  })
+
   test("entries of the delays fail: they are asked for again", async () => {
     const world = await made("entries")
     const handler = SqsLambda.handler(world.queue, { sqs, concurrency: 10 }, (message) =>

@@ -531,8 +531,32 @@ describe("toBrokerError", () => {
     assert.match(error.remedy ?? "", remedy)
   })
 
-  it("is made of anything that was thrown", () =>
-    assert.isNotEmpty(toBrokerError(Object.create(null), { operation: "publish" }).detail))
+  const thrown = (fields: object) => Object.defineProperties(sdk("Oops", 400), Object.getOwnPropertyDescriptors(fields))
+  const fail = (): never => {
+    throw new Error("no")
+  }
+
+  it.each<[string, unknown]>([
+    ["an object", Object.create(null)],
+    ["a symbol", Symbol("x")],
+    ...[{}, 5, true, null, undefined, ["a"]].map((message): [string, unknown] => [
+      `an error whose message is ${JSON.stringify(message)}`,
+      thrown({ message })
+    ]),
+    ["an error whose name is an object", thrown({ name: Object.create(null) })],
+    ["an error whose name is a symbol", thrown({ name: Symbol("x") })],
+    ["an error whose members throw", new Proxy(new Error("x"), { get: fail })],
+    ["what may not be looked at", new Proxy({}, { get: fail, getPrototypeOf: fail })],
+    ["errors that are no list", Object.assign(new AggregateError([]), { errors: null })],
+    ...["constructor", "toString", "__proto__"].map((code): [string, unknown] => [`the code ${code}`, sdk(code, 500)])
+  ])("is made of anything that was thrown: %s", (_, cause) => {
+    const { detail, reason } = toBrokerError(cause, { operation: "publish" })
+    assert.isNotEmpty(detail)
+    assert.include(["ConnectionLost", "Unsupported"], reason)
+  })
+
+  it("tells a message that is no text", () =>
+    assert.strictEqual(toBrokerError(thrown({ message: { a: 1 } }), { operation: "publish" }).detail, 'Oops: {"a":1}'))
 
   it("says what to do", () => {
     const error = toBrokerError(sdk("UnrecognizedClientException", 400), { operation: "find", queue: "q" })

@@ -4,9 +4,11 @@
  *
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-batch-api-actions.html
  */
-import { BrokerError, Failure, OptionKind } from "@requeue/core/adapter-kit"
+import { BrokerError, Failure } from "@requeue/core/adapter-kit"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import { objectsIn } from "./answer.ts"
+import type { Doubted } from "./doubts.ts"
 import { type Context, fromRefusal, isTransient, toBrokerError } from "./toBrokerError.ts"
 
 /** The error of each item, in order; `undefined` where it succeeded. */
@@ -21,7 +23,7 @@ export interface Failed {
 }
 
 /** The answer to a batch call. */
-interface BatchResult {
+interface BatchResult extends Doubted {
   readonly Failed?: ReadonlyArray<Failed> | undefined
   readonly Successful?: ReadonlyArray<{ readonly Id: string | undefined }> | undefined
 }
@@ -64,9 +66,7 @@ const entriesIn = (
   list: keyof BatchResult,
   count: number
 ): ReadonlyArray<readonly [number, object]> => {
-  const entries: unknown = OptionKind.isObject(answer) ? Reflect.get(answer, list) : undefined
-  const objects: ReadonlyArray<object> = Array.isArray(entries) ? entries.filter(OptionKind.isObject) : []
-  return objects.flatMap((entry) => {
+  return objectsIn(answer, list).flatMap((entry) => {
     const place = placeOf(entry, count)
     return place === undefined ? [] : [[place, entry] as const]
   })
@@ -74,16 +74,24 @@ const entriesIn = (
 
 const textOf = (value: unknown, otherwise: string): string => (typeof value === "string" ? value : otherwise)
 
-const outcomes = (count: number, answer: unknown, context: Context, isIdempotent: boolean): ReadonlyArray<Outcome> => {
+const outcomes = (
+  count: number,
+  answer: BatchResult | undefined,
+  context: Context,
+  isIdempotent: boolean
+): ReadonlyArray<Outcome> => {
   // Nothing is taken for done of which SQS does not say so.
   const error = fromRefusal({ code: "TimeoutError", text: "no answer for this entry", status: undefined }, context)
   const result: Array<Outcome> = Array.from({ length: count }, () => ({ error, again: isIdempotent }))
   for (const [index] of entriesIn(answer, "Successful", count)) result[index] = undefined
+  // What an earlier attempt may have done stays so, though a later one was refused.
+  const doubt = answer?.doubt === undefined ? undefined : toBrokerError(answer.doubt, context)
   for (const [index, entry] of entriesIn(answer, "Failed", count)) {
     const { Code, Message, SenderFault }: Partial<Record<keyof Failed, unknown>> = entry
     const status = SenderFault === true ? 400 : 500
-    const error = fromRefusal({ code: textOf(Code, "Failed"), text: textOf(Message, ""), status }, context)
-    result[index] = { error, again: SenderFault !== true || isTransient(error) }
+    const refused = fromRefusal({ code: textOf(Code, "Failed"), text: textOf(Message, ""), status }, context)
+    const error = BrokerError.ofRepetition(doubt, refused) ?? refused
+    result[index] = { error, again: SenderFault !== true || isTransient(refused) }
   }
   return result
 }

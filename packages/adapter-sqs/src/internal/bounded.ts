@@ -14,8 +14,8 @@ import { NotSent } from "./toBrokerError.ts"
 export interface Bounds {
   /** Milliseconds of all attempts, and of what comes before them. */
   readonly timeout: number
-  /** Aborts the calls. Default: nothing does. */
-  readonly closing?: AbortSignal | undefined
+  /** Aborts the calls, and those that are made later. */
+  readonly closing: AbortSignal
 }
 
 /** Calls of one kind, by their inputs, each of which is an object of its own. */
@@ -33,6 +33,8 @@ interface Call {
 }
 
 const named = (name: string, message: string): Error => Object.assign(new Error(message), { name })
+
+const closed = (): Error => named("AbortError", "the connection has been closed")
 
 /** Calls back in real time, which is that of calls, whatever the program's clock says; answers how to forget it. */
 const after = (millis: number, run: () => void): (() => void) => {
@@ -61,18 +63,19 @@ export const make = ({ closing, timeout }: Bounds): Bounded => {
       return send(call?.abort.signal)
     },
     call: async (input, run) => {
+      if (closing.aborted) throw new NotSent({ cause: closed() })
       const call: Call = { abort: new AbortController(), isHanded: false }
       const { promise: over, reject } = Promise.withResolvers<never>()
       const end = (error: Error): void => {
         reject(error)
         call.abort.abort(error)
       }
-      const onClosing = (): void => end(named("AbortError", "the connection has been closed"))
+      const onClosing = (): void => end(closed())
       const forget = after(timeout, () => {
         const what = call.isHanded ? "no answer" : "nothing was sent"
         end(named("TimeoutError", `${what} within ${Delay.format(timeout)}`))
       })
-      closing?.addEventListener("abort", onClosing)
+      closing.addEventListener("abort", onClosing)
       known.set(input, call)
       underWay.add(call)
       try {
@@ -81,7 +84,7 @@ export const make = ({ closing, timeout }: Bounds): Bounded => {
         throw call.isHanded ? cause : new NotSent({ cause })
       } finally {
         forget()
-        closing?.removeEventListener("abort", onClosing)
+        closing.removeEventListener("abort", onClosing)
         underWay.delete(call)
       }
     }

@@ -140,11 +140,11 @@ const prepared = <I extends ServiceInputTypes, O extends ServiceOutputTypes>(
   return (input) => bounded.call(input, async () => (await handle({ input })).output)
 }
 
-/** The driver. Each method is one API call, and rejects with the SDK's error. */
+/** The driver. Each method is one API call, and rejects with the SDK's error; it is cut off when the client closes. */
 export type Client = ReturnType<typeof calls>
 
 const calls = ({ closing, requestTimeout, sdk, told }: Driver) => {
-  const bounds: Limits = { timeout: whole(requestTimeout) }
+  const bounds: Limits = { timeout: whole(requestTimeout), closing }
   const method =
     <I, O>(send: (input: I) => Promise<O>) =>
     (input: I): Promise<O> =>
@@ -172,8 +172,7 @@ const calls = ({ closing, requestTimeout, sdk, told }: Driver) => {
     accountId: async (): Promise<string | undefined> =>
       (await Bounded.within(sdk.config.credentials(), requestTimeout, "credentials")).accountId,
     /**
-     * Makes the function that makes polls of so many milliseconds each, all with the same options; they are cut off when the
-     * client closes.
+     * Makes the function that makes polls of so many milliseconds each, all with the same options.
      */
     polls: (waitTime: number): Poll => {
       const attempt = waitTime + requestTimeout
@@ -251,7 +250,7 @@ const make = (
 }
 
 /**
- * A client that is open as long as the scope; of a client that the program gave, polls alone end. Every call tells `reach`
+ * A client that is open as long as the scope; of a client that the program gave, our calls alone end. Every call tells `reach`
  * whether SQS can be reached. Fails where the program's client is of another region than the URL.
  */
 export const connect = (

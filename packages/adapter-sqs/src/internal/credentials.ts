@@ -20,11 +20,16 @@ interface Renewable<P, I> {
 /** Milliseconds before their end at which credentials are asked for again, as the SDK does. */
 const early = 300_000
 
-/** Names the fields that are missing; what is there is not shown. */
+/** Names the fields that are missing, or of another type; what is there is not shown. */
 const checked = <I extends Identity>(identity: I): I => {
-  const missing = ["accessKeyId", "secretAccessKey"].filter((name) => typeof Object(identity)[name] !== "string")
-  if (missing.length === 0) return identity
-  const error = new Error(`credentials answered no ${missing.join(" and no ")}`)
+  const { expiration = new Date(), sessionToken = "" } = Object(identity)
+  const faults = ["accessKeyId", "secretAccessKey"]
+    .filter((name) => typeof Object(identity)[name] !== "string")
+    .map((name) => `no ${name}`)
+  if (typeof sessionToken !== "string") faults.push("a sessionToken that is no text")
+  if (!(expiration instanceof Date && expiration.getTime() > 0)) faults.push("an expiration that is no Date")
+  if (faults.length === 0) return identity
+  const error = new Error(`credentials answered ${faults.join(" and ")}`)
   error.name = "CredentialsProviderError"
   throw error
 }

@@ -1,9 +1,16 @@
 /**
  * Doubts about calls: the SDK repeats a call whose answer was lost, and tells of the last attempt alone, which may have been
- * throttled. A call of which one attempt may have been done fails as doubtful.
+ * throttled, or answered with entries that are refused. A call of which an earlier attempt may have been done fails as
+ * doubtful, or its answer tells why.
  */
 import { BrokerError } from "@requeue/core/adapter-kit"
 import { toBrokerError } from "./toBrokerError.ts"
+
+/** An answer, as it is told. */
+export interface Doubted {
+  /** How an earlier attempt of its call has failed that may have been done; `undefined` where none has. */
+  readonly doubt?: unknown
+}
 
 /** There is no doubt yet. */
 export const make = () => {
@@ -21,9 +28,9 @@ export const make = () => {
         }
       },
     /** Makes a call with this input, which is an object of its own. */
-    tell: async <O>(input: object, call: () => Promise<O>): Promise<O> => {
+    tell: async <O>(input: object, call: () => Promise<O>): Promise<O & Doubted> => {
       try {
-        return await call()
+        return { ...(await call()), doubt: doubts.get(input) }
       } catch (cause) {
         throw doubts.get(input) ?? cause
       }

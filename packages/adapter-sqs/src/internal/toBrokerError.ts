@@ -54,7 +54,7 @@ const unreadable: Explanation = {
 }
 
 /** By the code of the error, without the prefix of its namespace. */
-const byCode: Readonly<Record<string, Explanation>> = {
+const codes: Readonly<Record<string, Explanation>> = {
   QueueDoesNotExist: missing,
   NonExistentQueue: missing,
   QueueDeletedRecently: {
@@ -121,8 +121,12 @@ const byCode: Readonly<Record<string, Explanation>> = {
   ENETUNREACH: reach,
   ECONNRESET: broken,
   EPIPE: broken,
-  ETIMEDOUT: { reason: "Timeout" }
+  ETIMEDOUT: { reason: "Timeout" },
+  UnreadableAnswer: unreadable
 }
+
+// An answer may name any code, also one that every object has a property of.
+const byCode: ReadonlyMap<string, Explanation> = new Map(Object.entries(codes))
 
 /** By the text of the error, for codes that do not tell what is wrong. */
 const byText: ReadonlyArray<readonly [RegExp, Explanation]> = [
@@ -157,7 +161,7 @@ export interface Refusal {
 const bare = (code: string): string => code.slice(Math.max(code.lastIndexOf("."), code.lastIndexOf("#")) + 1)
 
 const explain = ({ code, status, text }: Refusal): Explanation => {
-  const known = byCode[bare(code)]
+  const known = byCode.get(bare(code))
   if (/\bKMS\./.test(code) && known !== throttled) return kms
   if (known !== undefined) return known
   // The text of such an error may be of the answer's, and says nothing.
@@ -195,18 +199,30 @@ export const statusOf = (error: unknown): number | undefined => {
 
 /** The SDK names errors by their class, Node by `code`; several addresses may have been tried. */
 const codeOf = (error: Error): string => {
-  if (error.name in byCode) return error.name
+  const { name: own } = Failure.summarize(error)
+  if (byCode.has(own)) return own
   for (const name of ["Code", "code"]) {
     const code = field(error, name)
     if (typeof code === "string") return code
   }
   const errors: ReadonlyArray<unknown> = error instanceof AggregateError ? error.errors : []
   const first = errors[0]
-  return first instanceof Error ? codeOf(first) : error.name
+  return first instanceof Error ? codeOf(first) : own
 }
 
-/** The `BrokerError` of whatever a call has thrown. */
+/** The `BrokerError` of whatever a call has thrown. It throws nothing itself: it would end the loop that has made the call. */
 export const toBrokerError = (cause: unknown, context: Context): BrokerError.BrokerError => {
+  try {
+    return translated(cause, context)
+  } catch {
+    return unknownError(cause, context)
+  }
+}
+
+const unknownError = (cause: unknown, context: Context): BrokerError.BrokerError =>
+  fromRefusal({ code: "Error", text: Failure.summarize(cause).message, status: undefined }, context)
+
+const translated = (cause: unknown, context: Context): BrokerError.BrokerError => {
   if (cause instanceof BrokerError.BrokerError) return cause
   if (cause instanceof NotSent) {
     const error = toBrokerError(cause.cause, context)
@@ -220,8 +236,8 @@ export const toBrokerError = (cause: unknown, context: Context): BrokerError.Bro
       remedy: remedyOfUnsent
     })
   }
-  if (!(cause instanceof Error)) {
-    return fromRefusal({ code: "Error", text: Failure.summarize(cause).message, status: undefined }, context)
-  }
-  return fromRefusal({ code: codeOf(cause), text: cause.message, status: statusOf(cause) }, context)
+  if (!(cause instanceof Error)) return unknownError(cause, context)
+  // The SDK takes the message out of the answer, whatever it is.
+  const { message: text } = Failure.summarize(cause)
+  return fromRefusal({ code: codeOf(cause), text, status: statusOf(cause) }, context)
 }

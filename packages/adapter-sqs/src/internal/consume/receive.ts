@@ -71,21 +71,25 @@ export const make = (env: {
     return again ?? { id: crypto.randomUUID(), count, until: elapsed() + waitTime + Math.min(known, visibilityTimeout) }
   }
 
-  const receive = (count: number, on: Parameters<Receive<Message>>[1], isRefused = false): void => {
+  const receive = async (
+    count: number,
+    isRefused = false
+  ): Promise<ReadonlyArray<Message> | BrokerError.BrokerError> => {
     const attempt = fifo ? next(count) : undefined
-    ask(attempt?.count ?? count, attempt?.id).then(
-      async (answer) => {
-        const messages = messagesIn(answer)
-        await env.learn(messages)
-        on.received(messages)
-      },
-      (cause: unknown) => {
-        const error = toBrokerError(cause, { operation: "receive", queue })
-        if (!isRefused && error.detail.includes("ReceiveRequestAttemptId")) return receive(count, on, true)
-        if (attempt !== undefined && BrokerError.isDoubtful(error)) lost = [...lost, attempt]
-        on.failed(error)
-      }
-    )
+    try {
+      const messages = messagesIn(await ask(attempt?.count ?? count, attempt?.id))
+      await env.learn(messages)
+      return messages
+    } catch (cause) {
+      const error = toBrokerError(cause, { operation: "receive", queue })
+      if (!isRefused && error.detail.includes("ReceiveRequestAttemptId")) return receive(count, true)
+      if (attempt !== undefined && BrokerError.isDoubtful(error)) lost = [...lost, attempt]
+      return error
+    }
   }
-  return (count, on) => receive(count, on)
+  return (count, on) =>
+    void receive(count).then((result) => {
+      if (result instanceof BrokerError.BrokerError) on.failed(result)
+      else on.received(result)
+    })
 }

@@ -3,6 +3,7 @@
  * or whatever stands in front of SQS, decides: one value of another kind must not cost the other messages. Pure.
  */
 import { OptionKind } from "@requeue/core/adapter-kit"
+import { objectsIn } from "../answer.ts"
 import type { Message, MessageAttributeValue } from "../client.ts"
 
 type Entries = ReadonlyArray<readonly [name: string, value: unknown]>
@@ -31,26 +32,20 @@ const record = <A>(entries: Entries, read: (value: unknown) => A | undefined): R
     })
   )
 
-const messageOf = (value: unknown): ReadonlyArray<Message> => {
-  if (!OptionKind.isObject(value)) return []
+const messageOf = (value: object): Message => {
   const { Attributes, Body, MessageAttributes, MessageId, ReceiptHandle }: Partial<Record<keyof Message, unknown>> =
     value
-  return [
-    {
-      MessageId: textOf(MessageId),
-      ReceiptHandle: textOf(ReceiptHandle),
-      Body: textOf(Body),
-      Attributes: record(entriesOf(Attributes), textOf),
-      MessageAttributes: record(entriesOf(MessageAttributes), attributeOf)
-    }
-  ]
+  return {
+    MessageId: textOf(MessageId),
+    ReceiptHandle: textOf(ReceiptHandle),
+    Body: textOf(Body),
+    Attributes: record(entriesOf(Attributes), textOf),
+    MessageAttributes: record(entriesOf(MessageAttributes), attributeOf)
+  }
 }
 
 /** The messages of an answer to `ReceiveMessage`. */
-export const messagesIn = (answer: unknown): ReadonlyArray<Message> => {
-  const messages: unknown = OptionKind.isObject(answer) ? Reflect.get(answer, "Messages") : undefined
-  return Array.isArray(messages) ? messages.flatMap(messageOf) : []
-}
+export const messagesIn = (answer: unknown): ReadonlyArray<Message> => objectsIn(answer, "Messages").map(messageOf)
 
 /** The attributes of a message, each as far as it can be read. */
 export const attributesIn = (

@@ -26,6 +26,9 @@ import * as Troubles from "./troubles.ts"
 /** Milliseconds that a poll may take beyond its time, for the way. */
 const grace = 500
 
+/** Milliseconds that SQS has to take what is given back at the end. What it does not take comes again with its lease. */
+const lastGrace = 2000
+
 interface Dependencies {
   readonly client: Client
   readonly settings: Settings
@@ -156,12 +159,16 @@ const poll = (
     onSuccess: trouble.over
   })
 
-  /** Waits for polls that end soon. Others are left to themselves: as long as the broker is open, what they bring is given back. */
+  /**
+   * Waits for polls that end soon. Others are left to themselves: as long as the broker is open, what they bring is given back.
+   * A poll of a FIFO queue receives, and ends with, what was given back meanwhile, which holds up its group.
+   */
   const close = Effect.suspend(() => {
     isClosed = true
     const ended = Effect.callback<void>((resume) => polls.close(() => resume(Effect.void)))
     const left = polls.endsIn()
-    return Effect.timeoutOption(ended, Duration.millis(left > Polls.soon ? 0 : left + grace))
+    const wait = left > Polls.soon ? (fifo ? Polls.soon : 0) : left + grace
+    return Effect.timeoutOption(ended, Duration.millis(wait))
   })
   return { ...polls, trouble: trouble.current, close }
 }
@@ -200,15 +207,13 @@ export const subscribe = (
 
     yield* Effect.addFinalizer(() =>
       Effect.gen(function* () {
-        yield* polls.close
-        // What is not given back in time comes again when its visibility timeout ends.
-        yield* Effect.timeoutOption(
-          Effect.andThen(
-            release([...inFlight.deliveries].filter((delivery) => !receiptOf(delivery).isSettling)),
-            calls.idle
-          ),
-          Duration.millis(settings.requestTimeout)
+        const giveBack = Effect.suspend(() =>
+          release([...inFlight.deliveries].filter((delivery) => !receiptOf(delivery).isSettling))
         )
+        // Of a standard queue, the polls would receive it.
+        const first = Effect.all([polls.close, source.fifo ? giveBack : Effect.void], { concurrency: "unbounded" })
+        const all = Effect.all([first, giveBack, calls.idle], { discard: true })
+        yield* Effect.timeoutOption(all, Duration.millis(lastGrace))
       })
     )
     yield* guard.check

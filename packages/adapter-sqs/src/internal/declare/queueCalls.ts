@@ -1,6 +1,7 @@
 /** Calls about queues: they are found by name, created, and their attributes are read and set. */
 import { BrokerError } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
+import { textIn, textListIn, textsIn } from "../answer.ts"
 import type { Client } from "../client.ts"
 import * as Names from "../names.ts"
 import { toBrokerError } from "../toBrokerError.ts"
@@ -81,8 +82,9 @@ export const make = (client: QueueClient): QueueCalls => {
       const before = known.get(queue)
       if (before !== undefined) return Effect.succeed(before)
       const owner = name.account === undefined ? {} : { QueueOwnerAWSAccountId: name.account }
-      return ask("find", queue, () => client.getQueueUrl({ QueueName: name.name, ...owner })).pipe(
-        Effect.map(({ QueueUrl }) => remember(planned, QueueUrl!)),
+      const url = async () => textIn(await client.getQueueUrl({ QueueName: name.name, ...owner }), "QueueUrl")
+      return ask("find", queue, url).pipe(
+        Effect.map((found) => remember(planned, found)),
         Effect.mapError(explained(planned))
       )
     })
@@ -90,7 +92,7 @@ export const make = (client: QueueClient): QueueCalls => {
   const describe = ({ queue }: PlannedQueue, QueueUrl: string): Effect.Effect<Attributes, BrokerError.BrokerError> =>
     Effect.map(
       ask("verify", queue, () => client.getQueueAttributes({ QueueUrl, AttributeNames: ["All"] })),
-      ({ Attributes = {} }) => Attributes
+      (answer) => textsIn(answer, "Attributes")
     )
 
   return {
@@ -102,10 +104,11 @@ export const make = (client: QueueClient): QueueCalls => {
         : Effect.promise(() => ownAccount(client).then((own) => own === account)),
     create: (planned, tags) =>
       Effect.map(
-        ask("create", planned.queue, () =>
-          client.createQueue({ QueueName: planned.name.name, Attributes: planned.attributes, tags })
-        ),
-        ({ QueueUrl }) => void remember(planned, QueueUrl!)
+        ask("create", planned.queue, async () => {
+          const asked = { QueueName: planned.name.name, Attributes: planned.attributes, tags }
+          return textIn(await client.createQueue(asked), "QueueUrl")
+        }),
+        (url) => void remember(planned, url)
       ),
     attributes: (planned) =>
       Effect.flatMap(locate(planned), ({ url }) => describe(planned, url)).pipe(
@@ -116,7 +119,7 @@ export const make = (client: QueueClient): QueueCalls => {
       Effect.flatMap(locate(planned), ({ url }) =>
         Effect.map(
           ask("verify", planned.queue, () => client.listDeadLetterSourceQueues({ QueueUrl: url })),
-          ({ queueUrls = [] }) => queueUrls
+          (answer) => textListIn(answer, "queueUrls")
         )
       ),
     attributesAt: (planned) => (url) => describe(planned, url),

@@ -3,6 +3,7 @@ import type { Backlog, Broker, BrokerError, Delivery } from "@requeue/core/adapt
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
+import { textsIn } from "../answer.ts"
 import type { Client, Message } from "../client.ts"
 import { messagesIn } from "../consume/received.ts"
 import type { Sources } from "../consume/sources.ts"
@@ -49,6 +50,8 @@ const orEmpty = <A, B, R>(effect: Asked<A, R>, empty: B): Asked<A | B, R> =>
     () => Effect.succeed(empty)
   )
 
+const numberOf = (text: string | undefined): number | undefined => (text === undefined ? undefined : Number(text))
+
 const counts = ({ client, queues }: Dependencies, queue: string) =>
   Effect.map(
     ask(queues, "counts", queue, (url) =>
@@ -61,11 +64,14 @@ const counts = ({ client, queues }: Dependencies, queue: string) =>
         ]
       })
     ),
-    ({ Attributes: attributes = {} }) => ({
-      ready: Number(attributes.ApproximateNumberOfMessages),
-      inFlight: Number(attributes.ApproximateNumberOfMessagesNotVisible),
-      delayed: Number(attributes.ApproximateNumberOfMessagesDelayed)
-    })
+    (answer) => {
+      const attributes = textsIn(answer, "Attributes")
+      return {
+        ready: numberOf(attributes["ApproximateNumberOfMessages"]),
+        inFlight: numberOf(attributes["ApproximateNumberOfMessagesNotVisible"]),
+        delayed: numberOf(attributes["ApproximateNumberOfMessagesDelayed"])
+      }
+    }
   )
 
 const open = ({ client, fork, queues }: Dependencies, operation: string, queue: string) =>

@@ -48,8 +48,10 @@ export interface Source {
 }
 
 const isOf = (arn: string, { account, name, region }: Source): boolean => {
-  const [, , , foundRegion, foundAccount, found] = arn.split(":")
-  return found === name && foundRegion === region && (account === undefined || foundAccount === account)
+  // The region tells the partition, and no region is in two.
+  const [, , service, foundRegion, foundAccount, found] = arn.split(":")
+  const isQueue = service === "sqs" && found === name && foundRegion === region
+  return isQueue && (account === undefined || foundAccount === account)
 }
 
 const told = ({ account, name, region }: Source): string =>

@@ -1,12 +1,13 @@
 /** A function on Lambda: the services that its invocations share, and the course of one invocation. */
 import type { Consumer } from "@requeue/core"
-import { Broker, ConfigurationError } from "@requeue/core/adapter-kit"
+import { Broker, BrokerError, ConfigurationError } from "@requeue/core/adapter-kit"
 import * as Data from "effect/Data"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
 import * as Names from "../names.ts"
@@ -66,6 +67,16 @@ const noContext = new ConfigurationError.ConfigurationError({
   remedy: "Call the handler with both arguments that Lambda calls the function with: handler(event, context)"
 })
 
+const notVerified = (queue: string) =>
+  new BrokerError.BrokerError({
+    broker: "sqs",
+    operation: "verify",
+    queue,
+    reason: "Timeout",
+    detail: "SQS has not answered in the time of the function",
+    remedy: "Can the function reach SQS? In a VPC it needs an endpoint for SQS, or a NAT gateway"
+  })
+
 /** Refuses events of another queue. `from` tells the account: the queue's own name, as far as it does, or its URL. */
 const refuse = (
   event: SqsEvent,
@@ -83,22 +94,29 @@ const respond = (
   { isDone }: Invocation.Invocation,
   {
     calls,
+    left,
     queue,
     reportBatchItemFailures
   }: {
+    /** The time for it. */
+    readonly left: Duration.Duration
     readonly queue: string
     readonly calls: ReceiptCalls.ReceiptCalls
     readonly reportBatchItemFailures: boolean
   }
 ): Effect.Effect<SqsBatchResponse, MessagesNotDone> =>
   Effect.gen(function* () {
-    const ids = messages.filter((message) => !isDone(message)).map(({ MessageId = "" }) => MessageId)
-    const messageIds = [...new Set(ids)]
-    if (reportBatchItemFailures || messageIds.length === 0) {
-      return { batchItemFailures: messageIds.map((itemIdentifier) => ({ itemIdentifier })) }
+    const done = messages.filter(isDone)
+    const idsBut = (gone: ReadonlySet<Message>) => [
+      ...new Set(messages.flatMap((message) => (gone.has(message) ? [] : [message.MessageId ?? ""])))
+    ]
+    if (reportBatchItemFailures || done.length === messages.length) {
+      return { batchItemFailures: idsBut(new Set(done)).map((itemIdentifier) => ({ itemIdentifier })) }
     }
-    yield* calls.deleteMessages(messages.filter(isDone).map(({ ReceiptHandle = "" }) => ReceiptHandle))
-    return yield* new MessagesNotDone({ queue, messageIds })
+    const deletes = calls.deleteMessages(done.map(({ ReceiptHandle = "" }) => ReceiptHandle))
+    const results = Option.getOrElse(yield* Effect.timeoutOption(deletes, left), () => [])
+    const deleted = done.filter((_, index) => index in results && results[index] === undefined)
+    return yield* new MessagesNotDone({ queue, messageIds: idsBut(new Set(deleted)) })
   })
 
 /** Makes a function. `start` starts the consumer of one invocation. */
@@ -169,16 +187,20 @@ export const make = (
         if (typeof context?.getRemainingTimeInMillis !== "function") return yield* noContext
         const left = (spare: number) => Duration.millis(Math.max(0, context.getRemainingTimeInMillis() - spare))
         yield* refuse(event, queue, decoded)
-        const { url } = yield* ensure(Duration.toMillis(left(0)))
+        const responded = reserve * responding
+        const { url } = yield* Effect.timeoutOrElse(ensure(Duration.toMillis(left(0))), {
+          duration: left(responded),
+          orElse: () => Effect.fail(notVerified(queue))
+        })
         yield* refuse(event, url, decoded)
         const messages = toMessages(event)
         const begun = new Set<string>()
         const { fifo } = name
         const now = yield* Clock.currentTimeMillis
-        yield* sources.learn(messages)
+        yield* Effect.timeoutOption(sources.learn(messages), left(unbegun))
         const shared = { queue, fifo, settings, calls, publisher, remembered, sources }
         const invocation = Invocation.make(messages, now, { ...shared, begun })
         if (messages.length > 0) yield* work(invocation, ({ id }) => begun.add(id), left)
-        return yield* respond(messages, invocation, { queue, calls, reportBatchItemFailures })
+        return yield* respond(messages, invocation, { queue, calls, reportBatchItemFailures, left: left(responded) })
       })
   })

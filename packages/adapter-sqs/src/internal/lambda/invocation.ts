@@ -35,8 +35,9 @@ const onlyConsumes = Effect.suspend(() =>
 
 /** The broker of one invocation. `now` is in milliseconds since the epoch. */
 export const make = (messages: ReadonlyArray<Message>, now: number, env: Subscribe.Invocation): Invocation => {
-  const open = new Set(messages.map(({ ReceiptHandle = "" }) => ReceiptHandle))
-  const done = new Set<string>()
+  // By themselves, whatever ids and receipt handles they have: one that is not known by its own would be deleted unrun.
+  const open = new Set(messages)
+  const done = new Set<Message>()
   // The messages are here already, so that no connection can be lost.
   const connection = { state: "up", since: now } as const
   let wake = () => {}
@@ -46,9 +47,9 @@ export const make = (messages: ReadonlyArray<Message>, now: number, env: Subscri
       connection: () => connection,
       publish: () => onlyConsumes,
       subscribe: (options) =>
-        Subscribe.subscribe(messages, options, env, ({ handle }, isDone) => {
-          if (isDone) done.add(handle)
-          open.delete(handle)
+        Subscribe.subscribe(messages, options, env, (message, isDone) => {
+          if (isDone) done.add(message)
+          open.delete(message)
           if (open.size === 0) wake()
         }),
       admin: { counts: () => onlyConsumes, peek: () => onlyConsumes, purge: () => onlyConsumes }
@@ -57,6 +58,6 @@ export const make = (messages: ReadonlyArray<Message>, now: number, env: Subscri
       wake = () => resume(Effect.void)
       if (open.size === 0) wake()
     }),
-    isDone: ({ ReceiptHandle = "" }) => done.has(ReceiptHandle)
+    isDone: (message) => done.has(message)
   }
 }

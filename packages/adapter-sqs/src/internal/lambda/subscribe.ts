@@ -142,7 +142,7 @@ export const subscribe = (
   messages: ReadonlyArray<Message>,
   options: Broker.SubscribeOptions,
   invocation: Invocation,
-  onEnd: (receipt: Receipt.Receipt, isDone: boolean) => void
+  onEnd: (message: Message, isDone: boolean) => void
 ): Effect.Effect<Broker.Subscription, never, Scope.Scope> =>
   Effect.gen(function* () {
     const { calls, publisher, queue, remembered } = invocation
@@ -150,6 +150,7 @@ export const subscribe = (
     const run = Effect.runForkWith(yield* Effect.context())
     const fork = (effect: Effect.Effect<unknown>): void => void run(effect)
     const outgoing = underCredit(options.onDelivery)
+    const messageOf = new Map<Delivery.Delivery, Message>()
 
     const ended = (delivery: Delivery.Delivery, how: "gone" | "returned"): void => {
       const receipt = Receipt.receiptOf(delivery)
@@ -158,7 +159,7 @@ export const subscribe = (
         remembered.forgetUncounted(receipt.messageId)
       }
       outgoing.leave(delivery)
-      onEnd(receipt, how === "gone")
+      onEnd(messageOf.get(delivery)!, how === "gone")
       // SQS delivers nothing of a group behind a message that comes again.
       const behind = how === "returned" && receipt.group !== undefined ? outgoing.takeGroup(receipt.group) : []
       if (behind.length > 0) fork(giveBack(behind))
@@ -187,8 +188,8 @@ export const subscribe = (
 
     for (const message of messages) {
       const delivery = toReceived(message, invocation, clock)
-      const receipt = Receipt.receiptOf(delivery)
-      if (remembered.settled.has(receipt.messageId)) onEnd(receipt, true)
+      messageOf.set(delivery, message)
+      if (remembered.settled.has(Receipt.receiptOf(delivery).messageId)) onEnd(message, true)
       else outgoing.add(delivery)
     }
     yield* Effect.addFinalizer(() => giveBack(outgoing.takeAll()))

@@ -84,7 +84,9 @@ export const make = (env: {
     Effect.flatMap(attempt(queue, items), (results) => {
       if (!results.some((error) => error?.reason === "QueueMissing")) return Effect.succeed(results)
       queues.forget(queue)
-      return attempt(queue, items)
+      return Effect.map(attempt(queue, items), (second) =>
+        second.map((error, index) => BrokerError.ofRepetition(results[index], error))
+      )
     })
 
   return {
