@@ -170,10 +170,7 @@ const stats = (
   timeout: number,
   params: Readonly<Record<string, string>> = {}
 ): Effect.Effect<Topic | undefined, BrokerError.BrokerError> =>
-  Effect.map(
-    statistics(base, { operation: "counts", queue: topic }, timeout, { topic, ...params }),
-    ([found]) => found
-  )
+  Effect.map(statistics(base, { operation: "counts", queue: topic }, timeout, { topic, ...params }), ([found]) => found)
 
 /** The names of a topic's channels; `undefined` when the topic does not exist. */
 export const channels = (
