@@ -60,6 +60,13 @@ describe("a credit is found that", () => {
     ["is used twice while it moves", "credit", "a.by - b.by", "b.by - a.by"],
     ["leaves connections unheard", "credit", "return now - waitsSince", "return 0"],
     ["does not move", "credit", turning, ""],
+    ["lies where no work is", "credit", "return living().some((member) => isHungry(member, now, moment))", "return false"],
+    [
+      "is given to more who have nothing than to one",
+      "distributeRdy",
+      "index === heard || demands[index]!.isBusy",
+      "index === heard || byNeed.length > 0"
+    ],
     ["withholds some for ever", "credit", turning, "distribute(1)"],
     ["counts what is in flight as free", "distributeRdy", "let free = credit - held", "let free = credit"]
   ])("%s", async (_, file, text, replacement) => {

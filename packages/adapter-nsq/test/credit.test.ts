@@ -292,6 +292,9 @@ describe("a credit over connections", () => {
       pass(1)
       next.arrived()
       next.settled()
+      // While the one that has delivered waits for the others, no longer than the way; then a twelfth of a round.
+      assert.strictEqual(pause(), 2)
+      pass(50)
       assert.strictEqual(pause(), 3)
     })
 

@@ -268,6 +268,20 @@ export const live = async ({ count, steps }: Plan): Promise<void> => {
     check("what waits is delivered", limit === 0 || waiting.every((each) => each === 0), { limit, waiting })
     if (all.some(({ inFlight }) => inFlight.size > 0)) return
     check("all of the credit is given", shares() === limit, { limit, shares: all.map(({ rdy }) => rdy()) })
+    await pile()
+  }
+
+  /** All work comes to one nsqd, and none of it is settled for a while. */
+  const pile = async (): Promise<void> => {
+    const busy = all[process.ids % count]!
+    busy.put(limit)
+    for (let left = count + 6; left > 0; left--) await tick()
+    const facts = { limit, inFlight: busy.inFlight.size, shares: all.map(({ rdy }) => rdy()) }
+    check("who has the work has all of the credit but one", busy.inFlight.size >= limit - 1, facts)
+    for (let left = count + 6; left > 0; left--) {
+      for (const had of process.had) settle(had, "FIN")
+      await tick()
+    }
   }
 
   const bounded = (before: number): void => {

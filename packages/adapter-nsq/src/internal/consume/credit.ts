@@ -5,6 +5,10 @@
  * credits than connections, a credit goes on from a connection that has no message: it stays for one turn, which is as
  * short as all of them can be heard within a round, and not shorter than the way to nsqd and back. nsqd answers no `RDY`,
  * so that a credit which moves on sooner would be used twice.
+ *
+ * While a connection uses up what it has, those without messages are heard in turn as well, one at a time, however much
+ * credit there is: what they do not use is where the work is. Where even the last credit is taken from the work to hear
+ * the others, turns are as short as the way allows.
  */
 import { distributeRdy } from "./distributeRdy.ts"
 
@@ -57,6 +61,8 @@ const times = {
   shortestTurn: 1,
   /** Also the pause between ticks while there is no need for turns. */
   longestTurn: 50,
+  /** In which nsqd fills the room that a settlement has made, unless the way to it is longer. */
+  moment: 10,
   /** For which a connection that delivers keeps its turn, while others hold nothing and wait. */
   quantum: 500
 }
@@ -78,6 +84,20 @@ const waitOf = (member: Member, now: number, turn: number): number => {
   const isKept = now - roomSince < most * turn && now - turnSince < times.quantum
   return isKept ? Number.POSITIVE_INFINITY : 0
 }
+
+const isBusy = ({ arrived, inFlight }: Member, now: number): boolean =>
+  inFlight > 0 || now - arrived < times.longestTurn
+
+/**
+ * Whether it has used up all the room that it was given, so that it may have further messages. What is settled makes room
+ * that nsqd fills a moment later.
+ */
+const isHungry = (member: Member, now: number, moment: number): boolean =>
+  isBusy(member, now) && (hasRoom(member) ? now - member.roomSince < moment : member.arrived >= member.changed)
+
+/** Whether it has delivered a moment ago, and must wait while others are heard. */
+const isDeprived = ({ arrived, inFlight, share }: Member, now: number): boolean =>
+  inFlight === 0 && share === 0 && now - arrived < times.longestTurn
 
 const isStarved = ({ inFlight, share, waitsSince }: Member, now: number): boolean =>
   inFlight === 0 && share === 0 && now - waitsSince >= times.quantum
@@ -115,11 +135,19 @@ export const make = (elapsed: () => number): Credit => {
 
   const living = (): ReadonlyArray<Member> => [...members].filter(({ isLost }) => !isLost)
 
+  const isAnyHungry = (now: number): boolean => {
+    const moment = Math.max(times.moment, 2 * latency)
+    return living().some((member) => isHungry(member, now, moment))
+  }
+
   const turn = (): number => {
-    const count = living().length
-    if (limit === 0 || limit >= count) return times.longestTurn
-    const free = Math.max(1, limit - sumOf(members))
-    const wanted = Math.max((times.round * free) / count, 2 * latency, times.shortestTurn)
+    const now = elapsed()
+    const all = living()
+    const isHurried = isAnyHungry(now)
+    if (limit === 0 || (limit >= all.length && !isHurried)) return times.longestTurn
+    const free = isHurried ? 1 : Math.max(1, limit - sumOf(members))
+    const round = all.some((member) => isDeprived(member, now)) ? 0 : times.round
+    const wanted = Math.max((round * free) / all.length, 2 * latency, times.shortestTurn)
     return Math.min(wanted, times.longestTurn)
   }
 
@@ -132,10 +160,10 @@ export const make = (elapsed: () => number): Credit => {
     const shares = distributeRdy(
       Math.max(0, free - withheld),
       all.map((member) => {
-        const { arrived, inFlight, max } = member
-        const isBusy = inFlight > 0 || now - arrived < times.longestTurn
-        return { inFlight, isBusy, max, waited: waitOf(member, now, length) }
-      })
+        const { inFlight, max } = member
+        return { inFlight, isBusy: isBusy(member, now), max, waited: waitOf(member, now, length) }
+      }),
+      isAnyHungry(now)
     )
     isShort = shares.reduce((sum, share) => sum + share, 0) < free
     const changes = all.map((member, index) => ({ member, share: shares[index]!, by: shares[index]! - member.share }))

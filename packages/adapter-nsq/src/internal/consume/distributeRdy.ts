@@ -3,7 +3,7 @@
  *
  * Messages in flight and messages that may still come are together never more than the credit. Free credit goes first to
  * as many connections as it suffices for, one each, beginning with those that have waited longest. The rest is split
- * evenly among the connections that have messages.
+ * evenly among the connections that have messages. While any of these has use for more, only one of the others is heard.
  */
 
 /** A connection that wants a share of the credit. */
@@ -17,19 +17,28 @@ export interface Demand {
   readonly max: number
 }
 
-/** The `RDY` of each connection, in their order. All are 0 while more is in flight than the credit. */
-export const distributeRdy = (credit: number, demands: ReadonlyArray<Demand>): ReadonlyArray<number> => {
+/**
+ * The `RDY` of each connection, in their order. All are 0 while more is in flight than the credit. `isHungry`: a connection
+ * that has messages has use for more credit.
+ */
+export const distributeRdy = (
+  credit: number,
+  demands: ReadonlyArray<Demand>,
+  isHungry = false
+): ReadonlyArray<number> => {
   const held = demands.reduce((sum, { inFlight }) => sum + inFlight, 0)
   // nsqd sends again after each settlement while less is in flight than RDY: first one must come below the credit.
   if (demands.length === 0 || held > credit) return demands.map(() => 0)
   const shares = demands.map(({ inFlight }) => inFlight)
   let free = credit - held
   const byNeed = [...demands.keys()].toSorted((a, b) => need(demands[b]!, demands[a]!))
-  for (const index of byNeed.slice(0, free)) {
+  const busy = byNeed.filter((index) => demands[index]!.isBusy)
+  const heard = byNeed.find((index) => !demands[index]!.isBusy)
+  const first = isHungry ? byNeed.filter((index) => index === heard || demands[index]!.isBusy) : byNeed
+  for (const index of first.slice(0, free)) {
     shares[index]!++
     free--
   }
-  const busy = byNeed.filter((index) => demands[index]!.isBusy)
   fill(shares, busy.length === 0 ? byNeed : busy, free)
   return shares.map((share, index) => Math.min(share, demands[index]!.max))
 }
