@@ -33,6 +33,8 @@ const openKinds: OptionNames.Of<Options & ConnectOptions> = {
   ...kinds,
   adapters: true,
   logLevel: true,
+  maxPending: true,
+  publishTimeout: true,
   telemetry: true
 }
 

@@ -111,20 +111,7 @@ export const make = (
     const candidates = yield* Candidates.make(settings, nodes, lookup, isUp, (all) =>
       Effect.andThen(connections.forget(all), openAll(all))
     )
-    let turn = 0
-
-    /** Those that are up begin with another one each time. */
-    const inTurn = (): ReadonlyArray<Node> => {
-      const all = candidates()
-      const up = all.filter(isUp)
-      const next = up.length === 0 ? 0 : turn++ % up.length
-      return [...up.slice(next), ...up.slice(0, next), ...all.filter((node) => !up.includes(node))]
-    }
-
-    const inOrder = (prefer: Node | undefined): ReadonlyArray<Node> => {
-      if (prefer !== undefined) return [prefer, ...candidates().filter((node) => node !== prefer)]
-      return settings.publishOver === "all" ? inTurn() : candidates()
-    }
+    const inOrder = ordering(settings, candidates, isUp)
 
     const attempt = Effect.fnUntraced(function* (count: number, from: ReadonlyArray<Node>) {
       const up: Array<Publisher.Publisher> = []
@@ -176,6 +163,26 @@ export const make = (
     yield* Effect.forkScoped(Effect.forever(Effect.ignore(keepOne)))
     return { pick, ready, state: connections.state }
   })
+
+/** Answers the nsqd in the order in which they are chosen: the preferred one first, and with `publishOver` each in its turn. */
+const ordering = (
+  { publishOver }: Settings,
+  candidates: () => ReadonlyArray<Node>,
+  isUp: (node: Node) => boolean
+): ((prefer: Node | undefined) => ReadonlyArray<Node>) => {
+  let turn = 0
+  /** Those that are up begin with another one each time. */
+  const inTurn = (): ReadonlyArray<Node> => {
+    const all = candidates()
+    const up = all.filter(isUp)
+    const next = up.length === 0 ? 0 : turn++ % up.length
+    return [...up.slice(next), ...up.slice(0, next), ...all.filter((node) => !up.includes(node))]
+  }
+  return (prefer) => {
+    if (prefer !== undefined) return [prefer, ...candidates().filter((node) => node !== prefer)]
+    return publishOver === "all" ? inTurn() : candidates()
+  }
+}
 
 const whenClosed = new BrokerError.BrokerError({
   broker: "nsq",

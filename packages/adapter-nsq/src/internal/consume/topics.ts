@@ -130,10 +130,7 @@ export const open = (
       nodesOf: (topic) => [...joined.get(topic)!.keys()],
       isJoined: (topic) => joined.get(topic)!.size > 0,
       connected: (topic) => [...joined.get(topic)!].filter(isUp).map(([node]) => node),
-      refusalOf: (topic) => {
-        const errors = [...joined.get(topic)!.values()].map(({ connection }) => connection.error())
-        return errors.every((error) => error?.isRetryable === false) ? errors[0] : undefined
-      },
+      refusalOf: (topic) => refusal([...joined.get(topic)!.values()]),
       ready: Effect.forEach(topics, (topic) => tried([...joined.get(topic)!.values()]), {
         discard: true,
         concurrency: "unbounded"
@@ -162,6 +159,12 @@ const joinHaving = Effect.fnUntraced(function* (
     for (const node of having) for (const later of topics.slice(index)) yield* joinTopic(node, later)
   }
 })
+
+/** The error for which none of them is connected; `undefined` where one is, or may soon be. */
+const refusal = (all: ReadonlyArray<Joined>): BrokerError.BrokerError | undefined => {
+  const errors = all.map(({ connection }) => connection.error())
+  return errors.every((error) => error?.isRetryable === false) ? errors[0] : undefined
+}
 
 /** Ends with the first attempts to connect to a topic: with an error when one was refused, or all failed. */
 const tried = Effect.fnUntraced(function* (all: ReadonlyArray<Joined>) {
