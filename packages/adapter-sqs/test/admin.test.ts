@@ -84,7 +84,7 @@ test("a queue that is not there is empty, and looking at it makes none", async (
   await on({ url }, ({ admin }) =>
     Effect.gen(function* () {
       const seen = [yield* admin.counts(queue), yield* admin.peek(queue, 1), yield* admin.purge(queue)]
-      assert.deepStrictEqual(seen, [{ ready: 0, inFlight: 0, delayed: 0 }, [], 0])
+      assert.deepStrictEqual(seen, [{ ready: 0, inFlight: 0, delayed: 0, isMissing: true }, [], 0])
       const missing = yield* Effect.promise(() => urlOf(behind, queue).catch(({ name }: Error) => name))
       assert.strictEqual(missing, "QueueDoesNotExist")
     })

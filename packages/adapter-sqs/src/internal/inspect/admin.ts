@@ -75,7 +75,8 @@ const counts = ({ client, queues }: Dependencies, queue: string) =>
   )
 
 const open = ({ client, fork, queues }: Dependencies, operation: string, queue: string) =>
-  Effect.map(queues.see(queue), ({ url }) => ({
+  Effect.map(queues.see(queue), ({ fifo, url }) => ({
+    fifo,
     calls: ReceiptCalls.make({ client, queue, url: () => url, fork }),
     receive: (count: number) =>
       Effect.map(
@@ -99,7 +100,7 @@ const open = ({ client, fork, queues }: Dependencies, operation: string, queue: 
  */
 const look = (env: Dependencies, queue: string, limit: number): Asked<Broker.Look, Scope.Scope> =>
   Effect.gen(function* () {
-    const { calls, receive } = yield* open(env, "peek", queue)
+    const { calls, fifo, receive } = yield* open(env, "peek", queue)
     /** All that is held, by receipt handles. */
     const held: Array<string> = []
     let [bytes, isOver] = [0, false]
@@ -132,7 +133,7 @@ const look = (env: Dependencies, queue: string, limit: number): Asked<Broker.Loo
       const page = (yield* Effect.forEach(counts, receiveSome, { concurrency: "unbounded" })).flat()
       isOver = page.length === 0
       yield* env.sources.learn(page)
-      return page.map((message) => shown(message, env)).toSorted(byAge)
+      return page.map((message) => shown(message, fifo, env)).toSorted(byAge)
     })
     return { next }
   })
@@ -141,8 +142,9 @@ const byAge = (a: Delivery.Delivery, b: Delivery.Delivery): number =>
   a.metadata.firstPublished - b.metadata.firstPublished
 
 /** A message as it is shown: nobody can settle it. */
-const shown = (message: Message, { now, sources }: Dependencies): Delivery.Delivery => ({
+const shown = (message: Message, fifo: boolean, { now, sources }: Dependencies): Delivery.Delivery => ({
   ...toDelivery(message, { uncounted: 0, before: sources.before(message).count, now: now() }),
+  group: fifo ? message.Attributes?.MessageGroupId : undefined,
   receipt: undefined
 })
 
