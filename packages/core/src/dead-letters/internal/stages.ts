@@ -13,7 +13,7 @@ import * as Sweep from "./sweep.ts"
 export type Pass = (limit: number | undefined) => Effect.Effect<Summary, BrokerError>
 
 /** The options of a redrive that its stages have. */
-export interface Options extends Sweep.Options {
+interface Options extends Sweep.Options {
   readonly stages?: ReadonlyArray<number> | undefined
   readonly stopAt?: number | undefined
   readonly wait?: Delay.Input | undefined
