@@ -158,9 +158,10 @@ export const queues = (
   BrokerError.BrokerError
 > =>
   Effect.map(statistics(base, { operation: "find" }, timeout, {}), (topics) =>
-    topics.flatMap(({ channels: its, name: topic }) =>
-      its.length === 0 ? [{ topic, channel: undefined }] : its.map(({ name: channel }) => ({ topic, channel }))
-    )
+    topics.flatMap(({ channels: its, name: topic }) => {
+      const names = its.length === 0 ? [undefined] : its.map(({ name }) => name)
+      return names.map((channel) => ({ topic, channel }))
+    })
   )
 
 /** The statistics of a topic; `undefined` when it does not exist. */

@@ -167,7 +167,7 @@ export const make = (dependencies: AdminDependencies): Broker.Admin => {
       ),
     look,
     names: Effect.gen(function* () {
-      const found = dependencies.settings.lookupd.length === 0 ? [] : ((yield* dependencies.lookup.all) ?? [])
+      const { nsqd: found = [] } = dependencies.settings.lookupd.length === 0 ? {} : yield* dependencies.lookup.all
       const nodes = new Set([...dependencies.nodes.given, ...found.map(dependencies.nodes.at)])
       const all = yield* Effect.forEach(nodes, ({ address }) =>
         address.http === undefined ? Effect.succeed([]) : NsqdHttp.queues(address.http, requestTimeout)

@@ -52,8 +52,8 @@ export const make = (given: Dependencies): Broker.Admin => {
         ...(isMissing ? { isMissing } : {})
       })),
     backlog: (request) =>
-      Effect.flatMap(counts(request.queue), ({ isFree, isMissing: _, ...own }) =>
-        Backlog.of(env, request, isFree ? { ...own, inFlight: 0 } : own)
+      Effect.flatMap(counts(request.queue), ({ consumers, inFlight, isFree, ready }) =>
+        Backlog.of(env, request, { ready, consumers, inFlight: isFree ? 0 : inFlight })
       ),
     ...(settings.topology === "native"
       ? {}

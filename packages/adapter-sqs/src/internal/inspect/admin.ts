@@ -184,17 +184,17 @@ const none = { ready: 0, inFlight: 0, delayed: 0 }
  * The numbers of a queue as SQS tells them, and why not the others.
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-available-cloudwatch-metrics.html
  */
-const backlog = ({ delayed, inFlight, ready }: typeof none): Backlog.Backlog => ({
+const backlog = ({ delayed, inFlight, ready }: Broker.Counts): Backlog.Backlog => ({
   ready,
   inFlight,
   delayed,
-  backoff: delayed + inFlight === 0 ? [] : undefined,
+  backoff: delayed === 0 && inFlight === 0 ? [] : undefined,
   undelivered: 0,
   oldest: ready === 0 ? 0 : undefined,
   consumers: undefined,
   remarks: {
     ...(inFlight === 0 ? {} : { inFlight: "counts retries in backoff as well, which SQS hides until they are due" }),
-    ...(delayed + inFlight === 0 ? {} : { backoff: "SQS does not tell when hidden and delayed messages are due" }),
+    ...(delayed === 0 && inFlight === 0 ? {} : { backoff: "SQS does not tell when hidden and delayed messages are due" }),
     ...(ready === 0 ? {} : { oldest: "only CloudWatch has it, as ApproximateAgeOfOldestMessage" }),
     consumers: "SQS has no connections, so that it does not know who consumes"
   }
