@@ -16,7 +16,7 @@ export interface Node {
 }
 
 /** An nsqd to which a part of this process keeps a connection, or would make one. */
-export interface Use {
+interface Use {
   readonly node: Node
   /** Whether the connection is open now. */
   readonly isUp: boolean
