@@ -104,7 +104,12 @@ describe("a send that is under way when the connection closes", () => {
     }))
     const ids = ["stored", "written", "unwritten"]
     const sends = ids.map((id) => outcomes([broker.requeue.send("q", 1, { id })]))
-    const batch = broker.requeue.sendBatch("q", ids.map((id) => ({ body: 1, id }))).catch((caught: unknown) => caught)
+    const batch = broker.requeue
+      .sendBatch(
+        "q",
+        ids.map((id) => ({ body: 1, id }))
+      )
+      .catch((caught: unknown) => caught)
     await turns()
     await broker.finish(broker.requeue.close(0))
     assert.deepStrictEqual(await Promise.all(sends), [

@@ -32,8 +32,7 @@ test("close gives up a copy that has no answer, and its message comes again", as
   const queue = queueName("copied")
   const requeue = await connect({ ...options, retry: "exact", messageTimeout: 2000 }, { logLevel: "None" })
   let copies = 0
-  let fail = (_: Error) => {}
-  const failing = new Promise<never>((_, reject) => (fail = reject))
+  const { promise: failing, reject: fail } = Promise.withResolvers<never>()
   await requeue.consume(queue, { onEvent: ({ _tag }) => void (copies += Number(_tag === "AttemptFailed")) }, () => {
     copies--
     return failing

@@ -60,7 +60,12 @@ describe("a credit is found that", () => {
     ["is used twice while it moves", "credit", "a.by - b.by", "b.by - a.by"],
     ["leaves connections unheard", "credit", "return now - waitsSince", "return 0"],
     ["does not move", "credit", turning, ""],
-    ["lies where no work is", "credit", "return living().some((member) => isHungry(member, now, moment))", "return false"],
+    [
+      "lies where no work is",
+      "credit",
+      "return living().some((member) => isSaturated(member, now, moment))",
+      "return false"
+    ],
     [
       "is given to more who have nothing than to one",
       "distributeRdy",

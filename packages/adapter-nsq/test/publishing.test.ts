@@ -76,7 +76,11 @@ describe("a publish that has to wait", async () => {
           { concurrency: "unbounded" }
         )
         const told = Effect.map(failed, (errors) =>
-          errors.map((error) => (error instanceof BrokerError.BrokerError ? [error.reason, error.entries?.map(({ status }) => status)] : error))
+          errors.map((error) =>
+            error instanceof BrokerError.BrokerError
+              ? [error.reason, error.entries?.map(({ status }) => status)]
+              : error
+          )
         )
         yield* producer.send("a")
         tcp.blackhole(true)

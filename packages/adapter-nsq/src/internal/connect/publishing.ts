@@ -103,7 +103,6 @@ export const make = (
 ): Effect.Effect<Publishing, BrokerError.BrokerError, Scope.Scope> =>
   Effect.gen(function* () {
     const connections = yield* makeConnections(settings, nodes)
-    // What waits for a connection would keep the process for as long, and get none.
     const closed = Deferred.makeUnsafe<never, BrokerError.BrokerError>()
     yield* Effect.addFinalizer(() => Deferred.fail(closed, whenClosed))
     const isUp = (node: Node): boolean => connections.current(node) !== undefined
@@ -178,6 +177,7 @@ export const make = (
     return { pick, ready, state: connections.state }
   })
 
+/** What waits for a connection would keep the process for as long, and get none. */
 const whenClosed = new BrokerError.BrokerError({
   broker: "nsq",
   operation: "publish",
