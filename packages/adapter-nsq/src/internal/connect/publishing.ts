@@ -177,7 +177,7 @@ export const make = (
     return { pick, ready, state: connections.state }
   })
 
-/** What waits for a connection would keep the process for as long, and get none. */
+/** The error of a publish that waits for a connection: it would keep the process for as long, and get none. */
 const whenClosed = new BrokerError.BrokerError({
   broker: "nsq",
   operation: "publish",
