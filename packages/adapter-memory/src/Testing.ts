@@ -33,8 +33,8 @@ const openKinds: OptionNames.Of<Options & ConnectOptions> = {
   ...kinds,
   adapters: true,
   logLevel: true,
-  maxPending: true,
   publishTimeout: true,
+  maxPending: true,
   telemetry: true
 }
 

@@ -63,7 +63,7 @@ describe("a credit is found that", () => {
     [
       "lies where no work is",
       "credit",
-      "return living().some((member) => isHungry(member, now, moment))",
+      "return living().some((member) => isSaturated(member, now, moment))",
       "return false"
     ],
     [

@@ -102,7 +102,6 @@ export const make = (
 ): Effect.Effect<Publishing, BrokerError.BrokerError, Scope.Scope> =>
   Effect.gen(function* () {
     const connections = yield* makeConnections(settings, nodes)
-    // What waits for a connection would keep the process for as long, and get none.
     const closed = Deferred.makeUnsafe<never, BrokerError.BrokerError>()
     yield* Effect.addFinalizer(() => Deferred.fail(closed, whenClosed))
     const isUp = (node: Node): boolean => connections.current(node) !== undefined
@@ -184,6 +183,7 @@ const ordering = (
   }
 }
 
+/** The error of a publish that waits for a connection: it would keep the process for as long, and get none. */
 const whenClosed = new BrokerError.BrokerError({
   broker: "nsq",
   operation: "publish",

@@ -92,7 +92,7 @@ const isBusy = ({ arrived, inFlight }: Member, now: number): boolean =>
  * Whether it has used up all the room that it was given, so that it may have further messages. What is settled makes room
  * that nsqd fills a moment later.
  */
-const isHungry = (member: Member, now: number, moment: number): boolean =>
+const isSaturated = (member: Member, now: number, moment: number): boolean =>
   isBusy(member, now) && (hasRoom(member) ? now - member.roomSince < moment : member.arrived >= member.changed)
 
 /** Whether it has delivered a moment ago, and must wait while others are heard. */
@@ -135,15 +135,15 @@ export const make = (elapsed: () => number): Credit => {
 
   const living = (): ReadonlyArray<Member> => [...members].filter(({ isLost }) => !isLost)
 
-  const isAnyHungry = (now: number): boolean => {
+  const isAnySaturated = (now: number): boolean => {
     const moment = Math.max(times.moment, 2 * latency)
-    return living().some((member) => isHungry(member, now, moment))
+    return living().some((member) => isSaturated(member, now, moment))
   }
 
   const turn = (): number => {
     const now = elapsed()
     const all = living()
-    const isHurried = isAnyHungry(now)
+    const isHurried = isAnySaturated(now)
     if (limit === 0 || (limit >= all.length && !isHurried)) return times.longestTurn
     const free = isHurried ? 1 : Math.max(1, limit - sumOf(members))
     const round = all.some((member) => isDeprived(member, now)) ? 0 : times.round
@@ -163,7 +163,7 @@ export const make = (elapsed: () => number): Credit => {
         const { inFlight, max } = member
         return { inFlight, isBusy: isBusy(member, now), max, waited: waitOf(member, now, length) }
       }),
-      isAnyHungry(now)
+      isAnySaturated(now)
     )
     isShort = shares.reduce((sum, share) => sum + share, 0) < free
     const changes = all.map((member, index) => ({ member, share: shares[index]!, by: shares[index]! - member.share }))

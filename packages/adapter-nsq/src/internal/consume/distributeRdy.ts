@@ -18,13 +18,13 @@ export interface Demand {
 }
 
 /**
- * The `RDY` of each connection, in their order. All are 0 while more is in flight than the credit. `isHungry`: a connection
+ * The `RDY` of each connection, in their order. All are 0 while more is in flight than the credit. `isSaturated`: a connection
  * that has messages has use for more credit.
  */
 export const distributeRdy = (
   credit: number,
   demands: ReadonlyArray<Demand>,
-  isHungry = false
+  isSaturated = false
 ): ReadonlyArray<number> => {
   const held = demands.reduce((sum, { inFlight }) => sum + inFlight, 0)
   // nsqd sends again after each settlement while less is in flight than RDY: first one must come below the credit.
@@ -34,7 +34,7 @@ export const distributeRdy = (
   const byNeed = [...demands.keys()].toSorted((a, b) => need(demands[b]!, demands[a]!))
   const busy = byNeed.filter((index) => demands[index]!.isBusy)
   const heard = byNeed.find((index) => !demands[index]!.isBusy)
-  const first = isHungry ? byNeed.filter((index) => index === heard || demands[index]!.isBusy) : byNeed
+  const first = isSaturated ? byNeed.filter((index) => index === heard || demands[index]!.isBusy) : byNeed
   for (const index of first.slice(0, free)) {
     shares[index]!++
     free--
