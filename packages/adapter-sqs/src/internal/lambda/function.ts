@@ -67,6 +67,10 @@ const noContext = new ConfigurationError.ConfigurationError({
   remedy: "Call the handler with both arguments that Lambda calls the function with: handler(event, context)"
 })
 
+/** Verifies as long as the function has time to say that it could not. */
+const inTime = <A>(verified: Effect.Effect<A, BrokerError.BrokerError>, queue: string, duration: Duration.Duration) =>
+  Effect.timeoutOrElse(verified, { duration, orElse: () => Effect.fail(notVerified(queue)) })
+
 const notVerified = (queue: string) =>
   new BrokerError.BrokerError({
     broker: "sqs",
@@ -187,20 +191,16 @@ export const make = (
         if (typeof context?.getRemainingTimeInMillis !== "function") return yield* noContext
         const left = (spare: number) => Duration.millis(Math.max(0, context.getRemainingTimeInMillis() - spare))
         yield* refuse(event, queue, decoded)
-        const responded = reserve * responding
-        const { url } = yield* Effect.timeoutOrElse(ensure(Duration.toMillis(left(0))), {
-          duration: left(responded),
-          orElse: () => Effect.fail(notVerified(queue))
-        })
+        const { url } = yield* inTime(ensure(Duration.toMillis(left(0))), queue, left(reserve * responding))
         yield* refuse(event, url, decoded)
         const messages = toMessages(event)
         const begun = new Set<string>()
-        const { fifo } = name
         const now = yield* Clock.currentTimeMillis
         yield* Effect.timeoutOption(sources.learn(messages), left(unbegun))
-        const shared = { queue, fifo, settings, calls, publisher, remembered, sources }
+        const shared = { queue, fifo: name.fifo, settings, calls, publisher, remembered, sources }
         const invocation = Invocation.make(messages, now, { ...shared, begun })
         if (messages.length > 0) yield* work(invocation, ({ id }) => begun.add(id), left)
-        return yield* respond(messages, invocation, { queue, calls, reportBatchItemFailures, left: left(responded) })
+        const time = left(reserve * responding)
+        return yield* respond(messages, invocation, { queue, calls, reportBatchItemFailures, left: time })
       })
   })
