@@ -20,7 +20,7 @@ export interface Deliveries extends Pick<Redeliveries.Redeliveries, "recognise">
   /** `told` is what the broker said of its attempts. */
   readonly add: (delivery: Delivery, told: number) => Item
   /** Settles a redelivery as it was decided before. */
-  readonly settleKnown: (item: Item, settlement: Settlement.Settlement) => void
+  readonly settleKnown: (item: Item) => void
   /** Settles as the verdict, the policy and the budget say, and answers how. */
   readonly conclude: (item: Item, verdict: Verdict, failure: Failure | undefined) => Settlement.Settlement
   /** Settles, unless the budget does not allow that; answers how. */
@@ -67,8 +67,10 @@ export const itemOf = (delivery: Delivery, told: number, key: DeliveryId, isEcho
   stage: "waiting",
   settlement: undefined,
   isLost: false,
+  known: undefined,
   due: 0,
   losses: 0,
+  tryAt: 0,
   again: undefined,
   hasLostAgain: false,
   isSuperseded: false,
@@ -148,8 +150,7 @@ export const make = (dependencies: Dependencies): Deliveries => {
       if (item.group !== undefined) onEnded(item, true)
       onMoved(dependencies)
     },
-    settle: (delivery, told, settlement, isEcho, losses) =>
-      settleKnown(Object.assign(add(delivery, told, isEcho), { losses }), settlement)
+    settle: (delivery, told, isEcho, decided) => settleKnown(Object.assign(add(delivery, told, isEcho), decided))
   })
   const recovery = Recovery.make({
     ...dependencies,
@@ -159,7 +160,12 @@ export const make = (dependencies: Dependencies): Deliveries => {
       settler.flush()
     }
   })
-  const settleKnown = settlingKnown(settle, settler.flushSoon, recovery)
+  /** One that was lost again and again waits before, lest the two go round without a pause. */
+  const settleKnown: Deliveries["settleKnown"] = (item) => {
+    if (item.tryAt > dependencies.timers.now()) return recovery.settleLater(item)
+    settle(item, redeliveries.repeated(item))
+    settler.flushSoon()
+  }
 
   return {
     add,
@@ -200,15 +206,6 @@ const tracking = (load: Load) => {
     }
   }
 }
-
-/** Settles a redelivery. One that was lost again and again waits before, lest the two go round without a pause. */
-const settlingKnown =
-  (settle: Deliveries["settle"], flush: () => void, recovery: Recovery.Recovery): Deliveries["settleKnown"] =>
-  (item, settlement) => {
-    if (item.losses > 1) return recovery.settleLater(item, settlement)
-    settle(item, settlement)
-    flush()
-  }
 
 const concluding =
   (dependencies: Dependencies, settle: Deliveries["settle"]): Deliveries["conclude"] =>
