@@ -93,14 +93,14 @@ export const live = (plan: Plan): Effect.Effect<void, Consumer.StartError> =>
       }
     })
     const { faults, handle } = handling(plan)
-    const options: Consumer.BatchOptions = {
+    const options: Consumer.Options = {
       retry: RetryPolicy.make({ maxRetries: "unlimited", backoff: Backoff.constant(plan.backoff) }),
-      concurrency: plan.concurrency,
-      batch: BatchPolicy.make({ maxBatchSize: plan.size, maxBatchTimeout: 20 })
+      concurrency: plan.concurrency
     }
+    const batch = BatchPolicy.make({ maxBatchSize: plan.size, maxBatchTimeout: 20 })
     const started = plan.isSingle
-      ? Consumer.start("q", options, (message) => handle([message]))
-      : Consumer.startBatch("q", options, ({ messages }) => handle(messages))
+      ? Consumer.start("q", { ...options, batch }, (message) => handle([message]))
+      : Consumer.startBatch("q", { ...options, batch }, ({ messages }) => handle(messages))
     const step = 50
     // It is closed by nobody: what is left would wait for a clock that stands still.
     const scope = yield* Scope.make()

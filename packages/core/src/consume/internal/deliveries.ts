@@ -12,6 +12,7 @@ import type { DeliveryId } from "../../policy/ConsumerBackoff.ts"
 import type { Item, Load } from "./item.ts"
 import * as Recovery from "./recovery.ts"
 import * as Redeliveries from "./redeliveries.ts"
+import * as Remembered from "./remembered.ts"
 import type { Reporter } from "./reporter.ts"
 import type { Runtime } from "./runtime.ts"
 import * as Settler from "./settler.ts"
@@ -162,8 +163,9 @@ export const make = (dependencies: Dependencies): Deliveries => {
   })
   /** One that was lost again and again waits before, lest the two go round without a pause. */
   const settleKnown: Deliveries["settleKnown"] = (item) => {
-    if (item.tryAt > dependencies.timers.now()) return recovery.settleLater(item)
-    settle(item, redeliveries.repeated(item))
+    const now = dependencies.timers.now()
+    if (item.tryAt > now) return recovery.settleLater(item)
+    settle(item, Remembered.remaining(item.known!, item.due - now))
     settler.flushSoon()
   }
 

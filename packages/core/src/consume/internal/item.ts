@@ -32,7 +32,7 @@ export interface Item extends Bag.Member {
   settlement: Settlement | undefined
   /** Whether its connection or lease is known to be lost: the broker delivers the message again. */
   isLost: boolean
-  /** What was decided on a delivery of it that was lost: it is repeated on this one, when its turn comes. */
+  /** The settlement that was decided on a delivery of it before: it is repeated on this one, when its turn comes. */
   known: Settlement | undefined
   /** When its retry or release is due, in monotonic milliseconds; 0 without a delay. */
   due: number

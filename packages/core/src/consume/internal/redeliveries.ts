@@ -27,8 +27,6 @@ export interface Redeliveries {
   readonly onReturned: (item: Item) => void
   /** Gives the item the redelivery that came while its settlement, which has failed, was under way. */
   readonly adopt: (item: Item) => void
-  /** The settlement that was decided on a delivery before, with what is left of its delay. */
-  readonly repeated: (item: Item) => Settlement.Settlement
 }
 
 export interface Dependencies extends Pick<Runtime, "timers"> {
@@ -128,8 +126,7 @@ export const make = (dependencies: Dependencies): Redeliveries => {
       const { again } = item
       item.again = undefined
       replace(item, again)
-    },
-    repeated: (item) => Remembered.remaining(item.known!, left(item))
+    }
   }
 }
 

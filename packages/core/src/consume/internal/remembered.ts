@@ -8,7 +8,7 @@ import type { Delivery } from "../../message/Delivery.ts"
 import * as Settlement from "../../message/Settlement.ts"
 import type { Item } from "./item.ts"
 
-/** What was decided of a message on deliveries that it had before, and when that may be tried. */
+/** The settlement that was decided on deliveries before, and when it may be tried. */
 export type Decided = Pick<Item, "known" | "due" | "losses" | "tryAt">
 
 /** The delivery with the attempts that it really has, and what was decided already. */
@@ -57,7 +57,7 @@ export const continued = (delivery: Delivery, before: Pick<Memory, "told" | "att
 const decision = (settlement: Settlement.Settlement | undefined): Settlement.Settlement | undefined =>
   settlement?._tag === "Release" ? undefined : settlement
 
-/** What was decided of an item, on this delivery or, where this one goes back unrun, on those before it. */
+/** The decision of an item: on this delivery or, where this one goes back unrun, on those before it. */
 export const decidedOf = ({ due, known, losses, settlement, tryAt }: Item): Decided => ({
   known: decision(settlement) ?? decision(known),
   due,
