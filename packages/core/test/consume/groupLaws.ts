@@ -23,7 +23,7 @@ const slow: Codec.Codec<unknown> = {
   }
 }
 
-const ids = fc.uniqueArray(
+export const ids = fc.uniqueArray(
   fc.tuple(fc.constantFrom("a", "b", "c"), fc.integer({ min: 10, max: 40 })).map(([group, n]) => `${group}${n}`),
   { minLength: 1, maxLength: 25 }
 )

@@ -3,9 +3,15 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as fc from "fast-check"
 import * as Laws from "./groupLaws.ts"
+import * as LeaseLaws from "./leaseLaws.ts"
+
+interface Lives<Plan> {
+  readonly plans: fc.Arbitrary<Plan>
+  readonly live: (plan: Plan) => Effect.Effect<void, unknown>
+}
 
 /** Looks for a life that breaks a law; `undefined` where there is none among so many. */
-const broken = async ({ live, plans }: typeof Laws, numRuns: number) => {
+const broken = async <Plan>({ live, plans }: Lives<Plan>, numRuns: number) => {
   const { counterexample } = await fc.check(
     fc.asyncProperty(plans, (plan) => Effect.runPromise(live(plan))),
     { numRuns, endOnFailure: true }
@@ -15,6 +21,9 @@ const broken = async ({ live, plans }: typeof Laws, numRuns: number) => {
 
 it("none leaves its queue before those in front of it, none is lost or given up unseen, no two batches share a group", async () =>
   assert.isUndefined(await broken(Laws, 300)))
+
+it("while settlements are lost and leases not extended, none runs out of turn or after it was done; then all are settled soon", async () =>
+  assert.isUndefined(await broken(LeaseLaws, 300)))
 
 describe("a core is found that", () => {
   it.each([
@@ -66,6 +75,34 @@ describe("a core is found that", () => {
     const patch = { file: `consume/internal/${file}.ts`, text, replacement }
     const mutant: typeof Laws = await import(
       /* @vite-ignore */ `./groupLaws.ts?patch=${encodeURIComponent(JSON.stringify(patch))}`
+    )
+    assert.isDefined(await broken(mutant, 2000))
+  })
+
+  it.each([
+    [
+      "forgets what was decided of a message that goes back unrun",
+      "remembered",
+      "decision(settlement) ?? decision(known)",
+      "decision(settlement)"
+    ],
+    [
+      "takes a release for a decision",
+      "remembered",
+      'settlement?._tag === "Release" ? undefined : settlement',
+      "settlement"
+    ],
+    [
+      "makes pauses longer for each lease that ends meanwhile",
+      "redeliveries",
+      "      remove(item)\n",
+      "      remove(item)\n      item.tryAt = timers.now() + 1000 * 2 ** ++item.losses\n"
+    ],
+    ["takes a release that is lost for a failure", "recovery", "if (!isBack) ", ""]
+  ])("%s", async (_, file, text, replacement) => {
+    const patch = { file: `consume/internal/${file}.ts`, text, replacement }
+    const mutant: typeof LeaseLaws = await import(
+      /* @vite-ignore */ `./leaseLaws.ts?patch=${encodeURIComponent(JSON.stringify(patch))}`
     )
     assert.isDefined(await broken(mutant, 2000))
   })

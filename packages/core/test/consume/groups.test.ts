@@ -206,3 +206,33 @@ describe("single messages of groups", () => {
     }).pipe(Effect.scoped, Effect.provide(broker.layer))
   })
 })
+
+describe("what was decided of a message", () => {
+  it.effect("is repeated when the message has gone back unrun behind another one of its group", () => {
+    const { batches, broker, run, settled } = world(() => {})
+    const deliver = (attempts: number, ...ids: ReadonlyArray<string>) => {
+      for (const id of ids) broker.deliver(id, { group: "a", attempts })
+      return TestClock.adjust(2000)
+    }
+    return run(
+      Effect.gen(function* () {
+        const lost = { reason: "LeaseLost", fate: "gone" } as const
+        broker.faults.settle = ({ delivery: { metadata } }) => (metadata.id === "a3" ? undefined : lost)
+        yield* deliver(1, "a1", "a2", "a3")
+        broker.faults.settle = ({ settlement }) => (settlement._tag === "Ack" ? lost : undefined)
+        yield* deliver(2, "a1", "a2", "a4")
+        broker.faults.settle = () => undefined
+        yield* deliver(3, "a1", "a2", "a4")
+        assert.deepStrictEqual(batches, ["a1 a2 a3", "a4"])
+        assert.deepStrictEqual(settled(), [
+          "a1:Ack a2:Ack a3:Ack",
+          "a1:Ack",
+          "a2:Release a4:Release",
+          "a1:Ack",
+          "a2:Ack",
+          "a4:Ack"
+        ])
+      })
+    )
+  })
+})

@@ -81,7 +81,7 @@ describe("a refused settlement", () => {
       // After two losses it is asked for a second later, and refused.
       yield* TestClock.adjust(1000)
       broker.take()
-      assert.deepStrictEqual([yield* asked(broker, 15), consumer.health().quarantined], [[10], 0])
+      assert.deepStrictEqual([yield* asked(broker, 15), consumer.health().quarantined], [[9], 0])
     }).pipe(Effect.scoped, Effect.provide(broker.layer))
   })
 
@@ -101,7 +101,7 @@ describe("a refused settlement", () => {
       broker.reconnect()
       broker.deliver("a", { attempts: 4 })
       yield* TestClock.adjust(2000)
-      assert.deepStrictEqual(delays, [10_000, 9500, 8500])
+      assert.deepStrictEqual(delays, [10_000, 9500, 8500, 6500])
     }).pipe(Effect.scoped, Effect.provide(broker.layer))
   })
 

@@ -13,14 +13,13 @@ const make = () => Remembered.make(({ receipt }) => receipt as string)
 
 it("a settlement is repeated once, on the redelivery of the same copy, and costs no attempt", () => {
   const remembered = make()
-  remembered.add(lost("a", Settlement.Ack), 0, 0)
-  assert.isUndefined(remembered.take(again("b"), 0))
-  assert.deepStrictEqual(remembered.take(again("a"), 0), {
+  remembered.add(lost("a", Settlement.Ack))
+  assert.isUndefined(remembered.take(again("b")))
+  assert.deepStrictEqual(remembered.take(again("a")), {
     delivery: delivery("a", { attempts: 1 }),
-    settlement: Settlement.Ack,
-    losses: 0
+    decided: { known: Settlement.Ack, due: 0, losses: 0, tryAt: 0 }
   })
-  assert.isUndefined(remembered.take(again("a", 3), 0))
+  assert.isUndefined(remembered.take(again("a", 3)))
   assert.isTrue(remembered.isEmpty())
 })
 
@@ -32,24 +31,33 @@ it("a delivery that no handler had begun has cost no attempt; those in between, 
     [1, 5, 4],
     [3, 4, 3]
   ] as const) {
-    remembered.add(lost("a", undefined, told), 0, 0)
-    const known = remembered.take(again("a", then), 0)
-    assert.deepStrictEqual([known?.delivery.attempts, known?.settlement], [expected, undefined])
+    remembered.add(lost("a", undefined, told))
+    const known = remembered.take(again("a", then))
+    assert.deepStrictEqual([known?.delivery.attempts, known?.decided.known], [expected, undefined])
   }
 })
 
-it("a retry waits for the rest of its delay, and a release is no decision", () => {
-  const remembered = make()
-  for (const [later, left] of [
-    [400, 600],
-    [2000, 0],
-    [-9000, 1000]
+it("a retry waits for the rest of its delay", () => {
+  for (const [left, delay] of [
+    [600, 600],
+    [-1000, 0],
+    [10_000, 1000]
   ] as const) {
-    remembered.add(lost("a", Settlement.Retry(1000)), 1000, 10_000)
-    assert.deepStrictEqual(remembered.take(again("a"), 10_000 + later)?.settlement, Settlement.Retry(left, undefined))
+    assert.deepStrictEqual(Remembered.remaining(Settlement.Retry(1000), left), Settlement.Retry(delay, undefined))
   }
-  remembered.add(lost("a", Settlement.Release()), 0, 0)
-  assert.isUndefined(remembered.take(again("a"), 0)?.settlement)
+})
+
+it("a release is no decision, and leaves what was decided before it, until the broker has taken that", () => {
+  const remembered = make()
+  const released = { ...lost("a", Settlement.Release()), known: Settlement.Ack, losses: 1, due: 5, tryAt: 7 }
+  for (const remember of [remembered.add, remembered.note]) {
+    remember(lost("a", Settlement.Release()))
+    assert.isUndefined(remembered.take(again("a"))?.decided.known)
+    remember(released)
+    assert.deepStrictEqual(remembered.take(again("a"))?.decided, { known: Settlement.Ack, losses: 1, due: 5, tryAt: 7 })
+  }
+  remembered.note({ ...lost("a", Settlement.Retry(0)), known: Settlement.Retry(0) })
+  assert.isUndefined(remembered.take(again("a"))?.decided.known)
 })
 
 it("two copies of one name cannot be told apart, so that neither is settled without a run", () => {
@@ -58,31 +66,31 @@ it("two copies of one name cannot be told apart, so that neither is settled with
     [lost("a"), lost("a", Settlement.Ack)]
   ] as const) {
     const remembered = make()
-    remembered.add(first, 0, 0)
-    remembered.add(second, 0, 0)
-    assert.isUndefined(remembered.take(again("a"), 0)?.settlement)
-    assert.isUndefined(remembered.take(again("a"), 0)?.settlement)
+    remembered.add(first)
+    remembered.add(second)
+    assert.isUndefined(remembered.take(again("a"))?.decided.known)
+    assert.isUndefined(remembered.take(again("a"))?.decided.known)
   }
 })
 
 it("what the broker cannot name is not remembered", () => {
   const remembered = Remembered.make(() => undefined)
-  remembered.add(lost("a", Settlement.Ack), 0, 0)
+  remembered.add(lost("a", Settlement.Ack))
   assert.isTrue(remembered.isEmpty())
 })
 
 it("a name that is given twice is no proof: another message of it is not taken for the one that was lost", () => {
   const remembered = Remembered.make(() => "all of them")
-  remembered.add(lost("a", Settlement.Ack), 0, 0)
-  assert.isUndefined(remembered.take(again("b"), 0))
+  remembered.add(lost("a", Settlement.Ack))
+  assert.isUndefined(remembered.take(again("b")))
 })
 
 it("attempts that were noted make a later loss no less sure", () => {
   const remembered = make()
   const noted = { ...lost("a", undefined, 1), told: 3 }
   remembered.note(noted)
-  remembered.add(lost("a", Settlement.Ack, 4), 0, 0)
-  assert.strictEqual(remembered.take(again("a", 5), 0)?.settlement, Settlement.Ack)
+  remembered.add(lost("a", Settlement.Ack, 4))
+  assert.strictEqual(remembered.take(again("a", 5))?.decided.known, Settlement.Ack)
   remembered.note(noted)
-  assert.deepStrictEqual(remembered.take(again("a", 4), 0)?.delivery.attempts, 2)
+  assert.deepStrictEqual(remembered.take(again("a", 4))?.delivery.attempts, 2)
 })

@@ -172,11 +172,10 @@ export const make = (dependencies: Dependencies): Arrival => {
       if (known === "merged") return
       const item = deliveries.add(known?.delivery ?? told, told.attempts)
       const isAlone = told.group === undefined || isJob
-      if (known?.settlement === undefined) return isAlone ? admit(item, now) : inTurn(item)
-      item.losses = known.losses
-      const { settlement } = known
-      if (isAlone) deliveries.settleKnown(item, settlement)
-      else groups.arrived(item, true, () => deliveries.settleKnown(item, settlement))
+      if (known?.decided.known === undefined) return isAlone ? admit(item, now) : inTurn(item)
+      Object.assign(item, known.decided)
+      if (isAlone) deliveries.settleKnown(item)
+      else groups.arrived(item, true, () => deliveries.settleKnown(item))
     }
   }
 }

@@ -12,6 +12,7 @@ import type { DeliveryId } from "../../policy/ConsumerBackoff.ts"
 import type { Item, Load } from "./item.ts"
 import * as Recovery from "./recovery.ts"
 import * as Redeliveries from "./redeliveries.ts"
+import * as Remembered from "./remembered.ts"
 import type { Reporter } from "./reporter.ts"
 import type { Runtime } from "./runtime.ts"
 import * as Settler from "./settler.ts"
@@ -20,7 +21,7 @@ export interface Deliveries extends Pick<Redeliveries.Redeliveries, "recognise">
   /** `told` is what the broker said of its attempts. */
   readonly add: (delivery: Delivery, told: number) => Item
   /** Settles a redelivery as it was decided before. */
-  readonly settleKnown: (item: Item, settlement: Settlement.Settlement) => void
+  readonly settleKnown: (item: Item) => void
   /** Settles as the verdict, the policy and the budget say, and answers how. */
   readonly conclude: (item: Item, verdict: Verdict, failure: Failure | undefined) => Settlement.Settlement
   /** Settles, unless the budget does not allow that; answers how. */
@@ -67,8 +68,10 @@ export const itemOf = (delivery: Delivery, told: number, key: DeliveryId, isEcho
   stage: "waiting",
   settlement: undefined,
   isLost: false,
+  known: undefined,
   due: 0,
   losses: 0,
+  tryAt: 0,
   again: undefined,
   hasLostAgain: false,
   isSuperseded: false,
@@ -148,8 +151,7 @@ export const make = (dependencies: Dependencies): Deliveries => {
       if (item.group !== undefined) onEnded(item, true)
       onMoved(dependencies)
     },
-    settle: (delivery, told, settlement, isEcho, losses) =>
-      settleKnown(Object.assign(add(delivery, told, isEcho), { losses }), settlement)
+    settle: (delivery, told, isEcho, decided) => settleKnown(Object.assign(add(delivery, told, isEcho), decided))
   })
   const recovery = Recovery.make({
     ...dependencies,
@@ -159,7 +161,13 @@ export const make = (dependencies: Dependencies): Deliveries => {
       settler.flush()
     }
   })
-  const settleKnown = settlingKnown(settle, settler.flushSoon, recovery)
+  /** One that was lost again and again waits before, lest the two go round without a pause. */
+  const settleKnown: Deliveries["settleKnown"] = (item) => {
+    const now = dependencies.timers.now()
+    if (item.tryAt > now) return recovery.settleLater(item)
+    settle(item, Remembered.remaining(item.known!, item.due - now))
+    settler.flushSoon()
+  }
 
   return {
     add,
@@ -200,15 +208,6 @@ const tracking = (load: Load) => {
     }
   }
 }
-
-/** Settles a redelivery. One that was lost again and again waits before, lest the two go round without a pause. */
-const settlingKnown =
-  (settle: Deliveries["settle"], flush: () => void, recovery: Recovery.Recovery): Deliveries["settleKnown"] =>
-  (item, settlement) => {
-    if (item.losses > 1) return recovery.settleLater(item, settlement)
-    settle(item, settlement)
-    flush()
-  }
 
 const concluding =
   (dependencies: Dependencies, settle: Deliveries["settle"]): Deliveries["conclude"] =>

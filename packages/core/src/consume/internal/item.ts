@@ -32,10 +32,14 @@ export interface Item extends Bag.Member {
   settlement: Settlement | undefined
   /** Whether its connection or lease is known to be lost: the broker delivers the message again. */
   isLost: boolean
+  /** The settlement that was decided on a delivery of it before: it is repeated on this one, when its turn comes. */
+  known: Settlement | undefined
   /** When its retry or release is due, in monotonic milliseconds; 0 without a delay. */
   due: number
-  /** How often its settlement was lost with it, the deliveries before it included. */
+  /** How often the broker said of its settlement that the delivery is lost, the deliveries before it included. */
   losses: number
+  /** When its settlement may be tried again, in monotonic milliseconds: it has failed, or was lost several times. */
+  tryAt: number
   /** A redelivery that came while the settlement was under way, and is settled after it. */
   again: Delivery | undefined
   /** Whether such a redelivery was lost in its turn, so that there will be another one. */

@@ -10,6 +10,7 @@ import type { Decider } from "./decide.ts"
 import type { Flow } from "./flow.ts"
 import type { Item, Load } from "./item.ts"
 import type { Redeliveries } from "./redeliveries.ts"
+import * as Remembered from "./remembered.ts"
 import type { Reporter } from "./reporter.ts"
 import type { Runtime } from "./runtime.ts"
 
@@ -17,8 +18,8 @@ export interface Recovery {
   readonly onFailed: (item: Item, failure: SettleFailure) => void
   /** Must be called when a settlement has been taken while some are kept. */
   readonly onSettled: (item: Item) => void
-  /** Settles an item whose settlement was lost several times, after a pause that grows with their number. */
-  readonly settleLater: (item: Item, settlement: Settlement.Settlement) => void
+  /** Settles an item as it was decided before, when that may be tried again. */
+  readonly settleLater: (item: Item) => void
   /** Forgets an item whose settlement waits, because its delivery is lost. */
   readonly forget: (item: Item) => void
   /** Settles again what waits for the broker, as far as it allows. */
@@ -39,6 +40,13 @@ export interface Dependencies extends Pick<Runtime, "timers"> {
 /** Milliseconds until a refused settlement is tried again: each time twice as long, up to the longest. */
 const pauses = { first: 1000, longest: 60_000 }
 
+/**
+ * Milliseconds from the last time that a settlement was lost until it may be tried again: none after the first, since most
+ * are lost once. They are the message's own: what its deliveries do meanwhile makes them no longer.
+ */
+const pauseAfter = (losses: number): number =>
+  losses < 2 ? 0 : Math.min(pauses.first * 2 ** (losses - 2), pauses.longest)
+
 /** A message that this process keeps. */
 interface Kept {
   /** The settlement to try next. */
@@ -49,7 +57,7 @@ interface Kept {
 }
 
 export const make = (dependencies: Dependencies): Recovery => {
-  const { decider, flow, load, redeliveries, reporter, settleAgain } = dependencies
+  const { decider, flow, load, redeliveries, reporter, settleAgain, timers } = dependencies
   /** Items whose settlement waits for the broker, the next probe first. */
   let held: Array<Item> = []
   const keeping = keeper(dependencies)
@@ -80,7 +88,7 @@ export const make = (dependencies: Dependencies): Recovery => {
     onFailed: (item, failure) => {
       const { error, fate } = failure
       const settlement = item.settlement!
-      if (!keeping.has(item) && cutOf(settlement) === undefined) {
+      if (!keeping.isQuarantined(item) && cutOf(settlement) === undefined) {
         reporter.settleFailed({ delivery: item.delivery, settlement: settlement._tag, error })
       }
       if (error.reason === "LeaseLost") flow.handler.signal({ _tag: "Failed", id: item.key })
@@ -88,7 +96,12 @@ export const make = (dependencies: Dependencies): Recovery => {
       // It is spent again when it is sent again.
       decider.refund(settlement)
       // A later delivery of the message is handled on its own, so that this one need not be settled.
-      if (fate === "gone" || item.isSuperseded) return giveUp(item)
+      if (fate === "gone" || item.isSuperseded) {
+        // What should go back at once does.
+        const isBack = settlement._tag === "Release" && settlement.delay === 0
+        if (!isBack) item.tryAt = timers.now() + pauseAfter(++item.losses)
+        return giveUp(item)
+      }
       if (fate === "refused") {
         redeliveries.adopt(item)
         return load.isStopping ? giveUp(item) : keeping.refuse(item, failure, settlement)
@@ -126,7 +139,7 @@ const keeper = ({ flow, load, reporter, settleAgain, timers }: Dependencies) => 
     item.stage = "kept"
     timers.after(how.pause, () => {
       // It may have been lost meanwhile, and then it is kept no more.
-      if (kept.get(item) === how) settleAgain(item, how.wanted)
+      if (kept.get(item) === how) settleAgain(item, Remembered.remaining(how.wanted, item.due - timers.now()))
     })
     flow.update()
   }
@@ -145,23 +158,15 @@ const keeper = ({ flow, load, reporter, settleAgain, timers }: Dependencies) => 
   }
 
   return {
-    has: (item: Item) => kept.has(item),
+    isQuarantined: (item: Item) => kept.get(item)?.isQuarantined === true,
     items: () => [...kept.keys()],
     end: (item: Item): void => {
       if (kept.get(item)?.isQuarantined === true) load.quarantined--
       kept.delete(item)
       load.kept = kept.size
     },
-    settleLater: (item: Item, wanted: Settlement.Settlement): void => {
-      item.settlement = wanted
-      // It may be lost while it waits.
-      if ("delay" in wanted) item.due = timers.now() + wanted.delay
-      keep(item, {
-        wanted,
-        pause: Math.min(pauses.first * 2 ** (item.losses - 2), pauses.longest),
-        isQuarantined: false
-      })
-    },
+    settleLater: (item: Item): void =>
+      keep(item, { wanted: item.known!, pause: item.tryAt - timers.now(), isQuarantined: false }),
     refuse: (item: Item, failure: SettleFailure, settlement: Settlement.Settlement): void => {
       const smaller = failure.smaller === false ? undefined : cutMore(settlement)
       if (smaller !== undefined) return settleAgain(item, smaller)

@@ -29,7 +29,7 @@ export interface Redeliveries {
   readonly adopt: (item: Item) => void
 }
 
-export interface Dependencies extends Pick<Runtime, "timers" | "wallClock"> {
+export interface Dependencies extends Pick<Runtime, "timers"> {
   readonly outlet: Outlet
   /** Whether the broker has leases, so that it may deliver again what is still in flight. */
   readonly isLeased: boolean
@@ -46,17 +46,11 @@ export interface Dependencies extends Pick<Runtime, "timers" | "wallClock"> {
   readonly onRemoved: (item: Item) => void
   readonly reporter: Pick<Reporter, "threw">
   /** Takes a delivery in, and settles it. `told` is what the broker said of its attempts. */
-  readonly settle: (
-    delivery: Delivery,
-    told: number,
-    settlement: Settlement.Settlement,
-    isEcho: boolean,
-    losses: number
-  ) => void
+  readonly settle: (delivery: Delivery, told: number, isEcho: boolean, decided: Remembered.Decided) => void
 }
 
 export const make = (dependencies: Dependencies): Redeliveries => {
-  const { flow, isBound, load, onLost, onRemoved, outlet, remove, settle, timers, wallClock } = dependencies
+  const { flow, isBound, load, onLost, onRemoved, outlet, remove, settle, timers } = dependencies
   const identify = naming(dependencies)
   const remembered = Remembered.make(identify)
   const left = ({ due }: Item): number => Math.max(0, due - timers.now())
@@ -90,8 +84,9 @@ export const make = (dependencies: Dependencies): Redeliveries => {
   }
 
   const repeat = (again: Delivery, item: Item, settlement: Settlement.Settlement, isEcho: boolean): void => {
+    const decided = Remembered.decidedOf({ ...item, settlement })
     const continued = Remembered.continued(again, before(item))
-    settle(continued, again.attempts, Remembered.remaining(settlement, left(item)), isEcho, item.losses)
+    settle(continued, again.attempts, isEcho, { ...decided, known: decided.known ?? settlement })
   }
 
   return {
@@ -99,7 +94,7 @@ export const make = (dependencies: Dependencies): Redeliveries => {
       const twin = twinOf(delivery)
       if (twin !== undefined && (isOlder(delivery, twin, isBound) || merge(twin, delivery))) return "merged"
       if (remembered.isEmpty()) return undefined
-      return !isBound && remembered.isOlder(delivery) ? "merged" : remembered.take(delivery, wallClock())
+      return !isBound && remembered.isOlder(delivery) ? "merged" : remembered.take(delivery)
     },
     markLost: (item) => {
       if (item.isLost) return
@@ -110,16 +105,15 @@ export const make = (dependencies: Dependencies): Redeliveries => {
       const { again, settlement } = item
       if (item.place === -1) return
       remove(item)
-      if (settlement !== undefined) item.losses++
       if (again !== undefined && settlement !== undefined) repeat(again, item, settlement, false)
-      else if (!item.isSuperseded) remembered.add(item, left(item), wallClock())
+      else if (!item.isSuperseded) remembered.add(item)
       onRemoved(item)
     },
     onSettled: (settled, settlement) => {
       const { again } = settled
       if (settled.isSuperseded) return
       const next = goesBack(settlement) ? settlement : Settlement.Ack
-      if (again === undefined) remembered.add({ ...settled, settlement: next }, left(settled), wallClock())
+      if (again === undefined) remembered.add({ ...settled, settlement: next })
       // Only the adapter knows whether the message went back as a copy, so that its original must be ended.
       else repeat(again, settled, next, true)
     },

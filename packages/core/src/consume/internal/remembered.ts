@@ -8,23 +8,24 @@ import type { Delivery } from "../../message/Delivery.ts"
 import * as Settlement from "../../message/Settlement.ts"
 import type { Item } from "./item.ts"
 
-/** The delivery with the attempts that it really has, and its settlement if that was decided already. */
+/** The settlement that was decided on deliveries before, and when it may be tried. */
+export type Decided = Pick<Item, "known" | "due" | "losses" | "tryAt">
+
+/** The delivery with the attempts that it really has, and what was decided already. */
 export interface Known {
   readonly delivery: Delivery
-  readonly settlement: Settlement.Settlement | undefined
-  /** How often it was lost. */
-  readonly losses: number
+  readonly decided: Decided
 }
 
 export interface Remembered {
-  /** Remembers an item that is lost. `left` are the milliseconds of its delay, `now` is in milliseconds since the epoch. */
-  readonly add: (item: Item, left: number, now: number) => void
+  /** Remembers an item that is lost. */
+  readonly add: (item: Item) => void
   /** Remembers of an item that goes back how many attempts the broker has counted too many. */
   readonly note: (item: Item) => void
   /** Whether a delivery was handed out before the one that is remembered of its copy, and only came after it. */
   readonly isOlder: (delivery: Delivery) => boolean
   /** Takes out of the memory what is known of a redelivery; `undefined` when nothing is. */
-  readonly take: (delivery: Delivery, now: number) => Known | undefined
+  readonly take: (delivery: Delivery) => Known | undefined
   readonly isEmpty: () => boolean
 }
 
@@ -32,14 +33,13 @@ interface Memory {
   readonly name: string
   readonly told: number
   readonly attempts: number
-  readonly settlement: Settlement.Settlement | undefined
-  /** When its retry is due, in milliseconds since the epoch. */
-  readonly due: number
-  readonly losses: number
+  readonly decided: Decided
   readonly id: string
   /** Whether a delivery was lost; else only its attempts are remembered. */
   readonly isLost: boolean
 }
+
+const undecided: Decided = { known: undefined, due: 0, losses: 0, tryAt: 0 }
 
 /** Number of copies that are remembered at least; the oldest are forgotten first. */
 const limit = 10_000
@@ -52,6 +52,18 @@ export const continued = (delivery: Delivery, before: Pick<Memory, "told" | "att
   const attempts = before.attempts + Math.max(0, delivery.attempts - before.told - 1)
   return attempts === delivery.attempts ? delivery : { ...delivery, attempts }
 }
+
+/** A release decides nothing. */
+const decision = (settlement: Settlement.Settlement | undefined): Settlement.Settlement | undefined =>
+  settlement?._tag === "Release" ? undefined : settlement
+
+/** The decision of an item: on this delivery or, where this one goes back unrun, on those before it. */
+export const decidedOf = ({ due, known, losses, settlement, tryAt }: Item): Decided => ({
+  known: decision(settlement) ?? decision(known),
+  due,
+  losses,
+  tryAt
+})
 
 /** The settlement with what is left of its delay. */
 export const remaining = (settlement: Settlement.Settlement, left: number): Settlement.Settlement =>
@@ -68,43 +80,39 @@ export const make = (identify: (delivery: Delivery) => string | undefined): Reme
     return found?.id === delivery.metadata.id ? found : undefined
   }
   return {
-    add: (item, left, now) => {
+    add: (item) => {
       const name = identify(item.delivery)
       if (name === undefined) return
-      const { delivery, losses, settlement, told } = item
+      const { delivery, told } = item
       // Two copies of one name cannot be told apart, so that neither is settled without a run.
       const isUnsure = known.get(name)?.isLost === true
       known.set(name, {
         name,
         told,
         attempts: delivery.attempts,
-        settlement: isUnsure || settlement?._tag === "Release" ? undefined : settlement,
-        due: now + left,
-        losses,
+        decided: isUnsure ? undecided : decidedOf(item),
         id: delivery.metadata.id,
         isLost: true
       })
     },
-    note: ({ delivery, isUncounted, told }) => {
+    note: (item) => {
+      const { delivery, isUncounted, settlement, told } = item
       const name = identify(delivery)
       const { attempts, metadata } = delivery
       if (name === undefined) return
       // Unlike one that is lost or was not run, the next delivery is another attempt, unless the broker does not count this
       // one.
       const before = { name, told: isUncounted ? told : told - 1, attempts, id: metadata.id }
-      known.set(name, { ...before, settlement: undefined, due: 0, losses: 0, isLost: false })
+      // A retry that the broker has taken is done with.
+      const decided = settlement?._tag === "Retry" ? undecided : decidedOf(item)
+      known.set(name, { ...before, decided, isLost: false })
     },
     isOlder: (delivery) => delivery.attempts < (find(delivery)?.told ?? 0),
-    take: (delivery, now) => {
+    take: (delivery) => {
       const found = find(delivery)
       if (found === undefined) return undefined
       known.delete(found.name)
-      const { due, losses, settlement } = found
-      return {
-        delivery: continued(delivery, found),
-        settlement: settlement && remaining(settlement, due - now),
-        losses
-      }
+      return { delivery: continued(delivery, found), decided: found.decided }
     },
     isEmpty: known.isEmpty
   }
