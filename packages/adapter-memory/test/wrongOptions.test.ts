@@ -283,7 +283,7 @@ const rows: ReadonlyArray<readonly [string, (requeue: Loose) => unknown, string]
   [
     "connect, text",
     () => connect(MemoryBroker.layer(), "Debug" as Loose),
-    'connect: options must be an object with adapters, logLevel, telemetry, got "Debug"'
+    'connect: options must be an object with publishTimeout, maxPending, adapters, logLevel, telemetry, got "Debug"'
   ],
   [
     "MemoryBroker",

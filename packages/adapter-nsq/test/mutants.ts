@@ -176,14 +176,14 @@ export const ownPatches: ReadonlyArray<Mutant.Patch> = [
     name: "does not ask whether a channel is paused",
     kills: "the consumer of a channel that is paused is down, and says so, until it is unpaused",
     file: "nsqdHttp.ts",
-    text: `|| its?.["paused"] === true`,
+    text: "|| its?.isPaused === true",
     replacement: ""
   },
   {
     name: "does not ask whether a topic is paused",
     kills: "the consumer of a topic that is paused is down, and says so, until it is unpaused",
     file: "nsqdHttp.ts",
-    text: `found?.["paused"] === true ||`,
+    text: "found?.isPaused === true ||",
     replacement: ""
   },
   {

@@ -68,9 +68,13 @@ const problemOfForm = (given: unknown, known: Known): Problem => {
   const names = Object.keys(known)
   const detail = `options must be an object with ${names.join(", ")}, got ${show(given)}`
   if (given === undefined || given === null) return { detail, remedy: "Write {} for the defaults" }
-  const duration = names.find((name) => exampleOf(known, name) !== undefined)
+  const isMeant = (name: string): boolean => {
+    const kind = known[name]
+    return typeof kind === "object" && kind.example !== undefined && kind.holds(given)
+  }
   const isPlain = typeof given === "string" || typeof given === "number"
-  return { detail, remedy: isPlain && duration !== undefined ? `Write { ${duration}: ${show(given)} }` : undefined }
+  const meant = isPlain ? names.find(isMeant) : undefined
+  return { detail, remedy: meant === undefined ? undefined : `Write { ${meant}: ${show(given)} }` }
 }
 
 const problemOfName = (name: string, known: Known): Problem => {
