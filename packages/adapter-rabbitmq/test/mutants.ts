@@ -6,8 +6,8 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     name: "takes a queue that is missing for an empty one",
     kills: "a queue that is missing is told as missing, and is not made by looking at it",
     file: "inspect/admin.ts",
-    text: "isRead: false, isMissing: true",
-    replacement: "isRead: false"
+    text: "consumers: 0, isMissing: true",
+    replacement: "consumers: 0"
   },
   {
     name: "looks at the first page alone",
