@@ -328,7 +328,11 @@ describe.concurrent("requeue dead-letters", () => {
     const file = join(tmpdir(), `requeue-audit-${process.pid}.jsonl`)
     await bury("audited", 6)
     const args = ["--audit", file, "--operator", "ada", "--json"]
-    const { code } = await run("dead-letters redrive --error 503 --to elsewhere-audited --yes", "audited", ...args)
+    const { code } = await run(
+      "dead-letters redrive --error 503 --to elsewhere-audited --create --yes",
+      "audited",
+      ...args
+    )
     await run("dead-letters purge --reason permanent --yes", "audited", ...args)
     const lines = readFileSync(file, "utf8")
       .trimEnd()
@@ -357,7 +361,7 @@ describe.concurrent("requeue dead-letters", () => {
   it("does nothing that it cannot write into the audit", async () => {
     await bury("unwritable", 2)
     const args = ["--audit", join(tmpdir(), "no", "such", "folder"), "--yes"]
-    for (const command of ["redrive", "purge"]) {
+    for (const command of ["redrive", "purge --all"]) {
       const { code, stderr } = await run(`dead-letters ${command}`, "unwritable", ...args)
       assert.strictEqual(code, 2)
       assert.match(stderr, /^requeue: --audit: ENOENT.*\. Nothing was done\. Give a file that can be written\n$/)
