@@ -51,7 +51,7 @@ const patches: ReadonlyArray<OwnPatch> = [
     name: "leaves it to the end of its channel to give back what it has looked at",
     kills: "looks at 40 of 60 messages leave them in their order, and uncounted where the server tells a look apart",
     on: tellsLooksApart,
-    file: "inspect/look.ts",
+    file: "inspect/lookEnd.ts",
     text: `Client.requeue(channel, tag, "NackAll")`,
     replacement: "void channel"
   },
@@ -95,7 +95,7 @@ const patches: ReadonlyArray<OwnPatch> = [
   {
     name: "does not see that the server is about to give messages up",
     kills: "messages are there after more returns than their queue allows, where somebody looks in between",
-    file: "inspect/look.ts",
+    file: "inspect/lookEnd.ts",
     text: "returns >= (deliveryLimit === undefined ? 1 : deliveryLimit / 2)",
     replacement: "returns > (deliveryLimit ?? 1000)"
   },
@@ -103,7 +103,7 @@ const patches: ReadonlyArray<OwnPatch> = [
     name: "takes out messages whose copies are not confirmed",
     kills: "messages that a look cannot replace stay what they are",
     on: withManagement,
-    file: "inspect/look.ts",
+    file: "inspect/lookEnd.ts",
     text: "if (errors.every((error) => error === undefined)) return",
     replacement: "if (errors.length > 0) return"
   },

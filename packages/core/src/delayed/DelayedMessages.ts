@@ -11,6 +11,7 @@ import type { Headers, Native } from "../message/Message.ts"
 import type { Attempt } from "../message/Metadata.ts"
 import * as OptionKind from "../options/OptionKind.ts"
 import * as OptionNames from "../options/OptionNames.ts"
+import * as Removal from "../options/Removal.ts"
 import * as RetryPolicy from "../policy/RetryPolicy.ts"
 
 /** A message that waits for its delay. */
@@ -117,26 +118,7 @@ export const kinds: OptionNames.Of<Options> = { retry: true }
 
 const countKinds: OptionNames.Of<CountOptions> = { filter: OptionKind.callback }
 const listKinds: OptionNames.Of<ListOptions> = { ...countKinds, limit: OptionKind.number(1) }
-const purgeKinds: OptionNames.Of<PurgeOptions> = {
-  all: { expected: "true", holds: (value) => value === true },
-  filter: OptionKind.callback,
-  dryRun: OptionKind.flag
-}
-
-/** A purge must say by name that all are meant. */
-const purgeRefusal = (call: string, queue: string, options: unknown): RangeError | undefined => {
-  const given = options ?? {}
-  const refused = OptionNames.refusal(call, given, purgeKinds, queue)
-  if (refused !== undefined) return refused
-  const { all, filter } = given as PurgeOptions // Its kinds have been checked.
-  if (all === undefined && filter === undefined) {
-    const remedy = "Pass { filter } for some of them, or { all: true } for all"
-    return OptionNames.error(call, queue, "nothing says which delayed messages to remove", remedy)
-  }
-  return all === undefined || filter === undefined
-    ? undefined
-    : OptionNames.error(call, queue, "give all or filter, not both")
-}
+const purgeKinds: OptionNames.Of<PurgeOptions> = { ...Removal.kinds, dryRun: OptionKind.flag }
 
 /** The error of the options of each call; `undefined` where there is none. */
 export const refusal = {
@@ -144,7 +126,8 @@ export const refusal = {
     OptionNames.refusal(call, options ?? {}, listKinds, queue),
   count: (call: string, queue: string, options: unknown): RangeError | undefined =>
     OptionNames.refusal(call, options ?? {}, countKinds, queue),
-  purge: purgeRefusal
+  purge: (call: string, queue: string, options: unknown): RangeError | undefined =>
+    Removal.refusal({ call, queue, things: "delayed messages" }, options, purgeKinds)
 }
 
 const standardLimit = 100

@@ -5,10 +5,11 @@ import * as Semaphore from "effect/Semaphore"
 import * as Names from "../names.ts"
 import * as Backlog from "./backlog.ts"
 import * as Look from "./look.ts"
+import type * as LookSession from "./lookSession.ts"
 import * as Sift from "./sift.ts"
 
 /** The broker's own. */
-type Dependencies = Omit<Look.Dependencies & Sift.Dependencies, "own" | "sleep">
+type Dependencies = Omit<LookSession.Dependencies & Sift.Dependencies, "own" | "sleep">
 
 /** The broker's `admin`. */
 export const make = (given: Dependencies): Broker.Admin => {

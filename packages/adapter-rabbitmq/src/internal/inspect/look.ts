@@ -3,46 +3,17 @@ import { type Broker, BrokerError, type Delivery } from "@requeue/core/adapter-k
 import * as Effect from "effect/Effect"
 import * as Scope from "effect/Scope"
 import type { RabbitMqQueue } from "../../RabbitMqQueue.ts"
-import * as Client from "../client.ts"
-import { givenUp } from "../consume/givenUp.ts"
-import { type Decoded, toDelivery } from "../consume/toDelivery.ts"
+import type * as Client from "../client.ts"
 import { toNative } from "../consume/toNative.ts"
 import { request } from "../connect/request.ts"
 import type { Declarer } from "../declare/declare.ts"
-import { again } from "../publish/again.ts"
-import type { Publisher } from "../publish/publisher.ts"
-import { direct, toPublication } from "../publish/toPublication.ts"
 import * as Version from "../version.ts"
 import * as Wire from "../wire.ts"
-
-/** The broker's own. */
-export interface Dependencies {
-  /** The queue as it is, as far as it is known. */
-  readonly found: (queue: string) => RabbitMqQueue
-  readonly declarer: Pick<Declarer, "channel">
-  /** Milliseconds that an answer of the server may take. */
-  readonly requestTimeout: number
-  readonly publisher: Pick<Publisher, "submit">
-  readonly serverVersion: () => string
-  readonly uniqueName: () => string
-  /** Milliseconds since the epoch. */
-  readonly now: () => number
-  /** The start of the adapter's names. */
-  readonly own: string
-  /** Resolves after so many milliseconds. */
-  readonly sleep: (millis: number) => Promise<void>
-}
-
-/** A message that is held, and what it says. */
-interface Held {
-  readonly message: Client.Incoming
-  readonly decoded: Decoded
-}
+import { end, isNear, maxReplaced, recountTimeout } from "./lookEnd.ts"
+import { byConsumer, byGet, type Dependencies, type Held, read, type Session, type Take, until } from "./lookSession.ts"
 
 /** The most messages that are kept while they are looked at, since they may have to be replaced, and their bytes. */
 const maxKept = 1000
-/** The same where every one may have to be, so that a look ends there; and those beyond a look that are replaced with it. */
-const maxReplaced = 10_000
 const maxReplacedBytes = 64 * 2 ** 20
 
 /** The most messages of a page, those of the first one, and the bytes of a page that is not the first. */
@@ -50,195 +21,9 @@ const maxPage = 1000
 const firstPage = 100
 const pageBytes = 4 * 2 ** 20
 
-/** Milliseconds that returned messages may take to be counted again, at least, and for each of them. */
-const recountTimeout = 1000
-const recountEach = 0.1
-/** Milliseconds that no message comes, and between two questions. */
-const silence = 500
-const longestPause = 8
-
-/**
- * Whether the server may be about to give a message up for being looked at: half of its limit is used. Where nobody has
- * told the limit, no message is given back twice.
- */
-const isNear = ({ returns }: Decoded, { deliveryLimit }: RabbitMqQueue): boolean =>
-  returns >= (deliveryLimit === undefined ? 1 : deliveryLimit / 2)
-
-/**
- * The message that takes the place of another. What a work queue has counted, it goes on telling, and a letter of the
- * server's says itself what the server tells of it.
- */
-const successor = (queue: string, { decoded, message }: Held, { now, own, uniqueName }: Dependencies) => {
-  const { body, formerReturns, headers, isOurs, isUncounted, metadata, returns } = decoded
-  const isTold = isUncounted && givenUp(message, 0, now) === undefined
-  if (isTold || !isOurs) return again(queue, message, uniqueName())
-  const copy = { copy: uniqueName(), own, returns: isUncounted ? undefined : (formerReturns ?? 0) + returns }
-  return toPublication({ queue, body, headers, delay: 0, metadata }, direct(queue), copy, Wire.propertiesOf(message))
-}
-
-/** Puts a successor behind all others for each message, in order, and takes out those whose successor is confirmed. */
-const replace = async (
-  channel: Client.Channel,
-  queue: string,
-  held: ReadonlyArray<Held>,
-  env: Dependencies
-): Promise<void> => {
-  const errors = await Promise.all(
-    held.map((one) => new Promise((resolve) => void env.publisher.submit(successor(queue, one, env), resolve)))
-  )
-  if (errors.every((error) => error === undefined)) return channel.ackAll()
-  held.forEach(({ message: { fields } }, at) => {
-    if (errors[at] === undefined) Client.ack(channel, fields.deliveryTag, false)
-    else Client.requeue(channel, fields.deliveryTag, "Nack")
-  })
-}
-
-/** Asks until the answer is yes or the time is over. Most answers are there within a millisecond or two. */
-export const until = async (
-  millis: number,
-  { sleep }: Pick<Dependencies, "sleep">,
-  isSo: () => boolean | Promise<boolean>
-): Promise<void> => {
-  let pause = 1
-  for (let waited = 0; waited < millis && !(await isSo()); waited += pause) {
-    await sleep(pause)
-    pause = Math.min(2 * pause, longestPause)
-  }
-}
-
-/** The most messages of one answer that a quorum queue before 4.0 takes back in their order. */
-const inOrder = 32
-
-/**
- * Answers that may be under way. A server that has more of them from one channel sorts them by consumers.
- * https://github.com/rabbitmq/rabbitmq-server/blob/main/deps/rabbit/src/rabbit_fifo_client.erl
- */
-const maxAnswers = 16
-
-/** The delivery tags up to which one answer each gives back all: none is for messages of two consumers. */
-const answers = ({ ends, last }: Session, serverVersion: string): ReadonlyArray<number> => {
-  const size = Version.isAtLeast(serverVersion, "4.0") ? Number.POSITIVE_INFINITY : inOrder
-  const tags: Array<number> = []
-  let from = 0
-  for (const end of [...ends, last]) {
-    for (let tag = from + size; tag < end; tag += size) tags.push(tag)
-    if (end > from) tags.push(end)
-    from = end
-  }
-  return tags
-}
-
-/** Gives all messages back, in their order. */
-const giveBack = async (session: Session, queue: string, env: Dependencies): Promise<void> => {
-  const { channel } = session
-  const count = async () => (await channel.checkQueue(queue)).messageCount
-  const tags = answers(session, env.serverVersion())
-  const others = tags.length > maxAnswers ? await count() : 0
-  for (const [at, tag] of tags.entries()) {
-    Client.requeue(channel, tag, "NackAll")
-    if (at % maxAnswers === maxAnswers - 1)
-      await until(recountTimeout, env, async () => (await count()) >= others + tag)
-  }
-}
-
-/** Takes up to so many messages, the oldest first. */
-type Take = (
-  session: Session,
-  queue: string,
-  wanted: number,
-  env: Pick<Dependencies, "sleep">
-) => Promise<ReadonlyArray<Client.Incoming>>
-
-/**
- * Takes messages by one consumer, whose messages are answered by one frame and one command to the queue. Those of
- * `basic.get` have a consumer each: of more than 32 answers, a quorum queue that is left at once hears the first alone, and
- * takes the other messages for failed; and it takes messages back in another order.
- */
-const byConsumer: Take = async (session, queue, wanted, env) => {
-  const { channel, isOpen } = session
-  const messages: Array<Client.Incoming> = []
-  let isCancelled = false
-  await channel.prefetch(wanted)
-  const { consumerTag } = await channel.consume(queue, (message) => {
-    if (message === null) return void (isCancelled = true)
-    messages.push(message)
-    session.last = message.fields.deliveryTag
-  })
-  session.consumer = consumerTag
-  // Others may take some, or may be the only ones who get any.
-  const isOver = () => isCancelled || !isOpen() || messages.length >= wanted
-  for (let seen = -1; messages.length > seen && !isOver(); ) {
-    seen = messages.length
-    await until(silence, env, isOver)
-  }
-  session.consumer = undefined
-  await channel.cancel(consumerTag)
-  session.ends.push(session.last)
-  return messages
-}
-
-/** Takes messages one by one, where no other consumer may be, or where another gets all. */
-const byGet: Take = async (session, queue, wanted) => {
-  const messages: Array<Client.Incoming> = []
-  while (messages.length < wanted) {
-    const message = await session.channel.get(queue)
-    if (message === false) break
-    messages.push(message)
-    session.last = message.fields.deliveryTag
-  }
-  return messages
-}
-
-/** A channel that has messages until it closes, and how far it has come. */
-interface Session {
-  readonly channel: Client.Channel
-  readonly isOpen: () => boolean
-  /** The delivery tag of the last message, those of a page that was left in the middle included. */
-  last: number
-  /** The delivery tags of the last messages of pages, which had a consumer each. */
-  readonly ends: Array<number>
-  /** The consumer that takes a page. */
-  consumer: string | undefined
-  /** Messages that were shown. */
-  shown: number
-  /** Messages that may have to be replaced, the oldest first. */
-  kept: ReadonlyArray<Held>
-  /** Bytes of all messages. */
-  bytes: number
-}
-
 /** Whether each look brings the server nearer to giving a message up, so that all of them are kept. */
 const isCounted = ({ type }: RabbitMqQueue, { serverVersion }: Dependencies): boolean =>
   Version.countsReleases(type === "quorum" ? type : "classic", serverVersion())
-
-/** Gives all back, or replaces those that the server is about to give up. */
-const end = async (session: Session, queue: string, env: Dependencies): Promise<void> => {
-  const { channel, consumer, isOpen, kept, shown } = session
-  if (!isOpen()) return
-  if (consumer !== undefined) await channel.cancel(consumer)
-  const { last } = session
-  if (last === 0) return
-  const found = env.found(queue)
-  const near = kept.filter(({ decoded }) => isNear(decoded, found))
-  if (near.length === 0) await giveBack(session, queue, env)
-  else if (kept.length === shown && shown === last) {
-    // All of the queue, so that it keeps its order.
-    const others = await byConsumer(session, queue, maxReplaced, env)
-    const rest = others.map((message): Held => ({ message, decoded: read(message, queue, env) }))
-    await replace(channel, queue, [...kept, ...rest], env)
-  } else {
-    await replace(channel, queue, near, env)
-    await giveBack(session, queue, env)
-  }
-  // A quorum queue takes messages back in its own time: a redrive that begins right after a look would count too few.
-  await until(recountTimeout + recountEach * last, env, async () => {
-    const { messageCount } = await channel.checkQueue(queue)
-    return messageCount >= last
-  })
-}
-
-const read = (message: Client.Incoming, queue: string, { found, now, serverVersion }: Dependencies): Decoded =>
-  toDelivery(message, { type: found(queue).type, serverVersion: serverVersion(), keepsNotBefore: false, now })
 
 /** The delivery as it is shown: nobody can settle it. */
 const shown = (

@@ -1,9 +1,9 @@
 /** Takes the messages of a queue, and holds them until its channel is closed. */
 import type { Channel, Incoming } from "../client.ts"
-import * as Look from "./look.ts"
+import * as LookSession from "./lookSession.ts"
 
 /** The broker's own. */
-export interface Dependencies extends Pick<Look.Dependencies, "sleep"> {
+export interface Dependencies extends Pick<LookSession.Dependencies, "sleep"> {
   /** Milliseconds since the epoch. */
   readonly now: () => number
 }
@@ -59,7 +59,11 @@ export const take = async (channel: Channel, queue: string, { now, sleep }: Depe
       bytes += message.content.length
     })
     consumers.push(consumerTag)
-    await Look.until(takeTimeout, { sleep }, async () => isOver() || messages.length >= goal || (await isEmpty()))
+    await LookSession.until(
+      takeTimeout,
+      { sleep },
+      async () => isOver() || messages.length >= goal || (await isEmpty())
+    )
   }
   const taken = [...messages]
   const left = await channel.checkQueue(queue)

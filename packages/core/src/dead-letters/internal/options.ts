@@ -4,6 +4,7 @@ import * as Metadata from "../../message/Metadata.ts"
 import * as QueueDefinition from "../../message/QueueDefinition.ts"
 import * as OptionKind from "../../options/OptionKind.ts"
 import * as OptionNames from "../../options/OptionNames.ts"
+import * as Removal from "../../options/Removal.ts"
 import * as Delay from "../../message/Delay.ts"
 import * as Operation from "./operation.ts"
 import type { DeadLetter } from "./deadLetter.ts"
@@ -103,8 +104,7 @@ const editKinds: OptionNames.Of<EditOptions> = {
 }
 
 const purgeKinds: OptionNames.Of<PurgeOptions> = {
-  all: { expected: "true", holds: (value) => value === true },
-  filter: OptionKind.callback,
+  ...Removal.kinds,
   dryRun: OptionKind.flag,
   signal: OptionKind.signal
 }
@@ -143,17 +143,6 @@ export const edit = (call: string, queue: string, letter: unknown, options: Edit
   return OptionNames.error(call, queue, "nobody knows the queue that the letter came from", "Give to")
 }
 
-/** The error of the options of `purge`, which must say by name that all are meant. */
-export const purge = (call: string, queue: string, options: unknown): RangeError | undefined => {
-  const given = options ?? {}
-  const refused = OptionNames.refusal(call, given, purgeKinds, queue)
-  if (refused !== undefined) return refused
-  const { all, filter } = given as PurgeOptions // Its kinds have been checked.
-  if (all === undefined && filter === undefined) {
-    const remedy = "Pass { filter } for some of them, or { all: true } for all"
-    return OptionNames.error(call, queue, "nothing says which dead letters to remove", remedy)
-  }
-  return all === undefined || filter === undefined
-    ? undefined
-    : OptionNames.error(call, queue, "give all or filter, not both")
-}
+/** The error of the options of `purge`. */
+export const purge = (call: string, queue: string, options: unknown): RangeError | undefined =>
+  Removal.refusal({ call, queue, things: "dead letters" }, options, purgeKinds)
