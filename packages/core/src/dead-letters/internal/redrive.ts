@@ -24,7 +24,7 @@ export interface Options {
   readonly limit?: number | undefined
   /** Selects the dead letters to redrive: those for which it returns `true`. Default: all. */
   readonly filter?: ((letter: Delivery) => boolean) | undefined
-  /** Whether to count only, and move nothing. It counts 10,000 letters at most. Default: false. */
+  /** Whether to count only, and move nothing. It looks at 100,000 letters at most. Default: false. */
   readonly dryRun?: boolean | undefined
   /** The most dead letters that are published in a second, at least 0.001. Default: no limit. */
   readonly rate?: number | undefined
