@@ -268,7 +268,7 @@ const losing: ReadonlyArray<Mutant> = [
   {
     name: "what was decided is forgotten with the connection",
     file: consume("redeliveries"),
-    from: "else if (!item.isSuperseded) remembered.add(item, left(item), wallClock())",
+    from: "else if (!item.isSuperseded) remembered.add(item)",
     to: ""
   },
   {
@@ -371,8 +371,8 @@ const settling: ReadonlyArray<Mutant> = [
   {
     name: "a settlement in quarantine is sent though its delivery is lost",
     file: consume("recovery"),
-    from: "if (kept.get(item) === how) settleAgain(item, how.wanted)",
-    to: "settleAgain(item, how.wanted)"
+    from: "if (kept.get(item) === how) settleAgain(",
+    to: "settleAgain("
   },
   {
     name: "what left quarantine is counted there",
