@@ -92,7 +92,7 @@ const commands = {
   "dead-letters group": () => "permanent",
   "dead-letters peek": () => "letter-1",
   "dead-letters redrive --yes": () => "redriven 1",
-  "dead-letters purge --yes": () => "removed 1"
+  "dead-letters purge --all --yes": () => "removed 1"
 }
 
 /** Command lines of another kind. */

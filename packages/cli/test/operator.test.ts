@@ -212,7 +212,8 @@ describe("requeue delayed", () => {
     assert.deepInclude(await run("delayed purge --id a --dry-run", "later"), { stdout: "later: would remove 1\n" })
     assert.deepInclude(await run("delayed purge --id a --yes", "later"), { code: 0, stdout: "later: removed 1\n" })
     assert.deepStrictEqual((await listed("--limit 9", "later")).toSorted(), ["b", "c"])
-    assert.deepInclude(await run("delayed purge --yes", "later"), { stdout: "later: removed 2\n" })
+    assert.match((await run("delayed purge --yes", "later")).stderr, /nothing says which delayed messages to remove/)
+    assert.deepInclude(await run("delayed purge --all --yes", "later"), { stdout: "later: removed 2\n" })
     assert.deepInclude(await run("delayed count", "later"), { stdout: "later: 0\n" })
   })
 

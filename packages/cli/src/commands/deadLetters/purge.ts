@@ -13,17 +13,14 @@ import * as LetterFilter from "../../LetterFilter.ts"
 import * as Looking from "../../Looking.ts"
 import { Output } from "../../Output.ts"
 import * as Partial from "../../Partial.ts"
+import * as RemovalFlag from "../../RemovalFlag.ts"
 import * as Target from "../../Target.ts"
-import { UsageError } from "../../UsageError.ts"
 
 const flags = {
   ...DeadLetterTarget.flags,
   ...LetterFilter.flags,
   ...Audit.flags,
-  all: Flag.Boolean("all").pipe(
-    Flag.withDescription("All dead letters of these queues. Without it, a filter must say which"),
-    Flag.withDefault(false)
-  ),
+  all: RemovalFlag.all("dead letters"),
   dryRun: Flag.Boolean("dry-run").pipe(
     Flag.withDescription("Count what would be removed, and leave everything where it is"),
     Flag.withDefault(false)
@@ -36,16 +33,9 @@ export const purge = Command.make("purge", flags, ({ all: isAll, dlq, dryRun, ye
     const { result } = yield* Output
     const target = yield* DeadLetterTarget.resolve({ ...rest, dlq })
     const isMeant = LetterFilter.matches(rest, yield* Clock.currentTimeMillis)
-    if (isAll !== LetterFilter.isEmpty(rest)) {
-      return yield* new UsageError(
-        isAll
-          ? { detail: "--all and filters do not go together", remedy: "Give one of them" }
-          : {
-              detail: `nothing says which dead letters of ${target.queues.join(", ")} to remove`,
-              remedy: "Give --all, or a filter such as --older-than 30d"
-            }
-      )
-    }
+    const isFiltered = !LetterFilter.isEmpty(rest)
+    const which = `dead letters of ${target.queues.join(", ")}`
+    yield* RemovalFlag.check({ isAll, isFiltered }, which, "--older-than 30d")
     // Of all, the broker removes all at once.
     const selection: DeadLetters.Selection = isAll
       ? { all: true }
@@ -66,8 +56,8 @@ export const purge = Command.make("purge", flags, ({ all: isAll, dlq, dryRun, ye
     const work = Effect.gen(function* () {
       const all = yield* DeadLetterTarget.open(target)
       if (dryRun && !isAll) yield* Looking.tellCost(all)
-      const which = isAll ? "all dead letters" : "the dead letters that the filters mean"
-      const question = `Remove ${which} of ${yield* DeadLetterTarget.waiting(all)} for good?`
+      const meant = isAll ? "all dead letters" : "the dead letters that the filters mean"
+      const question = `Remove ${meant} of ${yield* DeadLetterTarget.waiting(all)} for good?`
       if (!dryRun && !yes && !(yield* Confirmation.ask(question))) return undefined
       const purging = Effect.forEach(all, ({ purge, queue }) => {
         const add = (count: number) => Effect.sync(() => void finished.push({ queue, removed: count }))

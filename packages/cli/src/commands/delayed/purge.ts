@@ -7,10 +7,12 @@ import * as Effect from "effect/Effect"
 import * as Confirmation from "../../Confirmation.ts"
 import * as DelayedFilter from "../../DelayedFilter.ts"
 import { Output } from "../../Output.ts"
+import * as RemovalFlag from "../../RemovalFlag.ts"
 import { flags as common, ofEach, part } from "./list.ts"
 
 const flags = {
   ...common,
+  all: RemovalFlag.all("delayed messages"),
   dryRun: Flag.Boolean("dry-run").pipe(
     Flag.withDescription("Count what would be removed, and leave everything where it is"),
     Flag.withDefault(false)
@@ -18,11 +20,11 @@ const flags = {
   yes: Confirmation.yes
 }
 
-export const purge = Command.make("purge", flags, ({ dryRun, yes, ...given }) =>
+export const purge = Command.make("purge", flags, ({ all: isAll, dryRun, yes, ...given }) =>
   Effect.gen(function* () {
     const { result } = yield* Output
     const isMeant = DelayedFilter.matches(given, yield* Clock.currentTimeMillis)
-    const isAll = DelayedFilter.isEmpty(given)
+    yield* RemovalFlag.check({ isAll, isFiltered: !DelayedFilter.isEmpty(given) }, "delayed messages", "--error 503")
     const selection: DelayedMessages.PurgeOptions = isAll ? { all: true } : { filter: isMeant }
     const removal = ofEach(given, (delayed) =>
       Effect.gen(function* () {
@@ -45,7 +47,7 @@ export const purge = Command.make("purge", flags, ({ dryRun, yes, ...given }) =>
   })
 ).pipe(
   Command.withDescription(
-    "Removes the messages of a queue that wait for their delay, or those that the filters mean, for good. Asks first, " +
+    "Removes the messages that wait for their delay and that the filters mean for good, or with --all all of them. Asks first, " +
       "unless --yes or --dry-run is given. A message that becomes due meanwhile is removed or delivered."
   ),
   Command.withShortDescription("Remove delayed messages for good"),
