@@ -72,13 +72,6 @@ const patches: ReadonlyArray<OwnPatch> = [
     replacement: "const few = 1000"
   },
   {
-    name: "forgets removals that the server has kept back",
-    kills: "50 of 60 delayed messages that are removed at once are gone",
-    file: "inspect/sift.ts",
-    text: "  await Promise.all(consumers.map((tag) => channel.cancel(tag)))\n",
-    replacement: ""
-  },
-  {
     name: "takes every message of a place that queues share for this queue's",
     kills: "delayed messages of another queue are neither shown nor removed, where they wait in the same place",
     file: "inspect/sift.ts",
