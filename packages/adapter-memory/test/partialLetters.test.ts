@@ -31,6 +31,7 @@ const calls: ReadonlyArray<readonly [string, (dead: DeadLetterQueue) => Promise<
   ["list", (dead) => dead.list()],
   ["list", (dead) => dead.list({ filter: () => true })],
   ["group", (dead) => dead.group()],
+  ["read", (dead) => Array.fromAsync(dead.read())],
   ["redrive", (dead) => dead.redrive()],
   ["redrive", (dead) => dead.redrive({ dryRun: true })],
   ["purge", (dead) => dead.purge({ all: true })],
@@ -58,6 +59,16 @@ describe("while a part of the broker does not answer", () => {
       told()[0]!,
       new RegExp(`level=WARN .*left out.*q\\.dlq.*operation=${operation} .*east is away.*west is away`)
     )
+    await broker.requeue.close()
+  })
+
+  it("edit says so in the log once, with what is left out", async () => {
+    const { broker, dead } = await world(away)
+    const [letter] = await broker.finish(dead.list())
+    said.mockClear()
+    await broker.finish(dead.edit(letter!, { wait: 100 }))
+    assert.lengthOf(told(), 1)
+    assert.match(told()[0]!, /operation=edit .*east is away/)
     await broker.requeue.close()
   })
 

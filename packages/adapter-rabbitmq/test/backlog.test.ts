@@ -79,8 +79,9 @@ describe.concurrent.each(topologies)("in %s", (_, options, { backoff, remark }) 
   })
 })
 
-test("messages that a queue delays by itself are counted where the server tells, and cannot be listed", async (context) => {
-  if (!isAtLeast(one.version, "4.3")) return context.skip()
+const title = "messages that a queue delays by itself are counted where the server tells, and cannot be listed"
+
+test.runIf(isAtLeast(one.version, "4.3"))(title, async () => {
   const queue = queueName("native")
   const retry = RetryPolicy.make({ maxRetries: 1, backoff: Backoff.constant(minute) })
   const options = { url, prefix: queueName("p"), topology: "native" } as const

@@ -129,7 +129,9 @@ export const make = (queue: string): Effect.Effect<DeadLetters, never, Broker> =
     exists: Effect.map(broker.admin.counts(queue), ({ isMissing = false }) => !isMissing),
     missing: Effect.map(broker.admin.counts(queue), ({ missing = [] }) => missing),
     read: (options) =>
-      OptionNames.orDie(Options.read("DeadLetters.read", queue, options), () => Look.read(broker, queue, options)),
+      OptionNames.orDie(Options.read("DeadLetters.read", queue, options), () =>
+        tell(broker, queue, "read", (watched) => Look.read(watched, queue, options))
+      ),
     list: (options) =>
       OptionNames.orDie(Options.list("DeadLetters.list", queue, options), () =>
         tell(broker, queue, "list", (watched) => Look.list(watched, queue, options))
@@ -144,7 +146,7 @@ export const make = (queue: string): Effect.Effect<DeadLetters, never, Broker> =
       ),
     edit: (letter, options) =>
       OptionNames.orDie(Options.edit("DeadLetters.edit", queue, letter, options), () =>
-        edit(broker, queue, letter, options)
+        tell(broker, queue, "edit", (watched) => edit(watched, queue, letter, options))
       ),
     purge: (options) =>
       OptionNames.orDie(Options.purge("DeadLetters.purge", queue, options), () =>

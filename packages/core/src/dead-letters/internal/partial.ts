@@ -6,14 +6,15 @@ import type { Counts, Service } from "../../port/Broker.ts"
  * Makes a call on a broker whose counts are looked at. What they name as missing is logged once. An adapter's own look or
  * purge tells nothing of it: beside those, the broker counts as well.
  */
-export const tell = <A, E>(
+export const tell = <A, E, R>(
   broker: Service,
   queue: string,
   operation: string,
-  call: (broker: Service) => Effect.Effect<A, E>
-): Effect.Effect<A, E> =>
+  call: (broker: Service) => Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> =>
   Effect.suspend(() => {
     const { admin } = broker
+    const { look } = admin
     let isTold = false
     const log = ({ missing = [] }: Counts): Effect.Effect<void> => {
       if (isTold || missing.length === 0) return Effect.void
@@ -24,13 +25,14 @@ export const tell = <A, E>(
       )
     }
     const counts = (name: string) => Effect.tap(admin.counts(name), log)
-    const beside = <B, F>(own: Effect.Effect<B, F>, name: string): Effect.Effect<B, F> =>
+    const beside = <B, F, S>(own: Effect.Effect<B, F, S>, name: string): Effect.Effect<B, F, S> =>
       Effect.map(Effect.all([own, Effect.ignore(counts(name))], { concurrency: "unbounded" }), ([answer]) => answer)
     return call({
       ...broker,
       admin: {
         ...admin,
         counts,
+        ...(look === undefined ? {} : { look: (name, limit) => beside(look(name, limit), name) }),
         peek: (name, limit) => beside(admin.peek(name, limit), name),
         purge: (name) => beside(admin.purge(name), name)
       }
