@@ -26,12 +26,18 @@ const said = vi.spyOn(console, "error").mockImplementation(() => {})
 const told = () => said.mock.calls.map(String).filter((line) => line.includes("is away"))
 afterEach(() => void said.mockClear())
 
+const all = async (letters: AsyncIterable<unknown>): Promise<number> => {
+  let count = 0
+  for await (const _ of letters) count++
+  return count
+}
+
 const calls: ReadonlyArray<readonly [string, (dead: DeadLetterQueue) => Promise<unknown>]> = [
   ["count", (dead) => dead.count()],
   ["list", (dead) => dead.list()],
   ["list", (dead) => dead.list({ filter: () => true })],
   ["group", (dead) => dead.group()],
-  ["read", (dead) => Array.fromAsync(dead.read())],
+  ["read", (dead) => all(dead.read())],
   ["redrive", (dead) => dead.redrive()],
   ["redrive", (dead) => dead.redrive({ dryRun: true })],
   ["purge", (dead) => dead.purge({ all: true })],

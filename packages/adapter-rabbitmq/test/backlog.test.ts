@@ -79,35 +79,36 @@ describe.concurrent.each(topologies)("in %s", (_, options, { backoff, remark }) 
   })
 })
 
-const title = "messages that a queue delays by itself are counted where the server tells, and cannot be listed"
-
-test.runIf(isAtLeast(one.version, "4.3"))(title, async () => {
-  const queue = queueName("native")
-  const retry = RetryPolicy.make({ maxRetries: 1, backoff: Backoff.constant(minute) })
-  const options = { url, prefix: queueName("p"), topology: "native" } as const
-  const look = { queue, retry }
-  await on(options, (broker) =>
-    Effect.gen(function* () {
-      yield* Consumer.start<string>(queue, { retry }, no)
-      yield* broker.publish([outgoing(queue, "b")])
-      yield* until("it is delayed", async () => (await Effect.runPromise(Backlog.of(broker, look))).ready === 0)
-      const { delayed, remarks } = yield* Backlog.of(broker, look)
-      assert.isUndefined(delayed)
-      assert.match(remarks.delayed ?? "", /management/)
-      assert.isUndefined(broker.admin.sift)
-    })
-  )
-  const { managementUrl } = one.broker
-  if (managementUrl === undefined) return
-  await on({ ...options, management: managementUrl }, (broker) =>
-    Effect.gen(function* () {
-      yield* until("it is counted", async () => (await Effect.runPromise(Backlog.of(broker, look))).delayed === 1)
-      const { backoff } = yield* Backlog.of(broker, look)
-      assert.deepStrictEqual([backoff?.length, backoff?.[0]?.count], [1, 1])
-      assert.isAtMost(backoff![0]!.within, minute)
-    })
-  )
-})
+test.runIf(isAtLeast(one.version, "4.3"))(
+  "what a queue delays by itself is counted where the server tells, and cannot be listed",
+  async () => {
+    const queue = queueName("native")
+    const retry = RetryPolicy.make({ maxRetries: 1, backoff: Backoff.constant(minute) })
+    const options = { url, prefix: queueName("p"), topology: "native" } as const
+    const look = { queue, retry }
+    await on(options, (broker) =>
+      Effect.gen(function* () {
+        yield* Consumer.start<string>(queue, { retry }, no)
+        yield* broker.publish([outgoing(queue, "b")])
+        yield* until("it is delayed", async () => (await Effect.runPromise(Backlog.of(broker, look))).ready === 0)
+        const { delayed, remarks } = yield* Backlog.of(broker, look)
+        assert.isUndefined(delayed)
+        assert.match(remarks.delayed ?? "", /management/)
+        assert.isUndefined(broker.admin.sift)
+      })
+    )
+    const { managementUrl } = one.broker
+    if (managementUrl === undefined) return
+    await on({ ...options, management: managementUrl }, (broker) =>
+      Effect.gen(function* () {
+        yield* until("it is counted", async () => (await Effect.runPromise(Backlog.of(broker, look))).delayed === 1)
+        const { backoff } = yield* Backlog.of(broker, look)
+        assert.deepStrictEqual([backoff?.length, backoff?.[0]?.count], [1, 1])
+        assert.isAtMost(backoff![0]!.within, minute)
+      })
+    )
+  }
+)
 
 test("messages that found their queue gone are counted as undelivered", async () => {
   const queue = queueName("gone")
