@@ -47,6 +47,7 @@ export const make = (settings: Settings, serverVersion: string): Capabilities.Ca
     settleBatch: 1,
     settleWait: 0,
     counts: { ready: true, inFlight: settings.management !== undefined, delayed: false },
+    boundsDelayed: settings.management !== undefined,
     tellsMissing: true,
     exactCounts: false,
     peek: !counted,

@@ -9,6 +9,9 @@ type Naming = Pick<Settings, "prefix" | "queueType">
 export const waiting = ({ names }: Pick<Settings, "names">, queue: string): string =>
   fill(names.waitingQueue ?? "{queue}.waiting.v1", queue)
 
+/** The delay queues that are for one queue alone and have their delay in their name, by topology; unless `names` says otherwise. */
+export const delayQueues = { perDelayQueue: "{queue}_dlq_{s}", waitLoop: "{queue}.wait.v1.{ms}" } as const
+
 /** The longest name or routing key that AMQP carries, in UTF-8 bytes. */
 export const limit = 255
 

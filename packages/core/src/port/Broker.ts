@@ -208,6 +208,12 @@ export interface Admin {
    */
   readonly backlog?: ((request: BacklogRequest) => Effect.Effect<Backlog, BrokerError>) | undefined
   /**
+   * The most messages of the queue that wait for their delay, where `counts` cannot tell because queues share the places of
+   * their delays: it leaves none of the queue's own out, and those of others may be among them. It counts, and looks at
+   * none; `sift` tells whose they are. `undefined`: nobody knows. Default: nobody knows.
+   */
+  readonly delayedAtMost?: ((queue: string) => Effect.Effect<number | undefined, BrokerError>) | undefined
+  /**
    * Shows each message of the queue that waits for its delay to `removes`, and removes for good those for which it answers
    * true. It asks once for each message, changes no other, and delivers none of them before its time; one that becomes due
    * meanwhile may be late by as long as the look takes. `removes` does not throw, and returns at once. Present where

@@ -4,8 +4,10 @@ import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
 import * as Names from "../names.ts"
 import * as Backlog from "./backlog.ts"
+import * as DelayedAtMost from "./delayedAtMost.ts"
 import * as Look from "./look.ts"
 import type * as LookSession from "./lookSession.ts"
+import type { Management } from "./management.ts"
 import * as Sift from "./sift.ts"
 
 /** The broker's own. */
@@ -29,6 +31,19 @@ export const make = (given: Dependencies): Broker.Admin => {
       () => Effect.succeed(otherwise)
     )
 
+  let isAway = false
+  /** Where the management interface does not answer, all others tell their counts as without it. The log says so once. */
+  const unacknowledged = (from: Management, queue: string): Effect.Effect<number | undefined> =>
+    Effect.matchEffect(from.unacknowledged(queue), {
+      onSuccess: (count) => Effect.sync(() => ((isAway = false), count)),
+      onFailure: (error) => {
+        const log = Effect.logWarning("the management interface does not tell what is in flight")
+        const told = isAway ? Effect.void : Effect.annotateLogs(log, { queue, error: error.message })
+        isAway = true
+        return Effect.as(told, undefined)
+      }
+    })
+
   const counts = (queue: string) =>
     Effect.gen(function* () {
       const answer = yield* orMissing(
@@ -39,8 +54,9 @@ export const make = (given: Dependencies): Broker.Admin => {
       const { consumerCount, messageCount } = answer
       // A quorum queue counts whoever has a message of it as a consumer, cancelled ones and `basic.get` included.
       const isFree = consumerCount === 0 && env.found(queue).type === "quorum"
-      const inFlight = management === undefined ? undefined : isFree ? 0 : yield* management.unacknowledged(queue)
-      return { ready: messageCount, inFlight, isFree, consumers: consumerCount }
+      const own = { ready: messageCount, isFree, consumers: consumerCount }
+      if (management === undefined || isFree) return { ...own, inFlight: management && 0 }
+      return { ...own, inFlight: yield* unacknowledged(management, queue) }
     })
 
   return {
@@ -63,7 +79,10 @@ export const make = (given: Dependencies): Broker.Admin => {
     look: (queue, limit) => orMissing(Look.open(queue, limit, env), { next: Effect.succeed([]) }),
     ...(management === undefined
       ? {}
-      : { names: Effect.map(management.queues, (queues) => queues.map(({ name }) => name)) }),
+      : {
+          names: Effect.map(management.queues, (queues) => queues.map(({ name }) => name)),
+          delayedAtMost: (queue) => DelayedAtMost.of({ ...env, management }, queue)
+        }),
     purge: (queue) =>
       orMissing(
         Effect.map(

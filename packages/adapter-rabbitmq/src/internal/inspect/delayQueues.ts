@@ -18,9 +18,6 @@ export interface DelayQueue {
   readonly isShared: boolean
 }
 
-/** Topologies whose queues serve all queues of the prefix. */
-const shared = new Set(["ladder", "levels", "perMessageTtlShared"])
-
 const isLevel = (name: string, settings: Settings): boolean => name.startsWith(Names.levels(settings))
 
 const isHome = (name: string, settings: Settings): boolean =>
@@ -32,7 +29,7 @@ const within = (name: string, args: Arguments, settings: Settings): number | und
   return typeof ttl === "number" ? ttl * (isLevel(name, settings) ? 2 : 1) : undefined
 }
 
-/** Whether this is a queue of any delay: a rung, or one of `perDelayQueue` for this queue. */
+/** Whether this is a queue of any delay: a rung, a level, or one that is for this queue alone. */
 const isOfDelay = (
   { arguments: args, name }: Pick<QueueInfo, "arguments" | "name">,
   queue: string,
@@ -40,8 +37,11 @@ const isOfDelay = (
 ): boolean => {
   const ttl = args["x-message-ttl"]
   if (typeof ttl !== "number") return false
-  const own = Names.fill(settings.names.delayQueue ?? "{queue}_dlq_{s}", queue, ttl)
-  return name === Names.rung(settings, ttl) || (settings.topology === "perDelayQueue" && name === own)
+  const { names, topology } = settings
+  const isNamed = topology === "perDelayQueue" || topology === "waitLoop"
+  const own = isNamed ? Names.fill(names.delayQueue ?? Names.delayQueues[topology], queue, ttl) : undefined
+  const level = isLevel(name, settings) ? name.slice(Names.levels(settings).length) : ""
+  return name === Names.rung(settings, ttl) || /^\d+\.\d+$/.test(level) || name === own
 }
 
 /**
@@ -60,7 +60,10 @@ export const of = (plan: Plan, settings: Settings, known: ReadonlyArray<QueueInf
       name,
       arguments: args,
       within: isRound ? undefined : within(name, args, settings),
-      isShared: name.startsWith(Names.rungs(settings)) || (shared.has(plan.topology) && !isHome(name, settings))
+      isShared:
+        name.startsWith(Names.rungs(settings)) ||
+        (isLevel(name, settings) && !isHome(name, settings)) ||
+        plan.topology === "perMessageTtlShared"
     }))
     .toSorted((a, b) => (a.within ?? Number.POSITIVE_INFINITY) - (b.within ?? Number.POSITIVE_INFINITY))
 }

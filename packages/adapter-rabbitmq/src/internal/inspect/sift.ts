@@ -161,11 +161,14 @@ export const sift = (
   Effect.gen(function* () {
     const { declarer, management, settings } = env
     const plan = yield* env.plan({ queue, retry })
-    const known = management === undefined ? [] : yield* Effect.orElseSucceed(management.queues, () => [])
+    const known = management === undefined ? [] : yield* Effect.orElseSucceed(management.queues, () => undefined)
     const places = DelayQueues.of(plan, settings, known).toReversed()
     const seen: Seen = { names: new Set(), moved: new Set() }
     const sifting = { queue, removes, seen, move: mover(env, places) }
-    let [looked, removed, isWhole] = [0, 0, plan.native === undefined]
+    // Nobody can see what the queue itself delays.
+    const delaysNone =
+      plan.native === undefined && !known?.some(({ delayed = 0, name }) => name === queue && delayed > 0)
+    let [looked, removed, isWhole] = [0, 0, delaysNone && known !== undefined]
     for (let [left, isLast] = [places, false]; ; ) {
       const counts = yield* Effect.forEach(left, ({ name }) => DelayQueues.ready(declarer, "delayed", name), {
         concurrency: DelayQueues.atOnce

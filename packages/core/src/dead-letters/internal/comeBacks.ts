@@ -3,6 +3,8 @@ import type { Metadata } from "../../message/Metadata.ts"
 import * as Operation from "./operation.ts"
 
 export interface ComeBacks {
+  /** Whether this call has published the copy that the message is, or comes from. */
+  readonly isOurs: (message: Metadata) => boolean
   /** Adds a letter that was seen in a dead-letter queue, if it has come back from this call. */
   readonly see: (letter: Metadata) => void
   /** The letters of a stage that have come back; stages count from 1. */
@@ -13,6 +15,7 @@ export interface ComeBacks {
 export const make = (operation: Operation.Operation): ComeBacks => {
   const stages = new Map<number, Set<string>>()
   return {
+    isOurs: (message) => Operation.stageOf(message.operation, operation) !== undefined,
     see: ({ firstPublished, id, operation: text, redrives }) => {
       const stage = Operation.stageOf(text, operation)
       if (stage === undefined) return

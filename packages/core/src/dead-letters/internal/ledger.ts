@@ -26,6 +26,8 @@ export interface Ledger {
   readonly passOver: (why: PassedOver) => void
   /** Takes the books of this pass as they are now. */
   readonly step: (summary: Summary) => void
+  /** Letters that were published. */
+  readonly published: () => number
   /** Letters that were published, and that are not known to have come back. */
   readonly outstanding: () => number
   /**
@@ -125,6 +127,7 @@ export const make = ({ comeBacks, isDryRun, operation }: Options): Ledger => {
     },
     passOver: (why) => void passed[why]++,
     step: (summary) => void (now = summary),
+    published,
     outstanding,
     isBeyond: (part, unseen) =>
       stages.some(({ isClosed, size }, index) => {

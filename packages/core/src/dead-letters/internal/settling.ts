@@ -5,7 +5,8 @@ import type { BrokerError } from "../../port/BrokerError.ts"
 import type { Ledger, State } from "./ledger.ts"
 import { timeout } from "./publishing.ts"
 import type { StoppedBy } from "./report.ts"
-import type { Waiting, Watch } from "./watch.ts"
+import type { Waiting } from "./waiting.ts"
+import type { Watch } from "./watch.ts"
 
 export interface Dependencies {
   readonly ledger: Ledger
@@ -46,22 +47,40 @@ const never = Number.POSITIVE_INFINITY
 /** Milliseconds until the next count, the last of which is at the end. */
 const untilNext = (now: number, end: number): number => (now < end ? Math.min(interval, end - now) : interval)
 
+/** Takes a number, and answers the largest of the last so many milliseconds. */
+const lately = (now: () => number, millis: number): ((count: number) => number) => {
+  const counts: Array<readonly [at: number, count: number]> = []
+  return (count) => {
+    counts.push([now(), count])
+    // The first one is that of the beginning.
+    while (counts.length > 1 && counts[1]![0] <= now() - millis) counts.shift()
+    return Math.max(...counts.map(([, each]) => each))
+  }
+}
+
 export const make = (dependencies: Dependencies): Settling => {
   const { isExact, ledger, now, onState, stopAt, targets, wait, watch } = dependencies
   const isBeyond = () => ledger.isBeyond(stopAt, watch.unseen())
 
-  let failing: number | undefined
+  /** Counts that are not exact are those of a while ago: what waits now is at most the most of them. */
+  const most = lately(now, isExact ? 0 : quiet)
+  let [failing, known]: [number | undefined, number] = [undefined, 0]
   const check = (isLast: boolean): Effect.Effect<Waiting | undefined, BrokerError> =>
     Effect.gen(function* () {
+      const published = ledger.published()
+      if (published > known) most(ledger.outstanding())
+      known = published
       // In this order, since what goes from one to the other in between is counted twice, and not missed.
-      const waiting = yield* watch.waiting(targets)
+      const waiting = yield* watch.waiting(targets, isLast)
       yield* watch.look(isLast)
       failing = undefined
-      onState({ counted: waiting.isWhole ? waiting.counted : undefined, unseen: watch.unseen() })
+      const counted = most(waiting.isWhole ? waiting.counted : ledger.outstanding())
+      onState({ counted: waiting.isWhole ? counted : undefined, unseen: watch.unseen() })
       return waiting
     }).pipe(
       Effect.catch((error) => {
         failing ??= now()
+        most(ledger.outstanding())
         return error.isRetryable && now() - failing < timeout ? Effect.succeed(undefined) : Effect.fail(error)
       })
     )
@@ -76,10 +95,11 @@ export const make = (dependencies: Dependencies): Settling => {
       if (outstanding === 0) return isBeyond() ? "stop-at" : undefined
       emptySince = waiting?.isWhole === true && waiting.counted === 0 ? Math.min(emptySince, now()) : never
       if (waiting !== undefined) {
-        const { counted } = waiting
-        hasLeft ||= counted < Math.max(last, outstanding)
-        last = counted
-        if (isOver) return isBeyond() ? "stop-at" : counted > 0 && !hasLeft ? "wait" : undefined
+        // What others may have there tells nothing of the queue.
+        const { own } = waiting
+        hasLeft ||= own < Math.max(last, outstanding)
+        last = own
+        if (isOver) return isBeyond() ? "stop-at" : own > 0 && !hasLeft ? "wait" : undefined
       }
       // Counts that are exact, and 0, need no second look.
       if (!isExact || emptySince > now()) yield* Effect.sleep(Duration.millis(untilNext(now(), end)))

@@ -10,14 +10,7 @@ import type { Counts, Service } from "../../port/Broker.ts"
 import type { BrokerError } from "../../port/BrokerError.ts"
 import type { ComeBacks } from "./comeBacks.ts"
 import * as Sweep from "./sweep.ts"
-
-/** The messages in the queues that were redriven to. */
-export interface Waiting {
-  /** Those that the broker counts. */
-  readonly counted: number
-  /** Whether it counts all of them: what is ready, in flight and delayed, of every part of it. */
-  readonly isWhole: boolean
-}
+import * as Waiting from "./waiting.ts"
 
 export interface Watch {
   /** Must be called when the redrive has removed letters from its queue. */
@@ -27,7 +20,8 @@ export interface Watch {
    * and also where letters are missing, which may hide as many that have come.
    */
   readonly look: (isLast: boolean) => Effect.Effect<void, BrokerError>
-  readonly waiting: (targets: Iterable<string>) => Effect.Effect<Waiting, BrokerError>
+  /** Counts what waits where letters were redriven to. */
+  readonly waiting: Waiting.Count
   /** Letters that came into a dead-letter queue since the watch began, and that no look has reached. */
   readonly unseen: () => number
 }
@@ -59,6 +53,7 @@ export const make = (
   Effect.gen(function* () {
     const clock = yield* Clock.Clock
     const now = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
+    const waiting = yield* Waiting.make(broker, comeBacks.isOurs)
     const places: Array<Place> = []
     for (const queue of new Set(queues)) {
       const known = lettersIn(yield* broker.admin.counts(queue))
@@ -113,11 +108,7 @@ export const make = (
             }),
           { discard: true }
         ),
-      waiting: (targets) =>
-        Effect.map(
-          Effect.forEach(targets, (queue) => broker.admin.counts(queue)),
-          (all) => all.map(waitingIn).reduce(plus, { counted: 0, isWhole: true })
-        ),
+      waiting,
       unseen: () => places.reduce((sum, { unseen }) => sum + unseen, 0)
     }
   })
@@ -125,13 +116,3 @@ export const make = (
 /** The letters that a queue has, those that somebody looks at included; `undefined` where the broker does not count. */
 const lettersIn = ({ inFlight = 0, isRead, ready }: Counts): number | undefined =>
   ready === undefined ? undefined : ready + (isRead === false ? 0 : inFlight)
-
-const waitingIn = ({ delayed, inFlight, isRead, missing = [], ready }: Counts): Waiting => {
-  const held = isRead === false ? 0 : inFlight
-  return {
-    counted: (ready ?? 0) + (held ?? 0) + (delayed ?? 0),
-    isWhole: missing.length === 0 && [ready, held, delayed].every((count) => count !== undefined)
-  }
-}
-
-const plus = (a: Waiting, b: Waiting): Waiting => ({ counted: a.counted + b.counted, isWhole: a.isWhole && b.isWhole })

@@ -11,7 +11,7 @@ const toSeconds = (delay: number): number => Math.ceil(delay / 1000) * 1000
 
 /** The queues of a policy's delays; one for another delay is declared by the first message that needs it. */
 export const make = ({ found, queue, retry, settings }: TopologyRequest): Topology => {
-  const template = settings.names.delayQueue ?? "{queue}_dlq_{s}"
+  const template = settings.names.delayQueue ?? Names.delayQueues.perDelayQueue
   const back = Names.back(found, settings)
   const way = (delay: number): Route => {
     const kept = toSeconds(delay)

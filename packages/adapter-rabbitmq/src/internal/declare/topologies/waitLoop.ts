@@ -19,7 +19,7 @@ export const round = (delays: ReadonlyArray<number>, resolution: number): number
 export const make = ({ found, queue, retry, settings }: TopologyRequest): Topology => {
   const delays = (retry === undefined ? [] : RetryPolicy.schedule(retry)).flatMap(({ delay }) => [...delay])
   const ttl = round(delays, settings.resolution)
-  const delayed = Names.fill(settings.names.delayQueue ?? "{queue}.wait.v1.{ms}", queue, ttl)
+  const delayed = Names.fill(settings.names.delayQueue ?? Names.delayQueues.waitLoop, queue, ttl)
   const waiting = Names.waiting(settings, queue)
   const objects = [
     // A layout that is there already may lead on by another exchange.

@@ -1,0 +1,48 @@
+/** Bounds the delayed messages of a queue without the policy of its consumers, as the server lists all delay queues that it has. */
+import type { BrokerError } from "@requeue/core/adapter-kit"
+import * as Effect from "effect/Effect"
+import type { Settings } from "../../RabbitMqOptions.ts"
+import type * as RabbitMqPlan from "../../RabbitMqPlan.ts"
+import type { Declarer } from "../declare/declare.ts"
+import * as DelayQueues from "./delayQueues.ts"
+import type { Management } from "./management.ts"
+
+/** The broker's own. */
+export interface Dependencies {
+  readonly settings: Settings
+  readonly declarer: Pick<Declarer, "onChannel">
+  readonly management: Management
+  readonly plan: (request: RabbitMqPlan.Request) => Effect.Effect<RabbitMqPlan.Plan, BrokerError.BrokerError>
+}
+
+/**
+ * The most messages of the queue that wait for a delay. What is ready in a delay queue is exact, of one moment. What a look
+ * has of it, what its next queue has not taken yet, and what the queue itself delays are those of some seconds ago.
+ */
+export const of = (
+  { declarer, management, plan, settings }: Dependencies,
+  queue: string
+): Effect.Effect<number | undefined, BrokerError.BrokerError> =>
+  Effect.gen(function* () {
+    const planned = yield* plan({ queue })
+    const listed = yield* Effect.orElseSucceed(management.queues, () => undefined)
+    if (listed === undefined) return undefined
+    const known = new Map(listed.map((info) => [info.name, info]))
+    const places = DelayQueues.of(planned, settings, [...known.values()])
+    const counts = yield* Effect.forEach(
+      places.flatMap(({ name }) => known.get(name) ?? []),
+      ({ held = 0, name, unacknowledged = 0 }) =>
+        Effect.map(DelayQueues.ready(declarer, "counts", name), (ready) => ready + unacknowledged + held),
+      { concurrency: DelayQueues.atOnce }
+    )
+    const { delayed } = known.get(queue) ?? {}
+    const isNative = planned.native !== undefined || settings.topology === "native"
+    if (isNative && delayed === undefined) return undefined
+    return counts.reduce((sum, count) => sum + count, delayed ?? 0)
+  }).pipe(
+    // Who may not look does not know.
+    Effect.catchIf(
+      ({ reason }) => reason === "AccessRefused",
+      () => Effect.undefined
+    )
+  )
