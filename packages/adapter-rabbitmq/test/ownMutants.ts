@@ -7,10 +7,11 @@ import { cases as delayed } from "./cases/delayed.ts"
 import { cases as declaring } from "./cases/declaring.ts"
 import { cases as exchanges } from "./cases/exchanges.ts"
 import { cases as looks } from "./cases/looks.ts"
+import { cases as redriving } from "./cases/redriving.ts"
 import type { Server } from "./server.ts"
 
 /** The cases that these mutants name. */
-export const cases = [...cleaning, ...copies, ...delayed, ...declaring, ...exchanges, ...looks]
+export const cases = [...cleaning, ...copies, ...delayed, ...declaring, ...exchanges, ...looks, ...redriving]
 
 /** A mutant, and the servers on which somebody can tell. Default: all. */
 interface OwnPatch extends Mutant.Patch {
@@ -32,7 +33,25 @@ const countsLooks = ({ version }: Server): boolean => isAtLeast(version, "4.0") 
 export const patchesFor = (server: Server): ReadonlyArray<Mutant.Patch> =>
   patches.filter(({ on }) => on?.(server) ?? true)
 
+const retried = "a redriven letter that waits for its retry has not succeeded, and is told from those of other queues"
+
 const patches: ReadonlyArray<OwnPatch> = [
+  {
+    name: "counts no messages in the places of delays",
+    kills: retried,
+    on: withManagement,
+    file: "inspect/delayedAtMost.ts",
+    text: "sum + count, delayed ?? 0",
+    replacement: "sum + 0 * count, delayed ?? 0"
+  },
+  {
+    name: "counts the delays of the default policy alone",
+    kills: retried,
+    on: withManagement,
+    file: "inspect/delayQueues.ts",
+    text: "name === Names.rung(settings, ttl) || ",
+    replacement: ""
+  },
   {
     name: "forgets where a message was published",
     kills: "a message that came through an exchange tells the same of it at each attempt, and as a letter",
