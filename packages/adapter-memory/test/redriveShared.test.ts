@@ -143,7 +143,7 @@ describe("a redrive in stages, where queues share their delays,", () => {
     await using broker = await shared(make({}))
     const letters = await bury(broker, 1)
     await work(broker, () => false, "1 minute")
-    const report = await broker.finish(letters.redrive({ stages: [1], wait: "3 seconds" }))
+    const report = await broker.finish(letters.redrive({ stages: [1], wait: "5 seconds" }))
     assert.deepInclude(report, { published: 1, succeeded: 0, waiting: 1, stoppedBy: undefined })
   })
 

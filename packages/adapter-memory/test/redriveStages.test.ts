@@ -92,6 +92,16 @@ describe("a redrive in stages", () => {
     assert.deepInclude(report, { published: 1, succeeded: 0, cameBack: 0, waiting: 1, stoppedBy: "wait", queued: 29 })
   })
 
+  it("waits once for the last letters, and not for a stage without any", async () => {
+    await using broker = await open()
+    await bury(broker, 2)
+    await broker.requeue.consume<number>("q", { concurrency: 2 }, ({ body }) => Effect.sleep(body * 60_000))
+    const before = broker.now()
+    const report = await broker.finish(broker.requeue.deadLetters("q.dlq").redrive({ stages: [2], wait: "10 seconds" }))
+    assert.deepInclude(report, { published: 2, succeeded: 1, waiting: 1, stoppedBy: undefined })
+    assert.isBelow(broker.now() - before, 15_000)
+  })
+
   it("goes on after the wait where the queue moves", async () => {
     await using broker = await open()
     await bury(broker, 30)
