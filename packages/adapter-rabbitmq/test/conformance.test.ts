@@ -18,3 +18,16 @@ Suite.register(
   { describe, test, afterAll },
   { name: `${name}, disturbed`, layer: layer(one), cases: Cases.cases.filter(isAlone) }
 )
+
+// What is in flight is known by the management interface alone.
+const { managementUrl } = one.broker
+if (managementUrl !== undefined) {
+  Suite.register(
+    { describe: describe.concurrent, test: test.concurrent, afterAll },
+    {
+      name: `${name} with management`,
+      layer: layer(one, { management: managementUrl }),
+      cases: Cases.cases.filter(({ group }) => group === "redriving in stages")
+    }
+  )
+}

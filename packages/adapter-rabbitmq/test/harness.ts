@@ -10,6 +10,7 @@ import * as Result from "effect/Result"
 import { randomUUID } from "node:crypto"
 import { toDelivery } from "../src/internal/consume/toDelivery.ts"
 import { RabbitMqBroker, RabbitMqOperator, RabbitMqOptions, RabbitMqPlan } from "../src/index.ts"
+import { get } from "./adoptedBooks.ts"
 import { Adapter } from "./cases/Adapter.ts"
 import type { Server } from "./server.ts"
 
@@ -44,6 +45,12 @@ const client = (url: string) => {
     version: async () => String((await open()).connection.serverProperties["version"]),
     close: async () => model?.close().catch(() => {})
   }
+}
+
+/** What consumers have, as the management interface tells it some seconds later. */
+const unacknowledged = async (management: string, queue: string): Promise<number> => {
+  const info = (await get(management, `queues/%2F/${encodeURIComponent(queue)}`)) as Record<string, unknown> // As RabbitMQ documents it.
+  return Number(info["messages_unacknowledged"] ?? 0)
 }
 
 /**
@@ -138,7 +145,9 @@ export const layer = (server: Server, options: RabbitMqOptions.Options = {}) =>
         pending: (queue) =>
           Effect.promise(async () => {
             const found = await raw.use((channel) => channel.checkQueue(queue)).catch(() => ({ messageCount: 0 }))
-            return { ready: found.messageCount, inFlight: undefined, delayed: undefined }
+            const { management } = options
+            const inFlight = management === undefined ? undefined : await unacknowledged(management, queue)
+            return { ready: found.messageCount, inFlight, delayed: undefined }
           }),
         cutConnections: Effect.sync(server.proxy.cut),
         restart: server.broker.nodes.length === 0 ? undefined : Effect.promise(server.broker.restart),

@@ -47,7 +47,9 @@ export const make = (settings: Settings, serverVersion: string): Capabilities.Ca
     settleBatch: 1,
     settleWait: 0,
     counts: { ready: true, inFlight: settings.management !== undefined, delayed: false },
-    boundsDelayed: settings.management !== undefined,
+    ...(settings.management === undefined
+      ? { countsRemedy: "Give the option management, the address of the management interface" }
+      : { boundsDelayed: true }),
     tellsMissing: true,
     exactCounts: false,
     peek: !counted,

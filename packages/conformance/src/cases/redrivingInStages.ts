@@ -16,8 +16,8 @@ const boom = () => Effect.fail(new Error("boom"))
 const wait = "1 hour"
 
 /** The counts of letters that may wait, as far as this broker counts. */
-const told = ({ capabilities: { counts } }: Lab, count: number): number | undefined =>
-  counts.ready && counts.inFlight && counts.delayed ? count : undefined
+const told = ({ capabilities: { boundsDelayed, counts } }: Lab, count: number): number | undefined =>
+  counts.ready && counts.inFlight && (counts.delayed || boundsDelayed === true) ? count : undefined
 
 const figures = ({ cameBack, published, queued, stoppedBy, unseen }: DeadLetters.RedriveReport) => ({
   published,
@@ -105,6 +105,23 @@ export const cases: ReadonlyArray<Case.Case> = [
     })
     Check.equal("succeeded and waiting", [report.succeeded, report.waiting], [told(lab, 0), told(lab, 2)])
     yield* lab.untilPending({ ready: 4, inFlight: 0 }, lab.dlq)
+  }),
+  test("a letter that waits for its retry has not succeeded, and another one that was acked has", function* (lab) {
+    yield* bury(lab, ["m0", "m1"])
+    yield* lab.start({ retry: RetryPolicy.make({ maxRetries: 1, backoff: Backoff.constant("1 minute") }) }, ({ id }) =>
+      id === "m0" ? boom() : Effect.void
+    )
+    const letters = yield* lab.letters
+    // Counts that are not exact must be the same for ten seconds.
+    const report = yield* letters.redrive({ stages: [2], wait: "15 seconds" })
+    Check.equal("report", figures(report), {
+      published: 2,
+      cameBack: 0,
+      unseen: 0,
+      queued: queued(lab, 0),
+      stoppedBy: undefined
+    })
+    Check.equal("succeeded and waiting", [report.succeeded, report.waiting], [told(lab, 1), told(lab, 1)])
   }),
   test("an edited letter stays until its copy has succeeded, and is told from a copy that comes back", function* (lab) {
     yield* bury(lab, ["m0", "m1"])

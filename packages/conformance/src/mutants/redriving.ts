@@ -79,6 +79,12 @@ export const mutants: ReadonlyArray<Mutant> = [
     (redrive) => (options) => Effect.map(redrive(options), (report) => ({ ...report, succeeded: report.published }))
   ),
   redrives(
+    "a redrive that takes what waits for its retry for done",
+    "a letter that waits for its retry has not succeeded, and another one that was acked has",
+    (redrive) => (options) =>
+      Effect.map(redrive(options), (report) => ({ ...report, succeeded: report.published, waiting: 0 }))
+  ),
+  redrives(
     "a redrive in stages that hears no abort",
     "a redrive that is aborted while it waits says where every letter is",
     (redrive) => (options) => redrive({ ...options, signal: undefined })

@@ -68,6 +68,8 @@ export interface Capabilities {
   readonly settleWait: number
   /** Which counts of a queue the broker can tell. */
   readonly counts: { readonly ready: boolean; readonly inFlight: boolean; readonly delayed: boolean }
+  /** How to let it tell the counts that it does not tell: a sentence without a full stop. Default: it cannot. */
+  readonly countsRemedy?: string | undefined
   /** Whether `delayedAtMost` bounds the delayed messages that `counts` does not tell. Default: false. */
   readonly boundsDelayed?: boolean | undefined
   /** Whether `counts` tells that there is no such queue. Default: false. */
