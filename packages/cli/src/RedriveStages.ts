@@ -1,10 +1,12 @@
 /** The stages of a redrive, from the command line. */
-import { Delay, type DeadLetters, RetryPolicy } from "@requeue/core"
+import { Broker, Delay, type DeadLetters, RetryPolicy } from "@requeue/core"
+import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Flag from "effect/cli/Flag"
 import * as Option from "effect/Option"
 import * as DeadLetterTarget from "./DeadLetterTarget.ts"
 import * as DurationFlag from "./DurationFlag.ts"
+import { Output } from "./Output.ts"
 import * as Target from "./Target.ts"
 
 const sizesOf = (text: string): ReadonlyArray<number> => {
@@ -105,6 +107,15 @@ export const of = (
     }
     return options
   })
+
+/** Tells, before a redrive that is watched, where the broker would tell what becomes of the letters if it were let to. */
+export const tellUntold = Effect.gen(function* () {
+  const { broker, countsRemedy } = (yield* Broker.Broker).capabilities
+  if (countsRemedy === undefined) return
+  const { json } = yield* Output
+  const message = `as it is configured, ${broker} does not tell what becomes of redriven letters that do not come back. ${countsRemedy}`
+  yield* Console.error(json ? JSON.stringify({ note: message }) : `requeue: note: ${message}`)
+})
 
 const queuesOf = (flags: Target.Flags) =>
   Effect.orElseSucceed(

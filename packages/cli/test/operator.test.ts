@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { proxy } from "@requeue/brokers"
-import { connect, PermanentError, type Requeue } from "@requeue/core/promise"
+import { connect, constant, PermanentError, type Requeue } from "@requeue/core/promise"
 import { afterAll, assert, beforeAll, describe, it, vi } from "vitest"
 import { rabbitmq } from "./brokers.ts"
 import { type Circumstances, program, requeue } from "./requeue.ts"
@@ -11,7 +11,7 @@ import { deadline, until } from "./until.ts"
 
 const queues = (
   "sent later refused counted watched away meant moved elsewhere interrupted purged taken awaited looked causes " +
-  "misled kept spoilt cut staged audited unwritable edited"
+  "misled kept spoilt cut staged audited unwritable edited mended"
 ).split(" ")
 
 let url = ""
@@ -318,10 +318,12 @@ describe.concurrent("requeue dead-letters", () => {
         stopped.stdout
       ) ?? []
     isMended = true
-    const { queues } = await json(`${args} --operation ${operation}`, "staged")
+    const again = await run(`${args} --operation ${operation} --json`, "staged")
+    assert.match(JSON.parse(again.stderr).note, /Give the option management/)
+    const { queues } = JSON.parse(again.stdout)
     const { cameBack, published, repeated, stages, stoppedBy, succeeded } = queues[0]
     assert.deepStrictEqual([published, cameBack, repeated, stoppedBy], [28, 0, 2, null])
-    // RabbitMQ does not count what waits for a retry.
+    // Without the management interface nobody knows what is in work.
     assert.deepStrictEqual([succeeded, stages.length, stages[2].size], [null, 3, null])
   })
 
@@ -389,8 +391,8 @@ describe.concurrent("requeue dead-letters", () => {
       assert.match(ended.both, said)
     }
     assert.strictEqual(await connection.deadLetters("edited.dlq").count(), 2)
-    const { code, stdout } = await edit("sed -i s/^0$/7/", "--id", "edited-0", "--wait", "1s")
-    // RabbitMQ does not count what waits for a retry, so that the original stays.
+    const { code, stderr, stdout } = await edit("sed -i s/^0$/7/", "--id", "edited-0", "--wait", "1s")
+    // Without the management interface nobody knows what is in work, so that the original stays.
     assert.deepStrictEqual(
       [code, stdout],
       [
@@ -398,8 +400,35 @@ describe.concurrent("requeue dead-letters", () => {
         "edited.dlq: edited-0: the copy is published, and the broker does not tell what becomes of it; the original is kept\n"
       ]
     )
+    assert.match(stderr, /^requeue: note: .*Give the option management, the address of the management interface\n$/)
     assert.deepStrictEqual(seen, [["edited-0", 7]])
     await settled("edited.dlq", 2)
+  })
+
+  it("removes the original of an edited letter when its copy has succeeded, at its retry as well", async (context) => {
+    const { managementUrl } = await rabbitmq()
+    if (managementUrl === undefined) return context.skip("the server has no management interface")
+    await bury("mended", 2, () => new Error("no"))
+    const seen: Array<unknown> = []
+    const retry = { maxRetries: 1, backoff: constant("3 seconds") }
+    await using _worker = await connection.consume("mended", { retry }, ({ attempts, body }) => {
+      seen.push([body, attempts])
+      if (attempts === 1) throw new Error("503")
+    })
+    const managed = new URL(url)
+    managed.searchParams.set("management", managementUrl)
+    const args = "dead-letters redrive --edit --yes --queue mended --id mended-0 --wait 2m --url"
+    const circumstances = { env: { EDITOR: "sed -i s/^0$/7/", VISUAL: "" } }
+    const { code, stderr, stdout } = await requeue([...args.split(" "), managed.href], circumstances)
+    assert.deepStrictEqual(
+      [code, stdout, stderr],
+      [0, "mended.dlq: mended-0: the copy has succeeded; the original is removed\n", ""]
+    )
+    assert.deepStrictEqual(seen, [
+      [7, 1],
+      [7, 2]
+    ])
+    await settled("mended.dlq", 1)
   })
 
   it("removes nothing unless it may", async () => {

@@ -11,6 +11,7 @@ import * as Interruption from "../../Interruption.ts"
 import * as LetterFilter from "../../LetterFilter.ts"
 import { Output } from "../../Output.ts"
 import { Problem } from "../../Problem.ts"
+import * as RedriveStages from "../../RedriveStages.ts"
 import * as Target from "../../Target.ts"
 import { UsageError } from "../../UsageError.ts"
 
@@ -93,6 +94,7 @@ const editing = (target: DeadLetterTarget.DeadLetterTarget, asked: Asked) =>
       return yield* new UsageError({ detail: `--edit: nobody knows where ${letter.id} came from`, remedy: "Give --to" })
     }
     const draft = yield* draftOf(found)
+    if (draft !== undefined) yield* RedriveStages.tellUntold
     const queue = Option.getOrElse(asked.to, () => letter.origin?.queue ?? "")
     const isSure = draft !== undefined && (asked.yes || (yield* Confirmation.ask(`Publish the copy to ${queue}?`)))
     if (!isSure) return yield* result({ broker: asked.broker, edited: null }, () => "nothing was changed")

@@ -156,6 +156,7 @@ export const redrive = Command.make(
       const work = Effect.gen(function* () {
         const all = yield* DeadLetterTarget.open(target)
         if (dryRun) yield* Looking.tellCost(all)
+        else if (staged.wait !== undefined) yield* RedriveStages.tellUntold
         yield* DeadLetterTarget.destination(target, limits.to, create)
         const waiting = yield* DeadLetterTarget.waiting(all)
         const where = Option.getOrElse(to, () => "the queues they came from")

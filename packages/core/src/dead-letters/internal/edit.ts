@@ -25,7 +25,7 @@ export interface EditOptions {
   readonly headers?: Headers | undefined
   /** The queue to publish to. Default: the queue that the letter came from. */
   readonly to?: string | undefined
-  /** The longest wait for what becomes of the copy, 1 ms to 24 hours. Default: 1 minute. */
+  /** The longest wait for what becomes of the copy, 1 ms to 24 hours; as of `redrive`. Default: 1 minute. */
   readonly wait?: Delay.Input | undefined
   /** Further dead-letter queues to which the copy may come back; as of `redrive`. */
   readonly watch?: ReadonlyArray<string> | undefined

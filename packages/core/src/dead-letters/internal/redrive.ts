@@ -51,7 +51,8 @@ export interface Options {
   /**
    * The longest wait behind each stage, 1 ms to 24 hours, until its letters have come back or are not counted in their queue
    * any more. Then the next stage begins with what is known; the redrive stops if the letters wait, and nothing has left
-   * their queue meanwhile. Give it longer than the retries of the queue take. Default: 1 minute where `stages` or `stopAt`
+   * their queue meanwhile. Give it longer than the retries of the queue take, and than 15 seconds on brokers whose counts
+   * are not exact. Default: 1 minute where `stages` or `stopAt`
    * is given.
    */
   readonly wait?: Delay.Input | undefined

@@ -9,13 +9,13 @@ export interface Outcome {
   readonly published: number
   /**
    * Those that have not come back, and that the broker does not count in their queue any more: so they were acked, as far as
-   * the broker can tell. What a producer has sent meanwhile may hide some of them. `undefined` where nobody watches, or where
-   * the broker does not tell all counts.
+   * the broker can tell: at least so many, as other messages may hide some. `undefined` where nobody watches, or where the
+   * broker does not tell all counts: `capabilities.countsRemedy` says which option it may need.
    */
   readonly succeeded: number | undefined
   /** Those that are dead letters again, by their metadata. `undefined` where nobody watches. */
   readonly cameBack: number | undefined
-  /** Those that may still wait in their queue, be in work or wait for a retry. `undefined` as `succeeded` is. */
+  /** At most so many still wait in their queue, are in work or wait for a retry. `undefined` as `succeeded` is. */
   readonly waiting: number | undefined
 }
 
