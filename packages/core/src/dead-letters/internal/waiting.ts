@@ -35,7 +35,7 @@ export const make = ({ admin }: Service, isOurs: (message: Metadata) => boolean)
   Effect.gen(function* () {
     const clock = yield* Clock.Clock
     const now = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
-    /** What the last look at a queue has found. */
+    /** The findings of the last look at each queue. */
     const looks = new Map<string, { readonly at: number; readonly found: Waiting }>()
 
     /** Of so many delayed messages, those that are letters of this redrive. */
