@@ -1,6 +1,6 @@
 /** Redrives in stages where queues share the places of their delays, and counts are those of a while ago, as on RabbitMQ. */
 import { assert, describe, it } from "@effect/vitest"
-import { Backoff, type Broker } from "@requeue/core"
+import { Backoff, type Broker, BrokerError } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { open, turns, type VirtualBroker } from "./virtualBroker.ts"
 
@@ -8,18 +8,27 @@ import { open, turns, type VirtualBroker } from "./virtualBroker.ts"
 interface Places {
   /** Messages of others. */
   others: number
-  /** Whether a look sees all of them; `undefined` where the broker has no look. */
-  isSeen: boolean | undefined
+  /** Whether a look sees all of them; `refused` where the user may not look, `undefined` where the broker has no look. */
+  isSeen: boolean | "refused" | undefined
   /** Whether anybody knows what is there. */
   isKnown: boolean
   looks: number
 }
+
+const refused = new BrokerError.BrokerError({
+  broker: "memory",
+  operation: "delayed",
+  queue: "q",
+  reason: "AccessRefused",
+  detail: "no permission to read"
+})
 
 const shared = async (places: Places): Promise<VirtualBroker> =>
   open({ vices: { capabilities: { exactCounts: false } } }, (broker) => {
     const { counts, sift, ...admin } = broker.admin
     const sifted: Broker.Admin["sift"] = (request, removes) => {
       places.looks++
+      if (places.isSeen === "refused") return Effect.fail(refused)
       return Effect.map(sift!(request, removes), (found) => ({ ...found, isWhole: places.isSeen === true }))
     }
     return {
@@ -99,15 +108,18 @@ describe("a redrive in stages, where queues share their delays,", () => {
     assert.isBelow(broker.now(), 120_000)
   })
 
-  it.each([false, undefined])("tells the least that has succeeded where no look tells (look: %s)", async (isSeen) => {
-    const places = make({ others: 3, isSeen })
-    await using broker = await shared(places)
-    const letters = await bury(broker, 30)
-    await work(broker, () => false, "1 minute")
-    const report = await broker.finish(letters.redrive({ stages: [2], wait: "30 seconds" }))
-    // It did not stop, though something waits and does not leave.
-    assert.deepInclude(report, { published: 30, succeeded: 27, cameBack: 0, waiting: 3, stoppedBy: undefined })
-  })
+  it.each([false, "refused", undefined] as const)(
+    "tells the least that has succeeded where no look tells (look: %s)",
+    async (isSeen) => {
+      const places = make({ others: 3, isSeen })
+      await using broker = await shared(places)
+      const letters = await bury(broker, 30)
+      await work(broker, () => false, "1 minute")
+      const report = await broker.finish(letters.redrive({ stages: [2], wait: "30 seconds" }))
+      // It did not stop, though something waits and does not leave.
+      assert.deepInclude(report, { published: 30, succeeded: 27, cameBack: 0, waiting: 3, stoppedBy: undefined })
+    }
+  )
 
   it("passes over what others have sent to the same queue for later", async () => {
     await using broker = await shared(make({}))

@@ -44,10 +44,16 @@ export const make = ({ admin }: Service, isOurs: (message: Metadata) => boolean)
         if (admin.sift === undefined) return { ...nothing, counted: most }
         let own = 0
         // Without the policy of its consumers: these are of another process.
-        const { isWhole } = yield* admin.sift({ queue, retry: RetryPolicy.make() }, ({ delivery: { metadata } }) => {
+        const sifted = admin.sift({ queue, retry: RetryPolicy.make() }, ({ delivery: { metadata } }) => {
           if (isOurs(metadata)) own++
           return false
         })
+        // Who may count may not always look.
+        const isWhole = yield* Effect.catchIf(
+          Effect.map(sifted, (found) => found.isWhole),
+          ({ reason }) => reason === "AccessRefused",
+          () => Effect.succeed(false)
+        )
         return { counted: isWhole ? own : Math.max(own, most), own, isWhole: true }
       })
 
