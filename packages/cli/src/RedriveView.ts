@@ -44,10 +44,11 @@ const outcome = ({ cameBack, published, succeeded, waiting }: DeadLetters.Outcom
     waiting === undefined ? "the broker does not tell whether the others still wait" : `${waiting} still queued`
   ].join(", ")
 
+/** Why it stopped, and what to do now. */
 const stops = (stopAt: number): { readonly [By in DeadLetters.StoppedBy]: string } => ({
-  "stop-at": `stopped: more than ${Number((stopAt * 100).toFixed(6))}% of a stage came back`,
-  wait: "stopped: what was published waits, and nothing leaves its queue. Is a consumer running?",
-  abort: "interrupted"
+  "stop-at": `stopped: more than ${Number((stopAt * 100).toFixed(6))}% of a stage came back. Mend the cause, and give the same command again`,
+  wait: "stopped: what was published waits, and nothing leaves its queue. Start a consumer, and give the same command again",
+  abort: "interrupted. To go on, give the same command again"
 })
 
 /** Tells of each stage, and why there were no more. */
@@ -56,7 +57,9 @@ const stagesOf = ({ operation, stages, stoppedBy, unseen }: DeadLetters.RedriveR
   ...(unseen === 0
     ? []
     : [`  ${unseen} more came into the dead letters, too many to look at: they count as come back`]),
-  ...(stoppedBy === undefined ? [] : [`  ${stops(stopAt)[stoppedBy]}. To go on: --operation ${operation}`])
+  ...(stoppedBy === undefined
+    ? []
+    : [`  ${stops(stopAt)[stoppedBy]}; with --operation ${operation}, it passes over what came back`])
 ]
 
 const why = ({ error, id, isPublished }: DeadLetters.FailedLetter): string =>

@@ -99,7 +99,7 @@ it("tells what became of each stage, and why there were no more", () => {
   assert.deepStrictEqual(staged({ ...report, stoppedBy: "stop-at", unseen: 4 }).split("\n"), [
     ...told,
     "  4 more came into the dead letters, too many to look at: they count as come back",
-    "  stopped: more than 10% of a stage came back. To go on: --operation op-1"
+    "  stopped: more than 10% of a stage came back. Mend the cause, and give the same command again; with --operation op-1, it passes over what came back"
   ])
   assert.strictEqual(
     staged({

@@ -110,7 +110,10 @@ export const alike = (markdown: string): ((lines: ReadonlyArray<string>) => Read
   })
   return (lines) =>
     lines.map((line) =>
-      all.reduce((text, [what, word]) => text.replaceAll(what, word), line).replaceAll(/ {2,}/g, "  ").trimEnd()
+      all
+        .reduce((text, [what, word]) => text.replaceAll(what, word), line)
+        .replaceAll(/ {2,}/g, "  ")
+        .trimEnd()
     )
 }
 
