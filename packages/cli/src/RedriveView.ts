@@ -30,18 +30,24 @@ const all = (report: DeadLetters.RedriveReport, dryRun: boolean): number =>
 
 /** Tells how far the redrive is. */
 export const progress = ({ queue, report }: Redriven, { dryRun }: Asked): string => {
-  const { cameBack, published, stages } = report
+  const { stages } = report
   const done = `${queue}: ${seen(report)} of ${all(report, dryRun)}`
-  return stages.length === 0 ? done : `${done}; stage ${stages.length}: ${outcome({ ...report, published, cameBack })}`
+  return stages.length === 0 ? done : `${done}, in stage ${stages.length}; so far ${known(report).join(", ")}`
 }
 
+/** What became of what was published, as far as it is known by now. */
+const known = ({ cameBack, published, succeeded, waiting }: DeadLetters.Outcome): ReadonlyArray<string> => [
+  `${published} published`,
+  ...(succeeded === undefined ? [] : [`${succeeded} succeeded`]),
+  `${cameBack ?? 0} came back`,
+  ...(waiting === undefined ? [] : [`${waiting} still queued`])
+]
+
 /** Tells what became of what was published, as far as the broker can tell. */
-const outcome = ({ cameBack, published, succeeded, waiting }: DeadLetters.Outcome): string =>
+const outcome = (all: DeadLetters.Outcome): string =>
   [
-    `${published} published`,
-    ...(succeeded === undefined ? [] : [`${succeeded} succeeded`]),
-    `${cameBack ?? 0} came back`,
-    waiting === undefined ? "the broker does not tell whether the others still wait" : `${waiting} still queued`
+    ...known(all),
+    ...(all.waiting === undefined ? ["the broker does not tell whether the others still wait"] : [])
   ].join(", ")
 
 /** Why it stopped, and what to do now. */

@@ -19,7 +19,7 @@ export const deadLetters = Command.make("dead-letters").pipe(
     },
     { command: "requeue dead-letters peek --queue orders --id order-7", description: "That example, whole" },
     {
-      command: "requeue dead-letters redrive --queue orders --error timeout --stages 1,10 --stop-at 10%",
+      command: "requeue dead-letters redrive --queue orders --error timeout --stages 1,10,100 --stop-at 10%",
       description: "When it is mended: those of one cause back to work, as long as they succeed"
     },
     { command: "requeue status --queue orders", description: "Whether all is well" }
