@@ -35,7 +35,7 @@ export const progress = ({ queue, report }: Redriven, { dryRun }: Asked): string
   return stages.length === 0 ? done : `${done}, in stage ${stages.length}; so far ${known(report).join(", ")}`
 }
 
-/** What became of what was published, as far as it is known by now. */
+/** The fate of what was published, as far as it is known by now. */
 const known = ({ cameBack, published, succeeded, waiting }: DeadLetters.Outcome): ReadonlyArray<string> => [
   `${published} published`,
   ...(succeeded === undefined ? [] : [`${succeeded} succeeded`]),
