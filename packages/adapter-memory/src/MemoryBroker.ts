@@ -167,6 +167,7 @@ export const layer = (options: Options = {}): Layer.Layer<Broker.Broker> => Laye
  */
 export const adapter: Adapter.Adapter = {
   schemes: ["memory"],
+  inProcess: true,
   layer: (url, own) =>
     Layer.effect(
       Broker.Broker,

@@ -1,6 +1,5 @@
 /** Looks at dead letters: what they cost is told before, and how far they are meanwhile. */
 import { Broker, type DeadLetters } from "@requeue/core"
-import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import { Output } from "./Output.ts"
 
@@ -13,9 +12,10 @@ export const tellCost = Effect.fnUntraced(function* (all: ReadonlyArray<DeadLett
   if (capabilities.peek) return
   const counts = yield* Effect.forEach(all, ({ count }) => count)
   if (counts.every((count) => count === 0)) return
-  const { json } = yield* Output
-  const message = `${capabilities.broker} counts a look as a delivery of each letter, and gives them to nobody else until it ends`
-  yield* Console.error(json ? JSON.stringify({ note: message }) : `requeue: note: ${message}`)
+  const { note } = yield* Output
+  yield* note(
+    `${capabilities.broker} counts a look as a delivery of each letter, and gives them to nobody else until it ends`
+  )
 })
 
 /** A callback that shows on a terminal how far a look is. */

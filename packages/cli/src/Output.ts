@@ -24,6 +24,8 @@ export interface Service {
   readonly isScreen: boolean
   /** Shows a text in the place of the one before. Only where `isScreen`. */
   readonly redraw: (text: string) => Effect.Effect<void>
+  /** Prints on standard error what must be known of a result. */
+  readonly note: (message: string) => Effect.Effect<void>
   /** Shows the progress of long work, in one line that is overwritten. Prints nothing where there is no terminal. */
   readonly progress: (text: string) => Effect.Effect<void>
   /** Removes the line of progress. */
@@ -60,6 +62,7 @@ export const make = Effect.fnUntraced(function* (json: boolean) {
     result: (value, text) => write(stdout, `${json ? JSON.stringify(value, plain, 2) : text()}\n`),
     line: (value, text) => write(stdout, `${json ? JSON.stringify(value, plain) : text()}\n`),
     raw: (text) => write(stdout, text),
+    note: (message) => write(stderr, `${json ? JSON.stringify({ note: message }) : `requeue: note: ${message}`}\n`),
     progress: (text) => (isTerminal ? write(stderr, `\r\u001b[K${text}`) : Effect.void),
     done: isTerminal ? write(stderr, "\r\u001b[K") : Effect.void,
     paint: (style, text) => (json ? text : styleText(style, text, { stream: stdout }))

@@ -30,24 +30,31 @@ const all = (report: DeadLetters.RedriveReport, dryRun: boolean): number =>
 
 /** Tells how far the redrive is. */
 export const progress = ({ queue, report }: Redriven, { dryRun }: Asked): string => {
-  const { cameBack, published, stages } = report
+  const { stages } = report
   const done = `${queue}: ${seen(report)} of ${all(report, dryRun)}`
-  return stages.length === 0 ? done : `${done}; stage ${stages.length}: ${outcome({ ...report, published, cameBack })}`
+  return stages.length === 0 ? done : `${done}, in stage ${stages.length}; so far ${known(report).join(", ")}`
 }
 
+/** The fate of what was published, as far as it is known by now. */
+const known = ({ cameBack, published, succeeded, waiting }: DeadLetters.Outcome): ReadonlyArray<string> => [
+  `${published} published`,
+  ...(succeeded === undefined ? [] : [`${succeeded} succeeded`]),
+  `${cameBack ?? 0} came back`,
+  ...(waiting === undefined ? [] : [`${waiting} still queued`])
+]
+
 /** Tells what became of what was published, as far as the broker can tell. */
-const outcome = ({ cameBack, published, succeeded, waiting }: DeadLetters.Outcome): string =>
+const outcome = (all: DeadLetters.Outcome): string =>
   [
-    `${published} published`,
-    ...(succeeded === undefined ? [] : [`${succeeded} succeeded`]),
-    `${cameBack ?? 0} came back`,
-    waiting === undefined ? "the broker does not tell whether the others still wait" : `${waiting} still queued`
+    ...known(all),
+    ...(all.waiting === undefined ? ["the broker does not tell whether the others still wait"] : [])
   ].join(", ")
 
+/** Why it stopped, and what to do now. */
 const stops = (stopAt: number): { readonly [By in DeadLetters.StoppedBy]: string } => ({
-  "stop-at": `stopped: more than ${Number((stopAt * 100).toFixed(6))}% of a stage came back`,
-  wait: "stopped: what was published waits, and nothing leaves its queue. Is a consumer running?",
-  abort: "interrupted"
+  "stop-at": `stopped: more than ${Number((stopAt * 100).toFixed(6))}% of a stage came back. Mend the cause, and give the same command again`,
+  wait: "stopped: what was published waits, and nothing leaves its queue. Start a consumer, and give the same command again",
+  abort: "interrupted. To go on, give the same command again"
 })
 
 /** Tells of each stage, and why there were no more. */
@@ -56,7 +63,9 @@ const stagesOf = ({ operation, stages, stoppedBy, unseen }: DeadLetters.RedriveR
   ...(unseen === 0
     ? []
     : [`  ${unseen} more came into the dead letters, too many to look at: they count as come back`]),
-  ...(stoppedBy === undefined ? [] : [`  ${stops(stopAt)[stoppedBy]}. To go on: --operation ${operation}`])
+  ...(stoppedBy === undefined
+    ? []
+    : [`  ${stops(stopAt)[stoppedBy]}; with --operation ${operation}, it passes over what came back`])
 ]
 
 const why = ({ error, id, isPublished }: DeadLetters.FailedLetter): string =>

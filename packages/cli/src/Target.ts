@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Flag from "effect/cli/Flag"
+import { Output } from "./Output.ts"
 import * as Policy from "./Policy.ts"
 import { Process } from "./Process.ts"
 import { UsageError } from "./UsageError.ts"
@@ -199,9 +200,20 @@ export const policies = (
     return withRetry((yield* Configuration.queue(config, queue.value)).options, retry)
   })
 
+/** Tells where the command cannot see what somebody asks about. */
+const tellPlace = ({ adapter, scheme }: Adapters.Resolved) =>
+  Effect.flatMap(Output, ({ note }) =>
+    adapter.inProcess === true
+      ? note(
+          `${scheme}: lives in the process that opens it, and this is an empty one. Ask in the program that you mean`
+        )
+      : Effect.void
+  )
+
 /** Makes the layer of a connected broker. */
 export const layer = ({ locate, resolved }: Place) =>
   Adapters.layerOf(resolved).pipe(
+    Layer.provide(Layer.effectDiscard(tellPlace(resolved))),
     Layer.catch((error) =>
       Layer.effect(
         Broker.Broker,

@@ -99,7 +99,7 @@ it("tells what became of each stage, and why there were no more", () => {
   assert.deepStrictEqual(staged({ ...report, stoppedBy: "stop-at", unseen: 4 }).split("\n"), [
     ...told,
     "  4 more came into the dead letters, too many to look at: they count as come back",
-    "  stopped: more than 10% of a stage came back. To go on: --operation op-1"
+    "  stopped: more than 10% of a stage came back. Mend the cause, and give the same command again; with --operation op-1, it passes over what came back"
   ])
   assert.strictEqual(
     staged({
@@ -109,4 +109,17 @@ it("tells what became of each stage, and why there were no more", () => {
   )
   assert.isTrue(RedriveView.isBad({ queue: "q.dlq", report: { ...nothing, stoppedBy: "wait" } }))
   assert.isFalse(RedriveView.isBad({ queue: "q.dlq", report: { ...nothing, stoppedBy: "abort" } }))
+})
+
+it("shows meanwhile what is known by now, of all stages together", () => {
+  const progress = (report: Partial<DeadLetters.RedriveReport>) =>
+    RedriveView.progress({ queue: "q.dlq", report: { ...nothing, queued: 12, ...report } }, asked)
+  assert.strictEqual(progress({}), "q.dlq: 0 of 12")
+  const begun = { size: 1, published: 1, succeeded: undefined, cameBack: undefined, waiting: undefined }
+  const first = { queued: 11, redriven: 1, published: 1, stages: [begun] }
+  assert.strictEqual(progress(first), "q.dlq: 1 of 12, in stage 1; so far 1 published, 0 came back")
+  assert.strictEqual(
+    progress({ ...first, succeeded: 1, cameBack: 0, waiting: 0 }),
+    "q.dlq: 1 of 12, in stage 1; so far 1 published, 1 succeeded, 0 came back, 0 still queued"
+  )
 })

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "vitest"
-import { argumentsOf, matches, record, steps, turns } from "./Session.ts"
+import { alike, argumentsOf, matches, record, steps, turns } from "./Session.ts"
 
 const page = `# Page
 <!-- runs on: rabbitmq -->
@@ -36,6 +36,33 @@ describe("a page", () => {
       { brokers: ["sqs"], each: "sqs" }
     ])
     assert.deepStrictEqual(turns("# Page"), [{ brokers: [], each: undefined }])
+  })
+
+  it("may have blocks for some of them", () => {
+    const block = (info: string, command: string) => `\`\`\`${info}\n$ ${command}\n\`\`\`\n`
+    const several = block("console", "all") + block("console nsq sqs", "two") + block("console rabbitmq", "one")
+    const typed = (each?: string) => steps(several, each).map((step) => step._tag === "Command" && step.command)
+    assert.deepStrictEqual(
+      [typed("nsq"), typed("rabbitmq"), typed("memory")],
+      [["all", "two"], ["all", "one"], ["all"]]
+    )
+    assert.deepStrictEqual(typed(), ["all", "two", "one"])
+  })
+
+  it("may say what differs, and nothing else does", () => {
+    const all = alike("<!-- differs: times, ages, operations -->")
+    const same = (one: string, other: string) => assert.deepStrictEqual(all([one]), all([other]))
+    const different = (one: string, other: string) => assert.notDeepEqual(all([one]), all([other]))
+    same("at 2026-03-14T15:09:26.535Z", "at 2027-01-01T00:00:00.000Z")
+    same("12  orders  3.2s    980ms   order-12", "12  orders  1m 4s   12s     order-12")
+    same("give --operation 5c3e35fbd580, now", "give --operation aef7f3e28806, now")
+    different("12  orders  3.2s  1s  order-12", "11  orders  3.2s  1s  order-12")
+    different("12  orders  3.2s  1s  order-12", "12  orders  3.2s  1s  order-11")
+    different("again in 500ms", "again in 501ms")
+    different("--operation fix-17", "--operation fix-18")
+    different("a b", "a  b")
+    assert.deepStrictEqual(alike("# Page")(["a   1s"]), ["a   1s"])
+    assert.throws(() => alike("<!-- differs: ids -->"), "differs: has no ids")
   })
 
   it("can be recorded anew", () => {

@@ -6,7 +6,10 @@
  * anything, a line of nothing else for any lines. A block with a file name behind its language is that file. All blocks of
  * a page run in one folder, in their order. `<!-- runs on: rabbitmq -->` in a page asks for a broker, whose address the
  * commands have as `RABBITMQ_URL`, and `RABBITMQ_MANAGEMENT_URL`. `<!-- runs on each of: rabbitmq, nsq -->` runs the page once
- * for each of them, whose address is `BROKER_URL` then.
+ * for each of them, whose name is `REQUEUE_BROKER` then; a block with names of brokers behind its language is for those alone.
+ *
+ * `<!-- differs: times, ages, operations -->` in a page says what of its outputs is not compared, because it differs from run
+ * to run. All else must be as it stands there.
  */
 
 export type Step =
@@ -22,6 +25,8 @@ interface Block {
   readonly line: number
   readonly language: string
   readonly file: string | undefined
+  /** The brokers that it is for; none for all. */
+  readonly brokers: ReadonlyArray<string>
   readonly lines: ReadonlyArray<string>
 }
 
@@ -35,7 +40,9 @@ const blocks = (markdown: string): ReadonlyArray<Block> => {
     } else {
       isOpen = !isOpen
       const [language = "", ...words] = info.trim().split(/\s+/)
-      if (isOpen) found.push({ line: index + 1, language, file: words.find((word) => word.includes(".")), lines: [] })
+      const [file] = words.filter((word) => word.includes("."))
+      const brokers = words.filter((word) => word !== file)
+      if (isOpen) found.push({ line: index + 1, language, file, brokers, lines: [] })
     }
   }
   return found
@@ -53,9 +60,10 @@ const commands = ({ line, lines }: Block): ReadonlyArray<Step> => {
   return found
 }
 
-/** What a page does, in its order. */
-export const steps = (markdown: string): ReadonlyArray<Step> =>
+/** What a page does, in its order: for one of several brokers, or in all of its blocks. */
+export const steps = (markdown: string, each?: string): ReadonlyArray<Step> =>
   blocks(markdown).flatMap((block): ReadonlyArray<Step> => {
+    if (each !== undefined && block.brokers.length > 0 && !block.brokers.includes(each)) return []
     if (block.language === "console") return commands(block)
     if (block.file === undefined) return []
     return [{ _tag: "File", line: block.line, name: block.file, text: `${block.lines.join("\n")}\n` }]
@@ -72,7 +80,7 @@ export const argumentsOf = (command: string): ReadonlyArray<string> | undefined 
 export interface Turn {
   /** The brokers that it asks for. */
   readonly brokers: ReadonlyArray<string>
-  /** The name of the one whose address is `BROKER_URL`, where the page is run once for each of several. */
+  /** The one that is `REQUEUE_BROKER`, where the page is run once for each of several. */
   readonly each: string | undefined
 }
 
@@ -82,6 +90,31 @@ export const turns = (markdown: string): ReadonlyArray<Turn> => {
   if (all !== undefined) return all.split(", ").map((each) => ({ brokers: [each], each }))
   const brokers = [...markdown.matchAll(/<!-- runs on: (\w+) -->/g)].map(([, name = ""]) => name)
   return [{ brokers, each: undefined }]
+}
+
+/** What may differ from run to run. Ages are cells of a table: between two spaces, or at its end. */
+const differing: Readonly<Record<string, readonly [RegExp, string]>> = {
+  times: [/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, "<time>"],
+  ages: [/(?<= {2})\d+(\.\d+)?(ms|s|m)( \d+s)?(?= {2}|$)/g, "<age>"],
+  operations: [/(?<=--operation )[\da-f]{12}\b/g, "<operation>"]
+}
+
+/** Puts words in the place of what differs from run to run, as the page says; the widths of columns go with them. */
+export const alike = (markdown: string): ((lines: ReadonlyArray<string>) => ReadonlyArray<string>) => {
+  const [, names] = /<!-- differs: ([\w, ]+) -->/.exec(markdown) ?? []
+  if (names === undefined) return (lines) => lines
+  const all = names.split(", ").map((name) => {
+    const one = differing[name]
+    if (one === undefined) throw new Error(`differs: has no ${name}, but ${Object.keys(differing).join(", ")}`)
+    return one
+  })
+  return (lines) =>
+    lines.map((line) =>
+      all
+        .reduce((text, [what, word]) => text.replaceAll(what, word), line)
+        .replaceAll(/ {2,}/g, "  ")
+        .trimEnd()
+    )
 }
 
 const literally = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|/]/g, String.raw`\$&`)

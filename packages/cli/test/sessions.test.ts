@@ -1,32 +1,48 @@
 /**
  * The terminal sessions of the documentation say what the program says. With REQUEUE_RECORD=1 what it says is written into
- * the pages; put the `…` back where it differs from run to run.
+ * the pages; put the `…` back where it differs from run to run. Pages with `differs` need none.
  */
 import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
-import { join } from "node:path"
+import { delimiter, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { type Address, open } from "./brokers.ts"
-import { type Circumstances, main, requeue, spawned } from "./requeue.ts"
-import { argumentsOf, matches, record, type Step, steps, turns } from "./Session.ts"
+import { quoted, requeue, spawned } from "./requeue.ts"
+import { alike, argumentsOf, matches, record, type Step, steps, turns } from "./Session.ts"
 
 const root = fileURLToPath(new URL("../../..", import.meta.url))
 /** Programs of a page find this package's dependencies from here. */
 const home = fileURLToPath(new URL("../node_modules/.sessions", import.meta.url))
 
-const pages = globSync(["docs/**/*.md", "packages/cli/*.md"], { cwd: root })
-  .map((page) => ({ page, text: readFileSync(join(root, page), "utf8") }))
-  .filter(({ text }) => steps(text).some(({ _tag }) => _tag === "Command"))
-
-/** A command that needs a shell. */
-const shell = (command: string, circumstances: Circumstances) => {
-  const script = `exec 2>&1\nrequeue() { ${JSON.stringify(process.execPath)} ${JSON.stringify(main)} "$@"; }\n${command}`
-  return spawned("sh", ["-c", script], circumstances)
+interface Page {
+  readonly path: string
+  readonly text: string
+  readonly alike: ReturnType<typeof alike>
+  /** What its commands said otherwise than it has. */
+  readonly recorded: Outputs
 }
 
-const run = async (command: string, circumstances: Circumstances): Promise<ReadonlyArray<string>> => {
-  const args = argumentsOf(command)
-  const { both } = await (args === undefined ? shell(command, circumstances) : requeue(args, circumstances))
+const pages = globSync(["docs/**/*.md", "packages/cli/*.md"], { cwd: root })
+  .map((path) => ({ path, text: readFileSync(join(root, path), "utf8") }))
+  .filter(({ text }) => steps(text).some(({ _tag }) => _tag === "Command"))
+  .map(({ path, text }): Page => ({ path, text, alike: alike(text), recorded: new Map() }))
+
+interface Session {
+  readonly cwd: string
+  readonly env: Readonly<Record<string, string>>
+  readonly isDrill: boolean
+}
+
+/** A command that needs a shell, which finds the program on its path: so `$!` is the program, and a signal reaches it. */
+const shell = (command: string, { cwd, env }: Session) => {
+  const path = `${join(home, ".bin")}${delimiter}${process.env["PATH"]}`
+  return spawned("sh", ["-c", `exec 2>&1\n${command}`], { cwd, env: { ...env, PATH: path } })
+}
+
+/** A page that is run on each of several brokers is a drill: its commands are processes, as users have them. */
+const run = async (command: string, session: Session): Promise<ReadonlyArray<string>> => {
+  const args = session.isDrill ? undefined : argumentsOf(command)
+  const { both } = await (args === undefined ? shell(command, session) : requeue(args, session))
   return both === "" ? [] : both.replace(/\n$/, "").split("\n")
 }
 
@@ -34,11 +50,11 @@ const isRecording = process.env["REQUEUE_RECORD"] === "1"
 
 type Outputs = Map<number, ReadonlyArray<string>>
 
-const perform = async (step: Step, cwd: string, env: Readonly<Record<string, string>>, recorded: Outputs) => {
-  if (step._tag === "File") return writeFileSync(join(cwd, step.name), step.text)
-  const actual = await run(step.command, { cwd, env })
-  if (matches(step.output, actual)) return
-  if (isRecording) return void recorded.set(step.line, actual)
+const perform = async (step: Step, session: Session, page: Page) => {
+  if (step._tag === "File") return writeFileSync(join(session.cwd, step.name), step.text)
+  const actual = await run(step.command, session)
+  if (matches(page.alike(step.output), page.alike(actual))) return
+  if (isRecording) return void page.recorded.set(step.line, actual)
   assert.fail(`$ ${step.command}\nsaid\n${actual.join("\n")}\n\nand not\n${step.output.join("\n")}`)
 }
 
@@ -46,36 +62,39 @@ const perform = async (step: Step, cwd: string, env: Readonly<Record<string, str
 const isShared = (name: string): boolean => process.env[`REQUEUE_${name.toUpperCase()}_URL`] !== undefined
 
 const alone = pages
-  .flatMap(({ page, text }) => turns(text).map((turn) => ({ page, text, ...turn, name: turn.each ?? "" })))
+  .flatMap((page) => turns(page.text).map((turn) => ({ page, path: page.path, ...turn, name: turn.each ?? "" })))
   .filter(({ brokers }) => !brokers.some(isShared))
 
-describe.concurrent.each(alone)("$page $name", ({ brokers, each, page, text }) => {
-  const recorded: Outputs = new Map()
+beforeAll(() => {
+  mkdirSync(join(home, ".bin"), { recursive: true })
+  writeFileSync(join(home, ".bin", "requeue"), `#!/bin/sh\nexec ${quoted} "$@"\n`, { mode: 0o755 })
+})
+
+describe.concurrent.each(alone)("$path $name", ({ brokers, each, page }) => {
   const opened: Array<Address> = []
-  const env: Record<string, string> = {}
+  const env: Record<string, string> = each === undefined ? {} : { REQUEUE_BROKER: each }
   let cwd = home
 
   beforeAll(async () => {
-    mkdirSync(home, { recursive: true })
     cwd = mkdtempSync(join(home, "session-"))
-    for (const name of brokers) {
+    for (const name of brokers.filter((broker) => broker !== "memory")) {
       const broker = await open(name as Parameters<typeof open>[0])
       opened.push(broker)
       env[`${name.toUpperCase()}_URL`] = broker.url
       env[`${name.toUpperCase()}_MANAGEMENT_URL`] = broker.managementUrl ?? ""
-      if (name === each) env["BROKER_URL"] = broker.url
     }
   })
 
   afterAll(async () => {
-    if (recorded.size > 0) writeFileSync(join(root, page), record(text, recorded))
+    // Each turn of a page adds to what is recorded of it.
+    if (page.recorded.size > 0) writeFileSync(join(root, page.path), record(page.text, page.recorded))
     rmSync(cwd, { recursive: true, force: true })
     for (const broker of opened) await broker.dispose()
   })
 
-  it.each(steps(text).map((step) => ({ ...step, name: step._tag === "File" ? step.name : step.command })))(
+  it.each(steps(page.text, each).map((step) => ({ ...step, name: step._tag === "File" ? step.name : step.command })))(
     "line $line: $name",
     { concurrent: false },
-    (step) => perform(step, cwd, env, recorded)
+    (step) => perform(step, { cwd, env, isDrill: each !== undefined }, page)
   )
 })

@@ -60,6 +60,11 @@ export interface Adapter {
    * contains a password.
    */
   readonly layer: (url: URL, options?: Options) => Layer.Layer<Broker, BrokerError | ConfigurationError>
+  /**
+   * Whether its queues live in the process that opens them, so that no other one sees them: an operator is told so. Default:
+   * false.
+   */
+  readonly inProcess?: boolean | undefined
   /** Plans and creates queues. Default: none, so that the broker's queues cannot be planned. */
   readonly operations?: Operations | undefined
 }

@@ -12,5 +12,17 @@ export const deadLetters = Command.make("dead-letters").pipe(
     "Looks after dead letters: those of --queue, whose policy names their queues, or those of --dlq."
   ),
   Command.withShortDescription("List, group, peek, redrive, purge, export and import dead letters"),
+  Command.withExamples([
+    {
+      command: "requeue dead-letters group --queue orders",
+      description: "Paged? Why they fail, and an example of each cause"
+    },
+    { command: "requeue dead-letters peek --queue orders --id order-7", description: "That example, whole" },
+    {
+      command: "requeue dead-letters redrive --queue orders --error timeout --stages 1,10,100 --stop-at 10%",
+      description: "When it is mended: those of one cause back to work, as long as they succeed"
+    },
+    { command: "requeue status --queue orders", description: "Whether all is well" }
+  ]),
   Command.withSubcommands([list, group, peek, redrive, purge, exportLetters, importLetters])
 )

@@ -1,0 +1,43 @@
+/** The page of the drill, which test/sessions.test.ts replays: it begins with the commands that it shows, and is found. */
+import { readFileSync } from "node:fs"
+import { assert, describe, it } from "vitest"
+import { steps, turns } from "./Session.ts"
+
+const read = (path: string): string => readFileSync(new URL(`../../../${path}`, import.meta.url), "utf8")
+
+const page = read("docs/drill.md")
+const [, list = ""] = /```sh\n(.*?)```/s.exec(page) ?? []
+const commands = list.split("\n").filter((line) => line.startsWith("requeue "))
+
+const typed = (broker: string): ReadonlyArray<string> =>
+  steps(page, broker).flatMap((step) =>
+    step._tag === "Command" && step.command.startsWith("requeue ") ? [step.command] : []
+  )
+
+describe("the drill", () => {
+  it("is five commands", () => assert.lengthOf(commands, 5))
+
+  it.each(turns(page).flatMap(({ each = "" }) => (each === "memory" ? [] : [each])))(
+    "types them as they stand at its top, on %s",
+    (broker) => {
+      // Where a broker cannot count all, a wait is given as well.
+      for (const [index, command] of commands.entries()) {
+        assert.match(typed(broker)[index] ?? "", new RegExp(`^${command}( --wait \\w+)?$`))
+      }
+    }
+  )
+
+  it.each(["README.md", "packages/cli/README.md", "docs/cli.md", "docs/dead-letters.md", "docs/observability.md"])(
+    "is linked from %s",
+    (from) => assert.match(read(from), /\]\((\.\.\/\.\.\/)?(docs\/)?drill\.md\)/)
+  )
+
+  it("is what the alert of dead letters names, with its first command", () => {
+    const [, alert = ""] =
+      /(- alert: RequeueMessagesGivenUp\n.*?)\n +- alert:/s.exec(
+        read("packages/opentelemetry/prometheus/requeue.rules.yaml")
+      ) ?? []
+    assert.include(alert, "runbook: docs/drill.md")
+    assert.include(alert, commands[0]!.replace("orders", "{{ $labels.messaging_destination_name }}"))
+  })
+})
