@@ -158,6 +158,16 @@ export const cases: ReadonlyArray<Case.Case> = [
     Check.equal("redriven afterwards", (yield* letters.redrive()).redriven, 1)
     Check.equal("at work again", (yield* redriven(lab, 3, 3)).toSorted(), some)
   }),
+  test("what a purge or a redrive has passed over is there again at its end", function* (lab) {
+    const some = ids.slice(0, 5)
+    yield* bury(lab, some)
+    const letters = yield* lab.letters
+    const shown = Effect.map(letters.list(), (all) => all.map(({ id }) => id).toSorted())
+    Check.equal("purged", yield* letters.purge({ filter: ({ metadata }) => metadata.id === "m1" }), 1)
+    Check.equal("after the purge", yield* shown, ["m0", "m2", "m3", "m4"])
+    Check.equal("redriven", (yield* letters.redrive({ filter: ({ metadata }) => metadata.id === "m3" })).redriven, 1)
+    Check.equal("after the redrive", yield* shown, ["m0", "m2", "m4"])
+  }),
   test("a redrive that is aborted ends at once, and another one goes on with the others", function* (lab) {
     const some = ids.slice(0, 10)
     yield* bury(lab, some)

@@ -110,6 +110,17 @@ export const mutants: ReadonlyArray<Mutant> = [
     group: (options) => Effect.map(group(options), (groups) => Object.assign(groups, { looked: 0 }))
   })),
   {
+    name: "keeps what is given back from others for a while",
+    kills: "what a purge or a redrive has passed over is there again at its end",
+    broker: (broker) =>
+      decorate(broker, {
+        settle: ({ delivery, settlement }) =>
+          settlement._tag === "Release"
+            ? { delivery, settlement: { ...settlement, delay: settlement.delay + 20_000 } }
+            : undefined
+      })
+  },
+  {
     name: "removes no letter of a queue whose connection was lost once",
     kills: "a redrive whose connections break decides on each letter once, loses none, and its report balances",
     broker: (broker) => {

@@ -52,6 +52,11 @@ export interface SubscribeOptions {
   readonly deadLetterQueues: ReadonlyArray<string>
   /** Most messages that a handler gets at a time. Default: 1. */
   readonly maxBatchSize?: number | undefined
+  /**
+   * Whether it ends by itself, as a redrive does, and somebody looks at its queue right after: what it gives back at its end is
+   * there for the next reader at once. An adapter that polls makes its polls short. Default: false.
+   */
+  readonly isJob?: boolean | undefined
   /** Called once for each delivery. It does not throw, and returns at once. */
   readonly onDelivery: (delivery: Delivery) => void
   /**
