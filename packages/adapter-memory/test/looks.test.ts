@@ -1,6 +1,7 @@
 /** Letters that are read one after the other, in virtual time. */
 import { assert, describe, it } from "@effect/vitest"
 import { Broker, DeadLetters, type Delivery } from "@requeue/core"
+import { ConnectionClosed } from "@requeue/core/promise"
 import * as Effect from "effect/Effect"
 import { MemoryBroker } from "../src/index.ts"
 import { open, type VirtualBroker } from "./virtualBroker.ts"
@@ -58,6 +59,35 @@ describe("a read of dead letters", () => {
       for await (const { id } of all) seen.push(id)
       assert.deepStrictEqual(seen, numbers(5))
     }
+  })
+
+  it("ends with the connection, whoever holds its iterator, before that is closed", async () => {
+    let looks = 0
+    const wrap = ({ admin, ...service }: Broker.Service): Broker.Service => ({
+      ...service,
+      admin: {
+        ...admin,
+        look: (queue, limit) =>
+          Effect.tap(admin.look!(queue, limit), () =>
+            Effect.acquireRelease(
+              Effect.sync(() => looks++),
+              () => Effect.sync(() => looks--)
+            )
+          )
+      }
+    })
+    await using broker = await open({}, wrap)
+    await fill(broker, 1500)
+    const letters = broker.requeue.deadLetters("q.dlq")
+    const abandoned = letters.read()[Symbol.asyncIterator]()
+    await abandoned.next()
+    const loop = async () => {
+      for await (const { id } of letters.read()) if (id === "10") await broker.requeue.close()
+    }
+    const error: unknown = await loop().catch((cause: unknown) => cause)
+    assert.instanceOf(error, ConnectionClosed)
+    assert.strictEqual(looks, 0)
+    assert.isTrue((await abandoned.return!()).done)
   })
 
   it("refuses wrong options at the call", async () => {

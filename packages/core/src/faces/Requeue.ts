@@ -208,7 +208,7 @@ export const connect = async <E>(
     },
     deadLetters: (queue) => {
       OptionNames.orThrow(OptionNames.argument("requeue.deadLetters", "queue", queue, OptionKind.text))
-      return deadLetterQueue(queue, run)
+      return deadLetterQueue(queue, session)
     },
     delayed: Delayed.opener(run),
     counts: async (queue, { timeout, ...others } = {}) => {
@@ -223,10 +223,11 @@ export const connect = async <E>(
 }
 
 /** The dead letters of a queue. Options are checked before anything is awaited. */
-const deadLetterQueue = (queue: string, run: Session.Session["run"]): DeadLetterQueue => {
+const deadLetterQueue = (queue: string, session: Session.Session): DeadLetterQueue => {
+  const { run } = session
   const letters = () => run(DeadLetters.make(queue))
   return {
-    ...reads(run, queue),
+    ...reads(session, queue),
     list: async (listOptions) => {
       OptionNames.orThrow(LetterOptions.list("deadLetters.list", queue, listOptions))
       return run((await letters()).list(listOptions))

@@ -1,6 +1,5 @@
 /** Counting and reading dead letters, the latter as an async iterable. */
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import * as DeadLetters from "../../dead-letters/DeadLetters.ts"
 import * as Options from "../../dead-letters/internal/options.ts"
@@ -17,12 +16,13 @@ export interface Reads {
   readonly missing: () => Promise<ReadonlyArray<BrokerError>>
   /**
    * Reads dead letters one after the other, and keeps none: `for await (const letter of dead.read())`. When the loop ends, by
-   * `break` or an error as well, all are given back.
+   * `break` or an error as well, all are given back; so they are when the connection is closed meanwhile, and then the loop
+   * fails with `ConnectionClosed`.
    */
   readonly read: (options?: DeadLetters.ReadOptions) => AsyncIterable<DeadLetters.DeadLetter>
 }
 
-export const reads = (run: Session["run"], queue: string): Reads => ({
+export const reads = ({ hold, run }: Pick<Session, "hold" | "run">, queue: string): Reads => ({
   count: async () => run(Effect.flatMap(DeadLetters.make(queue), ({ count }) => count)),
   exists: async () => run(Effect.flatMap(DeadLetters.make(queue), ({ exists }) => exists)),
   missing: async () => run(Effect.flatMap(DeadLetters.make(queue), ({ missing }) => missing)),
@@ -31,13 +31,13 @@ export const reads = (run: Session["run"], queue: string): Reads => ({
     return {
       // It begins when it is iterated, and gives all back when the iteration ends, however it does.
       async *[Symbol.asyncIterator]() {
-        const scope = Scope.makeUnsafe()
+        const { end, scope } = hold()
         try {
           const reading = Effect.flatMap(DeadLetters.make(queue), ({ read }) => read(options))
           const { next } = await run(Scope.provide(reading, scope))
           for (let page = await run(next); page !== undefined; page = await run(next)) yield* page
         } finally {
-          await run(Scope.close(scope, Exit.void))
+          await end()
         }
       }
     }

@@ -47,10 +47,21 @@ export class ConnectionClosed extends Data.TaggedError("ConnectionClosed")<{ rea
 
 type Running = Pick<Consumer, "queue" | "stats" | "health" | "pause" | "resume" | "drain" | "done">
 
+/** A scope that several calls share. */
+export interface Held {
+  readonly scope: Scope.Scope
+  readonly end: () => Promise<void>
+}
+
 export interface Session {
   readonly broker: string
   /** Rejects with `ConnectionClosed` when the session has been closed, or is before the effect has ended. */
   readonly run: <A, E>(effect: Effect.Effect<A, E, Broker>) => Promise<A>
+  /**
+   * Opens a scope for what outlives the call that made it, such as a look. It ends with the session, before the connections
+   * are closed, if nobody has ended it by then.
+   */
+  readonly hold: () => Held
   /** Starts something that drains by itself, in a scope of its own; nothing starts once the session is closing. */
   readonly start: <C extends Running, E>(
     effect: Effect.Effect<C, E, Broker | Scope.Scope>
@@ -117,6 +128,7 @@ export const open = async <E>(
 
   const fork = Effect.runForkWith(await runtime.context())
   const running = Scope.makeUnsafe("parallel")
+  const held = Scope.makeUnsafe("parallel")
 
   /** As the runtime would, for a third of the garbage: a send is one of these. */
   const run: Session["run"] = <A, E>(effect: Effect.Effect<A, E, Broker>) => {
@@ -128,6 +140,12 @@ export const open = async <E>(
       else reject(Cause.hasInterruptsOnly(exit.cause) ? new ConnectionClosed({ broker }) : Cause.squash(exit.cause))
     })
     return promise
+  }
+
+  const hold: Session["hold"] = () => {
+    const scope = Scope.forkUnsafe(held)
+    const end = Effect.uninterruptible(Scope.close(scope, Exit.void))
+    return { scope, end: async () => (isClosed ? closing : run(end)) }
   }
 
   // A broker that cannot be reached must not keep the session open.
@@ -159,6 +177,7 @@ export const open = async <E>(
       await Effect.runPromise(Effect.raceFirst(sender.ended, Deferred.await(timeIsUp)))
       sender.close()
       await Effect.runPromise(Scope.close(running, Exit.void))
+      await Effect.runPromise(Scope.close(held, Exit.void))
       await runtime.dispose()
     }
   }
@@ -175,7 +194,7 @@ export const open = async <E>(
     await closing
   }
 
-  return { broker, run, start, sender, workers, close }
+  return { broker, run, hold, start, sender, workers, close }
 }
 
 /** Starts what drains by itself, unless `closed` fails first. What runs is among the workers until it is drained. */
