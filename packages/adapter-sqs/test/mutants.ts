@@ -12,9 +12,16 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
   {
     name: "leaves what a look has shown hidden",
     kills: "a look that is left in the middle gives all back, and to look again shows them again",
-    file: "inspect/admin.ts",
-    text: "Effect.addFinalizer(() => hide(0))",
-    replacement: "Effect.addFinalizer(() => hide(lookVisibility))"
+    file: "inspect/look.ts",
+    text: "yield* hide(held, 0)",
+    replacement: "yield* hide(held, lookVisibility)"
+  },
+  {
+    name: "drops what a receive brings that nobody waits for any more",
+    kills: "a look that is interrupted while it asks for more gives all back",
+    file: "inspect/look.ts",
+    text: "yield* Effect.forkDetach(taken)",
+    replacement: "yield* Effect.forkChild(taken)"
   },
   {
     name: "takes a call that fails for done",

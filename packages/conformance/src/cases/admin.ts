@@ -1,6 +1,7 @@
 /** The operators' view of a queue: counts, peeking and purging. */
 import { DeadLetters } from "@requeue/core"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Case from "../Case.ts"
 import * as Check from "../Check.ts"
 import * as Needs from "../Needs.ts"
@@ -118,6 +119,25 @@ export const cases: ReadonlyArray<Case.Case> = [
       yield* lab.untilPending({ ready: 5 })
       yield* lab.start()
       yield* lab.until("all come", () => new Set(lab.runs.map(({ id }) => id)).size === 5)
+    },
+    Needs.has("looks")
+  ),
+  test(
+    "a look that is interrupted while it asks for more gives all back",
+    function* (lab) {
+      const ids = Array.from({ length: 250 }, (_, n) => String(n))
+      yield* lab.send(...ids)
+      yield* lab.untilPending({ ready: ids.length })
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const { next } = yield* lab.broker.admin.look!(lab.queue, ids.length)
+          Check.isTrue("a page", (yield* next).length > 0)
+          const another = yield* Effect.forkChild(next, { startImmediately: true })
+          yield* Effect.yieldNow
+          yield* Fiber.interrupt(another)
+        })
+      )
+      yield* lab.untilPending({ ready: ids.length, inFlight: 0 })
     },
     Needs.has("looks")
   ),

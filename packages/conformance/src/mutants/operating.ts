@@ -57,6 +57,22 @@ export const mutants: ReadonlyArray<Mutant> = [
     })
   },
   {
+    name: "loses what comes to a look that is interrupted",
+    kills: "a look that is interrupted while it asks for more gives all back",
+    broker: (broker) => ({
+      ...broker,
+      admin: {
+        ...broker.admin,
+        look: (queue, limit) =>
+          Effect.map(broker.admin.look!(queue, limit), ({ next }) => ({
+            next: Effect.onInterrupt(Effect.andThen(Effect.sleep(1), next), () =>
+              Effect.ignore(broker.admin.purge(queue))
+            )
+          }))
+      }
+    })
+  },
+  {
     name: "a look shows one page only",
     kills: "a look shows all that waits, page by page, and gives it back when it ends",
     broker: (broker) => ({
