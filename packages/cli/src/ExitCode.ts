@@ -24,7 +24,7 @@ export const table: ReadonlyArray<readonly [number, string]> = [
   [misused, "wrong arguments or a wrong configuration"],
   [unreachable, "the broker cannot be reached, or refuses access"],
   [defect, "a mistake in requeue itself"],
-  [interrupted, "interrupted"]
+  [interrupted, "interrupted by Ctrl-C, SIGTERM or SIGHUP"]
 ]
 
 /** Answers the exit code for a command's error. */
