@@ -6,10 +6,10 @@ import { run } from "./Program.ts"
 // Long looks make much garbage. V8 would let it grow to a few hundred megabytes; so it stays below half of that.
 setFlagsFromString("--optimize-for-size")
 
-// A reader that ends before the program does, as in `| head`, is no error; nor is a terminal that was closed.
+// A reader that ends before the program does, as in `| head`, is no error.
 for (const stream of [process.stdout, process.stderr]) {
   stream.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code !== "EPIPE" && !(error.code === "EIO" && stream.isTTY)) throw error
+    if (error.code !== "EPIPE") throw error
   })
 }
 
