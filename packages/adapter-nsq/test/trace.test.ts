@@ -110,11 +110,11 @@ describe("consumer backoff on two nsqd", () => {
       Effect.gen(function* () {
         const four = Promise.withResolvers<void>()
         let runs = 0
-        const told = yield* slowing(queue, 4, () => {
+        const told = yield* slowing(queue, 4, (): Promise<void> | undefined => {
           runs++
           if (runs === 4) four.resolve()
           if (runs === 5) probed = written.length
-          if (runs > 4) return
+          if (runs > 4) return undefined
           // The others are in flight as the first one fails, and nothing else is: the probe needs a credit of its own.
           if (runs > 1) return told.paused
           return four.promise.then(() => {
