@@ -13,7 +13,7 @@ import type { AddressInfo } from "node:net"
 import { inspect } from "node:util"
 import { afterAll, assert, beforeEach, describe, test } from "vitest"
 import { NsqBroker, NsqOperator, type NsqOptions } from "../src/index.ts"
-import { held, register } from "./raw.ts"
+import { channels, register } from "./raw.ts"
 import { consume, ids, no, on, outgoing, queueName, until, type Run } from "./world.ts"
 
 const own = await start("nsq", { nodes: 3 })
@@ -24,7 +24,10 @@ const at = (index: number) => `127.0.0.1:${own.nodes[index]!.port}`
 afterAll(() => own.dispose())
 
 /** Until what was sent is in a channel: on its way there, it is in no count. */
-const isThere = (queue: string) => until("it to be counted", async () => (await held(http, queue)) === 1)
+const isThere = (queue: string) =>
+  until("it to be in its channel", async () =>
+    (await channels(http, queue)).some(({ ready, untaken }) => ready - untaken === 1)
+  )
 
 /** An HTTP server that ends with the file, and its `host:port`. */
 const serve = async (
