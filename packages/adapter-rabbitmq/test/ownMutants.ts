@@ -75,6 +75,14 @@ const patches: ReadonlyArray<OwnPatch> = [
     replacement: "void channel"
   },
   {
+    name: "puts what a look has shown behind what others have looked at",
+    kills: "looks at some of what others have looked at leave all in their order, where the server tells a look apart",
+    on: tellsLooksApart,
+    file: "inspect/lookEnd.ts",
+    text: "await passReturned(session, queue, env)",
+    replacement: "void passReturned"
+  },
+  {
     name: "gives delayed messages back to a queue that forgets its clock",
     kills: "a look at a delayed message leaves it its time, also where another one has come behind it meanwhile",
     on: forgetsClock,

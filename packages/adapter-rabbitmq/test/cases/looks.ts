@@ -59,6 +59,23 @@ export const cases = [
       )
     })),
 
+  test("looks at some of what others have looked at leave all in their order, where the server tells a look apart", (adapter, on) =>
+    Effect.gen(function* () {
+      const { url, version } = adapter.server
+      const [queue, names] = [queueName("some"), ids(60)]
+      yield* on({}, (broker) =>
+        Effect.gen(function* () {
+          yield* broker.publish(names.map((id) => outgoing(queue, id)))
+          for (const count of [50, 3, 20, 3, 60, 3]) {
+            const seen = (yield* broker.admin.peek(queue, count)).map(({ metadata }) => metadata.id)
+            if (hasFailureCount(version)) Check.equal(`a look at ${count}`, seen, names.slice(0, count))
+          }
+        })
+      )
+      const left = yield* Effect.promise(() => drainIds(url, queue))
+      Check.equal("they are", hasFailureCount(version) ? left : [...left].toSorted(), names)
+    })),
+
   test("messages are there after more returns than their queue allows, where somebody looks in between", (adapter, on) =>
     Effect.gen(function* () {
       const { url } = adapter.server

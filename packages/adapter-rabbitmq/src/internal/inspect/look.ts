@@ -2,28 +2,31 @@
 import { type Broker, BrokerError, type Delivery } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Scope from "effect/Scope"
-import type { RabbitMqQueue } from "../../RabbitMqQueue.ts"
 import type * as Client from "../client.ts"
 import { toNative } from "../consume/toNative.ts"
 import { request } from "../connect/request.ts"
 import type { Declarer } from "../declare/declare.ts"
-import * as Version from "../version.ts"
 import * as Wire from "../wire.ts"
 import { end, isNear, maxReplaced, recountTimeout } from "./lookEnd.ts"
-import { byConsumer, byGet, type Dependencies, type Held, read, type Session, type Take, until } from "./lookSession.ts"
+import {
+  byConsumer,
+  byGet,
+  type Dependencies,
+  fitting,
+  type Held,
+  isCounted,
+  read,
+  type Session,
+  type Take,
+  until
+} from "./lookSession.ts"
 
 /** The most messages that are kept while they are looked at, since they may have to be replaced, and their bytes. */
 const maxKept = 1000
 const maxReplacedBytes = 64 * 2 ** 20
 
-/** The most messages of a page, those of the first one, and the bytes of a page that is not the first. */
-const maxPage = 1000
+/** The most messages of the first page, when nobody knows how large they are. */
 const firstPage = 100
-const pageBytes = 4 * 2 ** 20
-
-/** Whether each look brings the server nearer to giving a message up, so that all of them are kept. */
-const isCounted = ({ type }: RabbitMqQueue, { serverVersion }: Dependencies): boolean =>
-  Version.countsReleases(type === "quorum" ? type : "classic", serverVersion())
 
 /** The delivery as it is shown: nobody can settle it. */
 const shown = (
@@ -43,7 +46,11 @@ const shown = (
 })
 
 /** Opens a channel, on which all is given back when the scope closes. */
-const connect = (queue: string, env: Dependencies): Effect.Effect<Session, BrokerError.BrokerError, Scope.Scope> =>
+const connect = (
+  queue: string,
+  take: Take,
+  env: Dependencies
+): Effect.Effect<Session, BrokerError.BrokerError, Scope.Scope> =>
   Effect.gen(function* () {
     const channel = yield* env.declarer.channel("peek", queue)
     let isOpen = true
@@ -52,6 +59,9 @@ const connect = (queue: string, env: Dependencies): Effect.Effect<Session, Broke
       channel,
       isOpen: () => isOpen,
       last: 0,
+      isReturned: false,
+      waiting: 0,
+      take,
       ends: [],
       consumer: undefined,
       shown: 0,
@@ -73,18 +83,17 @@ export const open = (
     const context = { operation: "peek", queue }
     const scope = yield* Effect.scope
     const { requestTimeout } = env
-    let session = yield* connect(queue, env)
-    let take = byConsumer
+    let session = yield* connect(queue, byConsumer, env)
     let isOver = false
     const { messageCount } = yield* request(context, requestTimeout, () => session.channel.checkQueue(queue))
-    const isLimited = isCounted(env.found(queue), env)
+    const isLimited = isCounted(queue, env)
+    session.waiting = messageCount
     const most = Math.min(messageCount, limit, isLimited ? maxReplaced : Number.POSITIVE_INFINITY)
 
     const wanted = (): number => {
       const { bytes, shown } = session
       if (isLimited && bytes > maxReplacedBytes) return 0
-      const fitting = Math.floor((pageBytes * shown) / (bytes + 1))
-      return Math.min(shown === 0 ? firstPage : Math.max(1, Math.min(maxPage, fitting)), most - shown)
+      return Math.min(shown === 0 ? firstPage : fitting(session), most - shown)
     }
 
     const keep = (page: ReadonlyArray<Held>): void => {
@@ -116,8 +125,8 @@ export const open = (
       )
 
     const another = Effect.gen(function* () {
-      take = byGet
-      session = yield* Scope.provide(connect(queue, env), scope)
+      session = yield* Scope.provide(connect(queue, byGet, env), scope)
+      session.waiting = messageCount
       return yield* ask(byGet, Math.min(firstPage, most))
     })
 
@@ -125,12 +134,12 @@ export const open = (
       const count = wanted()
       if (isOver || count <= 0) return []
       const taken = yield* Effect.catchIf(
-        ask(take, count),
+        ask(session.take, count),
         // Somebody else consumes it exclusively.
-        ({ reason }) => reason === "AccessRefused" && session.shown === 0 && take !== byGet,
+        ({ reason }) => reason === "AccessRefused" && session.shown === 0 && session.take !== byGet,
         () => another
       )
-      const page = taken.length > 0 || take === byGet ? taken : yield* ask(byGet, Math.min(firstPage, count))
+      const page = taken.length > 0 || session.take === byGet ? taken : yield* ask(byGet, Math.min(firstPage, count))
       isOver = page.length === 0
       const held = page.map((message): Held => ({ message, decoded: read(message, queue, env) }))
       keep(held)

@@ -7,7 +7,16 @@ import { again } from "../publish/again.ts"
 import { direct, toPublication } from "../publish/toPublication.ts"
 import * as Version from "../version.ts"
 import * as Wire from "../wire.ts"
-import { byConsumer, type Dependencies, type Held, read, type Session, until } from "./lookSession.ts"
+import {
+  byConsumer,
+  type Dependencies,
+  fitting,
+  type Held,
+  isCounted,
+  read,
+  type Session,
+  until
+} from "./lookSession.ts"
 
 /** The most messages that are replaced with a look, where every one may have to be. */
 export const maxReplaced = 10_000
@@ -86,6 +95,23 @@ const giveBack = async (session: Session, queue: string, env: Dependencies): Pro
   }
 }
 
+/** Milliseconds for which messages are taken for the sake of the order. */
+const passing = 5000
+
+/**
+ * Takes what is left of the messages that were given back before. A quorum queue hands those out first, and puts what is given
+ * back behind them: what a look has shown would come after them. Given back together, they keep their order.
+ * https://github.com/rabbitmq/rabbitmq-server/blob/main/deps/rabbit/src/rabbit_fifo.erl
+ */
+const passReturned = async (session: Session, queue: string, env: Dependencies): Promise<void> => {
+  const end = env.now() + passing
+  while (session.isReturned && session.last < session.waiting && env.now() < end) {
+    const before = session.last
+    await session.take(session, queue, Math.min(fitting(session), session.waiting - before), env)
+    if (session.last === before) return
+  }
+}
+
 /** Gives all back, or replaces those that the server is about to give up. */
 export const end = async (session: Session, queue: string, env: Dependencies): Promise<void> => {
   const { channel, consumer, isOpen, kept, shown } = session
@@ -95,8 +121,10 @@ export const end = async (session: Session, queue: string, env: Dependencies): P
   if (last === 0) return
   const found = env.found(queue)
   const near = kept.filter(({ decoded }) => isNear(decoded, found))
-  if (near.length === 0) await giveBack(session, queue, env)
-  else if (kept.length === shown && shown === last) {
+  if (near.length === 0) {
+    if (!isCounted(queue, env)) await passReturned(session, queue, env)
+    await giveBack(session, queue, env)
+  } else if (kept.length === shown && shown === last) {
     // All of the queue, so that it keeps its order.
     const others = await byConsumer(session, queue, maxReplaced, env)
     const rest = others.map((message): Held => ({ message, decoded: read(message, queue, env) }))
@@ -106,8 +134,8 @@ export const end = async (session: Session, queue: string, env: Dependencies): P
     await giveBack(session, queue, env)
   }
   // A quorum queue takes messages back in its own time: a redrive that begins right after a look would count too few.
-  await until(recountTimeout + recountEach * last, env, async () => {
+  await until(recountTimeout + recountEach * session.last, env, async () => {
     const { messageCount } = await channel.checkQueue(queue)
-    return messageCount >= last
+    return messageCount >= session.last
   })
 }

@@ -4,6 +4,7 @@ import type * as Client from "../client.ts"
 import { type Decoded, toDelivery } from "../consume/toDelivery.ts"
 import type { Publisher } from "../publish/publisher.ts"
 import type { RabbitMqQueue } from "../../RabbitMqQueue.ts"
+import * as Version from "../version.ts"
 
 /** The broker's own. */
 export interface Dependencies {
@@ -35,6 +36,12 @@ export interface Session {
   readonly isOpen: () => boolean
   /** The delivery tag of the last message, those of a page that was left in the middle included. */
   last: number
+  /** Whether the last message was given back before: the server shows those first. */
+  isReturned: boolean
+  /** Messages that waited at the beginning. */
+  waiting: number
+  /** How it takes messages. */
+  readonly take: Take
   /** The delivery tags of the last messages of pages, which had a consumer each. */
   readonly ends: Array<number>
   /** The consumer that takes a page. */
@@ -47,9 +54,23 @@ export interface Session {
   bytes: number
 }
 
+/** Whether each look brings the server nearer to giving a message up, so that all of them are kept. */
+export const isCounted = (
+  queue: string,
+  { found, serverVersion }: Pick<Dependencies, "found" | "serverVersion">
+): boolean => Version.countsReleases(found(queue).type === "quorum" ? "quorum" : "classic", serverVersion())
+
 /** Reads a message as the next consumer would. */
 export const read = (message: Client.Incoming, queue: string, { found, now, serverVersion }: Dependencies): Decoded =>
   toDelivery(message, { type: found(queue).type, serverVersion: serverVersion(), keepsNotBefore: false, now })
+
+/** The most messages of a page, and its bytes. */
+const maxPage = 1000
+const pageBytes = 4 * 2 ** 20
+
+/** The messages of a page of so many bytes, by those that were shown, of which there is at least one. */
+export const fitting = ({ bytes, shown }: Session): number =>
+  Math.max(1, Math.min(maxPage, Math.floor((pageBytes * shown) / (bytes + 1))))
 
 /** Milliseconds that no message comes, and between two questions. */
 const silence = 500
@@ -66,6 +87,11 @@ export const until = async (
     await sleep(pause)
     pause = Math.min(2 * pause, longestPause)
   }
+}
+
+const note = (session: Session, { fields }: Client.Incoming): void => {
+  session.last = fields.deliveryTag
+  session.isReturned = fields.redelivered
 }
 
 /** Takes up to so many messages, the oldest first. */
@@ -89,7 +115,7 @@ export const byConsumer: Take = async (session, queue, wanted, env) => {
   const { consumerTag } = await channel.consume(queue, (message) => {
     if (message === null) return void (isCancelled = true)
     messages.push(message)
-    session.last = message.fields.deliveryTag
+    note(session, message)
   })
   session.consumer = consumerTag
   // Others may take some, or may be the only ones who get any.
@@ -111,7 +137,7 @@ export const byGet: Take = async (session, queue, wanted) => {
     const message = await session.channel.get(queue)
     if (message === false) break
     messages.push(message)
-    session.last = message.fields.deliveryTag
+    note(session, message)
   }
   return messages
 }
