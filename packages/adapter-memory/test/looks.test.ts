@@ -157,3 +157,41 @@ it.effect("a broker that has no looks is peeked at, once", () =>
     assert.strictEqual((yield* letters.group())[0]?.count, 3)
   }).pipe(Effect.scoped)
 )
+
+describe("counts that are not exact", () => {
+  /** A broker whose counts tell of three letters only after it has been asked so often. */
+  const late = (asked: number, counts: Partial<Broker.Counts>) => {
+    let left = asked
+    const wrap = ({ admin, capabilities, ...service }: Broker.Service): Broker.Service => ({
+      ...service,
+      capabilities: { ...capabilities, exactCounts: false },
+      admin: {
+        ...admin,
+        counts: (queue) =>
+          Effect.map(admin.counts(queue), (exact) => (left-- > 0 ? { ...exact, ready: 0, ...counts } : exact))
+      }
+    })
+    return wrap
+  }
+
+  it("that tell none hide no letter from a look", async () => {
+    await using broker = await open({}, late(5, {}))
+    await fill(broker, 3)
+    const letters = await broker.requeue.deadLetters("q.dlq").list()
+    assert.deepStrictEqual(
+      letters.map(({ id }) => id),
+      numbers(3)
+    )
+  })
+
+  it.each([true, false])(
+    "of letters that a look gives back are waited for by a purge of all, dry: %s",
+    async (dryRun) => {
+      await using broker = await open({}, late(3, { inFlight: 3 }))
+      await fill(broker, 3)
+      const letters = broker.requeue.deadLetters("q.dlq")
+      assert.strictEqual(await broker.finish(letters.purge({ all: true, dryRun })), 3)
+      assert.strictEqual(broker.now(), 150)
+    }
+  )
+})

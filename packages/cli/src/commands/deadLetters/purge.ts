@@ -28,6 +28,10 @@ const flags = {
   yes: Confirmation.yes
 }
 
+/** Letters that were counted and are not removed, in words. */
+const kept = ({ held = 0 }: { readonly held?: number }): string =>
+  held === 0 ? "" : `; ${held} more were counted, which another reader has or which wait for a delay`
+
 export const purge = Command.make("purge", flags, ({ all: isAll, dlq, dryRun, yes, ...rest }) =>
   Effect.gen(function* () {
     const { result } = yield* Output
@@ -40,7 +44,7 @@ export const purge = Command.make("purge", flags, ({ all: isAll, dlq, dryRun, ye
     const selection: DeadLetters.Selection = isAll
       ? { all: true }
       : { filter: (letter) => isMeant(LetterFilter.subject(letter)) }
-    const finished: Array<{ readonly queue: string; readonly removed: number }> = []
+    const finished: Array<{ readonly queue: string; readonly removed: number; readonly held?: number }> = []
     const audited = Audit.around(
       rest,
       {
@@ -59,13 +63,21 @@ export const purge = Command.make("purge", flags, ({ all: isAll, dlq, dryRun, ye
       const meant = isAll ? "all dead letters" : "the dead letters that the filters mean"
       const question = `Remove ${meant} of ${yield* DeadLetterTarget.waiting(all)} for good?`
       if (!dryRun && !yes && !(yield* Confirmation.ask(question))) return undefined
-      const purging = Effect.forEach(all, ({ purge, queue }) => {
-        const add = (count: number) => Effect.sync(() => void finished.push({ queue, removed: count }))
-        return Interruption.gently(
-          (signal) => purge({ ...selection, dryRun, signal }),
-          (count) => Effect.andThen(add(count), Console.error(`requeue: interrupted. ${queue}: removed ${count}`))
-        ).pipe(Effect.flatMap(add))
-      })
+      const purging = Effect.forEach(all, ({ count, purge, queue }) =>
+        Effect.gen(function* () {
+          const counted = isAll ? yield* count : undefined
+          const add = (removed: number) =>
+            Effect.sync(() => {
+              const held = counted === undefined ? undefined : Math.max(0, counted - removed)
+              finished.push({ queue, removed, ...(held === undefined ? {} : { held }) })
+            })
+          const removed = yield* Interruption.gently(
+            (signal) => purge({ ...selection, dryRun, signal }),
+            (count) => Effect.andThen(add(count), Console.error(`requeue: interrupted. ${queue}: removed ${count}`))
+          )
+          yield* add(removed)
+        })
+      )
       yield* dryRun ? purging : audited(purging)
       return { removed: finished, missing: yield* DeadLetterTarget.missing(all) }
     })
@@ -73,7 +85,9 @@ export const purge = Command.make("purge", flags, ({ all: isAll, dlq, dryRun, ye
     yield* result({ broker: target.name, dryRun, queues: removed ?? [] }, () =>
       removed === undefined
         ? "nothing was removed"
-        : removed.map((each) => `${each.queue}: ${dryRun ? "would remove" : "removed"} ${each.removed}`).join("\n")
+        : removed
+            .map((each) => `${each.queue}: ${dryRun ? "would remove" : "removed"} ${each.removed}${kept(each)}`)
+            .join("\n")
     )
     yield* Partial.tell(missing)
   })

@@ -2,6 +2,7 @@
 import * as Effect from "effect/Effect"
 import type { Service } from "../../port/Broker.ts"
 import { BrokerError } from "../../port/BrokerError.ts"
+import * as Held from "./held.ts"
 import type { PurgeOptions } from "./options.ts"
 import { DeadLettersStopped } from "./report.ts"
 import * as Sweep from "./sweep.ts"
@@ -25,9 +26,12 @@ export const purge = (
 ): Effect.Effect<number, BrokerError | DeadLettersStopped> =>
   Effect.gen(function* () {
     if (signal?.aborted === true) return 0
-    if (all === true && dryRun !== true) return yield* broker.admin.purge(queue)
-    const { ready } = yield* broker.admin.counts(queue)
-    if (all === true && ready !== undefined) return ready
+    if (all === true) {
+      // What a look is about to give back is there to be removed as well.
+      const { ready } = yield* Held.count(broker, queue)
+      if (dryRun !== true) return yield* broker.admin.purge(queue)
+      if (ready !== undefined) return ready
+    }
     const { error, hidden, summary } = yield* Sweep.run(
       broker,
       queue,

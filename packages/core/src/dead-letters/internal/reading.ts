@@ -55,8 +55,10 @@ export const open = (
   { filter, limit: wanted = Number.POSITIVE_INFINITY }: Options
 ): Effect.Effect<Reading, BrokerError, Scope.Scope> =>
   Effect.gen(function* () {
-    const { delayed = 0, held, ready } = yield* Held.count(broker, queue)
-    let [looked, selected, isGrouped, isOver] = [0, 0, false, ready === 0 && delayed === 0]
+    const { delayed = 0, held, isMissing = false, ready } = yield* Held.count(broker, queue)
+    // A count that is not exact may tell none of letters that are there.
+    const isEmpty = isMissing || (broker.capabilities.exactCounts && ready === 0 && delayed === 0)
+    let [looked, selected, isGrouped, isOver] = [0, 0, false, isEmpty]
     const most = Math.min(filter === undefined ? wanted : limit, limit)
     const look = isOver ? undefined : yield* openLook(broker, queue, most)
     const take = (page: ReadonlyArray<Delivery>): ReadonlyArray<Delivery> => {
