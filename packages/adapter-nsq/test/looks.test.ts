@@ -77,3 +77,18 @@ test("a connection that is closed gives back what an abandoned read has shown", 
   await requeue.close()
   await isBack(queue, 300)
 })
+
+test("a look whose topic is deleted does not say that its messages come back", async () => {
+  const queue = queueName("deleted")
+  await on(one.direct, (broker) =>
+    Effect.gen(function* () {
+      yield* publishAll(broker, queue, ids(300))
+      const { next } = yield* broker.admin.look!(queue, 300)
+      yield* next
+      const url = `http://${one.http[0]}/topic/delete?topic=${queue}`
+      assert.isTrue(yield* Effect.promise(async () => (await fetch(url, { method: "POST" })).ok))
+      const error = yield* Effect.flip(Effect.forever(next))
+      assert.match(error.message, /ConnectionLost: .* when their lease ends, unless their topic was deleted/)
+    })
+  )
+})

@@ -130,7 +130,10 @@ export const open = (
     const check = Effect.suspend(() => {
       if (holders.some(({ connection }) => !connection.isOpen()))
         return Effect.fail(
-          failed("ConnectionLost", "a connection was lost; nsqd has its messages back when their lease ends")
+          failed(
+            "ConnectionLost",
+            "a connection was lost; nsqd has its messages back when their lease ends, unless their topic was deleted"
+          )
         )
       const longest = safe * (holders[0]?.connection.identity.maxMsgTimeout ?? 0)
       return holders.some(({ since }) => since !== undefined && elapsed() - since > longest)
