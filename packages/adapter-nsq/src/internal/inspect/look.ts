@@ -54,6 +54,8 @@ const closeTimeout = 30_000
 /** The part of the longest lease for which messages are held. */
 const safe = 0.9
 
+const lost = "a connection was lost; nsqd has its messages back when their lease ends, unless their topic was deleted"
+
 const ignore = (): void => {}
 
 const commands = (name: string, ids: ReadonlyArray<string>, rest = ""): string =>
@@ -128,13 +130,7 @@ export const open = (
 
     /** Fails when messages that were shown may be on their way to somebody else. */
     const check = Effect.suspend(() => {
-      if (holders.some(({ connection }) => !connection.isOpen()))
-        return Effect.fail(
-          failed(
-            "ConnectionLost",
-            "a connection was lost; nsqd has its messages back when their lease ends, unless their topic was deleted"
-          )
-        )
+      if (holders.some(({ connection }) => !connection.isOpen())) return Effect.fail(failed("ConnectionLost", lost))
       const longest = safe * (holders[0]?.connection.identity.maxMsgTimeout ?? 0)
       return holders.some(({ since }) => since !== undefined && elapsed() - since > longest)
         ? Effect.fail(

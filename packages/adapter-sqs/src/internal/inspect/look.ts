@@ -38,7 +38,7 @@ export interface Dependencies {
   readonly now: () => number
 }
 
-/** What is asked of SQS. */
+/** An answer of SQS. */
 export type Asked<A, R = never> = Effect.Effect<A, BrokerError.BrokerError, R>
 
 /** Makes a call about a queue that exists; fails where there is none. */
@@ -47,7 +47,7 @@ export const ask = <A>(queues: Queues, operation: string, queue: string, run: (u
     Effect.tryPromise({ try: () => run(url), catch: (cause) => toBrokerError(cause, { operation, queue }) })
   )
 
-/** What a look and a purge have in common. */
+/** The calls of a look or a purge. */
 export const open = ({ client, fork, queues }: Dependencies, operation: string, queue: string) =>
   Effect.map(queues.see(queue), ({ fifo, url }) => ({
     fifo,

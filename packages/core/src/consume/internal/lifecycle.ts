@@ -136,16 +136,7 @@ export const make = <R>(settings: Settings): Effect.Effect<Started, StartError, 
     const { onDelivery, onReconnect, onRefused } = engine
     const maxBatchSize = limits.single ? 1 : limits.batch.maxBatchSize
     const subscription = yield* broker
-      .subscribe({
-        queue: queue.name,
-        retry,
-        deadLetterQueues,
-        maxBatchSize,
-        isJob,
-        onDelivery,
-        onReconnect,
-        onRefused
-      })
+      .subscribe({ queue: queue.name, retry, deadLetterQueues, maxBatchSize, onDelivery, onReconnect, onRefused })
       .pipe(
         Scope.provide(scope),
         Effect.onError((cause) => Effect.andThen(Scope.close(scope, Exit.failCause(cause)), Effect.sync(onClosed)))

@@ -211,7 +211,7 @@ const watch = (
   const watched: Service = {
     ...broker,
     subscribe: (options) =>
-      Effect.map(broker.subscribe({ ...options, maxBatchSize }), (subscription) => {
+      Effect.map(broker.subscribe({ ...options, maxBatchSize, isJob: true }), (subscription) => {
         names = subscription.identify
         return {
           ...subscription,

@@ -48,7 +48,7 @@ export class ConnectionClosed extends Data.TaggedError("ConnectionClosed")<{ rea
 type Running = Pick<Consumer, "queue" | "stats" | "health" | "pause" | "resume" | "drain" | "done">
 
 /** A scope that several calls share. */
-export interface Held {
+interface Held {
   readonly scope: Scope.Scope
   readonly end: () => Promise<void>
 }
@@ -142,11 +142,7 @@ export const open = async <E>(
     return promise
   }
 
-  const hold: Session["hold"] = () => {
-    const scope = Scope.forkUnsafe(held)
-    const end = Effect.uninterruptible(Scope.close(scope, Exit.void))
-    return { scope, end: async () => (isClosed ? closing : run(end)) }
-  }
+  const hold = () => holding(held, async (end) => (isClosed ? closing : run(end)))
 
   // A broker that cannot be reached must not keep the session open.
   const closed = Effect.andThen(Deferred.await(closes), Effect.fail(new ConnectionClosed({ broker })))
@@ -176,8 +172,7 @@ export const open = async <E>(
       // Each send ends by itself within its publish timeout.
       await Effect.runPromise(Effect.raceFirst(sender.ended, Deferred.await(timeIsUp)))
       sender.close()
-      await Effect.runPromise(Scope.close(running, Exit.void))
-      await Effect.runPromise(Scope.close(held, Exit.void))
+      await Effect.runPromise(Effect.andThen(Scope.close(running, Exit.void), Scope.close(held, Exit.void)))
       await runtime.dispose()
     }
   }
@@ -195,6 +190,12 @@ export const open = async <E>(
   }
 
   return { broker, run, hold, start, sender, workers, close }
+}
+
+/** A part of a scope, which can end before that. */
+const holding = (all: Scope.Scope, run: (effect: Effect.Effect<void>) => Promise<void>): Held => {
+  const scope = Scope.forkUnsafe(all)
+  return { scope, end: () => run(Effect.uninterruptible(Scope.close(scope, Exit.void))) }
 }
 
 /** Starts what drains by itself, unless `closed` fails first. What runs is among the workers until it is drained. */
