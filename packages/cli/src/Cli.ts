@@ -107,8 +107,7 @@ const abandonable =
     Effect.gen(function* () {
       const { stderr } = yield* Process
       const { hasTold } = yield* Output.Output
-      const text =
-        "interrupted again, and ended at once. What was under way is unknown: look at it before you give the command again"
+      const text = "ended at once. What was under way is unknown: look at it before you give the command again"
       const line = () => (hasTold() ? JSON.stringify({ note: text }) : errorLine(text, "Interrupted"))
       const lastWords = () => void stderr.write(`${json ? line() : `requeue: ${text}`}\n`)
       return yield* Interruption.withLastWords(lastWords)(program)

@@ -31,7 +31,7 @@ export const withLastWords =
  */
 export const gently = <A, E, R>(
   work: (signal: AbortSignal) => Effect.Effect<A, E, R>,
-  onStop: (done: A) => Effect.Effect<void>
+  onStop: (done: A) => Effect.Effect<void, never, Output>
 ): Effect.Effect<A, E, R | Output> =>
   Effect.suspend(() => {
     const stop = new AbortController()

@@ -161,7 +161,7 @@ describe("a signal", () => {
     })
     assert.deepStrictEqual([ended.code, ended.stdout], [130, ""])
     assert.isBelow(ended.took, 1500)
-    assert.match(JSON.parse(ended.stderr).error.message, /ended at once\. What was under way is unknown/)
+    assert.match(JSON.parse(ended.stderr).error.message, /^ended at once\. What was under way is unknown/)
     const [, end] = events(file)
     assert.deepInclude(end, { event: "end", outcome: "abandoned" })
     assert.isAtLeast(end.queues[0].published, 1)

@@ -83,7 +83,7 @@ const reports = (broker: string, asked: RedriveView.Asked) => {
   const all = () => (underway === undefined ? finished : [...finished, underway])
   return {
     finished,
-    show: (each: RedriveView.Redriven) => (underway = each),
+    show: (each: RedriveView.Redriven | undefined) => (underway = each),
     add: (queue: string, report: DeadLetters.RedriveReport) =>
       Effect.sync(() => {
         underway = undefined
@@ -152,6 +152,8 @@ export const redrive = Command.make(
           (report) => add(queue, report)
         ).pipe(
           Effect.ensuring(output.done),
+          // The error has its own report.
+          Effect.tapError(() => Effect.sync(() => show(undefined))),
           Effect.flatMap((report) => add(queue, report))
         )
       const command = { id: operation, command: "dead-letters redrive", broker: target.name, queues: target.queues }
