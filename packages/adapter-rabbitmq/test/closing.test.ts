@@ -8,13 +8,22 @@ import { on, outgoing, queueName, until } from "./world.ts"
 
 const one = await shared()
 
-test("drain, close and exit take seconds where no answer comes any more", async () => {
+test.each([
+  ["would answer", "10000"],
+  ["is known to be gone", "1000"]
+])("drain, close and exit take seconds where the server %s, and is silent", async (_, heartbeat) => {
   const queue = queueName("silent")
   await on({ url: one.url }, (broker) => broker.publish([outgoing(queue, "a"), outgoing(queue, "b")]))
   const program = Effect.gen(function* () {
     const { proxied, proxy } = yield* apart(one)
     const file = new URL("closingChild.ts", import.meta.url).pathname
-    const child = spawn(process.execPath, ["--conditions=@requeue/source", file, proxied, queue], {
+    const address = new URL(proxied)
+    for (const [name, value] of [
+      ["heartbeat", heartbeat],
+      ["connectTimeout", "1000"]
+    ] as const)
+      address.searchParams.set(name, value)
+    const child = spawn(process.execPath, ["--conditions=@requeue/source", file, address.href, queue], {
       stdio: ["pipe", "pipe", "inherit"]
     })
     let said = ""
@@ -23,6 +32,7 @@ test("drain, close and exit take seconds where no answer comes any more", async 
     yield* Effect.addFinalizer(() => Effect.sync(() => child.kill("SIGKILL")))
     yield* until("two runs", () => said.split("run\n").length > 2)
     proxy.blackhole(true)
+    if (heartbeat === "1000") yield* until("the end of the connection", () => said.includes("not connected"))
     const began = performance.now()
     child.stdin.write("drain\n")
     yield* until(

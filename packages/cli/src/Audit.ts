@@ -9,9 +9,10 @@ import * as Exit from "effect/Exit"
 import * as Flag from "effect/cli/Flag"
 import * as Option from "effect/Option"
 import { randomUUID } from "node:crypto"
-import { writeFileSync } from "node:fs"
+import { closeSync, constants, fstatSync, fsyncSync, openSync, writeSync } from "node:fs"
 import { hostname, userInfo } from "node:os"
 import { resolve } from "node:path"
+import * as Interruption from "./Interruption.ts"
 import { Process } from "./Process.ts"
 import * as LetterFilter from "./LetterFilter.ts"
 import * as RedriveView from "./RedriveView.ts"
@@ -20,6 +21,10 @@ import { UsageError } from "./UsageError.ts"
 export const flags = {
   audit: Flag.String("audit").pipe(
     Flag.withMetavar("FILE"),
+    Flag.filter(
+      (file) => file !== "",
+      () => "must be the name of a file, or - for standard error"
+    ),
     Flag.withDescription(
       "Append a line of JSON for the beginning and the end of the operation to this file; - for standard error"
     ),
@@ -81,8 +86,29 @@ const filtersOf = ({ error, id, newerThan, olderThan, origin, reason }: LetterFi
 })
 
 /**
+ * Appends a line, which is on the disk afterwards. Waits for nobody: a pipe that no program reads, or that is full, is an
+ * error. Windows has no such pipes, and no flag for them.
+ */
+const append = (file: string, line: string): void => {
+  const { O_APPEND, O_CREAT, O_NONBLOCK, O_WRONLY } = constants
+  const opened = openSync(file, O_APPEND | O_CREAT | O_WRONLY | O_NONBLOCK, 0o600)
+  try {
+    const bytes = Buffer.from(line)
+    if (writeSync(opened, bytes) < bytes.length) throw new Error(`only a part of the line fits into ${file}`)
+    if (fstatSync(opened).isFile()) fsyncSync(opened)
+  } finally {
+    closeSync(opened)
+  }
+}
+
+const why = (error: unknown): string => {
+  if (!(error instanceof Error)) return String(error)
+  return "code" in error && error.code === "ENXIO" ? `${error.message}: a pipe that nobody reads` : error.message
+}
+
+/**
  * Runs an operation between its two lines. `outcome` is asked when it has ended, in whatever way; an operation that fails
- * or is interrupted has an `outcome` that says so, and the error.
+ * or is interrupted has an `outcome` that says so, and the error; one that a second Ctrl-C ended at once is `abandoned`.
  */
 export const around =
   ({ audit, operator }: Flags, operation: Operation, outcome: () => Outcome) =>
@@ -97,36 +123,46 @@ export const around =
       pid: process.pid,
       broker: operation.broker
     }
-    const write = (event: "begin" | "end", told: object) =>
-      Effect.gen(function* () {
-        const { cwd, stderr } = yield* Process
-        const time = new Date(yield* Clock.currentTimeMillis).toISOString()
-        const line = `${JSON.stringify({ time, event, ...who, ...told })}\n`
-        if (file === "-") return void stderr.write(line)
-        yield* Effect.try({
-          try: () => writeFileSync(resolve(cwd(), file), line, { flag: "a", mode: 0o600, flush: true }),
-          catch: (error) =>
-            new UsageError({
-              detail: `--audit: ${error instanceof Error ? error.message : String(error)}`,
-              remedy:
-                event === "begin" ? "Nothing was done. Give a file that can be written" : `Add the line: ${line.trim()}`
-            })
-        })
-      })
     const filters = filtersOf(operation.filters)
-    const begin = write("begin", { queues: operation.queues, filters, options: operation.options })
-    const end = (exit: Exit.Exit<A, E>) =>
-      write("end", {
-        ...outcome(),
-        ...(Exit.isSuccess(exit) ? {} : { outcome: Exit.hasInterrupts(exit) ? "interrupted" : "failed" }),
-        ...errorOf(exit)
-      })
-    return Effect.andThen(
-      begin,
-      Effect.uninterruptibleMask((restore) =>
-        Effect.flatMap(Effect.exit(restore(work)), (exit) => Effect.andThen(end(exit), exit))
+    return Effect.gen(function* () {
+      const { cwd, stderr } = yield* Process
+      const clock = yield* Clock.Clock
+      const write = (event: "begin" | "end", told: object): UsageError | undefined => {
+        const time = new Date(clock.currentTimeMillisUnsafe()).toISOString()
+        const line = `${JSON.stringify({ time, event, ...who, ...told })}\n`
+        try {
+          if (file === "-") stderr.write(line)
+          else append(resolve(cwd(), file), line)
+          return undefined
+        } catch (error) {
+          const remedy =
+            event === "begin" ? "Nothing was done. Give a file that can be written" : `Add the line: ${line.trim()}`
+          return new UsageError({ detail: `--audit: ${why(error)}`, remedy })
+        }
+      }
+      const written = (...line: Parameters<typeof write>) =>
+        Effect.suspend(() => {
+          const error = write(...line)
+          return error === undefined ? Effect.void : Effect.fail(error)
+        })
+      const end = (exit: Exit.Exit<A, E>) =>
+        written("end", {
+          ...outcome(),
+          ...(Exit.isSuccess(exit) ? {} : { outcome: Exit.hasInterrupts(exit) ? "interrupted" : "failed" }),
+          ...errorOf(exit)
+        })
+      const abandoned = () => {
+        const error = write("end", { ...outcome(), outcome: "abandoned" })
+        if (error !== undefined) stderr.write(`${error.message}\n`)
+      }
+      yield* written("begin", { queues: operation.queues, filters, options: operation.options })
+      return yield* Effect.uninterruptibleMask((restore) =>
+        Effect.exit(restore(work)).pipe(
+          Interruption.withLastWords(abandoned),
+          Effect.flatMap((exit) => Effect.andThen(end(exit), exit))
+        )
       )
-    )
+    })
   }
 
 const errorOf = (exit: Exit.Exit<unknown, unknown>) => {

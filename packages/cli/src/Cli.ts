@@ -9,7 +9,9 @@ import * as Flag from "effect/cli/Flag"
 import * as GlobalFlag from "effect/cli/GlobalFlag"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
+import * as Formatter from "effect/Formatter"
 import * as Logger from "effect/Logger"
+import { identity } from "effect/Function"
 import * as References from "effect/References"
 import { createRequire } from "node:module"
 import { check } from "./commands/check.ts"
@@ -26,8 +28,10 @@ import { status } from "./commands/status.ts"
 import { tail } from "./commands/tail.ts"
 import { verify } from "./commands/verify.ts"
 import * as ExitCode from "./ExitCode.ts"
+import * as Interruption from "./Interruption.ts"
 import * as Output from "./Output.ts"
 import { Problem } from "./Problem.ts"
+import { Process } from "./Process.ts"
 import * as RedriveView from "./RedriveView.ts"
 import * as Secrets from "./Secrets.ts"
 
@@ -94,6 +98,21 @@ const details = (error: unknown) => {
     : {}
 }
 
+const errorLine = (message: string, reason: string): string => JSON.stringify({ error: { message, reason } })
+
+/** Tells, when a program is abandoned, what nobody knows then. */
+const abandonable =
+  (json: boolean) =>
+  <A, E, R>(program: Effect.Effect<A, E, R>) =>
+    Effect.gen(function* () {
+      const { stderr } = yield* Process
+      const { hasTold } = yield* Output.Output
+      const text = "ended at once. What was under way is unknown: look at it before you give the command again"
+      const line = () => (hasTold() ? JSON.stringify({ note: text }) : errorLine(text, "Interrupted"))
+      const lastWords = () => void stderr.write(`${json ? line() : `requeue: ${text}`}\n`)
+      return yield* Interruption.withLastWords(lastWords)(program)
+    })
+
 /** Runs a command line, and answers its exit code. */
 export const run = (args: ReadonlyArray<string>) => {
   const json = args.includes("--json")
@@ -104,6 +123,10 @@ export const run = (args: ReadonlyArray<string>) => {
     // An adapter, or its driver, may repeat what it was given.
     return Console.error(Secrets.mask(said, args))
   }
+  const log = Logger.map(Logger.formatStructured, (told) => Secrets.mask(Formatter.formatJson({ log: told }), args))
+  const interrupted = Effect.flatMap(Output.Output, ({ hasTold }) =>
+    json && !hasTold() ? Console.error(errorLine("interrupted", "Interrupted")) : Effect.void
+  )
 
   return Command.runWith(root, { version })(args).pipe(
     Effect.as(ExitCode.ok),
@@ -115,10 +138,13 @@ export const run = (args: ReadonlyArray<string>) => {
       const text = defect instanceof Error ? defect.message : String(defect)
       return Effect.as(complain(defect, `a mistake of ours: ${text}. Please report it`), ExitCode.defect)
     }),
+    Effect.onInterrupt(() => interrupted),
+    abandonable(json),
     Effect.provideServiceEffect(Output.Output, Output.make(json)),
     Effect.provide(CliOutput.layerPresenter(presenter)),
     Effect.provide(CliConfig.layer({ builtIns: [GlobalFlag.Help, GlobalFlag.Version] })),
     Effect.provideService(References.MinimumLogLevel, "Warn"),
-    Effect.provideService(Logger.LogToStderr, true)
+    Effect.provideService(Logger.LogToStderr, true),
+    json ? Effect.provideService(References.CurrentLoggers, new Set([Logger.withConsoleError(log)])) : identity
   )
 }

@@ -1,10 +1,10 @@
-/** The editor of whoever is at the terminal: `$VISUAL`, else `$EDITOR`, else vi. */
+/** The editor of whoever asks: `$VISUAL`, else `$EDITOR`, else, on a terminal only, vi. */
 import * as Effect from "effect/Effect"
 import { spawn } from "node:child_process"
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
-import { Process } from "./Process.ts"
+import { Process, type Service } from "./Process.ts"
 import { UsageError } from "./UsageError.ts"
 
 /** A text that was edited. */
@@ -17,29 +17,69 @@ export interface Edited {
 const failure = (detail: string): UsageError =>
   new UsageError({ detail, remedy: "Nothing was changed. Set EDITOR to an editor that waits until you are done" })
 
-const run = (command: string, file: string, env: NodeJS.ProcessEnv) =>
+/** Milliseconds that an editor has to end by itself. */
+const endTimeout = 1_000
+
+/**
+ * Runs the editor. Where there is no terminal it leads a group of processes, which end with it; a terminal's Ctrl-C reaches
+ * all of them anyhow.
+ */
+const run = (command: string, file: string, { env, stderr, stdin, stdout }: Service) =>
   Effect.callback<void, UsageError>((resume) => {
+    const detached = ![stdin, stdout, stderr].some(({ isTTY }) => isTTY === true)
+    const options = { stdio: "inherit", env: { ...env }, detached } as const
     // By a shell, since the variable may have arguments, as in "code --wait".
     const child =
       process.platform === "win32"
-        ? spawn(`${command} "${file}"`, { stdio: "inherit", shell: true, env })
-        : spawn("sh", ["-c", `${command} "$1"`, "sh", file], { stdio: "inherit", env })
+        ? spawn(`${command} "${file}"`, { ...options, shell: true })
+        : spawn("sh", ["-c", `${command} "$1"`, "sh", file], options)
     child.on("error", (error) => resume(Effect.fail(failure(`the editor ${command}: ${error.message}`))))
     child.on("close", (code) =>
       resume(code === 0 ? Effect.void : Effect.fail(failure(`the editor ${command} ended with ${code ?? "a signal"}`)))
     )
-    return Effect.sync(() => void child.kill())
+    const closed = Effect.callback<void>((resume) => void child.on("close", () => resume(Effect.void)))
+    const kill = (signal: NodeJS.Signals) => {
+      try {
+        if (detached && child.pid !== undefined) process.kill(-child.pid, signal)
+        else child.kill(signal)
+      } catch {
+        // It has ended.
+      }
+    }
+    return Effect.gen(function* () {
+      kill("SIGTERM")
+      yield* Effect.timeoutOption(Effect.interruptible(closed), endTimeout)
+      kill("SIGKILL")
+    })
+  })
+
+/** The editor's command. */
+const command = Effect.gen(function* () {
+  const { env, stdin, stdout } = yield* Process
+  const given = env["VISUAL"] || env["EDITOR"]
+  if (given !== undefined && given !== "") return given
+  if (stdin.isTTY === true && stdout.isTTY === true) return "vi"
+  return yield* failure("neither VISUAL nor EDITOR names an editor, and there is no terminal for vi")
+})
+
+const attempt = <A>(work: () => A): Effect.Effect<A, UsageError> =>
+  Effect.try({
+    try: work,
+    catch: (error) => failure(`the file to edit: ${error instanceof Error ? error.message : ""}`)
   })
 
 /** Lets a text be edited in a file of its own, which stays until {@link remove}. */
 export const edit = (text: string): Effect.Effect<Edited, UsageError, Process> =>
   Effect.gen(function* () {
-    const { env } = yield* Process
-    const file = join(mkdtempSync(join(tmpdir(), "requeue-")), "letter.txt")
-    writeFileSync(file, text, { mode: 0o600 })
-    const edited = run(env["VISUAL"] || env["EDITOR"] || "vi", file, { ...env })
-    yield* Effect.onError(edited, () => remove(file))
-    return { text: readFileSync(file, "utf8"), file }
+    const process = yield* Process
+    const editor = yield* command
+    const file = yield* attempt(() => join(mkdtempSync(join(tmpdir(), "requeue-")), "letter.txt"))
+    const edited = Effect.gen(function* () {
+      yield* attempt(() => writeFileSync(file, text, { mode: 0o600 }))
+      yield* run(editor, file, process)
+      return { text: yield* attempt(() => readFileSync(file, "utf8")), file }
+    })
+    return yield* Effect.onError(edited, () => remove(file))
   })
 
 /** Removes the file of a text that was edited. */

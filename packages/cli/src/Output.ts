@@ -14,6 +14,8 @@ type Style = Parameters<typeof styleText>[0]
 export interface Service {
   /** Whether the result is printed as JSON. */
   readonly json: boolean
+  /** Whether anything was printed on standard output. */
+  readonly hasTold: () => boolean
   /** Prints the result, once per command: the value as JSON with `--json`, else the text. */
   readonly result: (value: unknown, text: () => string) => Effect.Effect<void>
   /** Prints one line of many: the value as JSON with `--json`, else the text. */
@@ -50,18 +52,25 @@ export const make = Effect.fnUntraced(function* (json: boolean) {
   const { stderr, stdout } = yield* Process
   const isTerminal = stderr.isTTY === true && !json
   let shown: string | undefined
+  let told = false
+  const tell = (text: string) =>
+    Effect.suspend(() => {
+      told = true
+      return write(stdout, text)
+    })
   const output: Service = {
     isScreen: stdout.isTTY === true && !json,
     redraw: (text) =>
       Effect.suspend(() => {
         const change = Screen.over(shown, text, stdout.columns ?? 0)
         shown = text
-        return write(stdout, change)
+        return tell(change)
       }),
     json,
-    result: (value, text) => write(stdout, `${json ? JSON.stringify(value, plain, 2) : text()}\n`),
-    line: (value, text) => write(stdout, `${json ? JSON.stringify(value, plain) : text()}\n`),
-    raw: (text) => write(stdout, text),
+    hasTold: () => told,
+    result: (value, text) => tell(`${json ? JSON.stringify(value, plain, 2) : text()}\n`),
+    line: (value, text) => tell(`${json ? JSON.stringify(value, plain) : text()}\n`),
+    raw: tell,
     note: (message) => write(stderr, `${json ? JSON.stringify({ note: message }) : `requeue: note: ${message}`}\n`),
     progress: (text) => (isTerminal ? write(stderr, `\r\u001b[K${text}`) : Effect.void),
     done: isTerminal ? write(stderr, "\r\u001b[K") : Effect.void,

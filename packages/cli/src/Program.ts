@@ -10,6 +10,7 @@ import * as Layer from "effect/Layer"
 import * as NodeConsole from "node:console"
 import * as Cli from "./Cli.ts"
 import * as ExitCode from "./ExitCode.ts"
+import { Abandonment } from "./Interruption.ts"
 import { Process, type Service } from "./Process.ts"
 
 /** The services that `effect/cli` may need. The commands here need none of them. */
@@ -17,13 +18,25 @@ const platform = NodeChildProcessSpawner.layer.pipe(
   Layer.provideMerge(Layer.mergeAll(NodeFileSystem.layer, NodePath.layer, NodeTerminal.layer, NodeStdio.layer))
 )
 
-/** Runs a command line in a process, and answers the exit code. The signal interrupts it. */
-export const run = (args: ReadonlyArray<string>, process: Service, signal: AbortSignal): Promise<number> => {
+/**
+ * Runs a command line in a process, and answers the exit code. The signal interrupts it; what is under way then comes to
+ * its end, unless it is abandoned as well.
+ */
+export const run = async (
+  args: ReadonlyArray<string>,
+  process: Service,
+  signal: AbortSignal,
+  abandonment = new AbortController()
+): Promise<number> => {
   const { stderr, stdout } = process
   const program = Cli.run(args).pipe(
     Effect.provideService(Process, process),
     Effect.provideService(Console.Console, new NodeConsole.Console({ stdout, stderr })),
+    Effect.provideService(Abandonment, abandonment),
     Effect.provide(platform)
   )
-  return Effect.runPromise(program, { signal }).catch(() => ExitCode.interrupted)
+  const abandoned = Promise.withResolvers<number>()
+  abandonment.signal.addEventListener("abort", () => abandoned.resolve(ExitCode.interrupted), { once: true })
+  const ended = Effect.runPromise(program, { signal }).catch(() => ExitCode.interrupted)
+  return Promise.race([abandoned.promise, ended])
 }

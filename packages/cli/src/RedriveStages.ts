@@ -50,7 +50,7 @@ export const flags = {
     Flag.withMetavar("ID"),
     Flag.filter(
       (id) => /^[\w.-]{1,32}$/.test(id),
-      (id) => `must be 1 to 32 letters, digits, ".", "_" or "-", got ${id}`
+      (id) => `must be 1 to 32 letters, digits, ".", "_" or "-", got ${id.slice(0, 40)}${id.length > 40 ? "…" : ""}`
     ),
     Flag.withDescription(
       "Go on with a redrive by its id: what has come back from it is passed over. Default: a new one"

@@ -1,7 +1,6 @@
 #!/usr/bin/env node
-/** The entry of the program. */
+/** The entry of the program. It hears signals before it loads the rest. */
 import { setFlagsFromString } from "node:v8"
-import { run } from "./Program.ts"
 
 // Long looks make much garbage. V8 would let it grow to a few hundred megabytes; so it stays below half of that.
 setFlagsFromString("--optimize-for-size")
@@ -14,7 +13,17 @@ for (const stream of [process.stdout, process.stderr]) {
 }
 
 const interruption = new AbortController()
+const abandonment = new AbortController()
 // A terminal that is closed sends SIGHUP.
-for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.once(signal, () => interruption.abort())
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
+  process.on(signal, () => (interruption.signal.aborted ? abandonment : interruption).abort())
+}
 
-process.exitCode = await run(process.argv.slice(2), process, interruption.signal)
+/** Milliseconds in which what is left, such as a connection whose other side is away, ends by itself. */
+const endTimeout = 3_000
+
+const { run } = await import("./Program.ts")
+process.exitCode = await run(process.argv.slice(2), process, interruption.signal, abandonment)
+const end = AbortSignal.any([abandonment.signal, AbortSignal.timeout(endTimeout)])
+if (end.aborted) process.exit()
+end.addEventListener("abort", () => process.exit())

@@ -462,6 +462,8 @@ describe.concurrent("requeue dead-letters", () => {
     "redrive --stop-at 110%",
     "redrive --wait 2d",
     "redrive --operation a:b",
+    "redrive --audit=",
+    "purge --all --audit=",
     "list --limit 0",
     "list --older-than soon",
     "list --since soon",

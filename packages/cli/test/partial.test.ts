@@ -45,7 +45,7 @@ test("a part that is away is told on standard error, the others are told and wor
   }
   const { code, stderr, stdout } = await run("status --json", "half")
   assert.deepInclude(JSON.parse(stdout).queues[0], { queue: "half", paused: false, dead: { "half.dlq": 0 } })
-  const [told] = stderr.split("\n").filter((line) => line.startsWith("{"))
+  const [told] = stderr.split("\n").filter((line) => line.startsWith('{"missing"'))
   assert.deepInclude(JSON.parse(told!).missing, { broker: "nsq", reason: "ConnectionFailed" })
   assert.strictEqual(code, 1)
   await second!.start()

@@ -86,6 +86,9 @@ export interface Listener {
   readonly unblocked: () => void
 }
 
+/** Milliseconds in which the other side ends its half of a socket too, before it is dropped. */
+const endTimeout = 2_000
+
 /** Opens a connection; `role` is the end of the name that the server shows for it. */
 export const connect = async (
   settings: Settings,
@@ -127,6 +130,8 @@ export const connect = async (
   model.on("close", (error) => {
     if (closed) return
     closed = true
+    // The driver has ended the socket. A peer that is away never answers that, and the socket would keep the process.
+    stream.setTimeout(endTimeout, () => stream.destroy())
     on.closed(failure ?? error)
   })
   model.on("blocked", on.blocked)

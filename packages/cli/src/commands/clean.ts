@@ -1,7 +1,6 @@
 /** `requeue clean`: removes what the configuration no longer wants from the broker, and loses no message. */
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
-import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Cleaning from "../Cleaning.ts"
@@ -54,9 +53,10 @@ export const clean = Command.make("clean", flags, ({ dryRun, policy, prefix, yes
       yield* progress("removing what is stale, which takes 15 seconds or more")
       const report = yield* Interruption.gently(
         (signal) => operator.clean(requests, scope, signal),
-        ({ objects }) =>
-          Console.error(
-            `requeue: interrupted. Removed ${objects.filter(({ outcome }) => outcome === "removed").length}`
+        ({ moved, objects }) =>
+          Interruption.tell(
+            () => ({ broker: target.name, dryRun, moved, objects, notes: found.notes }),
+            () => `Removed ${objects.filter(({ outcome }) => outcome === "removed").length}`
           )
       ).pipe(Effect.ensuring(done))
       yield* say(report.objects, report.moved, () =>

@@ -105,7 +105,10 @@ const editing = (target: DeadLetterTarget.DeadLetterTarget, asked: Asked) =>
       (ended) =>
         Effect.suspend(() => {
           report = ended
-          return result({ broker: asked.broker, interrupted: true, edited: told()[0] }, () => text(found, ended))
+          return Interruption.tell(
+            () => ({ broker: asked.broker, edited: told()[0] }),
+            () => text(found, ended)
+          )
         })
     )
     const operation: Audit.Operation = {

@@ -195,16 +195,17 @@ export const importLetters = Command.make("import", flags, ({ create, dryRun, fi
     const known = target.configured.flatMap((queue) => [...DeadLetterTarget.of(queue), queue.name])
     const options = { to: Option.getOrUndefined(to), create, fromLine, dryRun, known }
     const told = () => text(report, dryRun)
+    const json = () => ({ broker: target.name, dryRun, ...toJson(report) })
     const work = Interruption.gently(
       (signal) => run(read, options, report, signal),
-      () => Console.error(`requeue: interrupted. ${told()}. Go on with --from-line ${report.next}`)
+      () => Interruption.tell(json, () => `${told()}. Go on with --from-line ${report.next}`)
     ).pipe(
       Effect.ensuring(output.done),
       // A broker that is away, or a queue that is missing, stops it as well: what is done is told.
       Effect.tapError(() => (countOf(report) === 0 ? Effect.void : Console.error(`requeue: ${told()}`)))
     )
     yield* Effect.provide(work, Target.layer(target))
-    yield* output.result({ broker: target.name, dryRun, ...toJson(report) }, told)
+    yield* output.result(json(), told)
     if (report.problem !== undefined) return yield* new Problem()
   })
 ).pipe(

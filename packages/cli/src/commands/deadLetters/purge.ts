@@ -3,7 +3,6 @@ import { DeadLetters } from "@requeue/core"
 import * as Clock from "effect/Clock"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
-import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Audit from "../../Audit.ts"
 import * as Confirmation from "../../Confirmation.ts"
@@ -62,7 +61,7 @@ export const purge = Command.make("purge", flags, ({ all: isAll, dlq, dryRun, ye
       if (dryRun && !isAll) yield* Looking.tellCost(all)
       const meant = isAll ? "all dead letters" : "the dead letters that the filters mean"
       const question = `Remove ${meant} of ${yield* DeadLetterTarget.waiting(all)} for good?`
-      if (!dryRun && !yes && !(yield* Confirmation.ask(question))) return undefined
+      if (!dryRun && !yes && !(yield* Confirmation.ask(question))) return []
       const purging = Effect.forEach(all, ({ count, purge, queue }) =>
         Effect.gen(function* () {
           const counted = isAll ? yield* count : undefined
@@ -71,24 +70,20 @@ export const purge = Command.make("purge", flags, ({ all: isAll, dlq, dryRun, ye
               const held = counted === undefined ? undefined : Math.max(0, counted - removed)
               finished.push({ queue, removed, ...(held === undefined ? {} : { held }) })
             })
-          const removed = yield* Interruption.gently(
-            (signal) => purge({ ...selection, dryRun, signal }),
-            (count) => Effect.andThen(add(count), Console.error(`requeue: interrupted. ${queue}: removed ${count}`))
-          )
-          yield* add(removed)
+          yield* add(yield* Interruption.gently((signal) => purge({ ...selection, dryRun, signal }), add))
         })
       )
       yield* dryRun ? purging : audited(purging)
-      return { removed: finished, missing: yield* DeadLetterTarget.missing(all) }
+      return yield* DeadLetterTarget.missing(all)
     })
-    const { missing = [], removed } = (yield* Effect.provide(work, Target.layer(target))) ?? {}
-    yield* result({ broker: target.name, dryRun, queues: removed ?? [] }, () =>
-      removed === undefined
-        ? "nothing was removed"
-        : removed
-            .map((each) => `${each.queue}: ${dryRun ? "would remove" : "removed"} ${each.removed}${kept(each)}`)
-            .join("\n")
-    )
+    const json = () => ({ broker: target.name, dryRun, queues: finished })
+    const told = () =>
+      finished
+        .map((each) => `${each.queue}: ${dryRun ? "would remove" : "removed"} ${each.removed}${kept(each)}`)
+        .join("\n") || "nothing was removed"
+    const interruptible = Effect.onInterrupt(work, () => Interruption.tell(json, told))
+    const missing = yield* Effect.provide(interruptible, Target.layer(target))
+    yield* result(json(), told)
     yield* Partial.tell(missing)
   })
 ).pipe(

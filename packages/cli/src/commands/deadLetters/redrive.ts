@@ -78,19 +78,26 @@ const alone = (given: Readonly<Record<string, unknown>>): Effect.Effect<void, Us
 /** The reports of the queues that are done with. */
 const reports = (broker: string, asked: RedriveView.Asked) => {
   const finished: Array<RedriveView.Redriven> = []
+  let underway: RedriveView.Redriven | undefined
+  /** With what is known of the queue that is worked on. */
+  const all = () => (underway === undefined ? finished : [...finished, underway])
   return {
     finished,
-    add: (queue: string, report: DeadLetters.RedriveReport) => Effect.sync(() => void finished.push({ queue, report })),
+    show: (each: RedriveView.Redriven | undefined) => (underway = each),
+    add: (queue: string, report: DeadLetters.RedriveReport) =>
+      Effect.sync(() => {
+        underway = undefined
+        finished.push({ queue, report })
+      }),
     told: () => finished.map((each) => RedriveView.text(each, asked)).join("\n"),
-    json: (interrupted: boolean) => ({
-      broker,
-      dryRun: asked.dryRun,
-      interrupted,
-      queues: finished.map(RedriveView.toJson)
-    }),
+    toldAll: () =>
+      all()
+        .map((each) => RedriveView.text(each, asked))
+        .join("\n"),
+    json: () => ({ broker, dryRun: asked.dryRun, interrupted: false, queues: all().map(RedriveView.toJson) }),
     outcome: (): Audit.Outcome => ({
       outcome: finished.findLast(({ report }) => report.stoppedBy !== undefined)?.report.stoppedBy ?? "done",
-      queues: finished.map(RedriveView.toJson)
+      queues: all().map(RedriveView.toJson)
     })
   }
 }
@@ -126,7 +133,7 @@ export const redrive = Command.make(
         })
       }
       const asked = { dryRun, maxRedrives, stopAt: dryRun ? undefined : staged.stopAt }
-      const { add, finished, json, outcome, told } = reports(target.name, asked)
+      const { add, finished, json, outcome, show, told, toldAll } = reports(target.name, asked)
       const options = { ...limits, maxRedrives, ...staged }
       const redriveOne = ({ queue, redrive }: DeadLetters.DeadLetters) =>
         Interruption.gently(
@@ -138,17 +145,15 @@ export const redrive = Command.make(
               operation,
               signal,
               onProgress: (report) => {
+                show({ queue, report })
                 Effect.runFork(output.progress(RedriveView.progress({ queue, report }, asked)))
               }
             }),
-          (report) =>
-            Effect.gen(function* () {
-              yield* add(queue, report)
-              yield* output.done
-              yield* output.json ? output.result(json(true), told) : Console.error(`requeue: interrupted. ${told()}`)
-            })
+          (report) => add(queue, report)
         ).pipe(
           Effect.ensuring(output.done),
+          // The error has its own report.
+          Effect.tapError(() => Effect.sync(() => show(undefined))),
           Effect.flatMap((report) => add(queue, report))
         )
       const command = { id: operation, command: "dead-letters redrive", broker: target.name, queues: target.queues }
@@ -168,8 +173,13 @@ export const redrive = Command.make(
       })
       // What an error leaves unsaid of the queue that it stopped at, the error itself says.
       const said = Effect.suspend(() => (finished.length > 0 && !output.json ? Console.error(told()) : Effect.void))
-      const missing = yield* Effect.provide(work, Target.layer(target)).pipe(Effect.tapError(() => said))
-      yield* output.result(json(false), () => (finished.length === 0 ? "nothing was redriven" : told()))
+      const interrupted = Interruption.tell(json, () => toldAll() || "nothing was redriven")
+      const missing = yield* work.pipe(
+        Effect.onInterrupt(() => interrupted),
+        Effect.provide(Target.layer(target)),
+        Effect.tapError(() => said)
+      )
+      yield* output.result(json(), () => (finished.length === 0 ? "nothing was redriven" : told()))
       yield* Partial.tell(missing)
       if (finished.some(RedriveView.isBad)) return yield* new Problem()
     })
