@@ -15,17 +15,18 @@ import { resolve } from "node:path"
 import { Process } from "./Process.ts"
 import * as LetterFilter from "./LetterFilter.ts"
 import * as RedriveView from "./RedriveView.ts"
+import * as TextFlag from "./TextFlag.ts"
 import { UsageError } from "./UsageError.ts"
 
 export const flags = {
-  audit: Flag.String("audit").pipe(
+  audit: TextFlag.make("audit").pipe(
     Flag.withMetavar("FILE"),
     Flag.withDescription(
       "Append a line of JSON for the beginning and the end of the operation to this file; - for standard error"
     ),
     Flag.optional
   ),
-  operator: Flag.String("operator").pipe(
+  operator: TextFlag.make("operator").pipe(
     Flag.withMetavar("NAME"),
     Flag.withDescription("Who does it, for --audit. Default: the user of the operating system"),
     Flag.optional

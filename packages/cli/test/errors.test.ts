@@ -28,6 +28,47 @@ describe("an error", () => {
   })
 })
 
+const letterCommands = ["list", "group", "peek", "export", "purge --yes", "redrive --yes"].map(
+  (name) => `dead-letters ${name}`
+)
+const delayedCommands = ["list", "count", "purge --yes"].map((name) => `delayed ${name}`)
+const commands = [
+  ...letterCommands,
+  ...delayedCommands,
+  ..."status tail pause resume verify plan create check clean simulate send".split(" ")
+]
+
+/** A script gives an empty text where it uses a variable that is not set: it must not mean every letter. */
+const empty: ReadonlyArray<readonly [string, string, string]> = [
+  ...letterCommands.flatMap((command) =>
+    ["--error", "--origin", "--id", "--header", "-H", "--reason", "--since", "--older-than", "--dlq"].map(
+      (flag) => [command, flag, ""] as const
+    )
+  ),
+  ...letterCommands.map((command) => [command, "--id", "*"] as const),
+  ...letterCommands.map((command) => [command, "--id", "**"] as const),
+  ...letterCommands.map((command) => [command, "--header", "=acme"] as const),
+  ...[...letterCommands, ...delayedCommands].map((command) => [command, "--error", " "] as const),
+  ...delayedCommands.flatMap((command) =>
+    ["--error", "--id", "--due-after"].map((flag) => [command, flag, ""] as const)
+  ),
+  ...commands.map((command) => [command, "--queue", ""] as const),
+  ...commands.map((command) => [command, "--config", ""] as const),
+  ["dead-letters redrive --yes", "--to", ""],
+  ["dead-letters import x", "--to", ""],
+  ["dead-letters export", "--output", ""],
+  ["send 1", "--id", ""],
+  ["clean", "--prefix", ""]
+]
+
+describe("a text that is empty, or means everything", () => {
+  it.each(empty)("%s %s %j is refused", async (command, flag, value) => {
+    const { code, stderr, stdout } = await requeue([...command.split(" "), flag, value])
+    assert.deepStrictEqual([code, stdout], [2, ""])
+    assert.match(stderr, new RegExp(`^requeue: .*${flag === "-H" ? "--header" : flag}.*Try requeue .*--help`))
+  })
+})
+
 describe("requeue", () => {
   it("alone shows its commands", async () => {
     const { code, stdout } = await requeue([])

@@ -18,6 +18,7 @@ import { Output } from "../../Output.ts"
 import * as Partial from "../../Partial.ts"
 import { Process } from "../../Process.ts"
 import * as Target from "../../Target.ts"
+import * as TextFlag from "../../TextFlag.ts"
 import { UsageError } from "../../UsageError.ts"
 
 const flags = {
@@ -27,7 +28,7 @@ const flags = {
     Flag.withDescription("How many of each dead-letter queue at most, oldest first"),
     Flag.withDefault(Looking.limit)
   ),
-  output: Flag.String("output").pipe(
+  output: TextFlag.make("output").pipe(
     Flag.withAlias("o"),
     Flag.withMetavar("FILE"),
     Flag.withDescription("A new file to write to. Default: standard output"),

@@ -19,6 +19,7 @@ import { Output } from "../../Output.ts"
 import { Problem } from "../../Problem.ts"
 import { Process } from "../../Process.ts"
 import * as Target from "../../Target.ts"
+import * as TextFlag from "../../TextFlag.ts"
 import { UsageError } from "../../UsageError.ts"
 
 const { queue: _, ...place } = Target.flags
@@ -29,7 +30,7 @@ const flags = {
     Argument.withDescription("The file. Without it, lines are read from standard input"),
     Argument.optional
   ),
-  to: Flag.String("to").pipe(
+  to: TextFlag.make("to").pipe(
     Flag.withMetavar("QUEUE"),
     Flag.withDescription("Where to. Default: the dead-letter queue that each letter was in"),
     Flag.optional
