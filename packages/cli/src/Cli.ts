@@ -27,6 +27,7 @@ import { tail } from "./commands/tail.ts"
 import { verify } from "./commands/verify.ts"
 import * as ExitCode from "./ExitCode.ts"
 import * as Output from "./Output.ts"
+import { OutputFailed } from "./OutputFailed.ts"
 import { Problem } from "./Problem.ts"
 import * as RedriveView from "./RedriveView.ts"
 import * as Secrets from "./Secrets.ts"
@@ -70,9 +71,9 @@ const presenter: CliOutput.Presenter = {
   present: (event) => (event._tag === "InvalidInvocation" ? Effect.void : CliOutput.defaultPresenter.present(event))
 }
 
-/** Explains an error in one line with its remedy; `undefined` when the command has printed it already. */
+/** Explains an error in one line with its remedy; `undefined` when there is nothing to say, or the command has said it. */
 const explain = (error: unknown): string | undefined => {
-  if (error instanceof Problem) return undefined
+  if (error instanceof Problem || (error instanceof OutputFailed && error.isReaderGone)) return undefined
   if (!CliError.isCliError(error)) return error instanceof Error ? error.message : String(error)
   if (error._tag !== "ShowHelp") return error.message
   const [first] = error.errors

@@ -8,7 +8,7 @@ import * as Fiber from "effect/Fiber"
  */
 export const gently = <A, E, R>(
   work: (signal: AbortSignal) => Effect.Effect<A, E, R>,
-  onStop: (done: A) => Effect.Effect<void>
+  onStop: (done: A) => Effect.Effect<void, unknown>
 ): Effect.Effect<A, E, R> =>
   Effect.suspend(() => {
     const stop = new AbortController()

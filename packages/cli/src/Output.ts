@@ -5,25 +5,29 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type { Writable } from "node:stream"
 import { styleText } from "node:util"
+import * as OutputFailed from "./OutputFailed.ts"
 import { Process } from "./Process.ts"
 import * as Screen from "./Screen.ts"
 
 type Style = Parameters<typeof styleText>[0]
 
-/** The ways to print. */
+/** Ends when all is written. */
+type Written = Effect.Effect<void, OutputFailed.OutputFailed>
+
+/** The ways to print. What goes to standard output fails where that cannot be written; standard error is never missed. */
 export interface Service {
   /** Whether the result is printed as JSON. */
   readonly json: boolean
   /** Prints the result, once per command: the value as JSON with `--json`, else the text. */
-  readonly result: (value: unknown, text: () => string) => Effect.Effect<void>
+  readonly result: (value: unknown, text: () => string) => Written
   /** Prints one line of many: the value as JSON with `--json`, else the text. */
-  readonly line: (value: unknown, text: () => string) => Effect.Effect<void>
+  readonly line: (value: unknown, text: () => string) => Written
   /** Prints a text as it is, with `--json` as well. */
-  readonly raw: (text: string) => Effect.Effect<void>
+  readonly raw: (text: string) => Written
   /** Whether results go to a terminal, and not as JSON. */
   readonly isScreen: boolean
   /** Shows a text in the place of the one before. Only where `isScreen`. */
-  readonly redraw: (text: string) => Effect.Effect<void>
+  readonly redraw: (text: string) => Written
   /** Prints on standard error what must be known of a result. */
   readonly note: (message: string) => Effect.Effect<void>
   /** Shows the progress of long work, in one line that is overwritten. Prints nothing where there is no terminal. */
@@ -42,12 +46,17 @@ const plain = (_: string, value: unknown): unknown => {
   return value instanceof Map ? Object.fromEntries(value) : value
 }
 
-const write = (stream: Writable, text: string): Effect.Effect<void> =>
-  // Waits until it is written: a pipe loses what is still buffered when the program ends.
-  Effect.callback((resume) => void stream.write(text, () => resume(Effect.void)))
+/** Waits until it is written: a pipe loses what is still buffered when the program ends. */
+const write = (stream: Writable, text: string): Written =>
+  Effect.callback((resume) => {
+    const end = (error: unknown) =>
+      resume(error == null ? Effect.void : Effect.fail(OutputFailed.of("standard output", error)))
+    stream.write(text, end)
+  })
 
 export const make = Effect.fnUntraced(function* (json: boolean) {
   const { stderr, stdout } = yield* Process
+  const tell = (text: string) => Effect.ignore(write(stderr, text))
   const isTerminal = stderr.isTTY === true && !json
   let shown: string | undefined
   const output: Service = {
@@ -62,9 +71,9 @@ export const make = Effect.fnUntraced(function* (json: boolean) {
     result: (value, text) => write(stdout, `${json ? JSON.stringify(value, plain, 2) : text()}\n`),
     line: (value, text) => write(stdout, `${json ? JSON.stringify(value, plain) : text()}\n`),
     raw: (text) => write(stdout, text),
-    note: (message) => write(stderr, `${json ? JSON.stringify({ note: message }) : `requeue: note: ${message}`}\n`),
-    progress: (text) => (isTerminal ? write(stderr, `\r\u001b[K${text}`) : Effect.void),
-    done: isTerminal ? write(stderr, "\r\u001b[K") : Effect.void,
+    note: (message) => tell(`${json ? JSON.stringify({ note: message }) : `requeue: note: ${message}`}\n`),
+    progress: (text) => (isTerminal ? tell(`\r\u001b[K${text}`) : Effect.void),
+    done: isTerminal ? tell("\r\u001b[K") : Effect.void,
     paint: (style, text) => (json ? text : styleText(style, text, { stream: stdout }))
   }
   return output

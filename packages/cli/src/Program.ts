@@ -8,8 +8,10 @@ import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as NodeConsole from "node:console"
+import { setImmediate } from "node:timers/promises"
 import * as Cli from "./Cli.ts"
 import * as ExitCode from "./ExitCode.ts"
+import * as OutputFailed from "./OutputFailed.ts"
 import { Process, type Service } from "./Process.ts"
 
 /** The services that `effect/cli` may need. The commands here need none of them. */
@@ -18,12 +20,21 @@ const platform = NodeChildProcessSpawner.layer.pipe(
 )
 
 /** Runs a command line in a process, and answers the exit code. The signal interrupts it. */
-export const run = (args: ReadonlyArray<string>, process: Service, signal: AbortSignal): Promise<number> => {
+export const run = async (args: ReadonlyArray<string>, process: Service, signal: AbortSignal): Promise<number> => {
   const { stderr, stdout } = process
+  // Without a listener, an error of a stream would end the process, and what it holds would not be given back.
+  let failure: OutputFailed.OutputFailed | undefined
+  stdout.on("error", (error) => (failure ??= OutputFailed.of("standard output", error)))
+  stderr.on("error", () => {})
   const program = Cli.run(args).pipe(
     Effect.provideService(Process, process),
     Effect.provideService(Console.Console, new NodeConsole.Console({ stdout, stderr })),
     Effect.provide(platform)
   )
-  return Effect.runPromise(program, { signal }).catch(() => ExitCode.interrupted)
+  const code = await Effect.runPromise(program, { signal }).catch(() => ExitCode.interrupted)
+  // Help and versions are printed without a look at what becomes of them.
+  await setImmediate()
+  if (code !== ExitCode.ok || failure === undefined || failure.isReaderGone) return code
+  stderr.write(`requeue: ${failure.message}\n`)
+  return ExitCode.of(failure)
 }

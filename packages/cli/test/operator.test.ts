@@ -1,17 +1,17 @@
 /** What operators do to a running system, against a real RabbitMQ. The sessions in docs/dead-letters.md are the rest. */
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { proxy } from "@requeue/brokers"
 import { connect, constant, PermanentError, type Requeue } from "@requeue/core/promise"
 import { afterAll, assert, beforeAll, describe, it, vi } from "vitest"
 import { rabbitmq } from "./brokers.ts"
-import { type Circumstances, program, requeue } from "./requeue.ts"
+import { type Circumstances, program, quoted, requeue, spawned } from "./requeue.ts"
 import { deadline, until } from "./until.ts"
 
 const queues = (
   "sent later refused counted watched away meant moved elsewhere interrupted purged taken awaited looked causes " +
-  "misled kept spoilt cut staged audited unwritable edited mended"
+  "misled kept spoilt cut staged audited unwritable edited mended full whole"
 ).split(" ")
 
 let url = ""
@@ -543,6 +543,50 @@ describe.concurrent("requeue dead-letters export and import", () => {
     const rest = await requeue([...args, "--from-line", "5"], { input })
     assert.deepStrictEqual([rest.code, rest.stdout], [0, "spoilt.dlq: imported 1\n"])
     await settled("spoilt.dlq", 6)
+  })
+
+  it("say how far an export came whose output cannot be written, and give all back", async () => {
+    await bury("full", 300)
+    const of = (command: string, to: string) =>
+      spawned("bash", ["-c", `set -o pipefail; ${quoted} dead-letters ${command} --url '${url}' -q full ${to}`])
+    const full = await of("export", "> /dev/full")
+    assert.deepStrictEqual([full.code, full.stdout], [1, ""])
+    assert.match(
+      full.stderr,
+      /^requeue: standard output: ENOSPC: .*\. full\.dlq: exported 0, and the line behind them may be cut\. All letters are where they were\n$/
+    )
+    await settled("full.dlq", 300)
+    // Only a reader that ends before the last write is known to have missed something.
+    const gone = await of("export", "| true")
+    assert.strictEqual(gone.code, 1)
+    assert.match(gone.stderr, /^requeue: standard output: .*EPIPE.*full\.dlq: exported \d+, /)
+    await settled("full.dlq", 300)
+    for (const look of ["list", "peek", "group", "list --json"]) {
+      const { code, stderr } = await of(look, "| true")
+      assert.deepStrictEqual([code, stderr], [0, ""], look)
+      const full = await of(look, "> /dev/full")
+      assert.strictEqual(full.code, 1)
+      assert.match(full.stderr, /^.*standard output: ENOSPC: .*\n$/, look)
+    }
+    await settled("full.dlq", 300)
+  })
+
+  it("make a file only when it is whole", async () => {
+    await bury("whole", 30)
+    const where = { cwd: mkdtempSync(join(tmpdir(), "requeue-")) }
+    const missing = await runIn("dead-letters export -o none/a.jsonl", "whole", where)
+    assert.deepStrictEqual([missing.code, /ENOENT.*Give a new file/.test(missing.stderr)], [2, true])
+    // A file of one block at most.
+    const args = `dead-letters export --url '${url}' -q whole -o a.jsonl`
+    const limited = await spawned("bash", ["-c", `trap '' XFSZ; ulimit -f 1; ${quoted} ${args}`], where)
+    assert.strictEqual(limited.code, 1)
+    assert.match(
+      limited.stderr,
+      /^requeue: --output: .*EFBIG.*\. a\.jsonl was not made\. All letters are where they were\n$/
+    )
+    assert.deepStrictEqual(readdirSync(where.cwd), [])
+    const whole = await runIn("dead-letters export -o a.jsonl", "whole", where)
+    assert.deepStrictEqual([whole.code, readdirSync(where.cwd)], [0, ["a.jsonl"]])
   })
 
   it("give all back when an export is interrupted", async () => {

@@ -1,5 +1,5 @@
 /** `requeue status`: shows the numbers of queues and of their dead-letter queues. */
-import type { Broker, BrokerError } from "@requeue/core"
+import { type Broker, BrokerError } from "@requeue/core"
 import * as Clock from "effect/Clock"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
@@ -36,6 +36,9 @@ interface Seen {
 
 type Look = Effect.Effect<Seen, BrokerError.BrokerError, Broker.Broker>
 
+const isAway = (error: unknown): error is BrokerError.BrokerError =>
+  error instanceof BrokerError.BrokerError && error.isRetryable
+
 /** Shows the numbers again and again. While the broker cannot be reached, it shows the error instead. */
 const watchFor = (broker: string, look: Look, interval: number) =>
   Effect.gen(function* () {
@@ -55,7 +58,7 @@ const watchFor = (broker: string, look: Look, interval: number) =>
         if (isScreen) return yield* redraw(`${broker}, ${at}\n${paint("red", error.message)}`)
         yield* line({ at, broker, error: error.message }, () => `${at}  ${error.message}`)
       })
-    const showOrComplain = Effect.catchIf(show, ({ isRetryable }) => isRetryable, complain)
+    const showOrComplain = Effect.catchIf(show, isAway, complain)
     yield* Effect.forever(Effect.andThen(showOrComplain, Effect.sleep(interval)))
   })
 
