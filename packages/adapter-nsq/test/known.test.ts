@@ -13,7 +13,7 @@ import type { AddressInfo } from "node:net"
 import { inspect } from "node:util"
 import { afterAll, assert, beforeEach, describe, test } from "vitest"
 import { NsqBroker, NsqOperator, type NsqOptions } from "../src/index.ts"
-import { register } from "./raw.ts"
+import { channels, register } from "./raw.ts"
 import { consume, ids, no, on, outgoing, queueName, until, type Run } from "./world.ts"
 
 const own = await start("nsq", { nodes: 3 })
@@ -22,6 +22,12 @@ const lookupHost = new URL(lookupd.url).host
 const http = own.nodes.map(({ port }) => `127.0.0.1:${port + 1}`)
 const at = (index: number) => `127.0.0.1:${own.nodes[index]!.port}`
 afterAll(() => own.dispose())
+
+/** Until what was sent is in a channel: on its way there, it is in no count. */
+const isThere = (queue: string) =>
+  until("it to be in its channel", async () =>
+    (await channels(http, queue)).some(({ ready, untaken }) => ready - untaken === 1)
+  )
 
 /** An HTTP server that ends with the file, and its `host:port`. */
 const serve = async (
@@ -137,6 +143,7 @@ describe("while nsqlookupd", () => {
     await on({ nsqd: [at(0)] }, (broker) => broker.publish([outgoing(queue, "m")]))
     await on({ nsqd: [at(0)], lookupd: ["127.0.0.1:1"] }, ({ admin }) =>
       Effect.gen(function* () {
+        yield* isThere(queue)
         const { missing = [], ready } = yield* admin.counts(queue)
         assert.strictEqual(ready, 1)
         assert.match(missing.join(), /nsqlookupd does not answer: .*127\.0\.0\.1:1/)
@@ -239,6 +246,7 @@ describe("an nsqd whose HTTP interface answers nonsense", () => {
     await on({ nsqd: [at(0), at(1)], nsqdHttp: [http[0]!, liar] }, (broker) =>
       Effect.gen(function* () {
         yield* broker.publish([outgoing(queue, "m")])
+        yield* isThere(queue)
         const { missing = [], ...counts } = yield* broker.admin.counts(queue)
         assert.deepStrictEqual(counts, { ready: 1, inFlight: 0, delayed: 0 })
         assert.lengthOf(missing, 1)

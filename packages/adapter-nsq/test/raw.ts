@@ -22,6 +22,7 @@ interface Stats {
   readonly topics: ReadonlyArray<{
     readonly topic_name: string
     readonly depth: number
+    readonly message_count: number
     readonly channels: ReadonlyArray<{
       readonly channel_name: string
       readonly depth: number
@@ -54,26 +55,36 @@ export const register = async (http: ReadonlyArray<string>, lookupd: string): Pr
   await Effect.runPromise(Wait.until("an nsqlookupd that knows every nsqd", isKnown))
 }
 
+/** The topics on an nsqd whose name begins so. */
+const topicsOf = async (http: string, topic: string): Promise<Stats["topics"]> => {
+  const { topics } = JSON.parse(await ask(http, "stats?format=json&include_clients=false")) as Stats
+  return topics.filter(({ topic_name: name }) => name.startsWith(topic))
+}
+
+/**
+ * How many messages each of these nsqd has stored in topics whose name begins so, whatever has become of them. It is exact as
+ * soon as a publish is answered; what waits is not: a message on its way to a channel, or to a client, is in no other count.
+ */
+export const stored = (http: ReadonlyArray<string>, topic: string): Promise<ReadonlyArray<number>> =>
+  Promise.all(http.map(async (base) => (await topicsOf(base, topic)).reduce((sum, one) => sum + one.message_count, 0)))
+
 /** The channels, on all these nsqd, of topics whose name begins so. */
 export const channels = async (http: ReadonlyArray<string>, topic: string): Promise<ReadonlyArray<Channel>> => {
   const found = await Promise.all(
-    http.map(async (base) => {
-      const { topics } = JSON.parse(await ask(base, "stats?format=json&include_clients=false")) as Stats
-      return topics
-        .filter(({ topic_name: name }) => name.startsWith(topic))
-        .flatMap((one) =>
-          one.channels.map((channel) => ({
-            http: base,
-            topic: one.topic_name,
-            name: channel.channel_name,
-            ready: channel.depth + one.depth,
-            untaken: one.depth,
-            inFlight: channel.in_flight_count,
-            deferred: channel.deferred_count,
-            clients: channel.client_count
-          }))
-        )
-    })
+    http.map(async (base) =>
+      (await topicsOf(base, topic)).flatMap((one) =>
+        one.channels.map((channel) => ({
+          http: base,
+          topic: one.topic_name,
+          name: channel.channel_name,
+          ready: channel.depth + one.depth,
+          untaken: one.depth,
+          inFlight: channel.in_flight_count,
+          deferred: channel.deferred_count,
+          clients: channel.client_count
+        }))
+      )
+    )
   )
   return found.flat()
 }

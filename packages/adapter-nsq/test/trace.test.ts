@@ -16,8 +16,10 @@ interface Written {
   readonly args: ReadonlyArray<string>
   readonly socket: Socket
   readonly at: number
-  /** Counts the turns of the event loop in which something was written. */
-  readonly turn: number
+  /** Its place among all that is written. */
+  readonly place: number
+  /** The same for all that is written by code that runs without a break. */
+  readonly burst: number
 }
 
 /** The driver's own, by which a queue's connections are known. */
@@ -30,19 +32,20 @@ const isSub = (bytes: Uint8Array): boolean => Buffer.from(bytes.subarray(0, 4)).
 const written: Array<Written> = []
 // oxlint-disable-next-line typescript/unbound-method -- it is called with its socket
 const write = Socket.prototype.write
-let turn = 0
-let isTurning = false
+let burst = 0
+let isBursting = false
 
 beforeAll(() => {
   vi.spyOn(Socket.prototype, "write").mockImplementation(function (this: Socket, ...args: [any, ...Array<any>]) {
     const text = typeof args[0] === "string" || isSub(args[0]) ? String(args[0]) : ""
     if (text !== "") {
-      if (!isTurning) setImmediate(() => (isTurning = false))
-      if (!isTurning) turn++
-      isTurning = true
+      // A machine that stalls puts whatever timers do into one turn of the event loop, but never into one burst.
+      if (!isBursting) queueMicrotask(() => (isBursting = false))
+      if (!isBursting) burst++
+      isBursting = true
       for (const line of text.split("\n")) {
         const [name = "", ...rest] = line.split(" ")
-        written.push({ name, args: rest, socket: this, at: now(), turn })
+        written.push({ name, args: rest, socket: this, at: now(), place: written.length, burst })
       }
     }
     return write.apply(this, args as never)
@@ -58,17 +61,16 @@ const commandsOf = (queue: string, from = 0): ReadonlyArray<Written> => {
 }
 
 interface Moment extends Written {
-  /** The RDY of all connections together after this command, and after those that were written in the same turn. */
+  /** The RDY of all connections together after this command. While a credit moves, it is lower for as long as a burst. */
   readonly ready: number
 }
 
 const moments = (queue: string, from = 0): ReadonlyArray<Moment> => {
   const ready = new Map<Socket, number>()
-  const all = commandsOf(queue, from).map((command) => {
+  return commandsOf(queue, from).map((command) => {
     if (command.name === "RDY") ready.set(command.socket, Number(command.args[0]))
     return { ...command, ready: [...ready.values()].reduce((sum, each) => sum + each, 0) }
   })
-  return all.map((moment) => ({ ...moment, ready: all.findLast((other) => other.turn === moment.turn)!.ready }))
 }
 
 const multiplier = 400
@@ -83,40 +85,50 @@ const slowing = (queue: string, concurrency: number, handler: Handler.MessageHan
     const events: Array<Event.Event> = []
     const succeeded = new Set<string>()
     const entered: Array<{ readonly level: number; readonly wait: number }> = []
+    const paused = Promise.withResolvers<void>()
+    /** The place of what is written next, each time that it has ended. */
+    const left: Array<number> = []
     const onEvent = (event: Event.Event) => {
       events.push(event)
       if (event._tag === "Succeeded") succeeded.add(event.id)
-      if (event._tag === "BackoffEntered" && event.because === "handler")
+      if (event._tag === "BackoffLeft" && event.because === "handler") left.push(written.length)
+      if (event._tag === "BackoffEntered" && event.because === "handler") {
         entered.push({ level: event.level, wait: event.wait })
+        paused.resolve()
+      }
     }
     const consumerBackoff = ConsumerBackoff.make({ multiplier })
     const { stats } = yield* Consumer.start<string>(queue, { retry, concurrency, consumerBackoff, onEvent }, handler)
-    return { events, entered, succeeded, stats }
+    return { events, entered, left, paused: paused.promise, succeeded, stats }
   })
 
 describe("consumer backoff on two nsqd", () => {
   test("RDY 0 goes out on every connection before the REQ that caused it; then RDY 1 on one; then all", async () => {
     const queue = queueName("order")
-    let failedAt = 0
+    let [failedAt, probed, left] = [0, 0, 0]
     await on(one.wired, (broker) =>
       Effect.gen(function* () {
-        let failed = false
-        const told = yield* slowing(queue, 4, () => {
-          const isFirst = !failed
-          failed = true
-          // Others are in flight as the first one fails, and have ended long before it is tried again.
-          return Effect.andThen(
-            Effect.sleep(50),
-            Effect.suspend(() => {
-              if (!isFirst) return Effect.void
-              failedAt = now()
-              return no()
-            })
-          )
+        const four = Promise.withResolvers<void>()
+        let runs = 0
+        const told = yield* slowing(queue, 4, (): Promise<void> | undefined => {
+          runs++
+          if (runs === 4) four.resolve()
+          if (runs === 5) probed = written.length
+          if (runs > 4) return undefined
+          // The others are in flight as the first one fails, and nothing else is: the probe needs a credit of its own.
+          if (runs > 1) return told.paused
+          return four.promise.then(() => {
+            failedAt = now()
+            throw new Error("no")
+          })
         })
-        yield* publishAll(broker, queue, ids(40))
+        yield* publishAll(broker, queue, ids(4))
+        yield* until("a pause", () => told.entered.length === 1)
+        yield* publishAll(broker, queue, ids(36, "n"))
         yield* until("an end of all", () => told.succeeded.size === 40)
         assert.deepStrictEqual(told.entered, [{ level: 1, wait }])
+        assert.lengthOf(told.left, 1)
+        left = told.left[0]!
       })
     )
     const all = moments(queue)
@@ -131,15 +143,20 @@ describe("consumer backoff on two nsqd", () => {
     const full = Math.max(...all.slice(0, req).map(({ ready }) => ready))
     assert.isAtLeast(full, 4)
     assert.strictEqual(all[req]!.ready, 0)
-    // The others were in flight: their FIN may come while everything is paused.
+    // The others were in flight: their FIN comes while everything is paused.
     const probing = all.findIndex(({ ready }, index) => index > req && ready > 0)
+    assert.lengthOf(
+      all.slice(0, probing).filter(({ name }) => name === "FIN"),
+      3
+    )
     assert.strictEqual(all[probing]?.ready, 1)
     assert.isAtLeast(all[probing]!.at - failedAt, wait)
-    const probed = all.findIndex(({ name }, index) => index > probing && name === "FIN")
-    // Its success and the RDY that this allows are written together.
-    const probes = all.slice(req, probed).filter(({ turn }) => turn < all[probed]!.turn)
-    for (const { ready } of probes) assert.isAtMost(ready, 1)
-    assert.strictEqual(Math.max(...all.slice(probed).map(({ ready }) => ready)), full)
+    // What the probe's success allows is written before its own FIN.
+    assert.isAbove(probed, all[probing]!.place)
+    assert.isAtLeast(left, probed)
+    for (const { place, ready } of all.slice(req)) if (place < left) assert.isAtMost(ready, 1)
+    const after = all.filter(({ place }) => place >= left)
+    assert.strictEqual(Math.max(...after.map(({ ready }) => ready)), full)
   })
 
   test(
@@ -181,7 +198,7 @@ describe("consumer backoff on two nsqd", () => {
 
   test.each(["paused", "probing"])("while %s it survives a reconnect: the first RDY is 1, not full", async (state) => {
     const queue = queueName(state)
-    let cutAt = 0
+    let [cutAt, left] = [0, 0]
     const rdyAfter = () => commandsOf(queue, cutAt).filter(({ args, name }) => name === "RDY" && args[0] !== "0")
     // What was in flight on a connection that is cut comes again when its time is over.
     await on({ ...one.wired, messageTimeout: 1500 }, (broker) =>
@@ -206,13 +223,13 @@ describe("consumer backoff on two nsqd", () => {
         yield* until("a success", () => told.succeeded.size === 1)
         yield* publishAll(broker, queue, ids(20, "n"))
         yield* until("an end of all", () => told.succeeded.size === 21)
+        assert.lengthOf(told.left, 1)
+        left = told.left[0]!
       })
     )
     const rdy = rdyAfter()
     assert.deepStrictEqual(rdy[0]?.args, ["1"])
-    const all = moments(queue, cutAt)
-    const success = all.find(({ name }) => name === "FIN")!
-    for (const { ready, turn } of all) if (turn < success.turn) assert.isAtMost(ready, 1)
+    for (const { place, ready } of moments(queue, cutAt)) if (place < left) assert.isAtMost(ready, 1)
     assert.isTrue(rdy.some(({ args }) => Number(args[0]) > 1))
   })
 })
@@ -230,9 +247,10 @@ describe("a requeue without backoff", () => {
         assert.deepStrictEqual(told.entered, [])
         // Before the consumer ends, which takes RDY away.
         const all = moments(queue)
-        const [first, last] = [all.findIndex(({ name }) => name === "REQ"), all.length]
+        const first = all.findIndex(({ name }) => name === "REQ")
         assert.isAtLeast(first, 0)
-        for (const { ready } of all.slice(first, last)) assert.isAtLeast(ready, 1)
+        const atEnds = all.filter(({ burst }, index) => index >= first && all[index + 1]?.burst !== burst)
+        for (const { ready } of atEnds) assert.isAtLeast(ready, 1)
       })
     )
   })

@@ -131,7 +131,9 @@ describe("a probe", () => {
       assert.deepStrictEqual(take(), [5, 0, 4])
       assert.deepStrictEqual([flow.mayStart(), flow.batchLimit()], [true, 1])
       flow.onStart("b")
-      assert.isFalse(flow.mayStart())
+      load.inFlight = 4
+      flow.update()
+      assert.deepStrictEqual([take(), flow.mayStart()], [[0], false])
     })
   )
 

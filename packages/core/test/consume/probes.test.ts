@@ -157,4 +157,26 @@ describe("a probe", () => {
       )
     }).pipe(Effect.scoped, Effect.provide(broker.layer))
   })
+
+  it.effect(
+    "of the handler that is slow lets no other message come beside it, however long its lease is extended",
+    () => {
+      const broker = Scripted.make({ lease: { duration: 3000, max: Number.POSITIVE_INFINITY } })
+      return Effect.gen(function* () {
+        yield* Consumer.start(
+          "q",
+          { concurrency: 3, drainTimeout: 0, consumerBackoff: ConsumerBackoff.make() },
+          ({ id }) => (id === "bad" ? Effect.fail("no") : Effect.sleep(1500))
+        )
+        broker.deliver("bad")
+        yield* TestClock.adjust(2000)
+        assert.deepStrictEqual(broker.take(), ["credit 4", "credit 0", "bad:Retry", "credit 1"])
+        broker.deliver("probe")
+        yield* TestClock.adjust(1499)
+        assert.deepStrictEqual(broker.take(), ["extend probe", "credit 0"])
+        yield* TestClock.adjust(1)
+        assert.deepStrictEqual(broker.take(), ["credit 4", "probe:Ack"])
+      }).pipe(Effect.scoped, Effect.provide(broker.layer))
+    }
+  )
 })

@@ -150,7 +150,8 @@ const mayProbe = (broker: Gate.Gate, { held }: Load): boolean =>
 /** The credit that the consumer can use. */
 const creditOf = (load: Load, window: Window, handler: Gate.Gate, broker: Gate.Gate): number => {
   const { behind, buffered, decoding, inFlight, isAlone, isStopping, isWary, kept, lost, suspects } = load
-  if (isStopping || handler.allowance === "none") return 0
+  // While a handler has the probe, nothing comes beside it.
+  if (isStopping || !handler.mayStart()) return 0
   if (broker.allowance !== "full" && !mayProbe(broker, load)) return 0
   // A crash is charged to all that is in flight.
   if (suspects > 0 || isAlone) return 0

@@ -49,10 +49,12 @@ export const make = ({ admin }: Service, isOurs: (message: Metadata) => boolean)
           return false
         })
         // Who may count may not always look.
-        const isWhole = yield* Effect.catchIf(
-          Effect.map(sifted, (found) => found.isWhole),
-          ({ reason }) => reason === "AccessRefused",
-          () => Effect.succeed(false)
+        const isWhole = yield* sifted.pipe(
+          Effect.map((found) => found.isWhole),
+          Effect.catchIf(
+            ({ reason }) => reason === "AccessRefused",
+            () => Effect.succeed(false)
+          )
         )
         return { counted: isWhole ? own : Math.max(own, most), own, isWhole: true }
       })
