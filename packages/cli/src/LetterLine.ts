@@ -77,6 +77,11 @@ export const parse = (line: string, to?: string): Outgoing.Outgoing | Refused =>
   if (body === undefined) return { detail: `body must be text, or {"base64": …}` }
   const headers = headersOf(json["headers"])
   if (headers === undefined) return { detail: "headers must be an object of texts" }
+  // As bytes, it would silently become another character.
+  const hasHalf = [json["body"], ...Object.entries(headers).flat()].some(
+    (text) => typeof text === "string" && !text.isWellFormed()
+  )
+  if (hasHalf) return { detail: "body and headers must not have half of a surrogate pair" }
   const metadata = Metadata.fromJson(json["metadata"])
   if (metadata === undefined)
     return { detail: `metadata must be what an export has written, with "v":1, "id", "a" and "t0"` }

@@ -11,7 +11,7 @@ import { deadline, until } from "./until.ts"
 
 const queues = (
   "sent later refused counted watched away meant moved elsewhere interrupted purged taken awaited looked causes " +
-  "misled kept spoilt cut staged audited unwritable edited mended full whole"
+  "misled kept spoilt cut staged audited unwritable edited mended full whole separated"
 ).split(" ")
 
 let url = ""
@@ -524,6 +524,21 @@ describe.concurrent("requeue dead-letters export and import", () => {
     const plain = (letters: typeof before) =>
       letters.map(({ body, headers, metadata }) => ({ body, headers, metadata }))
     assert.deepStrictEqual(plain(after), plain(before))
+  })
+
+  it("keep what ends lines elsewhere, and a byte order mark before them does no harm", async () => {
+    const body = "one\u2028two\u2029three\u0085four"
+    await connection.send("separated.dlq", body)
+    const { stdout } = await run("dead-letters export", "separated")
+    assert.include(stdout, body)
+    assert.strictEqual((await run("dead-letters purge --all --yes", "separated")).code, 0)
+    const imported = await requeue(["dead-letters", "import", "--url", url], { input: `\ufeff${stdout}` })
+    assert.deepStrictEqual([imported.code, imported.stdout], [0, "separated.dlq: imported 1\n"])
+    const again = await connection.deadLetters("separated.dlq").list()
+    assert.deepStrictEqual(
+      again.map(({ body }) => JSON.parse(Buffer.from(body).toString())),
+      [body]
+    )
   })
 
   it("say which line is bad, and what was imported until then", async () => {

@@ -9,11 +9,11 @@ import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import { createReadStream } from "node:fs"
 import { resolve } from "node:path"
-import { createInterface } from "node:readline"
 import * as DeadLetterTarget from "../../DeadLetterTarget.ts"
 import * as Existing from "../../Existing.ts"
 import * as Interruption from "../../Interruption.ts"
 import * as LetterLine from "../../LetterLine.ts"
+import * as Lines from "../../Lines.ts"
 import * as NumberFlag from "../../NumberFlag.ts"
 import { Output } from "../../Output.ts"
 import { Problem } from "../../Problem.ts"
@@ -54,7 +54,8 @@ const batch = 100
 
 interface Line {
   readonly number: number
-  readonly text: string
+  /** `undefined` where it is no UTF-8. */
+  readonly text: string | undefined
 }
 
 /** How far an import is. */
@@ -97,20 +98,12 @@ const toJson = ({ ahead, imported, next, problem, unconfirmed }: Report) => ({
 const linesOf = Effect.fnUntraced(function* (file: Option.Option<string>) {
   const { cwd, stdin } = yield* Process
   const input = Option.isNone(file) ? stdin : createReadStream(resolve(cwd(), file.value))
-  // An error of the input ends nothing by itself: readline does not hear of it.
-  let failure: Error | undefined
-  input.on("error", (error: Error) => {
-    failure = error
-    lines.close()
-  })
-  const lines = createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })
-  const each = lines[Symbol.asyncIterator]()
+  const each = Lines.of(input)
   let number = 0
   return Effect.tryPromise({
     try: async (): Promise<Line | undefined> => {
       const { done, value } = await each.next()
-      if (failure !== undefined) throw failure
-      return done === true ? undefined : { number: ++number, text: value }
+      return done === true ? undefined : { number: ++number, text: value as string | undefined }
     },
     catch: (error) => {
       const name = Option.getOrElse(file, () => "standard input")
@@ -173,8 +166,8 @@ const run = (
 
     for (let line = yield* read; line !== undefined && !signal.aborted; line = yield* read) {
       const { number, text } = line
-      if (number < options.fromLine || text.trim() === "") continue
-      const letter = LetterLine.parse(text, options.to)
+      if (number < options.fromLine || text?.trim() === "") continue
+      const letter = text === undefined ? { detail: "it is not in UTF-8" } : LetterLine.parse(text, options.to)
       if ("detail" in letter) {
         yield* send
         report.problem ??= `line ${number}: ${letter.detail}`
