@@ -70,18 +70,19 @@ export interface Filter {
 }
 
 /** The part of a dead letter that filters look at. */
-export type Subject = Pick<DeadLetters.DeadLetter, "id" | "origin" | "firstPublished" | "headers">
+export type Subject = Pick<DeadLetters.DeadLetter, "id" | "origin" | "metadata" | "headers">
 
 /** Answers the part of a delivered dead letter that filters look at. */
 export const subject = ({ headers, metadata }: Delivery.Delivery): Subject => ({
   id: metadata.id,
   headers,
-  firstPublished: metadata.firstPublished,
+  metadata,
   origin: metadata.deadLetter
 })
 
-/** Answers when a letter was given up; for one that Requeue did not give up, when it was published. In milliseconds since 1970. */
-export const since = ({ firstPublished, origin }: Subject): number => origin?.at ?? firstPublished
+/** When a letter was given up; for one that Requeue did not give up, when it was published; `undefined` where nobody knows. */
+export const since = ({ metadata, origin }: Pick<Subject, "metadata" | "origin">): number | undefined =>
+  origin?.at ?? Metadata.publishedAt(metadata)
 
 const holds = <A>(asked: Option.Option<A>, test: (value: A) => boolean): boolean =>
   Option.isNone(asked) || test(asked.value)
@@ -103,12 +104,14 @@ export const matches =
   (filter: Filter, now: number) =>
   (letter: Subject): boolean => {
     const { origin } = letter
-    const age = now - since(letter)
+    // Of a letter that nobody knows the time of, no comparison holds.
+    const time = since(letter) ?? Number.NaN
+    const age = now - time
     return (
       (filter.reason.length === 0 || (origin !== undefined && filter.reason.includes(origin.reason))) &&
       (filter.id.length === 0 || filter.id.some((asked) => isId(asked, letter.id))) &&
       filter.header.every((asked) => hasHeader(asked, letter.headers)) &&
-      holds(filter.since, (moment) => since(letter) >= MomentFlag.at(moment, now)) &&
+      holds(filter.since, (moment) => time >= MomentFlag.at(moment, now)) &&
       holds(filter.error, (text) => hasError(text, letter)) &&
       holds(filter.origin, (queue) => origin?.queue === queue) &&
       holds(filter.olderThan, (limit) => age > limit) &&

@@ -10,6 +10,7 @@
  * | `metadata` | the metadata as it travels with the message, with the keys of `Metadata` |
  */
 import { type DeadLetters, Metadata, type Outgoing } from "@requeue/core"
+import * as Age from "./Age.ts"
 
 /** A line that is no letter. */
 export interface Refused {
@@ -34,7 +35,7 @@ export const format = (queue: string, { body, headers, metadata, origin }: DeadL
     id: metadata.id,
     reason: origin?.reason,
     error: origin && `${origin.error.name}: ${origin.error.message}`,
-    at: new Date(origin?.at ?? metadata.firstPublished).toISOString(),
+    at: Age.iso(origin?.at ?? Metadata.publishedAt(metadata)),
     body: toBody(body),
     headers,
     metadata: Metadata.toJson(metadata)

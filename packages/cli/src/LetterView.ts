@@ -1,5 +1,6 @@
 /** Dead letters as rows of a table, as text and as JSON. */
-import { type DeadLetters, Delay } from "@requeue/core"
+import { type DeadLetters, Delay, Metadata } from "@requeue/core"
+import * as Age from "./Age.ts"
 import * as Body from "./Body.ts"
 import * as LetterFilter from "./LetterFilter.ts"
 
@@ -7,13 +8,13 @@ const time = (millis: number): string => new Date(millis).toISOString()
 
 /** Answers a letter as a value for JSON, with times in ISO 8601. */
 export const toJson = (letter: DeadLetters.DeadLetter) => {
-  const { firstPublished, headers, history, id, operation, origin, redrives } = letter
+  const { headers, history, id, metadata, operation, origin, redrives } = letter
   return {
     id,
     body: Body.toJson(Body.plain(letter)),
     headers,
     native: Body.plainFacts(letter.native),
-    firstPublished: time(firstPublished),
+    firstPublished: Age.iso(Metadata.publishedAt(metadata)) ?? null,
     redrives,
     ...(operation === undefined ? {} : { operation }),
     origin: origin === undefined ? null : { ...origin, at: time(origin.at) },
@@ -32,13 +33,13 @@ export const row = (letter: DeadLetters.DeadLetter, now: number): ReadonlyArray<
     origin === undefined ? "-" : Body.line(Buffer.from(`${origin.error.name}: ${origin.error.message}`), 60),
     String(origin?.attempts ?? "-"),
     String(redrives),
-    Delay.format(Math.max(0, now - LetterFilter.since(letter)))
+    Age.show(LetterFilter.since(letter), now)
   ]
 }
 
 /** Shows all that is known of a letter, in several lines. */
 export const detail = (letter: DeadLetters.DeadLetter): string => {
-  const { firstPublished, headers, history, id, operation, origin, redrives } = letter
+  const { headers, history, id, metadata, operation, origin, redrives } = letter
   const given =
     origin === undefined
       ? "not by Requeue"
@@ -46,11 +47,11 @@ export const detail = (letter: DeadLetters.DeadLetter): string => {
   return [
     `id         ${id}`,
     `from       ${origin?.queue ?? "unknown"}`,
-    `given up   ${given}, at ${time(LetterFilter.since(letter))}`,
+    `given up   ${given}${origin === undefined ? "" : `, at ${time(origin.at)}`}`,
     ...(origin === undefined
       ? []
       : [`error      ${Body.line(Buffer.from(`${origin.error.name}: ${origin.error.message}`), 300)}`]),
-    `published  ${time(firstPublished)}`,
+    `published  ${Age.iso(Metadata.publishedAt(metadata)) ?? "nobody knows when"}`,
     `redrives   ${redrives}`,
     ...(operation === undefined ? [] : [`redriven   by operation ${operation}`]),
     ...Object.entries(headers).map(([name, value]) => `header     ${name}: ${value}`),

@@ -25,7 +25,7 @@ const letter = (id: string, at: number, message: string, origin: Partial<DeadLet
 
 const foreign = (id: string, firstPublished: number): DeadLetter => ({
   ...letter(id, 0, ""),
-  firstPublished,
+  metadata: Metadata.make(id, firstPublished),
   origin: undefined
 })
 
@@ -84,12 +84,19 @@ describe("groups", () => {
         )
         assert.deepStrictEqual(summary(all.toReversed()), summary(all))
         for (const [index, { count, newest, oldest }] of found.entries()) {
-          assert.isAtMost(oldest, newest)
+          assert.isAtMost(oldest!, newest!)
           const next = found[index + 1]
-          assert.isTrue(next === undefined || count > next.count || (count === next.count && newest >= next.newest))
+          assert.isTrue(next === undefined || count > next.count || (count === next.count && newest! >= next.newest!))
         }
       })
     )
+  })
+
+  it("have no times where nobody knows any", () => {
+    const undated = { ...foreign("a", 0), metadata: Metadata.undated("a", 9) }
+    const times = (...all: ReadonlyArray<DeadLetter>) => Groups.group(all).map(({ newest, oldest }) => [oldest, newest])
+    assert.deepStrictEqual(times(undated, undated), [[undefined, undefined]])
+    assert.deepStrictEqual(times(undated, foreign("b", 7), undated, foreign("c", 5)), [[5, 7]])
   })
 
   it("have an example that is one of them, and the newest", () => {
@@ -98,7 +105,7 @@ describe("groups", () => {
         for (const { id, message, newest } of Groups.group(all)) {
           const example = all.find((each) => each.id === id)!
           assert.strictEqual(example.origin?.error.message, message)
-          assert.strictEqual(example.origin?.at ?? example.firstPublished, newest)
+          assert.strictEqual(example.origin?.at ?? example.metadata.firstPublished, newest)
         }
       })
     )

@@ -1,9 +1,10 @@
 /** `requeue dead-letters group`: shows the causes, most frequent first. */
-import { type DeadLetters, Delay, type Delivery } from "@requeue/core"
+import type { DeadLetters, Delivery } from "@requeue/core"
 import * as Clock from "effect/Clock"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
+import * as Age from "../../Age.ts"
 import * as Body from "../../Body.ts"
 import * as DeadLetterTarget from "../../DeadLetterTarget.ts"
 import * as LetterFilter from "../../LetterFilter.ts"
@@ -26,8 +27,8 @@ const row = (group: DeadLetters.Group, now: number): ReadonlyArray<string> => {
     reason ?? "-",
     // A broker may have refused a dead letter that had both.
     line([error, pattern].filter(Boolean).join(": ") || "-", 60),
-    Delay.format(Math.max(0, now - oldest)),
-    Delay.format(Math.max(0, now - newest)),
+    Age.show(oldest, now),
+    Age.show(newest, now),
     line(message === pattern ? id : `${id}: ${message}`, 300)
   ]
 }
@@ -75,8 +76,6 @@ const find = Effect.fnUntraced(function* (
   return { queue: dead.queue, groups, missing: yield* dead.missing }
 })
 
-const iso = (millis: number): string => new Date(millis).toISOString()
-
 export const group = Command.make("group", flags, ({ dlq, limit, ...rest }) =>
   Effect.gen(function* () {
     const { result } = yield* Output
@@ -95,7 +94,11 @@ export const group = Command.make("group", flags, ({ dlq, limit, ...rest }) =>
           queue,
           looked: groups.looked,
           total: groups.total ?? null,
-          groups: groups.map((each) => ({ ...each, oldest: iso(each.oldest), newest: iso(each.newest) })),
+          groups: groups.map((each) => ({
+            ...each,
+            oldest: Age.iso(each.oldest) ?? null,
+            newest: Age.iso(each.newest) ?? null
+          })),
           other: groups.other
         }))
       },

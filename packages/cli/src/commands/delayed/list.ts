@@ -5,6 +5,7 @@ import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
 import type * as Option from "effect/Option"
+import * as Age from "../../Age.ts"
 import * as Body from "../../Body.ts"
 import * as DelayedFilter from "../../DelayedFilter.ts"
 import * as NumberFlag from "../../NumberFlag.ts"
@@ -41,7 +42,7 @@ const toJson = (message: DelayedMessages.DelayedMessage) => {
     body: Body.toJson(Body.plain(message)),
     headers,
     native: Body.plainFacts(native),
-    firstPublished: time(firstPublished),
+    firstPublished: Age.iso(firstPublished) ?? null,
     attempts,
     due: due === undefined ? null : time(due),
     history: history.map((attempt) => ({ ...attempt, at: time(attempt.at) }))
@@ -58,7 +59,7 @@ const row = (message: DelayedMessages.DelayedMessage, now: number): ReadonlyArra
     due === undefined ? "-" : Delay.format(Math.max(0, Math.ceil((due - now) / 1000) * 1000)),
     String(attempts),
     error === "" ? "-" : Body.line(Buffer.from(error), 60),
-    Delay.format(Math.max(0, now - firstPublished))
+    Age.show(firstPublished, now)
   ]
 }
 

@@ -18,10 +18,10 @@ export interface Group {
   readonly id: string
   /** The number of dead letters. */
   readonly count: number
-  /** When the oldest was given up, in milliseconds since the epoch. */
-  readonly oldest: number
-  /** When the newest was given up, in milliseconds since the epoch. */
-  readonly newest: number
+  /** When the oldest was given up, in milliseconds since the epoch; `undefined` where nobody knows that of any. */
+  readonly oldest: number | undefined
+  /** When the newest was given up, in milliseconds since the epoch; `undefined` where nobody knows that of any. */
+  readonly newest: number | undefined
 }
 
 /** Groups of dead letters: the most frequent first, of equal ones the newest. */
@@ -44,19 +44,24 @@ export interface Counter {
 /** The most groups that are told apart. */
 export const limit = 1000
 
+/** Of the times that are known. */
+const extreme = (of: (...times: ReadonlyArray<number>) => number, one: number | undefined, other: number | undefined) =>
+  one === undefined || other === undefined ? (one ?? other) : of(one, other)
+
 export const make = (): Counter => {
   const groups = new Map<string, Group>()
   let other = 0
   return {
-    add: ({ firstPublished, id, origin }) => {
+    add: ({ id, metadata, origin }) => {
       const error = origin && Metadata.cutError(origin.error)
       const pattern = error && ErrorPattern.of(error.message)
       const key = JSON.stringify([origin?.queue, origin?.reason, error?.name, pattern])
       const known = groups.get(key)
       if (known === undefined && groups.size >= limit) return void other++
-      const at = origin?.at ?? firstPublished
-      const { count, newest, oldest } = known ?? { count: 0, newest: at, oldest: at }
-      const example = known === undefined || at >= newest ? { message: error?.message, id } : known
+      const at = origin?.at ?? Metadata.publishedAt(metadata)
+      const { count = 0, newest, oldest } = known ?? {}
+      const isNewest = known === undefined || (at ?? 0) >= (newest ?? 0)
+      const example = isNewest ? { message: error?.message, id } : known
       groups.set(key, {
         queue: origin?.queue,
         reason: origin?.reason,
@@ -65,13 +70,13 @@ export const make = (): Counter => {
         message: example.message,
         id: example.id,
         count: count + 1,
-        oldest: Math.min(oldest, at),
-        newest: Math.max(newest, at)
+        oldest: extreme(Math.min, oldest, at),
+        newest: extreme(Math.max, newest, at)
       })
     },
     all: (looked, total) => {
       const sorted = [...groups].toSorted(
-        ([keyA, a], [keyB, b]) => b.count - a.count || b.newest - a.newest || (keyA < keyB ? -1 : 1)
+        ([keyA, a], [keyB, b]) => b.count - a.count || (b.newest ?? 0) - (a.newest ?? 0) || (keyA < keyB ? -1 : 1)
       )
       return Object.assign(
         sorted.map(([, group]) => group),
