@@ -120,6 +120,40 @@ describe("groups", () => {
     assert.isTrue(found.every(({ message, pattern }) => message!.length <= 256 && pattern!.length <= 256))
   })
 
+  it("know a frequent cause that comes after many rare ones", () => {
+    const rare = Array.from({ length: 3 * Groups.limit }, (_, n) => letter(`${n}`, n, "", { queue: `q${n}` }))
+    const late = Array.from({ length: 500 }, (_, n) => letter(`late-${n}`, 9000 + n, "down"))
+    const [first] = Groups.group([...rare, ...late])
+    assert.deepInclude(first, { pattern: "down", id: "late-499" })
+    assert.isAtLeast(first!.count, 498)
+    assert.isAtLeast(first!.count + first!.missed, 500)
+  })
+
+  it("count at least what they say, and at most what they missed beside it; every frequent cause is among them", () => {
+    const cause = fc.oneof(fc.constantFrom("a", "b"), fc.stringMatching(/^[a-z]$/))
+    fc.assert(
+      fc.property(fc.array(cause, { maxLength: 60 }), fc.integer({ min: 1, max: 6 }), (causes, places) => {
+        const counter = Groups.make(places)
+        for (const [at, each] of causes.entries()) counter.add(letter(`${at}`, at, each))
+        const found = counter.all(causes.length, undefined)
+        assert.isAtMost(found.length, places)
+        const exact = (pattern: string | undefined) => causes.filter((each) => each === pattern).length
+        for (const { count, missed, pattern } of found) {
+          assert.isAtMost(count, exact(pattern))
+          assert.isAtLeast(count + missed, exact(pattern))
+        }
+        const frequent = [...new Set(causes)].filter((each) => exact(each) > causes.length / places)
+        assert.includeMembers(
+          found.map(({ pattern }) => pattern),
+          frequent
+        )
+        const counted = found.reduce((sum, { count }) => sum + count, 0)
+        assert.strictEqual(counted + found.other, causes.length)
+        if (new Set(causes).size <= places) assert.isTrue(found.every(({ missed }) => missed === 0))
+      })
+    )
+  })
+
   it("of letters that lack the text of their error are told by its name", () => {
     const cut = { error: { name: "TypeError", message: "" } }
     const [group, ...others] = Groups.group([letter("a", 1, "", cut), letter("b", 2, "", cut)])

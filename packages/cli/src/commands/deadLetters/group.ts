@@ -20,9 +20,9 @@ const header = ["count", "from", "reason", "error", "oldest", "newest", "example
 const line = (text: string, width: number): string => Body.line(Buffer.from(text), width)
 
 const row = (group: DeadLetters.Group, now: number): ReadonlyArray<string> => {
-  const { count, error, id, message, newest, oldest, pattern, queue, reason } = group
+  const { count, error, id, message, missed, newest, oldest, pattern, queue, reason } = group
   return [
-    String(count),
+    missed === 0 ? String(count) : `${count}+`,
     queue ?? "-",
     reason ?? "-",
     // A broker may have refused a dead letter that had both.
@@ -49,7 +49,12 @@ const show = (queue: string, groups: DeadLetters.Groups, now: number): string =>
             groups.map((each) => row(each, now))
           )
         ]),
-    ...(other === 0 ? [] : [`${other} more have other causes than these ${groups.length}`])
+    ...(other === 0
+      ? []
+      : [
+          `${other} more are in none of these ${groups.length} groups, which were always those of the most letters. A count ` +
+            "with + is what a cause has had since it took the place of a rarer one"
+        ])
   ].join("\n")
 }
 
