@@ -11,7 +11,7 @@ import { deadline, until } from "./until.ts"
 
 const queues = (
   "sent later refused counted watched away meant moved elsewhere interrupted purged taken awaited looked causes " +
-  "misled kept spoilt cut staged audited unwritable edited mended full whole separated"
+  "misled kept spoilt cut staged audited unwritable edited mended full whole separated there"
 ).split(" ")
 
 let url = ""
@@ -132,6 +132,7 @@ describe.concurrent("requeue status", () => {
       dead: { "counted.dlq": 2 },
       quarantined: null,
       consumers: 0,
+      missing: false,
       paused: false
     })
     // Others send with delays to the same server.
@@ -149,6 +150,21 @@ describe.concurrent("requeue status", () => {
     const { stdout } = await run("status -q another", "explained")
     for (const queue of ["explained", "another"]) assert.match(stdout, new RegExp(`^${queue} +1 `, "m"))
     assert.lengthOf(stdout.match(/^- oldest: .*management interface$/gm) ?? [], 1)
+  })
+
+  it("does not tell zeros of a queue that is not there", async () => {
+    await connection.send("there", 1)
+    await settled("there", 1)
+    const missing = `missing-${process.pid}`
+    const shown = await run(`status -q ${missing}`, "there")
+    assert.strictEqual(shown.code, 1)
+    assert.match(shown.stdout, /^there +1 /m)
+    assert.match(shown.stdout, new RegExp(`^${missing} \\(missing\\) +- +- +\\d`, "m"))
+    assert.match(shown.stderr, /^requeue: rabbitmq: find on queue missing-\d+: QueueMissing: there is no such queue\./m)
+    const told = JSON.parse((await run("status --json", missing)).stdout)
+    const { consumers, inFlight, missing: isMissing, oldest, ready } = told.queues[0]
+    assert.deepStrictEqual([isMissing, ready, inFlight, consumers, oldest], [true, null, null, null, null])
+    assert.strictEqual((await connection.counts(missing)).isMissing, true)
   })
 
   it("goes on with --watch until it is interrupted", async () => {
@@ -492,6 +508,15 @@ describe.concurrent("queues that are missing", () => {
     assert.match(stderr, /^requeue: rabbitmq: find on queue missing-\d+\.dlq: QueueMissing: there is no such queue\./)
     assert.strictEqual((await connection.counts(`${missing}.dlq`)).isMissing, true)
   })
+
+  it.each(["list", "count", "count --error x", "purge --all --dry-run", "purge --all --yes"])(
+    "delayed %s refuses them, unless messages wait for them",
+    async (args) => {
+      const { code, stderr, stdout } = await run(`delayed ${args}`, missing)
+      assert.deepStrictEqual([code, stdout], [1, ""])
+      assert.match(stderr, /^requeue: rabbitmq: find on queue missing-\d+: QueueMissing: there is no such queue\./)
+    }
+  )
 
   it("are no place to redrive to, nor is the dead-letter queue itself", async () => {
     await bury("misled", 2)

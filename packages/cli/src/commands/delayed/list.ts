@@ -8,6 +8,7 @@ import type * as Option from "effect/Option"
 import * as Age from "../../Age.ts"
 import * as Body from "../../Body.ts"
 import * as DelayedFilter from "../../DelayedFilter.ts"
+import * as Existing from "../../Existing.ts"
 import * as NumberFlag from "../../NumberFlag.ts"
 import { Output } from "../../Output.ts"
 import * as Policy from "../../Policy.ts"
@@ -19,16 +20,20 @@ export const part = ({ isWhole, looked }: DelayedMessages.Looked): string =>
   isWhole ? "" : `, among the ${looked} that were looked at; there are more`
 
 /** The delayed messages of each queue that the flags name, on the broker. */
-export const ofEach = <A, E, R>(
+export const ofEach = <A extends Partial<DelayedMessages.Looked> | undefined, E, R>(
   { policy, ...flags }: Target.Flags & { readonly policy: Option.Option<string> },
   run: (delayed: DelayedMessages.DelayedMessages) => Effect.Effect<A, E, R>
 ) =>
   Effect.gen(function* () {
     const target = yield* Target.resolve(flags, policy)
+    const known = target.configured.map((queue) => queue.name)
     const each = Effect.forEach(target.queues, ({ name, options: { retry } }) =>
-      Effect.flatMap(DelayedMessages.make(name, { retry }), (delayed) =>
-        Effect.map(run(delayed), (found) => ({ queue: name, ...found }))
-      )
+      Effect.gen(function* () {
+        const found = yield* run(yield* DelayedMessages.make(name, { retry }))
+        // Messages may wait for a queue that is gone. Where none does, its name may be wrong.
+        if (found?.looked === 0) yield* Existing.check([name], known)
+        return { queue: name, ...found }
+      })
     )
     return { broker: target.name, queues: yield* Effect.provide(each, Target.layer(target)) }
   })
