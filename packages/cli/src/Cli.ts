@@ -12,6 +12,7 @@ import * as Effect from "effect/Effect"
 import * as Logger from "effect/Logger"
 import * as References from "effect/References"
 import { createRequire } from "node:module"
+import * as Arguments from "./Arguments.ts"
 import { check } from "./commands/check.ts"
 import { clean } from "./commands/clean.ts"
 import { completion } from "./commands/completion.ts"
@@ -106,7 +107,8 @@ export const run = (args: ReadonlyArray<string>) => {
     return Console.error(Secrets.mask(said, args))
   }
 
-  return Command.runWith(root, { version })(args).pipe(
+  return Arguments.read(args).pipe(
+    Effect.flatMap(Command.runWith(root, { version })),
     Effect.as(ExitCode.ok),
     Effect.catch((error) => {
       const text = explain(error)
