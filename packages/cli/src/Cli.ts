@@ -29,6 +29,7 @@ import { verify } from "./commands/verify.ts"
 import * as ExitCode from "./ExitCode.ts"
 import * as Output from "./Output.ts"
 import { OutputFailed } from "./OutputFailed.ts"
+import * as Printable from "./Printable.ts"
 import { Problem } from "./Problem.ts"
 import * as RedriveView from "./RedriveView.ts"
 import * as Secrets from "./Secrets.ts"
@@ -101,8 +102,8 @@ export const run = (args: ReadonlyArray<string>) => {
   const json = args.includes("--json")
   const complain = (error: unknown, text: string) => {
     const said = json
-      ? JSON.stringify({ error: { message: text, ...details(error) } })
-      : text.replaceAll(/^/gm, "requeue: ")
+      ? Printable.json({ error: { message: text, ...details(error) } })
+      : Printable.text(text).replaceAll(/^/gm, "requeue: ")
     // An adapter, or its driver, may repeat what it was given.
     return Console.error(Secrets.mask(said, args))
   }

@@ -11,6 +11,7 @@
  */
 import { type DeadLetters, Metadata, type Outgoing } from "@requeue/core"
 import * as Age from "./Age.ts"
+import * as Printable from "./Printable.ts"
 
 /** A line that is no letter. */
 export interface Refused {
@@ -30,7 +31,7 @@ const toBody = (bytes: Uint8Array): string | { readonly base64: string } => {
 
 /** Writes a letter of a dead-letter queue, without the end of the line. */
 export const format = (queue: string, { body, headers, metadata, origin }: DeadLetters.DeadLetter): string =>
-  JSON.stringify({
+  Printable.json({
     queue,
     id: metadata.id,
     reason: origin?.reason,

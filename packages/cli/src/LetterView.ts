@@ -3,6 +3,7 @@ import { type DeadLetters, Delay, Metadata } from "@requeue/core"
 import * as Age from "./Age.ts"
 import * as Body from "./Body.ts"
 import * as LetterFilter from "./LetterFilter.ts"
+import * as Printable from "./Printable.ts"
 
 const time = (millis: number): string => new Date(millis).toISOString()
 
@@ -27,10 +28,10 @@ export const header = ["id", "from", "reason", "error", "attempts", "redrives", 
 export const row = (letter: DeadLetters.DeadLetter, now: number): ReadonlyArray<string> => {
   const { id, origin, redrives } = letter
   return [
-    id,
-    origin?.queue ?? "-",
+    Printable.line(id),
+    Printable.line(origin?.queue ?? "-"),
     origin?.reason ?? "-",
-    origin === undefined ? "-" : Body.line(Buffer.from(`${origin.error.name}: ${origin.error.message}`), 60),
+    origin === undefined ? "-" : Printable.line(`${origin.error.name}: ${origin.error.message}`, 60),
     String(origin?.attempts ?? "-"),
     String(redrives),
     Age.show(LetterFilter.since(letter), now)
@@ -45,18 +46,18 @@ export const detail = (letter: DeadLetters.DeadLetter): string => {
       ? "not by Requeue"
       : `${origin.reason}, after ${origin.attempts} ${origin.attempts === 1 ? "attempt" : "attempts"}`
   return [
-    `id         ${id}`,
-    `from       ${origin?.queue ?? "unknown"}`,
+    `id         ${Printable.line(id)}`,
+    `from       ${Printable.line(origin?.queue ?? "unknown")}`,
     `given up   ${given}${origin === undefined ? "" : `, at ${time(origin.at)}`}`,
     ...(origin === undefined
       ? []
-      : [`error      ${Body.line(Buffer.from(`${origin.error.name}: ${origin.error.message}`), 300)}`]),
+      : [`error      ${Printable.line(`${origin.error.name}: ${origin.error.message}`, 300)}`]),
     `published  ${Age.iso(Metadata.publishedAt(metadata)) ?? "nobody knows when"}`,
     `redrives   ${redrives}`,
     ...(operation === undefined ? [] : [`redriven   by operation ${operation}`]),
-    ...Object.entries(headers).map(([name, value]) => `header     ${name}: ${value}`),
+    ...Object.entries(headers).map(([name, value]) => `header     ${Printable.line(`${name}: ${value}`)}`),
     ...history.map(({ at, attempt, delay, error }) => {
-      return `attempt ${attempt}  ${time(at)}  ${error}; again in ${Delay.format(delay)}`
+      return `attempt ${attempt}  ${time(at)}  ${Printable.line(error)}; again in ${Delay.format(delay)}`
     }),
     "",
     Body.show(Body.plain(letter))

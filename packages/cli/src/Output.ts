@@ -7,6 +7,7 @@ import type { Writable } from "node:stream"
 import { styleText } from "node:util"
 import * as OutputFailed from "./OutputFailed.ts"
 import { Process } from "./Process.ts"
+import * as Printable from "./Printable.ts"
 import * as Screen from "./Screen.ts"
 
 type Style = Parameters<typeof styleText>[0]
@@ -68,10 +69,11 @@ export const make = Effect.fnUntraced(function* (json: boolean) {
         return write(stdout, change)
       }),
     json,
-    result: (value, text) => write(stdout, `${json ? JSON.stringify(value, plain, 2) : text()}\n`),
+    result: (value, text) => write(stdout, `${json ? Printable.json(value, plain, 2) : text()}\n`),
     line: (value, text) => write(stdout, `${json ? JSON.stringify(value, plain) : text()}\n`),
     raw: (text) => write(stdout, text),
-    note: (message) => tell(`${json ? JSON.stringify({ note: message }) : `requeue: note: ${message}`}\n`),
+    note: (message) =>
+      tell(`${json ? Printable.json({ note: message }) : `requeue: note: ${Printable.text(message)}`}\n`),
     progress: (text) => (isTerminal ? tell(`\r\u001b[K${text}`) : Effect.void),
     done: isTerminal ? tell("\r\u001b[K") : Effect.void,
     paint: (style, text) => (json ? text : styleText(style, text, { stream: stdout }))

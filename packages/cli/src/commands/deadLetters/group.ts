@@ -5,31 +5,29 @@ import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
 import * as Age from "../../Age.ts"
-import * as Body from "../../Body.ts"
 import * as DeadLetterTarget from "../../DeadLetterTarget.ts"
 import * as LetterFilter from "../../LetterFilter.ts"
 import * as Looking from "../../Looking.ts"
 import * as NumberFlag from "../../NumberFlag.ts"
 import { Output } from "../../Output.ts"
 import * as Partial from "../../Partial.ts"
+import * as Printable from "../../Printable.ts"
 import * as Table from "../../Table.ts"
 import * as Target from "../../Target.ts"
 
 const header = ["count", "from", "reason", "error", "oldest", "newest", "example"]
 
-const line = (text: string, width: number): string => Body.line(Buffer.from(text), width)
-
 const row = (group: DeadLetters.Group, now: number): ReadonlyArray<string> => {
   const { count, error, id, message, missed, newest, oldest, pattern, queue, reason } = group
   return [
     missed === 0 ? String(count) : `${count}+`,
-    queue ?? "-",
+    Printable.line(queue ?? "-"),
     reason ?? "-",
     // A broker may have refused a dead letter that had both.
-    line([error, pattern].filter(Boolean).join(": ") || "-", 60),
+    Printable.line([error, pattern].filter(Boolean).join(": ") || "-", 60),
     Age.show(oldest, now),
     Age.show(newest, now),
-    line(message === pattern ? id : `${id}: ${message}`, 300)
+    Printable.line(message === pattern ? id : `${id}: ${message}`, 300)
   ]
 }
 

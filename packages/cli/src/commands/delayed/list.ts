@@ -12,6 +12,7 @@ import * as Existing from "../../Existing.ts"
 import * as NumberFlag from "../../NumberFlag.ts"
 import { Output } from "../../Output.ts"
 import * as Policy from "../../Policy.ts"
+import * as Printable from "../../Printable.ts"
 import * as Table from "../../Table.ts"
 import * as Target from "../../Target.ts"
 
@@ -60,10 +61,10 @@ const row = (message: DelayedMessages.DelayedMessage, now: number): ReadonlyArra
   const { attempts, due, firstPublished, id } = message
   const error = DelayedFilter.errorOf(message)
   return [
-    id,
+    Printable.line(id),
     due === undefined ? "-" : Delay.format(Math.max(0, Math.ceil((due - now) / 1000) * 1000)),
     String(attempts),
-    error === "" ? "-" : Body.line(Buffer.from(error), 60),
+    error === "" ? "-" : Printable.line(error, 60),
     Age.show(firstPublished, now)
   ]
 }
