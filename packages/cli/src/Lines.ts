@@ -26,6 +26,7 @@ export async function* of(input: Readable): AsyncGenerator<string | undefined, v
     isFirst = false
     return line
   }
+  // Cast, because a stream without an encoding has bytes.
   for await (const chunk of input as AsyncIterable<Uint8Array>) {
     let from = 0
     for (let at = chunk.indexOf(10); at >= 0; at = chunk.indexOf(10, from)) {

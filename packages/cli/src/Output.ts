@@ -51,7 +51,9 @@ const plain = (_: string, value: unknown): unknown => {
 const write = (stream: Writable, text: string): Written =>
   Effect.callback((resume) => {
     const end = (error: unknown) =>
-      resume(error == null ? Effect.void : Effect.fail(OutputFailed.of("standard output", error)))
+      resume(
+        error === undefined || error === null ? Effect.void : Effect.fail(OutputFailed.of("standard output", error))
+      )
     stream.write(text, end)
   })
 

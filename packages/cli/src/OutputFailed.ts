@@ -13,6 +13,7 @@ export class OutputFailed extends Data.TaggedError("OutputFailed")<{
 
 /** Makes the error of an output from what its stream said. */
 export const of = (name: string, cause: unknown): OutputFailed => {
+  // Cast, because the errors of streams have the system's codes.
   const { code } = cause as NodeJS.ErrnoException
   // Behind the first error, the stream only says that it is destroyed.
   const isReaderGone = code === "EPIPE" || code === "ERR_STREAM_DESTROYED"

@@ -8,7 +8,6 @@ import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as NodeConsole from "node:console"
-import { setImmediate } from "node:timers/promises"
 import * as Cli from "./Cli.ts"
 import * as ExitCode from "./ExitCode.ts"
 import * as OutputFailed from "./OutputFailed.ts"
@@ -33,7 +32,7 @@ export const run = async (args: ReadonlyArray<string>, process: Service, signal:
   )
   const code = await Effect.runPromise(program, { signal }).catch(() => ExitCode.interrupted)
   // Help and versions are printed without a look at what becomes of them.
-  await setImmediate()
+  await Effect.runPromise(Effect.sleep(0))
   if (code !== ExitCode.ok || failure === undefined || failure.isReaderGone) return code
   stderr.write(`requeue: ${failure.message}\n`)
   return ExitCode.of(failure)

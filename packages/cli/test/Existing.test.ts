@@ -9,7 +9,7 @@ import * as Existing from "../src/Existing.ts"
 const said = (queue: string, known: ReadonlyArray<string>, names?: "untold" | "refused") =>
   Effect.gen(function* () {
     const broker = yield* Broker.Broker
-    const { names: told, ...others } = broker.admin
+    const { names: _, ...others } = broker.admin
     const refused = Effect.fail(
       new BrokerError.BrokerError({ broker: "memory", operation: "list", reason: "AccessRefused", detail: "no" })
     )

@@ -98,12 +98,14 @@ const toJson = ({ ahead, imported, next, problem, unconfirmed }: Report) => ({
 const linesOf = Effect.fnUntraced(function* (file: Option.Option<string>) {
   const { cwd, stdin } = yield* Process
   const input = Option.isNone(file) ? stdin : createReadStream(resolve(cwd(), file.value))
+  // Else an open pipe would keep a process that is done.
+  yield* Effect.addFinalizer(() => Effect.sync(() => input.destroy()))
   const each = Lines.of(input)
   let number = 0
   return Effect.tryPromise({
     try: async (): Promise<Line | undefined> => {
       const { done, value } = await each.next()
-      return done === true ? undefined : { number: ++number, text: value as string | undefined }
+      return done === true ? undefined : { number: ++number, text: value }
     },
     catch: (error) => {
       const name = Option.getOrElse(file, () => "standard input")
@@ -200,7 +202,7 @@ export const importLetters = Command.make("import", flags, ({ create, dryRun, fi
     yield* Effect.provide(work, Target.layer(target))
     yield* output.result({ broker: target.name, dryRun, ...toJson(report) }, told)
     if (report.problem !== undefined) return yield* new Problem()
-  })
+  }).pipe(Effect.scoped)
 ).pipe(
   Command.withDescription(
     "Publishes letters that `requeue dead-letters export` has written, each as it was, and confirmed by the broker. It " +
