@@ -113,7 +113,8 @@ describe("toDelivery", () => {
     raw.body.compare = () => {
       throw new TypeError("a fault")
     }
-    const { attempts, body, unreadable } = toDelivery(raw, context)
+    const { attempts, body, metadata, unreadable } = toDelivery(raw, context)
+    assert.isUndefined(Metadata.publishedAt(metadata))
     assert.deepStrictEqual([Buffer.from(body).toString(), attempts], [text, 3])
     assert.deepStrictEqual(unreadable, { name: "TypeError", message: "a fault" })
   })

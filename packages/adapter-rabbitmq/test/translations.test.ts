@@ -124,6 +124,12 @@ describe("toDelivery", () => {
     assert.deepStrictEqual([made.id, made.firstPublished, made.attempts], ["f1", 1_000_000_000, 0])
   })
 
+  it("knows no time of a foreign message that has none", () => {
+    const made = (properties: Properties) => toDelivery(incoming(properties), source).metadata
+    assert.strictEqual(Metadata.publishedAt(made({ timestamp: 1_000_000 })), 1_000_000_000)
+    assert.deepStrictEqual([made({}).firstPublished, Metadata.publishedAt(made({}))], [now, undefined])
+  })
+
   it("derives the id of a foreign message without one: the same at every delivery", () => {
     const id = (body: string, properties: Properties = {}) =>
       toDelivery(incoming(properties, false, body), source).metadata.id

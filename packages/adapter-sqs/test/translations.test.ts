@@ -331,6 +331,7 @@ describe("toDelivery", () => {
     const { body, headers, metadata } = toDelivery(message!, context)
     assert.deepStrictEqual([new TextDecoder().decode(body), headers], ["b", { odd: "", good: "y" }])
     assert.deepStrictEqual([metadata.id, metadata.firstPublished], ["sqs", now])
+    assert.isUndefined(Metadata.publishedAt(metadata))
   })
 
   it("is total", () =>

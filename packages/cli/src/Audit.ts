@@ -16,10 +16,11 @@ import * as Interruption from "./Interruption.ts"
 import { Process } from "./Process.ts"
 import * as LetterFilter from "./LetterFilter.ts"
 import * as RedriveView from "./RedriveView.ts"
+import * as TextFlag from "./TextFlag.ts"
 import { UsageError } from "./UsageError.ts"
 
 export const flags = {
-  audit: Flag.String("audit").pipe(
+  audit: TextFlag.make("audit").pipe(
     Flag.withMetavar("FILE"),
     Flag.filter(
       (file) => file !== "",
@@ -30,7 +31,7 @@ export const flags = {
     ),
     Flag.optional
   ),
-  operator: Flag.String("operator").pipe(
+  operator: TextFlag.make("operator").pipe(
     Flag.withMetavar("NAME"),
     Flag.withDescription("Who does it, for --audit. Default: the user of the operating system"),
     Flag.optional

@@ -1,6 +1,7 @@
 /** A message's body as text and as JSON. */
 import type { Message } from "@requeue/core"
 import { gunzipSync, inflateSync } from "node:zlib"
+import * as Printable from "./Printable.ts"
 
 /** The most bytes that a body is inflated to: a few kilobytes may hold gigabytes. */
 const maxOutputLength = 16 * 1024 * 1024
@@ -47,19 +48,14 @@ export const toJson = (bytes: Uint8Array): unknown => {
   }
 }
 
-/** Shows bytes as text, without characters that control a terminal; in base64 where they are no text. */
+/** Shows bytes as text; in base64 where they are no text. */
 export const show = (bytes: Uint8Array): string => {
   const text = textOf(bytes)
-  if (text === undefined) return `base64:${Buffer.from(bytes).toString("base64")}`
-  // Tabs and line ends may stay. Escape sequences, which any producer may send, may not.
-  return text.replaceAll(/[\p{Cc}]/gu, (char) => (char === "\n" || char === "\t" ? char : "\ufffd"))
+  return text === undefined ? `base64:${Buffer.from(bytes).toString("base64")}` : Printable.text(text)
 }
 
 /** Shows bytes in one line of at most `width` characters; default 120. */
-export const line = (bytes: Uint8Array, width = 120): string => {
-  const text = show(bytes).replaceAll(/\s+/g, " ").trim()
-  return text.length > width ? `${text.slice(0, width - 1)}…` : text
-}
+export const line = (bytes: Uint8Array, width = 120): string => Printable.line(show(bytes), width)
 
 /** The broker's own facts of a message as a JSON value; bytes in them become `{ base64 }`. */
 export const plainFacts = (facts: unknown): unknown => {

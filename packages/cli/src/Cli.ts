@@ -14,6 +14,7 @@ import * as Logger from "effect/Logger"
 import { identity } from "effect/Function"
 import * as References from "effect/References"
 import { createRequire } from "node:module"
+import * as Arguments from "./Arguments.ts"
 import { check } from "./commands/check.ts"
 import { clean } from "./commands/clean.ts"
 import { completion } from "./commands/completion.ts"
@@ -30,6 +31,8 @@ import { verify } from "./commands/verify.ts"
 import * as ExitCode from "./ExitCode.ts"
 import * as Interruption from "./Interruption.ts"
 import * as Output from "./Output.ts"
+import { OutputFailed } from "./OutputFailed.ts"
+import * as Printable from "./Printable.ts"
 import { Problem } from "./Problem.ts"
 import { Process } from "./Process.ts"
 import * as RedriveView from "./RedriveView.ts"
@@ -74,9 +77,9 @@ const presenter: CliOutput.Presenter = {
   present: (event) => (event._tag === "InvalidInvocation" ? Effect.void : CliOutput.defaultPresenter.present(event))
 }
 
-/** Explains an error in one line with its remedy; `undefined` when the command has printed it already. */
+/** Explains an error in one line with its remedy; `undefined` when there is nothing to say, or the command has said it. */
 const explain = (error: unknown): string | undefined => {
-  if (error instanceof Problem) return undefined
+  if (error instanceof Problem || (error instanceof OutputFailed && error.isReaderGone)) return undefined
   if (!CliError.isCliError(error)) return error instanceof Error ? error.message : String(error)
   if (error._tag !== "ShowHelp") return error.message
   const [first] = error.errors
@@ -118,8 +121,8 @@ export const run = (args: ReadonlyArray<string>) => {
   const json = args.includes("--json")
   const complain = (error: unknown, text: string) => {
     const said = json
-      ? JSON.stringify({ error: { message: text, ...details(error) } })
-      : text.replaceAll(/^/gm, "requeue: ")
+      ? Printable.json({ error: { message: text, ...details(error) } })
+      : Printable.text(text).replaceAll(/^/gm, "requeue: ")
     // An adapter, or its driver, may repeat what it was given.
     return Console.error(Secrets.mask(said, args))
   }
@@ -128,7 +131,8 @@ export const run = (args: ReadonlyArray<string>) => {
     json && !hasTold() ? Console.error(errorLine("interrupted", "Interrupted")) : Effect.void
   )
 
-  return Command.runWith(root, { version })(args).pipe(
+  return Arguments.read(args).pipe(
+    Effect.flatMap(Command.runWith(root, { version })),
     Effect.as(ExitCode.ok),
     Effect.catch((error) => {
       const text = explain(error)

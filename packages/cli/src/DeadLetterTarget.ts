@@ -4,11 +4,12 @@ import * as Effect from "effect/Effect"
 import * as Flag from "effect/cli/Flag"
 import * as Existing from "./Existing.ts"
 import * as Target from "./Target.ts"
+import * as TextFlag from "./TextFlag.ts"
 import { UsageError } from "./UsageError.ts"
 
 export const flags = {
   ...Target.flags,
-  dlq: Flag.String("dlq").pipe(
+  dlq: TextFlag.make("dlq").pipe(
     Flag.withMetavar("NAME"),
     Flag.withDescription("A dead-letter queue by its own name, instead of those of --queue; can be repeated"),
     Flag.atLeast(0)

@@ -3,14 +3,15 @@ import { Delay, type DelayedMessages } from "@requeue/core"
 import * as Flag from "effect/cli/Flag"
 import * as Option from "effect/Option"
 import * as DurationFlag from "./DurationFlag.ts"
+import * as TextFlag from "./TextFlag.ts"
 
 export const flags = {
-  id: Flag.String("id").pipe(
+  id: TextFlag.make("id").pipe(
     Flag.withMetavar("ID"),
     Flag.withDescription("Only the message with this id; can be repeated"),
     Flag.atLeast(0)
   ),
-  error: Flag.String("error").pipe(
+  error: TextFlag.make("error").pipe(
     Flag.withMetavar("TEXT"),
     Flag.withDescription("Only messages whose last attempt failed with this in its error, in any case"),
     Flag.optional

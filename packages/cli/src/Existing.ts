@@ -7,18 +7,19 @@ import * as Option from "effect/Option"
 /** The most names that are listed where none is near. */
 const most = 10
 
-const remedy = (name: string, names: ReadonlyArray<string>): string => {
+/** `whose` are the names: those that the broker lists, or those that are configured, where nobody knows whether it has them. */
+const remedy = (name: string, names: ReadonlyArray<string>, whose: string): string => {
   const meant = OptionNames.nearest(name, names)
   if (meant !== undefined) return `Did you mean ${meant}?`
   const others = names.length > most ? ` and ${names.length - most} others` : ""
   return names.length === 0
     ? "Write its name as the broker has it"
-    : `There are ${names.slice(0, most).join(", ")}${others}`
+    : `${whose} ${names.slice(0, most).join(", ")}${others}`
 }
 
 /**
- * Fails where the broker says that it does not have one of the queues; it makes none. The nearest of the names that are
- * known, and of those that the broker lists, is the remedy, with what is to be said `besides`.
+ * Fails where the broker says that it does not have one of the queues; it makes none. The nearest of the names that the
+ * broker lists is the remedy, or of those that are known where it lists none, with what is to be said `besides`.
  */
 export const check = Effect.fnUntraced(function* (
   queues: ReadonlyArray<string>,
@@ -29,10 +30,9 @@ export const check = Effect.fnUntraced(function* (
   for (const queue of queues) {
     const { isMissing = false } = yield* admin.counts(queue)
     if (!isMissing) continue
-    const listed: ReadonlyArray<string> =
-      admin.names === undefined ? [] : Option.getOrElse(yield* Effect.option(admin.names), () => [])
+    const listed = admin.names === undefined ? undefined : Option.getOrUndefined(yield* Effect.option(admin.names))
     // A name that the config file has, and the broker has not, is no advice.
-    const names = listed.length === 0 ? known : [...known.filter((name) => listed.includes(name)), ...listed]
+    const names = [...known.filter((name) => listed?.includes(name) ?? true), ...(listed ?? [])]
     return yield* new BrokerError.BrokerError({
       broker: capabilities.broker,
       operation: "find",
@@ -41,7 +41,8 @@ export const check = Effect.fnUntraced(function* (
       detail: "there is no such queue",
       remedy: `${remedy(
         queue,
-        [...new Set(names)].filter((name) => name !== queue)
+        [...new Set(names)].filter((name) => name !== queue),
+        listed === undefined ? "Configured are" : "There are"
       )}${besides}`
     })
   }

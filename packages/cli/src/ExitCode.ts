@@ -1,5 +1,6 @@
 /** The program's exit codes; all commands have the same. */
 import { BrokerError, DeadLetters } from "@requeue/core"
+import { OutputFailed } from "./OutputFailed.ts"
 import { Problem } from "./Problem.ts"
 
 export const ok = 0
@@ -19,7 +20,7 @@ export const table: ReadonlyArray<readonly [number, string]> = [
   [ok, "all is well"],
   [
     problem,
-    "a problem was found: an impossible policy, a queue that is missing or different, a dead letter that is refused, a redrive that stopped by itself, a part of the broker that does not answer"
+    "a problem was found: an impossible policy, a queue that is missing or different, a dead letter that is refused, a redrive that stopped by itself, a part of the broker that does not answer, an output that cannot be written"
   ],
   [misused, "wrong arguments or a wrong configuration"],
   [unreachable, "the broker cannot be reached, or refuses access"],
@@ -30,6 +31,7 @@ export const table: ReadonlyArray<readonly [number, string]> = [
 /** Answers the exit code for a command's error. */
 export const of = (error: unknown): number => {
   if (error instanceof Problem) return problem
+  if (error instanceof OutputFailed) return error.isReaderGone ? ok : problem
   if (error instanceof DeadLetters.DeadLettersStopped) return of(error.cause)
   if (!(error instanceof BrokerError.BrokerError)) return misused
   return error.isRetryable || error.reason === "AccessRefused" ? unreachable : problem

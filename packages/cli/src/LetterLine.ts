@@ -10,6 +10,8 @@
  * | `metadata` | the metadata as it travels with the message, with the keys of `Metadata` |
  */
 import { type DeadLetters, Metadata, type Outgoing } from "@requeue/core"
+import * as Age from "./Age.ts"
+import * as Printable from "./Printable.ts"
 
 /** A line that is no letter. */
 export interface Refused {
@@ -29,12 +31,12 @@ const toBody = (bytes: Uint8Array): string | { readonly base64: string } => {
 
 /** Writes a letter of a dead-letter queue, without the end of the line. */
 export const format = (queue: string, { body, headers, metadata, origin }: DeadLetters.DeadLetter): string =>
-  JSON.stringify({
+  Printable.json({
     queue,
     id: metadata.id,
     reason: origin?.reason,
     error: origin && `${origin.error.name}: ${origin.error.message}`,
-    at: new Date(origin?.at ?? metadata.firstPublished).toISOString(),
+    at: Age.iso(origin?.at ?? Metadata.publishedAt(metadata)),
     body: toBody(body),
     headers,
     metadata: Metadata.toJson(metadata)
@@ -77,6 +79,11 @@ export const parse = (line: string, to?: string): Outgoing.Outgoing | Refused =>
   if (body === undefined) return { detail: `body must be text, or {"base64": …}` }
   const headers = headersOf(json["headers"])
   if (headers === undefined) return { detail: "headers must be an object of texts" }
+  // As bytes, it would silently become another character.
+  const hasHalf = [json["body"], ...Object.entries(headers).flat()].some(
+    (text) => typeof text === "string" && !text.isWellFormed()
+  )
+  if (hasHalf) return { detail: "body and headers must not have half of a surrogate pair" }
   const metadata = Metadata.fromJson(json["metadata"])
   if (metadata === undefined)
     return { detail: `metadata must be what an export has written, with "v":1, "id", "a" and "t0"` }

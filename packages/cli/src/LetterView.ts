@@ -1,19 +1,21 @@
 /** Dead letters as rows of a table, as text and as JSON. */
-import { type DeadLetters, Delay } from "@requeue/core"
+import { type DeadLetters, Delay, Metadata } from "@requeue/core"
+import * as Age from "./Age.ts"
 import * as Body from "./Body.ts"
 import * as LetterFilter from "./LetterFilter.ts"
+import * as Printable from "./Printable.ts"
 
 const time = (millis: number): string => new Date(millis).toISOString()
 
 /** Answers a letter as a value for JSON, with times in ISO 8601. */
 export const toJson = (letter: DeadLetters.DeadLetter) => {
-  const { firstPublished, headers, history, id, operation, origin, redrives } = letter
+  const { headers, history, id, metadata, operation, origin, redrives } = letter
   return {
     id,
     body: Body.toJson(Body.plain(letter)),
     headers,
     native: Body.plainFacts(letter.native),
-    firstPublished: time(firstPublished),
+    firstPublished: Age.iso(Metadata.publishedAt(metadata)) ?? null,
     redrives,
     ...(operation === undefined ? {} : { operation }),
     origin: origin === undefined ? null : { ...origin, at: time(origin.at) },
@@ -26,36 +28,36 @@ export const header = ["id", "from", "reason", "error", "attempts", "redrives", 
 export const row = (letter: DeadLetters.DeadLetter, now: number): ReadonlyArray<string> => {
   const { id, origin, redrives } = letter
   return [
-    id,
-    origin?.queue ?? "-",
+    Printable.line(id),
+    Printable.line(origin?.queue ?? "-"),
     origin?.reason ?? "-",
-    origin === undefined ? "-" : Body.line(Buffer.from(`${origin.error.name}: ${origin.error.message}`), 60),
+    origin === undefined ? "-" : Printable.line(`${origin.error.name}: ${origin.error.message}`, 60),
     String(origin?.attempts ?? "-"),
     String(redrives),
-    Delay.format(Math.max(0, now - LetterFilter.since(letter)))
+    Age.show(LetterFilter.since(letter), now)
   ]
 }
 
 /** Shows all that is known of a letter, in several lines. */
 export const detail = (letter: DeadLetters.DeadLetter): string => {
-  const { firstPublished, headers, history, id, operation, origin, redrives } = letter
+  const { headers, history, id, metadata, operation, origin, redrives } = letter
   const given =
     origin === undefined
       ? "not by Requeue"
       : `${origin.reason}, after ${origin.attempts} ${origin.attempts === 1 ? "attempt" : "attempts"}`
   return [
-    `id         ${id}`,
-    `from       ${origin?.queue ?? "unknown"}`,
-    `given up   ${given}, at ${time(LetterFilter.since(letter))}`,
+    `id         ${Printable.line(id)}`,
+    `from       ${Printable.line(origin?.queue ?? "unknown")}`,
+    `given up   ${given}${origin === undefined ? "" : `, at ${time(origin.at)}`}`,
     ...(origin === undefined
       ? []
-      : [`error      ${Body.line(Buffer.from(`${origin.error.name}: ${origin.error.message}`), 300)}`]),
-    `published  ${time(firstPublished)}`,
+      : [`error      ${Printable.line(`${origin.error.name}: ${origin.error.message}`, 300)}`]),
+    `published  ${Age.iso(Metadata.publishedAt(metadata)) ?? "nobody knows when"}`,
     `redrives   ${redrives}`,
     ...(operation === undefined ? [] : [`redriven   by operation ${operation}`]),
-    ...Object.entries(headers).map(([name, value]) => `header     ${name}: ${value}`),
+    ...Object.entries(headers).map(([name, value]) => `header     ${Printable.line(`${name}: ${value}`)}`),
     ...history.map(({ at, attempt, delay, error }) => {
-      return `attempt ${attempt}  ${time(at)}  ${error}; again in ${Delay.format(delay)}`
+      return `attempt ${attempt}  ${time(at)}  ${Printable.line(error)}; again in ${Delay.format(delay)}`
     }),
     "",
     Body.show(Body.plain(letter))

@@ -5,27 +5,32 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type { Writable } from "node:stream"
 import { styleText } from "node:util"
+import * as OutputFailed from "./OutputFailed.ts"
 import { Process } from "./Process.ts"
+import * as Printable from "./Printable.ts"
 import * as Screen from "./Screen.ts"
 
 type Style = Parameters<typeof styleText>[0]
 
-/** The ways to print. */
+/** Ends when all is written. */
+type Written = Effect.Effect<void, OutputFailed.OutputFailed>
+
+/** The ways to print. What goes to standard output fails where that cannot be written; standard error is never missed. */
 export interface Service {
   /** Whether the result is printed as JSON. */
   readonly json: boolean
   /** Whether anything was printed on standard output. */
   readonly hasTold: () => boolean
   /** Prints the result, once per command: the value as JSON with `--json`, else the text. */
-  readonly result: (value: unknown, text: () => string) => Effect.Effect<void>
+  readonly result: (value: unknown, text: () => string) => Written
   /** Prints one line of many: the value as JSON with `--json`, else the text. */
-  readonly line: (value: unknown, text: () => string) => Effect.Effect<void>
+  readonly line: (value: unknown, text: () => string) => Written
   /** Prints a text as it is, with `--json` as well. */
-  readonly raw: (text: string) => Effect.Effect<void>
+  readonly raw: (text: string) => Written
   /** Whether results go to a terminal, and not as JSON. */
   readonly isScreen: boolean
   /** Shows a text in the place of the one before. Only where `isScreen`. */
-  readonly redraw: (text: string) => Effect.Effect<void>
+  readonly redraw: (text: string) => Written
   /** Prints on standard error what must be known of a result. */
   readonly note: (message: string) => Effect.Effect<void>
   /** Shows the progress of long work, in one line that is overwritten. Prints nothing where there is no terminal. */
@@ -44,12 +49,19 @@ const plain = (_: string, value: unknown): unknown => {
   return value instanceof Map ? Object.fromEntries(value) : value
 }
 
-const write = (stream: Writable, text: string): Effect.Effect<void> =>
-  // Waits until it is written: a pipe loses what is still buffered when the program ends.
-  Effect.callback((resume) => void stream.write(text, () => resume(Effect.void)))
+/** Waits until it is written: a pipe loses what is still buffered when the program ends. */
+const write = (stream: Writable, text: string): Written =>
+  Effect.callback((resume) => {
+    const end = (error: unknown) =>
+      resume(
+        error === undefined || error === null ? Effect.void : Effect.fail(OutputFailed.of("standard output", error))
+      )
+    stream.write(text, end)
+  })
 
 export const make = Effect.fnUntraced(function* (json: boolean) {
   const { stderr, stdout } = yield* Process
+  const remark = (text: string) => Effect.ignore(write(stderr, text))
   const isTerminal = stderr.isTTY === true && !json
   let shown: string | undefined
   let told = false
@@ -68,12 +80,13 @@ export const make = Effect.fnUntraced(function* (json: boolean) {
       }),
     json,
     hasTold: () => told,
-    result: (value, text) => tell(`${json ? JSON.stringify(value, plain, 2) : text()}\n`),
+    result: (value, text) => tell(`${json ? Printable.json(value, plain, 2) : text()}\n`),
     line: (value, text) => tell(`${json ? JSON.stringify(value, plain) : text()}\n`),
     raw: tell,
-    note: (message) => write(stderr, `${json ? JSON.stringify({ note: message }) : `requeue: note: ${message}`}\n`),
-    progress: (text) => (isTerminal ? write(stderr, `\r\u001b[K${text}`) : Effect.void),
-    done: isTerminal ? write(stderr, "\r\u001b[K") : Effect.void,
+    note: (message) =>
+      remark(`${json ? Printable.json({ note: message }) : `requeue: note: ${Printable.text(message)}`}\n`),
+    progress: (text) => (isTerminal ? remark(`\r\u001b[K${text}`) : Effect.void),
+    done: isTerminal ? remark("\r\u001b[K") : Effect.void,
     paint: (style, text) => (json ? text : styleText(style, text, { stream: stdout }))
   }
   return output

@@ -3,6 +3,7 @@ import type { BrokerError } from "@requeue/core"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import { Output } from "./Output.ts"
+import * as Printable from "./Printable.ts"
 import { Problem } from "./Problem.ts"
 
 /** Tells what is missing, each part once; where something is, the command has found a problem. */
@@ -12,7 +13,9 @@ export const tell = Effect.fnUntraced(function* (missing: ReadonlyArray<BrokerEr
   const each = new Map(missing.map((error) => [error.message, error]))
   for (const [message, { broker, queue, reason }] of each) {
     yield* Console.error(
-      json ? JSON.stringify({ missing: { message, reason, broker, queue } }) : `requeue: partial: ${message}`
+      json
+        ? Printable.json({ missing: { message, reason, broker, queue } })
+        : `requeue: partial: ${Printable.text(message)}`
     )
   }
   return yield* new Problem()

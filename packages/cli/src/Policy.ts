@@ -4,11 +4,12 @@ import { PolicyConfig } from "@requeue/core/schema"
 import * as Effect from "effect/Effect"
 import * as Flag from "effect/cli/Flag"
 import * as Schema from "effect/Schema"
+import * as TextFlag from "./TextFlag.ts"
 import { UsageError } from "./UsageError.ts"
 
 const presets = ["cloudflareQueues", "nsqRequeue", "webhookSender", "rabbitMqGrowing"]
 
-export const flag = Flag.String("policy").pipe(
+export const flag = TextFlag.make("policy").pipe(
   Flag.withMetavar("POLICY"),
   Flag.withDescription(
     `A retry policy: a name in the config file, a preset (${presets.join(", ")}), or JSON such as ` +

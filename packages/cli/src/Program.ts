@@ -11,6 +11,7 @@ import * as NodeConsole from "node:console"
 import * as Cli from "./Cli.ts"
 import * as ExitCode from "./ExitCode.ts"
 import { Abandonment } from "./Interruption.ts"
+import * as OutputFailed from "./OutputFailed.ts"
 import { Process, type Service } from "./Process.ts"
 
 /** The services that `effect/cli` may need. The commands here need none of them. */
@@ -29,6 +30,10 @@ export const run = async (
   abandonment = new AbortController()
 ): Promise<number> => {
   const { stderr, stdout } = process
+  // Without a listener, an error of a stream would end the process, and what it holds would not be given back.
+  let failure: OutputFailed.OutputFailed | undefined
+  stdout.on("error", (error) => (failure ??= OutputFailed.of("standard output", error)))
+  stderr.on("error", () => {})
   const program = Cli.run(args).pipe(
     Effect.provideService(Process, process),
     Effect.provideService(Console.Console, new NodeConsole.Console({ stdout, stderr })),
@@ -38,5 +43,10 @@ export const run = async (
   const abandoned = Promise.withResolvers<number>()
   abandonment.signal.addEventListener("abort", () => abandoned.resolve(ExitCode.interrupted), { once: true })
   const ended = Effect.runPromise(program, { signal }).catch(() => ExitCode.interrupted)
-  return Promise.race([abandoned.promise, ended])
+  const code = await Promise.race([abandoned.promise, ended])
+  // Help and versions are printed without a look at what becomes of them.
+  await Effect.runPromise(Effect.sleep(0))
+  if (code !== ExitCode.ok || failure === undefined || failure.isReaderGone) return code
+  stderr.write(`requeue: ${failure.message}\n`)
+  return ExitCode.of(failure)
 }

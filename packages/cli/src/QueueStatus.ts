@@ -8,6 +8,8 @@ import type * as Target from "./Target.ts"
 
 export interface QueueStatus {
   readonly queue: string
+  /** Whether the broker has no such queue. Its dead letters, and messages that wait for their delay, may be there. */
+  readonly missing: boolean
   readonly ready: number | null
   readonly inFlight: number | null
   readonly delayed: number | null
@@ -44,6 +46,9 @@ export const of = Effect.fnUntraced(function* (queue: Target.Queue) {
   const broker = yield* Broker.Broker
   const retry = RetryPolicy.from(queue.options.retry ?? {})
   const backlog = yield* Backlog.of(broker, { queue: queue.name, retry })
+  const { isMissing = false } = yield* broker.admin.counts(queue.name)
+  /** A queue that is not there has no numbers: zeros would say that all is well. */
+  const ofQueue = (number: number | undefined): number | null => (isMissing ? null : (number ?? null))
   const letters = yield* Effect.forEach(DeadLetterTarget.of(queue), (name) =>
     Effect.map(broker.admin.counts(name), (told) => ({ name, told }))
   )
@@ -51,15 +56,16 @@ export const of = Effect.fnUntraced(function* (queue: Target.Queue) {
   const asked: Asked = {
     status: {
       queue: queue.name,
-      ready: backlog.ready ?? null,
-      inFlight: backlog.inFlight ?? null,
+      missing: isMissing,
+      ready: ofQueue(backlog.ready),
+      inFlight: ofQueue(backlog.inFlight),
       delayed: backlog.delayed ?? null,
       backoff: backlog.backoff ?? null,
       dead,
       undelivered: backlog.undelivered ?? null,
       quarantined: null,
-      oldest: backlog.oldest ?? null,
-      consumers: backlog.consumers ?? null,
+      oldest: ofQueue(backlog.oldest),
+      consumers: ofQueue(backlog.consumers),
       paused: backlog.isPaused ?? false,
       remarks: {
         ...backlog.remarks,
@@ -121,6 +127,10 @@ const columns: ReadonlyArray<Column> = [
   { field: "consumers", title: "consumers", show: numbered("consumers", ({ consumers }) => consumers) }
 ]
 
+/** The queue's name, and what must be known of it before its numbers. */
+const nameOf = ({ missing, paused, queue }: QueueStatus, paint: Service["paint"]): string =>
+  [queue, ...(missing ? [paint("red", "(missing)")] : []), ...(paused ? [paint("yellow", "(paused)")] : [])].join(" ")
+
 /** Fields whose messages are in trouble. */
 const alarming: ReadonlySet<Field> = new Set(["dead", "undelivered"])
 
@@ -142,7 +152,7 @@ export const table = (all: ReadonlyArray<QueueStatus>, paint: Service["paint"]):
     Table.format(
       ["queue", ...columns.map(({ title }) => title)],
       all.map((status) => [
-        status.paused ? `${status.queue} ${paint("yellow", "(paused)")}` : status.queue,
+        nameOf(status, paint),
         ...columns.map(({ field, show }) => {
           const text = show(status)
           return alarming.has(field) && !["0", "-"].includes(text) ? paint("red", text) : text
@@ -155,7 +165,7 @@ export const table = (all: ReadonlyArray<QueueStatus>, paint: Service["paint"]):
 /** Shows a queue's numbers in one line. */
 export const line = (status: QueueStatus): string =>
   [
-    status.paused ? `${status.queue} (paused)` : status.queue,
+    nameOf(status, (_, text) => text),
     ...columns.flatMap(({ show, title }) => {
       const text = show(status)
       return text === "" ? [] : [`${title}: ${text}`]

@@ -1,5 +1,6 @@
 /** The report of a redrive, as text and as JSON. */
 import type { DeadLetters } from "@requeue/core"
+import * as Printable from "./Printable.ts"
 
 /** A redrive of one dead-letter queue. */
 export interface Redriven {
@@ -69,7 +70,7 @@ const stagesOf = ({ operation, stages, stoppedBy, unseen }: DeadLetters.RedriveR
 ]
 
 const why = ({ error, id, isPublished }: DeadLetters.FailedLetter): string =>
-  `  ${id}: ${isPublished ? "in both queues" : "refused"}: ${error?.message ?? "the broker gave no answer"}`
+  `  ${Printable.line(`${id}: ${isPublished ? "in both queues" : "refused"}: ${error?.message ?? "the broker gave no answer"}`)}`
 
 /** Tells where every letter is, in a line, and each that failed in one more. */
 export const text = ({ queue, report }: Redriven, { dryRun, maxRedrives, stopAt }: Asked): string => {

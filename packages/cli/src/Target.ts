@@ -9,31 +9,32 @@ import * as Flag from "effect/cli/Flag"
 import { Output } from "./Output.ts"
 import * as Policy from "./Policy.ts"
 import { Process } from "./Process.ts"
+import * as TextFlag from "./TextFlag.ts"
 import { UsageError } from "./UsageError.ts"
 
 /** The flags of every command that acts on a broker. */
 export const flags = {
-  config: Flag.String("config").pipe(
+  config: TextFlag.make("config").pipe(
     Flag.withMetavar("FILE"),
     Flag.withDescription("The config file. Default: requeue.config.{ts,js,mjs,json,yaml} here or in a folder above"),
     Flag.optional
   ),
-  broker: Flag.String("broker").pipe(
+  broker: TextFlag.make("broker").pipe(
     Flag.withMetavar("NAME"),
     Flag.withDescription("A broker of the config file. Default: the queue's, else the file's default broker"),
     Flag.optional
   ),
-  url: Flag.String("url").pipe(
+  url: TextFlag.make("url").pipe(
     Flag.withMetavar("URL"),
     Flag.withDescription("A broker's URL, instead of a config file"),
     Flag.optional
   ),
-  adapter: Flag.String("adapter").pipe(
+  adapter: TextFlag.make("adapter").pipe(
     Flag.withMetavar("PACKAGE"),
     Flag.withDescription("The package of the adapter for --url. Default: that of the URL's scheme"),
     Flag.optional
   ),
-  queue: Flag.String("queue").pipe(
+  queue: TextFlag.make("queue").pipe(
     Flag.withAlias("q"),
     Flag.withMetavar("NAME"),
     Flag.withDescription("The queue; can be repeated. Default: all queues that the config file has on the broker"),

@@ -96,13 +96,20 @@ describe("a line", () => {
     await fc.assert(law)
   })
 
-  it.each([
+  it.each<readonly [string, string]>([
     ["no JSON", "it is no JSON object"],
     ["[1]", "it is no JSON object"],
     ["{}", "queue must be the name of a queue"],
     ['{"queue":"q"}', 'body must be text, or {"base64": …}'],
     ['{"queue":"q","body":{"base64":"no base64!"}}', 'body must be text, or {"base64": …}'],
     ['{"queue":"q","body":"","headers":{"a":1}}', "headers must be an object of texts"],
+    ...[
+      String.raw`"\ud800","headers":{}`,
+      String.raw`"","headers":{"a":"x\udfff"}`,
+      String.raw`"","headers":{"\ud83d":""}`
+    ].map(
+      (rest) => [`{"queue":"q","body":${rest}}`, "body and headers must not have half of a surrogate pair"] as const
+    ),
     [
       '{"queue":"q","body":"","headers":{},"metadata":{"v":2}}',
       'metadata must be what an export has written, with "v":1, "id", "a" and "t0"'

@@ -28,6 +28,92 @@ describe("an error", () => {
   })
 })
 
+const letterCommands = ["list", "group", "peek", "export", "purge --yes", "redrive --yes"].map(
+  (name) => `dead-letters ${name}`
+)
+const delayedCommands = ["list", "count", "purge --yes"].map((name) => `delayed ${name}`)
+const commands = [
+  ...letterCommands,
+  ...delayedCommands,
+  ..."status tail pause resume verify plan create check clean simulate send".split(" ")
+]
+
+/** A script gives an empty text where it uses a variable that is not set: it must not mean every letter. */
+const empty: ReadonlyArray<readonly [string, string, string]> = [
+  ...letterCommands.flatMap((command) =>
+    ["--error", "--origin", "--id", "--header", "-H", "--reason", "--since", "--older-than", "--dlq"].map(
+      (flag) => [command, flag, ""] as const
+    )
+  ),
+  ...letterCommands.map((command) => [command, "--id", "*"] as const),
+  ...letterCommands.map((command) => [command, "--id", "**"] as const),
+  ...letterCommands.map((command) => [command, "--header", "=acme"] as const),
+  ...[...letterCommands, ...delayedCommands].map((command) => [command, "--error", " "] as const),
+  ...delayedCommands.flatMap((command) =>
+    ["--error", "--id", "--due-after"].map((flag) => [command, flag, ""] as const)
+  ),
+  ...commands.map((command) => [command, "--queue", ""] as const),
+  ...commands.map((command) => [command, "--config", ""] as const),
+  ["dead-letters redrive --yes", "--to", ""],
+  ["dead-letters import x", "--to", ""],
+  ["dead-letters export", "--output", ""],
+  ["send 1", "--id", ""],
+  ["clean", "--prefix", ""]
+]
+
+describe("a text that is empty, or means everything", () => {
+  it.each(empty)("%s %s %j is refused", async (command, flag, value) => {
+    const { code, stderr, stdout } = await requeue([...command.split(" "), flag, value])
+    assert.deepStrictEqual([code, stdout], [2, ""])
+    assert.match(stderr, new RegExp(`^requeue: .*${flag === "-H" ? "--header" : flag}.*Try requeue .*--help`))
+  })
+})
+
+describe("a wrong value is refused, and help is not the answer", () => {
+  const broker = "--url amqp://127.0.0.1:1 --queue a"
+  it.each<readonly [string, string]>([
+    [`dead-letters purge ${broker} --yes --older-than -1h`, "older-than"],
+    [`dead-letters purge ${broker} --yes --older-than=-1h`, "older-than"],
+    [`dead-letters purge ${broker} --yes --newer-than -1.5h`, "newer-than"],
+    [`dead-letters purge ${broker} --since -2h --yes`, "since"],
+    [`dead-letters purge ${broker} --since -.5h --yes`, "since"],
+    [`dead-letters purge ${broker} --since -2d --yes`, "since"],
+    [`dead-letters purge ${broker} --limit 1 -2h`, "unrecognized flag: -2h"],
+    [`dead-letters purge ${broker} --id x --yes -2h`, "yes"],
+    [`dead-letters purge ${broker} --id x --yes true -2h`, "unrecognized flag: -2h"],
+    [`dead-letters redrive ${broker} --yes --wait -1h`, "wait"],
+    [`dead-letters redrive ${broker} --yes --stages -1h`, "stages"],
+    [`dead-letters redrive ${broker} --yes --rate -1h`, "rate"],
+    [`delayed purge ${broker} --due-after -1h --yes`, "due-after"],
+    [`send ${broker} 1 --delay -1h`, "delay"],
+    [`status ${broker} --watch --interval -1h`, "interval"],
+    ["status -what", "unrecognized flag: -what"],
+    ...["2026-02-30T00:00Z", "2026-02-30", "2025-02-29", "2026-04-31T10:00", "2026-00", "2026-13-01"].map(
+      (time) => [`dead-letters purge ${broker} --yes --since ${time}`, "since"] as const
+    )
+  ])("%s", async (line, named) => {
+    const { code, stderr, stdout } = await requeue(line.split(" "))
+    assert.deepStrictEqual([code, stdout], [2, ""])
+    assert.match(stderr, new RegExp(`^requeue: .*${named}`))
+  })
+
+  it.each(["dead-letters purge -h", "dead-letters purge --yes -h", "status --queue a -h"])(
+    "that is asked for is help: %s",
+    async (line) => {
+      const { code, stdout } = await requeue(line.split(" "))
+      assert.deepStrictEqual([code, stdout.includes("USAGE")], [0, true])
+    }
+  )
+
+  it("and a value that begins with a dash is one", async () => {
+    const { code, stderr } = await requeue([
+      ..."dead-letters list --url amqp://127.0.0.1:1 -q a --error".split(" "),
+      "-hello"
+    ])
+    assert.deepStrictEqual([code, /ECONNREFUSED/.test(stderr)], [3, true])
+  })
+})
+
 describe("requeue", () => {
   it("alone shows its commands", async () => {
     const { code, stdout } = await requeue([])

@@ -1,17 +1,17 @@
 /** What operators do to a running system, against a real RabbitMQ. The sessions in docs/dead-letters.md are the rest. */
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { proxy } from "@requeue/brokers"
 import { connect, constant, PermanentError, type Requeue } from "@requeue/core/promise"
 import { afterAll, assert, beforeAll, describe, it, vi } from "vitest"
 import { rabbitmq } from "./brokers.ts"
-import { type Circumstances, program, requeue } from "./requeue.ts"
+import { type Circumstances, program, quoted, requeue, spawned } from "./requeue.ts"
 import { deadline, until } from "./until.ts"
 
 const queues = (
   "sent later refused counted watched away meant moved elsewhere interrupted purged taken awaited looked causes " +
-  "misled kept spoilt cut staged audited unwritable edited mended"
+  "misled kept spoilt cut staged audited unwritable edited mended full whole separated there"
 ).split(" ")
 
 let url = ""
@@ -132,6 +132,7 @@ describe.concurrent("requeue status", () => {
       dead: { "counted.dlq": 2 },
       quarantined: null,
       consumers: 0,
+      missing: false,
       paused: false
     })
     // Others send with delays to the same server.
@@ -149,6 +150,21 @@ describe.concurrent("requeue status", () => {
     const { stdout } = await run("status -q another", "explained")
     for (const queue of ["explained", "another"]) assert.match(stdout, new RegExp(`^${queue} +1 `, "m"))
     assert.lengthOf(stdout.match(/^- oldest: .*management interface$/gm) ?? [], 1)
+  })
+
+  it("does not tell zeros of a queue that is not there", async () => {
+    await connection.send("there", 1)
+    await settled("there", 1)
+    const missing = `missing-${process.pid}`
+    const shown = await run(`status -q ${missing}`, "there")
+    assert.strictEqual(shown.code, 1)
+    assert.match(shown.stdout, /^there +1 /m)
+    assert.match(shown.stdout, new RegExp(`^${missing} \\(missing\\) +- +- +\\d`, "m"))
+    assert.match(shown.stderr, /^requeue: rabbitmq: find on queue missing-\d+: QueueMissing: there is no such queue\./m)
+    const told = JSON.parse((await run("status --json", missing)).stdout)
+    const { consumers, inFlight, missing: isMissing, oldest, ready } = told.queues[0]
+    assert.deepStrictEqual([isMissing, ready, inFlight, consumers, oldest], [true, null, null, null, null])
+    assert.strictEqual((await connection.counts(missing)).isMissing, true)
   })
 
   it("goes on with --watch until it is interrupted", async () => {
@@ -495,6 +511,15 @@ describe.concurrent("queues that are missing", () => {
     assert.strictEqual((await connection.counts(`${missing}.dlq`)).isMissing, true)
   })
 
+  it.each(["list", "count", "count --error x", "purge --all --dry-run", "purge --all --yes"])(
+    "delayed %s refuses them, unless messages wait for them",
+    async (args) => {
+      const { code, stderr, stdout } = await run(`delayed ${args}`, missing)
+      assert.deepStrictEqual([code, stdout], [1, ""])
+      assert.match(stderr, /^requeue: rabbitmq: find on queue missing-\d+: QueueMissing: there is no such queue\./)
+    }
+  )
+
   it("are no place to redrive to, nor is the dead-letter queue itself", async () => {
     await bury("misled", 2)
     const { code, stderr, stdout } = await run(`dead-letters redrive --yes --to ${missing}`, "misled")
@@ -528,6 +553,23 @@ describe.concurrent("requeue dead-letters export and import", () => {
     assert.deepStrictEqual(plain(after), plain(before))
   })
 
+  it("keep what ends lines elsewhere, and a byte order mark before them does no harm", async () => {
+    const body = "one\u2028two\u2029three\u0085four"
+    await connection.send("separated.dlq", body)
+    const { stdout } = await run("dead-letters export", "separated")
+    // As exports were before, and as other programs write JSON.
+    const input = `\ufeff${JSON.stringify(JSON.parse(stdout))}\n`
+    assert.include(input, "one\u2028two")
+    assert.strictEqual((await run("dead-letters purge --all --yes", "separated")).code, 0)
+    const imported = await requeue(["dead-letters", "import", "--url", url], { input })
+    assert.deepStrictEqual([imported.code, imported.stdout], [0, "separated.dlq: imported 1\n"])
+    const again = await connection.deadLetters("separated.dlq").list()
+    assert.deepStrictEqual(
+      again.map(({ body }) => JSON.parse(Buffer.from(body).toString())),
+      [body]
+    )
+  })
+
   it("say which line is bad, and what was imported until then", async () => {
     await bury("spoilt", 3)
     const { stdout } = await run("dead-letters export", "spoilt")
@@ -545,6 +587,50 @@ describe.concurrent("requeue dead-letters export and import", () => {
     const rest = await requeue([...args, "--from-line", "5"], { input })
     assert.deepStrictEqual([rest.code, rest.stdout], [0, "spoilt.dlq: imported 1\n"])
     await settled("spoilt.dlq", 6)
+  })
+
+  it("say how far an export came whose output cannot be written, and give all back", async () => {
+    await bury("full", 300)
+    const of = (command: string, to: string) =>
+      spawned("bash", ["-c", `set -o pipefail; ${quoted} dead-letters ${command} --url '${url}' -q full ${to}`])
+    const full = await of("export", "> /dev/full")
+    assert.deepStrictEqual([full.code, full.stdout], [1, ""])
+    assert.match(
+      full.stderr,
+      /^requeue: standard output: ENOSPC: .*\. full\.dlq: exported 0, and the line behind them may be cut\. All letters are where they were\n$/
+    )
+    await settled("full.dlq", 300)
+    // Only a reader that ends before the last write is known to have missed something.
+    const gone = await of("export", "| true")
+    assert.strictEqual(gone.code, 1)
+    assert.match(gone.stderr, /^requeue: standard output: .*EPIPE.*full\.dlq: exported \d+, /)
+    await settled("full.dlq", 300)
+    for (const look of ["list", "peek", "group", "list --json"]) {
+      const { code, stderr } = await of(look, "| true")
+      assert.deepStrictEqual([code, stderr], [0, ""], look)
+      const full = await of(look, "> /dev/full")
+      assert.strictEqual(full.code, 1)
+      assert.match(full.stderr, /^.*standard output: ENOSPC: .*\n$/, look)
+    }
+    await settled("full.dlq", 300)
+  })
+
+  it("make a file only when it is whole", async () => {
+    await bury("whole", 30)
+    const where = { cwd: mkdtempSync(join(tmpdir(), "requeue-")) }
+    const missing = await runIn("dead-letters export -o none/a.jsonl", "whole", where)
+    assert.deepStrictEqual([missing.code, /ENOENT.*Give a new file/.test(missing.stderr)], [2, true])
+    // A file of one block at most.
+    const args = `dead-letters export --url '${url}' -q whole -o a.jsonl`
+    const limited = await spawned("bash", ["-c", `trap '' XFSZ; ulimit -f 1; ${quoted} ${args}`], where)
+    assert.strictEqual(limited.code, 1)
+    assert.match(
+      limited.stderr,
+      /^requeue: --output: .*EFBIG.*\. a\.jsonl was not made\. All letters are where they were\n$/
+    )
+    assert.deepStrictEqual(readdirSync(where.cwd), [])
+    const whole = await runIn("dead-letters export -o a.jsonl", "whole", where)
+    assert.deepStrictEqual([whole.code, readdirSync(where.cwd)], [0, ["a.jsonl"]])
   })
 
   it("give all back when an export is interrupted", async () => {

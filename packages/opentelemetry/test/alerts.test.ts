@@ -32,6 +32,51 @@ describe.skipIf(promtool instanceof Unavailable)("the alert rules", () => {
     })
   }
 
+  // As Prometheus has it when it was away, and when it could not reach the process.
+  for (const mark of ["_", "stale"]) {
+    test(`are silent behind a gap in the data: ${mark}`, async () => {
+      const over = scenarios.filter(({ fires }) => Object.entries(fires).at(-1)![1].length === 0)
+      assert.isAbove(over.length, 8)
+      const expected = [88, 89, 90].map((minute) => Promtool.firing(minute, []))
+      for (const scenario of over) {
+        const series = Samples.withGap(Samples.seriesOf(await scrapesOf(scenario)), 76, 87, mark)
+        assert.strictEqual(await Promtool.complaints(String(promtool), rules, series, expected), "", scenario.name)
+      }
+    })
+  }
+
+  test("know what came in a gap of the data, and after a counter has begun anew", async () => {
+    const labels = 'job="shop",instance="a",messaging_system_name="nsq",messaging_destination_name="q"'
+    const of = (name: string, more: string, before: number, after: number): Samples.Series => {
+      const values = [...Array.from({ length: 160 }, () => before), ...Array.from({ length: 200 }, () => after)]
+      return { series: `${name}{${labels},${more}}`, values: values.join(" ") }
+    }
+    const counters = (before: number, after: number) => [
+      of(
+        "requeue_settlements_total",
+        'requeue_settlement="dead_letter",requeue_dead_letter_reason="permanent"',
+        before,
+        after
+      ),
+      of("messaging_client_sent_messages_total", 'error_type="Timeout"', before, after),
+      of("requeue_lease_losses_total", 'x=""', before, after)
+    ]
+    const all = ["RequeueLeasesLost", "RequeueMessagesGivenUp", "RequeueSendsFail"]
+    for (const [before, after, fired] of [
+      [5, 5, []],
+      [5, 6, all],
+      [5, 1, all]
+    ] as const) {
+      const series = Samples.withGap(counters(before, after), 30, 50, "_")
+      const expected = [Promtool.firing(51, fired), Promtool.firing(62, [])]
+      assert.strictEqual(
+        await Promtool.complaints(String(promtool), rules, series, expected),
+        "",
+        `${before}, ${after}`
+      )
+    }
+  })
+
   const alerts = alertsOf(rules)
 
   test("each is fired by an outage", () => {

@@ -11,12 +11,13 @@ import { Output } from "../Output.ts"
 import * as Policy from "../Policy.ts"
 import { Problem } from "../Problem.ts"
 import * as Target from "../Target.ts"
+import * as TextFlag from "../TextFlag.ts"
 import { UsageError } from "../UsageError.ts"
 
 const flags = {
   ...Target.flags,
   policy: Policy.flag,
-  prefix: Flag.String("prefix").pipe(
+  prefix: TextFlag.make("prefix").pipe(
     Flag.withMetavar("PREFIX"),
     Flag.withDescription("Also everything under this former prefix, which no program uses any more"),
     Flag.optional

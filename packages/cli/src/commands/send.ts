@@ -12,6 +12,7 @@ import * as DurationFlag from "../DurationFlag.ts"
 import { Output } from "../Output.ts"
 import { Process } from "../Process.ts"
 import * as Target from "../Target.ts"
+import * as TextFlag from "../TextFlag.ts"
 import { UsageError } from "../UsageError.ts"
 
 const flags = {
@@ -20,14 +21,14 @@ const flags = {
     Argument.withDescription("The body. Without it and --file, it is read from standard input"),
     Argument.optional
   ),
-  file: Flag.String("file").pipe(
+  file: TextFlag.make("file").pipe(
     Flag.withAlias("f"),
     Flag.withMetavar("FILE"),
     Flag.withDescription("A file that is the body"),
     Flag.optional
   ),
   raw: Flag.Boolean("raw").pipe(Flag.withDescription("Send bytes that are not JSON, too"), Flag.withDefault(false)),
-  header: Flag.String("header").pipe(
+  header: TextFlag.make("header").pipe(
     Flag.withAlias("H"),
     Flag.withMetavar("NAME=VALUE"),
     Flag.withDescription("A header; can be repeated"),
@@ -37,7 +38,7 @@ const flags = {
     Flag.withDescription("Time until the first delivery"),
     Flag.optional
   ),
-  id: Flag.String("id").pipe(Flag.withDescription("The message's id. Default: a random UUID"), Flag.optional)
+  id: TextFlag.make("id").pipe(Flag.withDescription("The message's id. Default: a random UUID"), Flag.optional)
 }
 
 /** Makes a codec that leaves bytes as they are. */

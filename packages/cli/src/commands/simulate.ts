@@ -12,13 +12,14 @@ import * as Policy from "../Policy.ts"
 import * as ScheduleReport from "../ScheduleReport.ts"
 import * as Simulation from "../Simulation.ts"
 import * as Target from "../Target.ts"
+import * as TextFlag from "../TextFlag.ts"
 import { UsageError } from "../UsageError.ts"
 
 const hour = 3_600_000
 
 const flags = {
   config: Target.flags.config,
-  queue: Flag.String("queue").pipe(
+  queue: TextFlag.make("queue").pipe(
     Flag.withAlias("q"),
     Flag.withMetavar("NAME"),
     Flag.withDescription("A queue of the config file, whose policies are simulated"),

@@ -1,10 +1,11 @@
 /** `requeue status`: shows the numbers of queues and of their dead-letter queues. */
-import type { Broker, BrokerError } from "@requeue/core"
+import { type Broker, BrokerError } from "@requeue/core"
 import * as Clock from "effect/Clock"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
 import * as DurationFlag from "../DurationFlag.ts"
+import * as Existing from "../Existing.ts"
 import { Output } from "../Output.ts"
 import * as Partial from "../Partial.ts"
 import * as Policy from "../Policy.ts"
@@ -36,6 +37,9 @@ interface Seen {
 
 type Look = Effect.Effect<Seen, BrokerError.BrokerError, Broker.Broker>
 
+const isAway = (error: unknown): error is BrokerError.BrokerError =>
+  error instanceof BrokerError.BrokerError && error.isRetryable
+
 /** Shows the numbers again and again. While the broker cannot be reached, it shows the error instead. */
 const watchFor = (broker: string, look: Look, interval: number) =>
   Effect.gen(function* () {
@@ -55,7 +59,7 @@ const watchFor = (broker: string, look: Look, interval: number) =>
         if (isScreen) return yield* redraw(`${broker}, ${at}\n${paint("red", error.message)}`)
         yield* line({ at, broker, error: error.message }, () => `${at}  ${error.message}`)
       })
-    const showOrComplain = Effect.catchIf(show, ({ isRetryable }) => isRetryable, complain)
+    const showOrComplain = Effect.catchIf(show, isAway, complain)
     yield* Effect.forever(Effect.andThen(showOrComplain, Effect.sleep(interval)))
   })
 
@@ -70,12 +74,14 @@ export const status = Command.make("status", flags, ({ interval, policy, watch, 
         missing: all.flatMap(({ missing }) => missing)
       })
     )
-    const once = Effect.flatMap(look, ({ missing, queues }) =>
-      Effect.andThen(
-        result({ broker: target.name, queues }, () => QueueStatus.table(queues, paint)),
-        Partial.tell(missing)
-      )
-    )
+    const once = Effect.gen(function* () {
+      const { missing, queues } = yield* look
+      yield* result({ broker: target.name, queues }, () => QueueStatus.table(queues, paint))
+      yield* Partial.tell(missing)
+      const gone = queues.flatMap((each) => (each.missing ? [each.queue] : []))
+      const known = target.configured.map(({ name }) => name)
+      yield* Existing.check(gone, known)
+    })
     yield* Effect.provide(watch ? watchFor(target.name, look, interval) : once, Target.layer(target))
   })
 ).pipe(
@@ -83,7 +89,8 @@ export const status = Command.make("status", flags, ({ interval, policy, watch, 
     "Shows what waits in each queue: messages that are ready, in flight, delayed and by when they are due, dead, " +
       "undelivered because their queue was gone, and how old the oldest is; and who consumes. What is not known is -, and " +
       "a line below the table says why, as it does of each * what else that counts. " +
-      "A part of the broker that does not answer is told on standard error, and the exit code is 1. " +
+      "A queue that the broker does not have is (missing), and a part of the broker that does not answer is told on " +
+      "standard error: the exit code is 1. " +
       "Dead letters are those in the dead-letter queues that the queue's policy names."
   ),
   Command.withShortDescription("What waits: ready, in flight, delayed, dead"),

@@ -17,6 +17,7 @@ import * as DeadLetterTarget from "../DeadLetterTarget.ts"
 import * as DurationFlag from "../DurationFlag.ts"
 import * as NumberFlag from "../NumberFlag.ts"
 import { Output } from "../Output.ts"
+import * as Printable from "../Printable.ts"
 import * as Target from "../Target.ts"
 import { UsageError } from "../UsageError.ts"
 
@@ -69,7 +70,13 @@ const print = (queue: string, delivery: Delivery.Delivery) =>
     const { deadLetter, id } = metadata
     const body = Body.plain(delivery)
     yield* line({ at, queue, id, attempts, headers, body: Body.toJson(body), deadLetter: deadLetter ?? null }, () =>
-      [at, queue, id, deadLetter === undefined ? `attempt ${attempts}` : deadLetter.reason, Body.line(body)].join("  ")
+      [
+        at,
+        queue,
+        Printable.line(id),
+        deadLetter === undefined ? `attempt ${attempts}` : deadLetter.reason,
+        Body.line(body)
+      ].join("  ")
     )
   })
 

@@ -50,7 +50,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     )
     for (const { id, message, newest, oldest, queue } of groups) {
       Check.equal(`the message of the example ${id}`, message, queue && errors[id]?.message)
-      Check.isTrue("times in order", oldest <= newest)
+      Check.isTrue("times in order", oldest! <= newest!)
     }
     Check.equal("looked at", [groups.looked, groups.other], [total, 0])
     const { counts, exactCounts } = lab.capabilities

@@ -23,10 +23,15 @@ const free = String.raw`(?<=^|[\s([{=,:])`
 const end = String.raw`(?![\p{L}\p{N}_])`
 const code = String.raw`(?:[a-z]+(?:_[a-z]+)+|[A-Z]+(?:_[A-Z]+)+|E[A-Z]{4,})`
 const part = String.raw`[\p{L}\p{N}_.@%+~-]`
-const clock = String.raw`\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?: ?(?:Z|UTC|GMT|[+-]\d\d:?\d\d))*`
+const noon = String.raw`(?: ?[AaPp]\.?[Mm]\.?)`
+const clock = String.raw`\d\d?:\d\d(?::\d\d(?:[.,]\d+)?)?${noon}?(?: ?(?:Z|UTC|GMT|[+-]\d\d:?\d\d))*`
+const month = "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}"
 const day = "(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*"
 const units = "(?:ns|µs|us|ms|millis(?:econds?)?|milliseconds?|s|secs?|seconds?|mins?|minutes?|hours?|hrs?|days?)"
 const hex = String.raw`[\da-fA-F]`
+const amount = String.raw`\d+(?:\.\d+)?`
+/** The letters and digits that Kubernetes gives to pods. */
+const safe = "[bcdfghjklmnpqrstvwxz2456789]"
 
 /**
  * Texts that are found in a message, and how they are told; at each place, the first that matches counts. All that has digits or
@@ -60,6 +65,16 @@ const rules: ReadonlyArray<readonly [placeholder: string, sources: ReadonlyArray
       String.raw`(?<![\p{L}\p{N}_>])'(?:[^']|'(?=[\p{L}\p{N}_<]))*'(?![\p{L}\p{N}_<])`
     ]
   ],
+  [
+    "<id>",
+    [
+      // A JSON web token; the request ids of S3, in base64; nanoid; what Kubernetes adds to the names of pods.
+      String.raw`${start}eyJ[\w-]{4,}\.[\w-]+(?:\.[\w-]*)?${end}`,
+      String.raw`${free}(?!/)(?=[A-Za-z+/]{0,60}\d)(?=[a-z\d+/]{0,60}[A-Z])[A-Za-z\d+/]{40,}={0,2}${end}`,
+      String.raw`${free}(?=[\w-]{0,20}\d[A-Za-z_-]{1,20}\d)(?=[\w-]{0,20}[a-z])(?=[\w-]{0,20}[A-Z])[\w-]{21}(?![\w-])`,
+      String.raw`(?<=[a-z\d]-)(?=[a-z]{0,9}\d)[a-z\d]{8,10}-(?:${safe}{5}|(?=[a-z]{0,4}\d)[a-z\d]{5})${end}`
+    ]
+  ],
   ["<url>", [String.raw`${start}[A-Za-z][A-Za-z\d+.-]{1,15}://[^\s"'<>{},]*[\p{L}\p{N}_/%&~*+$@-]`]],
   ["<email>", [String.raw`${start}[\w.+-]+@[\w-]+(?:\.[\w-]+)+`]],
   ["<arn>", [String.raw`${start}arn:aws[\w:/.*-]*`]],
@@ -70,12 +85,15 @@ const rules: ReadonlyArray<readonly [placeholder: string, sources: ReadonlyArray
       String.raw`${start}[A-Za-z]:(?:\\${part}+)+(?::\d+){0,2}`
     ]
   ],
+  ["<addr>", [String.raw`${start}(?:${hex}{2}[:-]){5}${hex}{2}${end}(?![:-]${hex})`]],
   [
     "<time>",
     [
       String.raw`${start}\d{4}-\d\d-\d\d(?:[T ]${clock})?`,
       String.raw`${start}${day},? (?:\d\d? )?[A-Z][a-z]{2}(?: \d\d?)?,? \d{4} ${clock}`,
       String.raw`${start}(?:\d{4}/\d\d?/\d\d?|\d\d?/\d\d?/\d{4})(?:,? ${clock})?`,
+      String.raw`${start}(?:${month} \d\d?(?:st|nd|rd|th)?|\d\d?(?:st|nd|rd|th)? ${month})(?:,? \d{4})?(?:,?(?: at)? ${clock})?${end}`,
+      String.raw`${start}\d\d?:\d\d(?::\d\d)?${noon}${end}`,
       String.raw`${start}\d\d:\d\d:\d\d(?:[.,]\d+)?Z?`
     ]
   ],
@@ -89,7 +107,15 @@ const rules: ReadonlyArray<readonly [placeholder: string, sources: ReadonlyArray
     ]
   ],
   ["<id>", [String.raw`${start}${hex}{8}-(?:${hex}{4}-){3}${hex}{12}`]],
-  ["<duration>", [String.raw`\d+(?:\.\d+)? ?${units}${end}`, String.raw`(?:\d+(?:\.\d+)?(?:ms|[dhms]))+${end}`]],
+  [
+    "<duration>",
+    [
+      String.raw`${amount}(?:[eE][+-]?\d+)? ?${units}${end}`,
+      String.raw`(?:${amount}(?:ms|[dhms]))+${end}`,
+      // ISO 8601
+      String.raw`${start}P(?=\d|T\d)(?:${amount}[YMWD])*(?:T(?:${amount}[HMS])+)?${end}`
+    ]
+  ],
   ["<size>", [String.raw`\d+(?:\.\d+)? ?(?:[kKMGTP]i?[bB]|B|bytes?|octets|characters|chars)${end}`]],
   ["<num>", [String.raw`(?:${free}[+-])?\d+(?:[.,]\d+)*(?:[eE][+-]?\d+)?%?${end}`]],
   ["word", [String.raw`[\p{L}\p{M}\p{N}_]+`]]

@@ -9,6 +9,7 @@ import { BrokerError } from "../port/BrokerError.ts"
 import { nativeOf } from "../message/Delivery.ts"
 import type { Headers, Native } from "../message/Message.ts"
 import type { Attempt } from "../message/Metadata.ts"
+import * as Metadata from "../message/Metadata.ts"
 import * as OptionKind from "../options/OptionKind.ts"
 import * as OptionNames from "../options/OptionNames.ts"
 import * as Removal from "../options/Removal.ts"
@@ -23,8 +24,8 @@ export interface DelayedMessage {
   readonly headers: Headers
   /** The broker's own facts of this message, as of any delivery. */
   readonly native: Native
-  /** When the message was first published, in milliseconds since the epoch. */
-  readonly firstPublished: number
+  /** When the message was first published, in milliseconds since the epoch; `undefined` where nobody knows. */
+  readonly firstPublished: number | undefined
   /** The number of its next attempt. */
   readonly attempts: number
   /** When it is due, in milliseconds since the epoch, by its sender's clock; `undefined` where it does not say. */
@@ -139,14 +140,15 @@ const toMessage = ({ delivery, due }: Delayed): DelayedMessage => ({
   get native() {
     return nativeOf(delivery)
   },
-  firstPublished: delivery.metadata.firstPublished,
+  firstPublished: Metadata.publishedAt(delivery.metadata),
   attempts: delivery.attempts,
   due,
   history: delivery.metadata.history
 })
 
 const soonest = (a: DelayedMessage, b: DelayedMessage): number =>
-  (a.due ?? Number.POSITIVE_INFINITY) - (b.due ?? Number.POSITIVE_INFINITY) || a.firstPublished - b.firstPublished
+  (a.due ?? Number.POSITIVE_INFINITY) - (b.due ?? Number.POSITIVE_INFINITY) ||
+  (a.firstPublished ?? 0) - (b.firstPublished ?? 0)
 
 const unsupported = ({ capabilities: { broker } }: Service, queue: string): BrokerError =>
   new BrokerError({

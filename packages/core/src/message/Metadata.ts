@@ -96,6 +96,11 @@ export interface Metadata {
   readonly notBefore: number
   /** The time of the first publish. */
   readonly firstPublished: number
+  /**
+   * `true` where neither the message nor the broker tells when it was published: `firstPublished` is then the time of this
+   * delivery. It does not travel. Left out otherwise.
+   */
+  readonly isUndated?: true | undefined
   /** How often the message was redriven from a dead-letter queue. */
   readonly redrives: number
   /**
@@ -163,6 +168,13 @@ export const make = (id: string, now: number, notBefore = 0): Metadata => ({
   history: noHistory,
   deadLetter: undefined
 })
+
+/** The metadata of a foreign message of which nobody knows when it was published; `now` stands for it. */
+export const undated = (id: string, now: number): Metadata => ({ ...make(id, now), isUndated: true })
+
+/** When the message was first published, in milliseconds since the epoch; `undefined` where nobody knows. */
+export const publishedAt = ({ firstPublished, isUndated }: Metadata): number | undefined =>
+  isUndated === true ? undefined : firstPublished
 
 /** The part of {@link Metadata.operation} that names the operation: the `operation` of its report, and of events. */
 export const operationId = (operation: string): string => operation.split(":", 1)[0]!

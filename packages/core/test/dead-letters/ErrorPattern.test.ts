@@ -21,6 +21,26 @@ const fragments = fc.constantFrom(
   " Not Found",
   " Service",
   "Mon, ",
+  "Nov 5",
+  " at 10:00 PM",
+  "1:15 am",
+  "eyJhbGciOi.eyJzdWIi.a-b",
+  "V1StGXR8_Z5jdHi6B-myT",
+  "web-7d9f8c6b5-x2k4z",
+  "00:1B:44:11:3A:B7",
+  "gyB+3jRPnrkN98ZajxHXr3u7EFM67bNgSAxexeEHndCX/7GR",
+  "PT1H30M",
+  "0x80131904",
+  "550 5.1.1",
+  "535-5.7.8",
+  "SMTP 550",
+  "error: 23505",
+  "ERROR 1062 (23000)",
+  "[429]",
+  "(502)",
+  "-104",
+  "Failed to fetch: 403",
+  "step2",
   "23 Nov 2026",
   ", ",
   ": ",
@@ -96,7 +116,24 @@ describe("causes", () => {
     ["S3ServiceException: failed", "DynamoDBServiceException: failed"],
     ["Process exited with code 1", "Process exited with code 137"],
     ['violates unique constraint "users_email_key"', 'violates unique constraint "orders_number_key"'],
-    ["card number is invalid", "connect ECONNREFUSED 10.0.0.1:443"]
+    ["card number is invalid", "connect ECONNREFUSED 10.0.0.1:443"],
+    ["Failed to fetch: 403", "Failed to fetch: 404"],
+    ["[429] Too many", "[500] Too many"],
+    ["(502)", "(504)"],
+    ["Bad response (502)", "Bad response (504)"],
+    ['API error: 429 {"error":"rate"}', 'API error: 500 {"error":"rate"}'],
+    ["SMTP 550 mailbox unavailable", "SMTP 421 mailbox unavailable"],
+    ["550 5.1.1 User unknown", "550 5.7.1 User unknown"],
+    ["Message failed: 554 5.7.1 spam", "Message failed: 550 5.1.1 spam"],
+    ["Invalid login: 535-5.7.8 Denied", "Invalid login: 534-5.7.9 Denied"],
+    ["ERROR 1062 (23000): Duplicate entry", "ERROR 1213 (40001): Duplicate entry"],
+    ["error: 23505", "error: 23503"],
+    ["error: 42P01", "error: 40P01"],
+    ["HRESULT: 0x80131904", "HRESULT: 0x80004005"],
+    ["0x80070005 access denied", "0x80070002 access denied"],
+    ["-104", "-111"],
+    ["Twilio error 21211", "Twilio error 30003"],
+    ["step2 failed", "step3 failed"]
   ]
   it.each(apart)("%s, and %s, are two", (one, other) =>
     assert.notStrictEqual(ErrorPattern.of(one), ErrorPattern.of(other))
@@ -112,7 +149,26 @@ describe("causes", () => {
     [`Unexpected token 'a', "abc" is not valid JSON`, `Unexpected token 'x', ..."{"x": x}"... is not valid JSON`],
     ["no such file '/tmp/a b.txt'", 'no such file "x"'],
     ["got 503 rows\n    at main (a.js:1:2)", "got 7 rows\n    at other (b.js:3:4)"],
-    ["GET https://a.example/users/1?x=2 failed", "GET http://10.0.0.1:80/ failed"]
+    ["GET https://a.example/users/1?x=2 failed", "GET http://10.0.0.1:80/ failed"],
+    [
+      "S3 Extended Request ID: gyB+3jRPnrkN98ZajxHXr3u7EFM67bNgSAxexeEHndCX/7GRnfTXxReKUQF28IfP)",
+      "S3 Extended Request ID: Uuag1LuByRx9e6j5Onimru9pO4ZVKnJ2Qz7/C1NPcfTWAtRPfTaOFg==)"
+    ],
+    ["jwt eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abc", "jwt eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIyIn0.def"],
+    ["nanoid V1StGXR8_Z5jdHi6B-myT", "nanoid Uakgb_J5m9g-0JDMbcJqL"],
+    ["pod web-7d9f8c6b5-x2k4z evicted", "pod web-5c689d88bb-qhlvk evicted"],
+    ["mac 00:1B:44:11:3A:B7", "mac 10:20:30:40:50:60"],
+    ["lease of PT1H30M over", "lease of PT5S over"],
+    ["lease of P1DT0.5S over", "lease of 2h over"],
+    ["took 1.2e3 ms", "took 900 ms"],
+    ["on Nov 5 at 10:00 PM", "on December 12th, 2026 at 1:15 AM"],
+    ["since 23 Nov 2026 10:00:00", "since 1 May 2026 9:00"],
+    ["at 3:04:05 PM", "at 11:15 am"],
+    ["at 11/25/2026, 3:04:05 PM", "at 1/5/2026, 11:04:05 AM"],
+    ["-5 is negative", "-12 is negative"],
+    ["Order (404) is gone", "Order (71) is gone"],
+    ["items [404] and on", "items [71] and on"],
+    ["lock 0x7ffee3b8 held", "lock 0x7ffee111 held"]
   ]
   it.each(together)("%s, and %s, are one", (one, other) =>
     assert.strictEqual(ErrorPattern.of(one), ErrorPattern.of(other))
@@ -132,7 +188,20 @@ describe("a hostile message of 1 MiB", () => {
     "Mon, 1 ",
     'a" is not valid JSON ',
     "got ",
-    "1 "
+    "1 ",
+    "eyJa",
+    "aB1",
+    "aB1-",
+    "00:",
+    "P1",
+    "PT1",
+    "Nov 1 ",
+    "Failed to ",
+    "failed to a: ",
+    "error ",
+    "0x8",
+    "1:1",
+    "550 5."
   ]
   it.each(parts)("of %j is read as far as the limit", (part) => {
     const text = part.repeat(Math.ceil(2 ** 20 / part.length))

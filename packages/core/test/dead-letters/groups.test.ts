@@ -25,7 +25,7 @@ const letter = (id: string, at: number, message: string, origin: Partial<DeadLet
 
 const foreign = (id: string, firstPublished: number): DeadLetter => ({
   ...letter(id, 0, ""),
-  firstPublished,
+  metadata: Metadata.make(id, firstPublished),
   origin: undefined
 })
 
@@ -84,12 +84,19 @@ describe("groups", () => {
         )
         assert.deepStrictEqual(summary(all.toReversed()), summary(all))
         for (const [index, { count, newest, oldest }] of found.entries()) {
-          assert.isAtMost(oldest, newest)
+          assert.isAtMost(oldest!, newest!)
           const next = found[index + 1]
-          assert.isTrue(next === undefined || count > next.count || (count === next.count && newest >= next.newest))
+          assert.isTrue(next === undefined || count > next.count || (count === next.count && newest! >= next.newest!))
         }
       })
     )
+  })
+
+  it("have no times where nobody knows any", () => {
+    const undated = { ...foreign("a", 0), metadata: Metadata.undated("a", 9) }
+    const times = (...all: ReadonlyArray<DeadLetter>) => Groups.group(all).map(({ newest, oldest }) => [oldest, newest])
+    assert.deepStrictEqual(times(undated, undated), [[undefined, undefined]])
+    assert.deepStrictEqual(times(undated, foreign("b", 7), undated, foreign("c", 5)), [[5, 7]])
   })
 
   it("have an example that is one of them, and the newest", () => {
@@ -98,7 +105,7 @@ describe("groups", () => {
         for (const { id, message, newest } of Groups.group(all)) {
           const example = all.find((each) => each.id === id)!
           assert.strictEqual(example.origin?.error.message, message)
-          assert.strictEqual(example.origin?.at ?? example.firstPublished, newest)
+          assert.strictEqual(example.origin?.at ?? example.metadata.firstPublished, newest)
         }
       })
     )
@@ -111,6 +118,40 @@ describe("groups", () => {
     const found = Groups.group(Array.from({ length: count }, (_, n) => long(n)).flatMap((each) => [each, each]))
     assert.deepStrictEqual([found.length, found.other, found.looked], [Groups.limit, 1000, 2 * count])
     assert.isTrue(found.every(({ message, pattern }) => message!.length <= 256 && pattern!.length <= 256))
+  })
+
+  it("know a frequent cause that comes after many rare ones", () => {
+    const rare = Array.from({ length: 3 * Groups.limit }, (_, n) => letter(`${n}`, n, "", { queue: `q${n}` }))
+    const late = Array.from({ length: 500 }, (_, n) => letter(`late-${n}`, 9000 + n, "down"))
+    const [first] = Groups.group([...rare, ...late])
+    assert.deepInclude(first, { pattern: "down", id: "late-499" })
+    assert.isAtLeast(first!.count, 498)
+    assert.isAtLeast(first!.count + first!.missed, 500)
+  })
+
+  it("count at least what they say, and at most what they missed beside it; every frequent cause is among them", () => {
+    const cause = fc.oneof(fc.constantFrom("a", "b"), fc.stringMatching(/^[a-z]$/))
+    fc.assert(
+      fc.property(fc.array(cause, { maxLength: 60 }), fc.integer({ min: 1, max: 6 }), (causes, places) => {
+        const counter = Groups.make(places)
+        for (const [at, each] of causes.entries()) counter.add(letter(`${at}`, at, each))
+        const found = counter.all(causes.length, undefined)
+        assert.isAtMost(found.length, places)
+        const exact = (pattern: string | undefined) => causes.filter((each) => each === pattern).length
+        for (const { count, missed, pattern } of found) {
+          assert.isAtMost(count, exact(pattern))
+          assert.isAtLeast(count + missed, exact(pattern))
+        }
+        const frequent = [...new Set(causes)].filter((each) => exact(each) > causes.length / places)
+        assert.includeMembers(
+          found.map(({ pattern }) => pattern),
+          frequent
+        )
+        const counted = found.reduce((sum, { count }) => sum + count, 0)
+        assert.strictEqual(counted + found.other, causes.length)
+        if (new Set(causes).size <= places) assert.isTrue(found.every(({ missed }) => missed === 0))
+      })
+    )
   })
 
   it("of letters that lack the text of their error are told by its name", () => {

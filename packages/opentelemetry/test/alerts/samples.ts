@@ -59,3 +59,11 @@ export const seriesOf = (scrapes: ReadonlyArray<Scrape>, way: Way = "exporter"):
     return { series, values: [...values, ...(isGone ? ["stale"] : [])].join(" ") }
   })
 }
+
+/** The series without what was between two minutes; `mark` is what stands there first. */
+export const withGap = (all: ReadonlyArray<Series>, from: number, to: number, mark: string): ReadonlyArray<Series> =>
+  all.map(({ series, values }) => {
+    const [first, last] = [(from * 60) / interval, (to * 60) / interval]
+    const marked = values.split(" ").map((value, at) => (at < first || at >= last ? value : at === first ? mark : "_"))
+    return { series, values: marked.join(" ") }
+  })

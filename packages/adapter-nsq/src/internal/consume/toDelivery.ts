@@ -46,7 +46,8 @@ export const toDelivery = (frame: Frame, context: Context): Decoded => {
   } catch (cause) {
     const { attempts, body } = frame
     const unreadable = Failure.summarize(cause)
-    return { body, headers: Wire.noHeaders, attempts, metadata: foreign(frame, 0), nonce: undefined, unreadable }
+    const metadata = { ...foreign(frame, 0), isUndated: true } as const
+    return { body, headers: Wire.noHeaders, attempts, metadata, nonce: undefined, unreadable }
   }
 }
 

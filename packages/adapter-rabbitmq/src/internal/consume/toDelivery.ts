@@ -49,7 +49,7 @@ export const toDelivery = (message: Incoming, source: Source): Decoded => {
       body: message.content,
       headers: Object.freeze({}),
       attempts: 1,
-      metadata: Metadata.make(derivedId(message.content, {}), source.now()),
+      metadata: Metadata.undated(derivedId(message.content, {}), source.now()),
       redelivered: message.fields.redelivered,
       returns: 0,
       formerReturns: undefined,
@@ -124,8 +124,9 @@ const foreign = ({ content, properties }: Incoming, now: () => number): Metadata
   const { messageId, timestamp } = properties
   const id = typeof messageId === "string" && messageId !== "" ? messageId : derivedId(content, properties)
   // AMQP's timestamps are in seconds.
-  const published = typeof timestamp === "number" && timestamp > 0 ? timestamp * 1000 : now()
-  return Metadata.make(shortId(id), published)
+  return typeof timestamp === "number" && timestamp > 0
+    ? Metadata.make(shortId(id), timestamp * 1000)
+    : Metadata.undated(shortId(id), now())
 }
 
 /** An id that is not too long. The end of one that was cut is a digest, so that others which begin alike stay others. */

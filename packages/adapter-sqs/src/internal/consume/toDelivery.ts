@@ -39,7 +39,7 @@ export const toDelivery = (message: Received, context: Context): Decoded => {
       body: Buffer.from(Body),
       headers: Object.freeze({}),
       attempts: 1,
-      metadata: Metadata.make(MessageId.slice(0, Metadata.idLimit), context.now),
+      metadata: Metadata.undated(MessageId.slice(0, Metadata.idLimit), context.now),
       native: Object.freeze({}),
       unreadable: Failure.summarize(cause)
     }
@@ -63,8 +63,11 @@ const decoded = (message: Received, { before, now, uncounted }: Context): Decode
   }
 }
 
-const foreign = (message: Received, now: number): Metadata.Metadata =>
-  Metadata.make((message.MessageId ?? "sqs").slice(0, Metadata.idLimit), sentAt(message) ?? now)
+const foreign = (message: Received, now: number): Metadata.Metadata => {
+  const id = (message.MessageId ?? "sqs").slice(0, Metadata.idLimit)
+  const sent = sentAt(message)
+  return sent === undefined ? Metadata.undated(id, now) : Metadata.make(id, sent)
+}
 
 /** When SQS took the message, in milliseconds since the epoch by its clock. */
 const sentAt = ({ Attributes }: Received): number | undefined => {

@@ -11,6 +11,7 @@ import * as Interruption from "../../Interruption.ts"
 import * as LetterFilter from "../../LetterFilter.ts"
 import { Output } from "../../Output.ts"
 import { Problem } from "../../Problem.ts"
+import * as Printable from "../../Printable.ts"
 import * as RedriveStages from "../../RedriveStages.ts"
 import * as Target from "../../Target.ts"
 import { UsageError } from "../../UsageError.ts"
@@ -76,7 +77,7 @@ const words: { readonly [Outcome in DeadLetters.EditOutcome]: string } = {
 
 const text = ({ dead: { queue }, letter }: Found, { isRemoved, outcome }: DeadLetters.EditReport): string => {
   const rest = outcome === "missing" ? "" : isRemoved ? "; the original is removed" : "; the original is kept"
-  return `${queue}: ${letter.id}: ${words[outcome]}${rest}`
+  return `${queue}: ${Printable.line(letter.id)}: ${words[outcome]}${rest}`
 }
 
 /** Edits the letter that is meant. Where it is not known to have succeeded, though the broker could tell, it is a problem. */

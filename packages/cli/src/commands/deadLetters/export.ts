@@ -6,19 +6,17 @@ import * as Flag from "effect/cli/Flag"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import type * as Scope from "effect/Scope"
-import { open as openFile } from "node:fs/promises"
-import { resolve } from "node:path"
 import * as DeadLetterTarget from "../../DeadLetterTarget.ts"
 import * as LetterFilter from "../../LetterFilter.ts"
 import * as LetterLine from "../../LetterLine.ts"
 import * as Looking from "../../Looking.ts"
+import * as NewFile from "../../NewFile.ts"
 import * as NumberFlag from "../../NumberFlag.ts"
 import { Output } from "../../Output.ts"
+import { OutputFailed } from "../../OutputFailed.ts"
 import * as Partial from "../../Partial.ts"
-import { Process } from "../../Process.ts"
 import * as Target from "../../Target.ts"
-import { UsageError } from "../../UsageError.ts"
+import * as TextFlag from "../../TextFlag.ts"
 
 const flags = {
   ...DeadLetterTarget.flags,
@@ -27,74 +25,92 @@ const flags = {
     Flag.withDescription("How many of each dead-letter queue at most, oldest first"),
     Flag.withDefault(Looking.limit)
   ),
-  output: Flag.String("output").pipe(
+  output: TextFlag.make("output").pipe(
     Flag.withAlias("o"),
     Flag.withMetavar("FILE"),
-    Flag.withDescription("A new file to write to. Default: standard output"),
+    Flag.withDescription("A new file to write to, which is there only when it is whole. Default: standard output"),
     Flag.optional
   )
 }
 
-type Write = (text: string) => Effect.Effect<void, UsageError>
+/** How many letters of a queue are written. */
+interface Written {
+  readonly queue: string
+  exported: number
+}
 
-/** A new file, for as long as the scope lives. One that is there may be somebody's only copy. */
-const fileOf = (name: string): Effect.Effect<Write, UsageError, Process | Scope.Scope> =>
-  Effect.gen(function* () {
-    const { cwd } = yield* Process
-    const path = resolve(cwd(), name)
-    const failed = (error: unknown) =>
-      // With the name that was given, and not with the absolute path.
-      new UsageError({
-        detail: `--output: ${String(error).replace(path, () => name)}`,
-        remedy: "Give a new file that can be written"
-      })
-    const file = yield* Effect.acquireRelease(
-      Effect.tryPromise({ try: () => openFile(path, "wx"), catch: failed }),
-      (handle) => Effect.promise(() => handle.close())
-    )
-    return (text) => Effect.asVoid(Effect.tryPromise({ try: () => file.appendFile(text), catch: failed }))
-  })
-
-/** Writes the letters of a queue, and answers how many. */
+/** Writes the letters of a queue. */
 const write = (
   dead: DeadLetters.DeadLetters,
   filter: (letter: Delivery.Delivery) => boolean,
   limit: number,
-  to: Write
+  to: NewFile.NewFile["write"],
+  written: Written
 ) =>
   Effect.scoped(
     Effect.gen(function* () {
       const { done } = yield* Output
       const show = yield* Looking.progress(dead.queue)
       const { next, progress } = yield* dead.read({ limit, filter })
-      let written = 0
       const all = Effect.gen(function* () {
         for (let page = yield* next; page !== undefined; page = yield* next) {
           yield* to(page.map((letter) => `${LetterLine.format(dead.queue, letter)}\n`).join(""))
-          written += page.length
+          written.exported += page.length
           show(progress())
         }
       })
-      yield* Effect.ensuring(all, done).pipe(
-        Effect.onInterrupt(() => Console.error(`requeue: interrupted. ${dead.queue}: exported ${written}`))
-      )
+      yield* Effect.ensuring(all, done)
       const { looked, total } = progress()
-      return { queue: dead.queue, exported: written, looked, total: total ?? null }
+      return { ...written, looked, total: total ?? null }
     })
   )
 
+/** Writes the letters of all queues; where that ends early, tells how far it came. */
+const writeAll = (
+  all: ReadonlyArray<DeadLetters.DeadLetters>,
+  output: Option.Option<string>,
+  filter: (letter: Delivery.Delivery) => boolean,
+  limit: number
+) =>
+  Effect.gen(function* () {
+    const { raw } = yield* Output
+    const { finish, write: to }: NewFile.NewFile = Option.isSome(output)
+      ? yield* NewFile.make("--output", output.value)
+      : { write: raw, finish: Effect.void }
+    const written: Array<Written> = []
+    const progress = () =>
+      Option.isSome(output)
+        ? `${output.value} was not made`
+        : written.map(({ exported, queue }) => `${queue}: exported ${exported}`).join("; ")
+    yield* Looking.tellCost(all)
+    const each = Effect.forEach(all, (dead) =>
+      Effect.suspend(() => {
+        const own: Written = { queue: dead.queue, exported: 0 }
+        written.push(own)
+        return write(dead, filter, limit, to, own)
+      })
+    )
+    return yield* Effect.tap(each, finish).pipe(
+      Effect.catchTag("OutputFailed", ({ detail }) => {
+        const cut = Option.isSome(output) ? "" : ", and the line behind them may be cut"
+        const whole = `${detail}. ${progress()}${cut}. All letters are where they were`
+        // A reader that has seen enough of an export has not got it.
+        return Effect.fail(new OutputFailed({ detail: whole, isReaderGone: false }))
+      }),
+      Effect.onInterrupt(() => Console.error(`requeue: interrupted. ${progress()}`))
+    )
+  })
+
 export const exportLetters = Command.make("export", flags, ({ dlq, limit, output, ...rest }) =>
   Effect.gen(function* () {
-    const { raw, result } = yield* Output
+    const { result } = yield* Output
     const target = yield* DeadLetterTarget.resolve({ ...rest, dlq })
     const isMeant = LetterFilter.matches(rest, yield* Clock.currentTimeMillis)
     const filter = (letter: Delivery.Delivery) => isMeant(LetterFilter.subject(letter))
     const work = Effect.scoped(
       Effect.gen(function* () {
         const all = yield* DeadLetterTarget.open(target)
-        const to: Write = Option.isSome(output) ? yield* fileOf(output.value) : raw
-        yield* Looking.tellCost(all)
-        const queues = yield* Effect.forEach(all, (dead) => write(dead, filter, limit, to))
+        const queues = yield* writeAll(all, output, filter, limit)
         return { queues, missing: yield* DeadLetterTarget.missing(all) }
       })
     )

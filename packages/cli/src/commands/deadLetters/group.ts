@@ -1,34 +1,33 @@
 /** `requeue dead-letters group`: shows the causes, most frequent first. */
-import { type DeadLetters, Delay, type Delivery } from "@requeue/core"
+import type { DeadLetters, Delivery } from "@requeue/core"
 import * as Clock from "effect/Clock"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
-import * as Body from "../../Body.ts"
+import * as Age from "../../Age.ts"
 import * as DeadLetterTarget from "../../DeadLetterTarget.ts"
 import * as LetterFilter from "../../LetterFilter.ts"
 import * as Looking from "../../Looking.ts"
 import * as NumberFlag from "../../NumberFlag.ts"
 import { Output } from "../../Output.ts"
 import * as Partial from "../../Partial.ts"
+import * as Printable from "../../Printable.ts"
 import * as Table from "../../Table.ts"
 import * as Target from "../../Target.ts"
 
 const header = ["count", "from", "reason", "error", "oldest", "newest", "example"]
 
-const line = (text: string, width: number): string => Body.line(Buffer.from(text), width)
-
 const row = (group: DeadLetters.Group, now: number): ReadonlyArray<string> => {
-  const { count, error, id, message, newest, oldest, pattern, queue, reason } = group
+  const { count, error, id, message, missed, newest, oldest, pattern, queue, reason } = group
   return [
-    String(count),
-    queue ?? "-",
+    missed === 0 ? String(count) : `${count}+`,
+    Printable.line(queue ?? "-"),
     reason ?? "-",
     // A broker may have refused a dead letter that had both.
-    line([error, pattern].filter(Boolean).join(": ") || "-", 60),
-    Delay.format(Math.max(0, now - oldest)),
-    Delay.format(Math.max(0, now - newest)),
-    line(message === pattern ? id : `${id}: ${message}`, 300)
+    Printable.line([error, pattern].filter(Boolean).join(": ") || "-", 60),
+    Age.show(oldest, now),
+    Age.show(newest, now),
+    Printable.line(message === pattern ? id : `${id}: ${message}`, 300)
   ]
 }
 
@@ -48,7 +47,12 @@ const show = (queue: string, groups: DeadLetters.Groups, now: number): string =>
             groups.map((each) => row(each, now))
           )
         ]),
-    ...(other === 0 ? [] : [`${other} more have other causes than these ${groups.length}`])
+    ...(other === 0
+      ? []
+      : [
+          `${other} more are in none of these ${groups.length} groups, which were always those of the most letters. A count ` +
+            "with + is what a cause has had since it took the place of a rarer one"
+        ])
   ].join("\n")
 }
 
@@ -75,8 +79,6 @@ const find = Effect.fnUntraced(function* (
   return { queue: dead.queue, groups, missing: yield* dead.missing }
 })
 
-const iso = (millis: number): string => new Date(millis).toISOString()
-
 export const group = Command.make("group", flags, ({ dlq, limit, ...rest }) =>
   Effect.gen(function* () {
     const { result } = yield* Output
@@ -95,7 +97,11 @@ export const group = Command.make("group", flags, ({ dlq, limit, ...rest }) =>
           queue,
           looked: groups.looked,
           total: groups.total ?? null,
-          groups: groups.map((each) => ({ ...each, oldest: iso(each.oldest), newest: iso(each.newest) })),
+          groups: groups.map((each) => ({
+            ...each,
+            oldest: Age.iso(each.oldest) ?? null,
+            newest: Age.iso(each.newest) ?? null
+          })),
           other: groups.other
         }))
       },

@@ -9,16 +9,17 @@ import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import { createReadStream } from "node:fs"
 import { resolve } from "node:path"
-import { createInterface } from "node:readline"
 import * as DeadLetterTarget from "../../DeadLetterTarget.ts"
 import * as Existing from "../../Existing.ts"
 import * as Interruption from "../../Interruption.ts"
 import * as LetterLine from "../../LetterLine.ts"
+import * as Lines from "../../Lines.ts"
 import * as NumberFlag from "../../NumberFlag.ts"
 import { Output } from "../../Output.ts"
 import { Problem } from "../../Problem.ts"
 import { Process } from "../../Process.ts"
 import * as Target from "../../Target.ts"
+import * as TextFlag from "../../TextFlag.ts"
 import { UsageError } from "../../UsageError.ts"
 
 const { queue: _, ...place } = Target.flags
@@ -29,7 +30,7 @@ const flags = {
     Argument.withDescription("The file. Without it, lines are read from standard input"),
     Argument.optional
   ),
-  to: Flag.String("to").pipe(
+  to: TextFlag.make("to").pipe(
     Flag.withMetavar("QUEUE"),
     Flag.withDescription("Where to. Default: the dead-letter queue that each letter was in"),
     Flag.optional
@@ -53,7 +54,8 @@ const batch = 100
 
 interface Line {
   readonly number: number
-  readonly text: string
+  /** `undefined` where it is no UTF-8. */
+  readonly text: string | undefined
 }
 
 /** How far an import is. */
@@ -96,19 +98,13 @@ const toJson = ({ ahead, imported, next, problem, unconfirmed }: Report) => ({
 const linesOf = Effect.fnUntraced(function* (file: Option.Option<string>) {
   const { cwd, stdin } = yield* Process
   const input = Option.isNone(file) ? stdin : createReadStream(resolve(cwd(), file.value))
-  // An error of the input ends nothing by itself: readline does not hear of it.
-  let failure: Error | undefined
-  input.on("error", (error: Error) => {
-    failure = error
-    lines.close()
-  })
-  const lines = createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })
-  const each = lines[Symbol.asyncIterator]()
+  // Else an open pipe would keep a process that is done.
+  yield* Effect.addFinalizer(() => Effect.sync(() => input.destroy()))
+  const each = Lines.of(input)
   let number = 0
   return Effect.tryPromise({
     try: async (): Promise<Line | undefined> => {
       const { done, value } = await each.next()
-      if (failure !== undefined) throw failure
       return done === true ? undefined : { number: ++number, text: value }
     },
     catch: (error) => {
@@ -172,8 +168,8 @@ const run = (
 
     for (let line = yield* read; line !== undefined && !signal.aborted; line = yield* read) {
       const { number, text } = line
-      if (number < options.fromLine || text.trim() === "") continue
-      const letter = LetterLine.parse(text, options.to)
+      if (number < options.fromLine || text?.trim() === "") continue
+      const letter = text === undefined ? { detail: "it is not in UTF-8" } : LetterLine.parse(text, options.to)
       if ("detail" in letter) {
         yield* send
         report.problem ??= `line ${number}: ${letter.detail}`
@@ -207,7 +203,7 @@ export const importLetters = Command.make("import", flags, ({ create, dryRun, fi
     yield* Effect.provide(work, Target.layer(target))
     yield* output.result(json(), told)
     if (report.problem !== undefined) return yield* new Problem()
-  })
+  }).pipe(Effect.scoped)
 ).pipe(
   Command.withDescription(
     "Publishes letters that `requeue dead-letters export` has written, each as it was, and confirmed by the broker. It " +

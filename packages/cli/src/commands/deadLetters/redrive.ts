@@ -19,6 +19,7 @@ import { Problem } from "../../Problem.ts"
 import * as RedriveStages from "../../RedriveStages.ts"
 import * as RedriveView from "../../RedriveView.ts"
 import * as Target from "../../Target.ts"
+import * as TextFlag from "../../TextFlag.ts"
 import { UsageError } from "../../UsageError.ts"
 import { edit } from "./edit.ts"
 
@@ -27,7 +28,7 @@ const flags = {
   ...LetterFilter.flags,
   ...RedriveStages.flags,
   ...Audit.flags,
-  to: Flag.String("to").pipe(
+  to: TextFlag.make("to").pipe(
     Flag.withMetavar("QUEUE"),
     Flag.withDescription("Where to: a queue that exists. Default: the queue that each letter came from"),
     Flag.optional

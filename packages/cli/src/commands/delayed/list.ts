@@ -5,11 +5,14 @@ import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
 import type * as Option from "effect/Option"
+import * as Age from "../../Age.ts"
 import * as Body from "../../Body.ts"
 import * as DelayedFilter from "../../DelayedFilter.ts"
+import * as Existing from "../../Existing.ts"
 import * as NumberFlag from "../../NumberFlag.ts"
 import { Output } from "../../Output.ts"
 import * as Policy from "../../Policy.ts"
+import * as Printable from "../../Printable.ts"
 import * as Table from "../../Table.ts"
 import * as Target from "../../Target.ts"
 
@@ -18,16 +21,20 @@ export const part = ({ isWhole, looked }: DelayedMessages.Looked): string =>
   isWhole ? "" : `, among the ${looked} that were looked at; there are more`
 
 /** The delayed messages of each queue that the flags name, on the broker. */
-export const ofEach = <A, E, R>(
+export const ofEach = <A extends Partial<DelayedMessages.Looked> | undefined, E, R>(
   { policy, ...flags }: Target.Flags & { readonly policy: Option.Option<string> },
   run: (delayed: DelayedMessages.DelayedMessages) => Effect.Effect<A, E, R>
 ) =>
   Effect.gen(function* () {
     const target = yield* Target.resolve(flags, policy)
+    const known = target.configured.map((queue) => queue.name)
     const each = Effect.forEach(target.queues, ({ name, options: { retry } }) =>
-      Effect.flatMap(DelayedMessages.make(name, { retry }), (delayed) =>
-        Effect.map(run(delayed), (found) => ({ queue: name, ...found }))
-      )
+      Effect.gen(function* () {
+        const found = yield* run(yield* DelayedMessages.make(name, { retry }))
+        // Messages may wait for a queue that is gone. Where none does, its name may be wrong.
+        if (found?.looked === 0) yield* Existing.check([name], known)
+        return { queue: name, ...found }
+      })
     )
     return { broker: target.name, queues: yield* Effect.provide(each, Target.layer(target)) }
   })
@@ -41,7 +48,7 @@ const toJson = (message: DelayedMessages.DelayedMessage) => {
     body: Body.toJson(Body.plain(message)),
     headers,
     native: Body.plainFacts(native),
-    firstPublished: time(firstPublished),
+    firstPublished: Age.iso(firstPublished) ?? null,
     attempts,
     due: due === undefined ? null : time(due),
     history: history.map((attempt) => ({ ...attempt, at: time(attempt.at) }))
@@ -54,11 +61,11 @@ const row = (message: DelayedMessages.DelayedMessage, now: number): ReadonlyArra
   const { attempts, due, firstPublished, id } = message
   const error = DelayedFilter.errorOf(message)
   return [
-    id,
+    Printable.line(id),
     due === undefined ? "-" : Delay.format(Math.max(0, Math.ceil((due - now) / 1000) * 1000)),
     String(attempts),
-    error === "" ? "-" : Body.line(Buffer.from(error), 60),
-    Delay.format(Math.max(0, now - firstPublished))
+    error === "" ? "-" : Printable.line(error, 60),
+    Age.show(firstPublished, now)
   ]
 }
 

@@ -13,7 +13,10 @@ export interface DeadLetter {
   readonly headers: Headers
   /** The broker's own facts of this letter, as of any delivery: `RabbitMqNative.of(letter)`. */
   readonly native: Native
-  /** When the message was first published, in milliseconds since the epoch. */
+  /**
+   * When the message was first published, in milliseconds since the epoch. Where nobody knows, it is the time of this look,
+   * and `Metadata.publishedAt(metadata)` is `undefined`.
+   */
   readonly firstPublished: number
   /** How often it has been redriven before. */
   readonly redrives: number

@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect"
 import type * as Delay from "../../message/Delay.ts"
 import type { Delivery } from "../../message/Delivery.ts"
 import type { Headers } from "../../message/Message.ts"
+import * as Metadata from "../../message/Metadata.ts"
 import * as Outgoing from "../../message/Outgoing.ts"
 import * as Telemetry from "../../observe/Telemetry.ts"
 import type { Service } from "../../port/Broker.ts"
@@ -70,11 +71,12 @@ export const edit = (
       outcome,
       isRemoved
     })
-    const isIt = ({ metadata: { deadLetter, firstPublished, id, redrives } }: Delivery): boolean =>
-      id === letter.id &&
-      firstPublished === letter.firstPublished &&
-      redrives === letter.redrives &&
-      deadLetter?.at === letter.origin?.at
+    const isIt = ({ metadata }: Delivery): boolean =>
+      metadata.id === letter.id &&
+      // Each delivery of an undated message has another time.
+      Metadata.publishedAt(metadata) === Metadata.publishedAt(letter.metadata) &&
+      metadata.redrives === letter.redrives &&
+      metadata.deadLetter?.at === letter.origin?.at
 
     const original = yield* find(broker, queue, isIt)
     if (original === undefined) return report("missing")

@@ -16,12 +16,17 @@ export interface Group {
   readonly message: string | undefined
   /** The id of the newest dead letter. */
   readonly id: string
-  /** The number of dead letters. */
+  /** The number of dead letters: exact where `missed` is 0, else at least so many. */
   readonly count: number
-  /** When the oldest was given up, in milliseconds since the epoch. */
-  readonly oldest: number
-  /** When the newest was given up, in milliseconds since the epoch. */
-  readonly newest: number
+  /**
+   * The most dead letters of this cause that may be in `other`, because it has taken the place of a rarer cause. 0 as long as
+   * there are no more than 1,000 causes.
+   */
+  readonly missed: number
+  /** When the oldest was given up, in milliseconds since the epoch; `undefined` where nobody knows that of any. */
+  readonly oldest: number | undefined
+  /** When the newest was given up, in milliseconds since the epoch; `undefined` where nobody knows that of any. */
+  readonly newest: number | undefined
 }
 
 /** Groups of dead letters: the most frequent first, of equal ones the newest. */
@@ -30,7 +35,7 @@ export interface Groups extends ReadonlyArray<Group> {
   readonly looked: number
   /** Dead letters that waited when the look began; `undefined` where the broker cannot count. */
   readonly total: number | undefined
-  /** Dead letters of further causes, once 1,000 were found. */
+  /** Dead letters in no group: those of causes that have lost their place among 1,000 to another. */
   readonly other: number
 }
 
@@ -44,20 +49,58 @@ export interface Counter {
 /** The most groups that are told apart. */
 export const limit = 1000
 
-export const make = (): Counter => {
-  const groups = new Map<string, Group>()
+/** Of the times that are known. */
+const extreme = (of: (...times: ReadonlyArray<number>) => number, one: number | undefined, other: number | undefined) =>
+  one === undefined || other === undefined ? (one ?? other) : of(one, other)
+
+/**
+ * The counts are those of Space-Saving: where there is no place for a new cause, it takes that of the rarest, whose count is
+ * the most that the new one may have had before. So each cause of more than one in a thousand letters has its place at the end,
+ * wherever its letters are. https://doi.org/10.1007/978-3-540-30570-5_27
+ */
+export const make = (places = limit): Counter => {
+  /** The keys of groups by the most letters that they may have; those that came first are first. */
+  const ranks = new Map<number, Map<string, Group>>()
+  const rankOf = new Map<string, number>()
+  let lowest = 1
   let other = 0
+
+  const put = (rank: number, key: string, group: Group): void => {
+    const rest = ranks.get(rank) ?? new Map<string, Group>()
+    ranks.set(rank, rest.set(key, group))
+    rankOf.set(key, rank)
+  }
+  const take = (rank: number, key: string): Group | undefined => {
+    const rest = ranks.get(rank)
+    const group = rest?.get(key)
+    rest?.delete(key)
+    if (rest?.size === 0) ranks.delete(rank)
+    rankOf.delete(key)
+    return group
+  }
+  /** Makes a place, and answers the most letters that the cause may have had that lost it. */
+  const evict = (): number => {
+    if (rankOf.size < places) return 0
+    // While every place is taken, groups only move up.
+    while (!ranks.has(lowest)) lowest++
+    const [key] = ranks.get(lowest)!.keys()
+    other += take(lowest, key!)!.count
+    return lowest
+  }
+
   return {
-    add: ({ firstPublished, id, origin }) => {
+    add: ({ id, metadata, origin }) => {
       const error = origin && Metadata.cutError(origin.error)
       const pattern = error && ErrorPattern.of(error.message)
       const key = JSON.stringify([origin?.queue, origin?.reason, error?.name, pattern])
-      const known = groups.get(key)
-      if (known === undefined && groups.size >= limit) return void other++
-      const at = origin?.at ?? firstPublished
-      const { count, newest, oldest } = known ?? { count: 0, newest: at, oldest: at }
-      const example = known === undefined || at >= newest ? { message: error?.message, id } : known
-      groups.set(key, {
+      const rank = rankOf.get(key)
+      const known = rank === undefined ? undefined : take(rank, key)
+      const missed = known?.missed ?? evict()
+      const at = origin?.at ?? Metadata.publishedAt(metadata)
+      const { count = 0, newest, oldest } = known ?? {}
+      const isNewest = known === undefined || (at ?? 0) >= (newest ?? 0)
+      const example = isNewest ? { message: error?.message, id } : known
+      put((rank ?? missed) + 1, key, {
         queue: origin?.queue,
         reason: origin?.reason,
         error: error?.name,
@@ -65,14 +108,17 @@ export const make = (): Counter => {
         message: example.message,
         id: example.id,
         count: count + 1,
-        oldest: Math.min(oldest, at),
-        newest: Math.max(newest, at)
+        missed,
+        oldest: extreme(Math.min, oldest, at),
+        newest: extreme(Math.max, newest, at)
       })
     },
     all: (looked, total) => {
-      const sorted = [...groups].toSorted(
-        ([keyA, a], [keyB, b]) => b.count - a.count || b.newest - a.newest || (keyA < keyB ? -1 : 1)
-      )
+      const sorted = [...ranks.values()]
+        .flatMap((groups) => [...groups])
+        .toSorted(
+          ([keyA, a], [keyB, b]) => b.count - a.count || (b.newest ?? 0) - (a.newest ?? 0) || (keyA < keyB ? -1 : 1)
+        )
       return Object.assign(
         sorted.map(([, group]) => group),
         { looked, total, other }

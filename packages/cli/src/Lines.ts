@@ -1,0 +1,39 @@
+/** Lines of a stream of bytes, each in UTF-8. */
+import type { Readable } from "node:stream"
+
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
+
+/** Decodes a line; `undefined` where it is no UTF-8. A byte order mark, which editors write, belongs to no line. */
+const decode = (bytes: Uint8Array, isFirst: boolean): string | undefined => {
+  try {
+    const text = decoder.decode(bytes)
+    return isFirst && text.startsWith("\ufeff") ? text.slice(1) : text
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * Reads lines, without their ends; one that is no UTF-8 is `undefined`. They end with `\n` and with nothing else: JSON may
+ * hold U+2028 and U+2029, at which `node:readline` ends them. Throws what the stream throws.
+ */
+export async function* of(input: Readable): AsyncGenerator<string | undefined, void> {
+  let begun: Array<Uint8Array> = []
+  let isFirst = true
+  const take = (rest: Uint8Array) => {
+    const line = decode(Buffer.concat([...begun, rest]), isFirst)
+    begun = []
+    isFirst = false
+    return line
+  }
+  // Cast, because a stream without an encoding has bytes.
+  for await (const chunk of input as AsyncIterable<Uint8Array>) {
+    let from = 0
+    for (let at = chunk.indexOf(10); at >= 0; at = chunk.indexOf(10, from)) {
+      yield take(chunk.subarray(from, at))
+      from = at + 1
+    }
+    begun.push(chunk.subarray(from))
+  }
+  if (begun.some(({ length }) => length > 0)) yield take(new Uint8Array())
+}

@@ -1,0 +1,64 @@
+/** A file that is there only when it is whole: until then it has another name, under which nothing stays. */
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import { randomUUID } from "node:crypto"
+import { constants, copyFile, link, open, rm } from "node:fs/promises"
+import { resolve } from "node:path"
+import * as OutputFailed from "./OutputFailed.ts"
+import { Process } from "./Process.ts"
+import { UsageError } from "./UsageError.ts"
+
+export interface NewFile {
+  readonly write: (text: string) => Effect.Effect<void, OutputFailed.OutputFailed>
+  /** Gives the file its name, with all that was written. */
+  readonly finish: Effect.Effect<void, OutputFailed.OutputFailed>
+}
+
+/** Gives a file one more name; fails where something has it, which may be somebody's only copy. */
+const name = (from: string, to: string): Promise<void> =>
+  // Not every file system has links.
+  link(from, to).catch(() => copyFile(from, to, constants.COPYFILE_EXCL))
+
+/** Begins a file of the name that a flag gives. It ends with the scope, and without `finish` there is none. */
+export const make = (flag: string, given: string): Effect.Effect<NewFile, UsageError, Process | Scope.Scope> =>
+  Effect.gen(function* () {
+    const { cwd } = yield* Process
+    const path = resolve(cwd(), given)
+    const partial = `${path}.${randomUUID().slice(0, 8)}.partial`
+    // With the name that was given, and not with the absolute path.
+    const detailOf = (error: unknown) =>
+      String(error)
+        .replaceAll(partial, () => given)
+        .replaceAll(path, () => given)
+    const refused = (error: unknown) =>
+      new UsageError({ detail: `${flag}: ${detailOf(error)}`, remedy: "Give a new file that can be written" })
+    const failed = (error: unknown) => OutputFailed.of(flag, detailOf(error))
+    const begin = async () => {
+      // Whether the name is free is known before a long look, and not only behind it.
+      await open(path, "r").then(
+        async (file) => {
+          await file.close()
+          throw new Error(`EEXIST: file already exists, ${given}`)
+        },
+        (error: NodeJS.ErrnoException) => {
+          if (error.code !== "ENOENT") throw error
+        }
+      )
+      return open(partial, "wx")
+    }
+    const file = yield* Effect.acquireRelease(Effect.tryPromise({ try: begin, catch: refused }), (handle) =>
+      Effect.promise(async () => {
+        await handle.close()
+        await rm(partial, { force: true })
+      })
+    )
+    const attempt = (run: () => Promise<void>) => Effect.tryPromise({ try: run, catch: failed })
+    return {
+      write: (text) => attempt(() => file.appendFile(text)),
+      finish: attempt(async () => {
+        // A disk may tell only now that it is full.
+        await file.sync()
+        await name(partial, path)
+      })
+    }
+  })

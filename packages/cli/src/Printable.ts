@@ -1,0 +1,23 @@
+/**
+ * Text of messages on a terminal. Any producer may send characters that move its cursor, colour it, turn the direction of
+ * what is read, or end a line of a table: they are replaced.
+ */
+
+/** Controls of terminals (C0, C1), of directions, and ends of lines and paragraphs. */
+const controls = /[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}]/gu
+
+/** Shows text of several lines. Tabs and line ends may stay. */
+export const text = (value: string): string =>
+  value.replaceAll(controls, (char) => (char === "\n" || char === "\t" ? char : "\ufffd"))
+
+/** Shows text in one line, of at most `width` characters. Default: however long it is. */
+export const line = (value: string, width = Number.POSITIVE_INFINITY): string => {
+  const one = text(value.replaceAll(/\s+/g, " ").trim())
+  return one.length > width ? `${one.slice(0, width - 1)}…` : one
+}
+
+/** Writes JSON, in which such characters are escaped: the value is the same. */
+export const json = (value: unknown, replacer?: (key: string, value: unknown) => unknown, indent?: number): string =>
+  JSON.stringify(value, replacer, indent).replaceAll(controls, (char) =>
+    char === "\n" ? char : `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`
+  )
