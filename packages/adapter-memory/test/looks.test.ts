@@ -62,10 +62,14 @@ describe("a read of dead letters", () => {
 
   it("refuses wrong options at the call", async () => {
     await using broker = await open()
-    assert.throws(
-      () => broker.requeue.deadLetters("q.dlq").read({ limit: 0 }),
-      /^deadLetters\.read \(queue q\.dlq\): limit must/
-    )
+    const letters = broker.requeue.deadLetters("q.dlq")
+    for (const limit of [0, 1.5, Number.NaN]) {
+      const refused = new RegExp(`limit must be a whole number >= 1, got ${limit}$`)
+      assert.throws(() => letters.read({ limit }), refused)
+      for (const call of [() => letters.list({ limit }), () => letters.group({ limit })])
+        assert.match(await call().catch(({ message }) => message), refused)
+      assert.match(await broker.requeue.delayed("q").list({ limit }).catch(({ message }) => message), refused)
+    }
   })
 
   it("of a queue that is missing brings nothing, and makes none", async () => {

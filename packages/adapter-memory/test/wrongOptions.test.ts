@@ -205,7 +205,7 @@ const rows: ReadonlyArray<readonly [string, (requeue: Loose) => unknown, string]
   [
     "group",
     (r) => r.deadLetters("d").group({ limit: "5" }),
-    'deadLetters.group (queue d): limit must be a number >= 1, got "5"'
+    'deadLetters.group (queue d): limit must be a whole number >= 1, got "5"'
   ],
   [
     "redrive, a name",

@@ -117,7 +117,7 @@ export interface Options {
 export const kinds: OptionNames.Of<Options> = { retry: true }
 
 const countKinds: OptionNames.Of<CountOptions> = { filter: OptionKind.callback }
-const listKinds: OptionNames.Of<ListOptions> = { ...countKinds, limit: OptionKind.number(1) }
+const listKinds: OptionNames.Of<ListOptions> = { ...countKinds, limit: OptionKind.whole(1) }
 const purgeKinds: OptionNames.Of<PurgeOptions> = { ...Removal.kinds, dryRun: OptionKind.flag }
 
 /** The error of the options of each call; `undefined` where there is none. */

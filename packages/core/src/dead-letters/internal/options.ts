@@ -55,7 +55,7 @@ export type PurgeOptions = Selection & {
   readonly dryRun?: boolean | undefined
 }
 
-const readKinds: OptionNames.Of<ReadOptions> = { limit: OptionKind.number(1), filter: OptionKind.callback }
+const readKinds: OptionNames.Of<ReadOptions> = { limit: OptionKind.whole(1), filter: OptionKind.callback }
 
 const listKinds: OptionNames.Of<ListOptions> = { ...readKinds, onProgress: OptionKind.callback }
 
@@ -79,7 +79,7 @@ const headersKind: OptionKind.OptionKind = {
 
 const redriveKinds: OptionNames.Of<RedriveOptions> = {
   to: OptionKind.text,
-  limit: OptionKind.number(1),
+  limit: OptionKind.whole(1),
   filter: OptionKind.callback,
   dryRun: OptionKind.flag,
   rate: OptionKind.number(0.001),
