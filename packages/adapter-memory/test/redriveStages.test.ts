@@ -1,6 +1,6 @@
 /** Redrives in stages, which stop by themselves when too much comes back. */
 import { assert, describe, it } from "@effect/vitest"
-import type { DeadLetters } from "@requeue/core"
+import type { DeadLetters, Delivery } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { open, turns, type VirtualBroker } from "./virtualBroker.ts"
 
@@ -207,5 +207,33 @@ describe("a redrive in stages", () => {
       assert.instanceOf(error, RangeError)
       assert.strictEqual((error as Error).message, `deadLetters.redrive (queue q.dlq): ${message}`)
     }
+  })
+})
+
+describe("the letters of a stage", () => {
+  it.each([
+    [0.5, 3000],
+    [20, 2500],
+    [500, 2500]
+  ])("are as many as its size, at %d a second of %d letters", async (rate, count) => {
+    await using broker = await open()
+    await bury(broker, count)
+    await work(broker, () => false)
+    const letters = broker.requeue.deadLetters("q.dlq")
+    const report = await broker.finish(letters.redrive({ stages: [1, 10, 100], limit: 150, rate }))
+    assert.deepStrictEqual(
+      report.stages.map(({ published }) => published),
+      [1, 10, 100, 39]
+    )
+    assert.deepInclude(report, { published: 150, succeeded: 150, queued: count - 150 })
+  })
+  it("are as many as the limit, also where nobody watches, and where most are passed over", async () => {
+    await using broker = await open()
+    await bury(broker, 4000)
+    const letters = broker.requeue.deadLetters("q.dlq")
+    assert.deepInclude(await broker.finish(letters.redrive({ limit: 20, rate: 1 })), { redriven: 20, queued: 3980 })
+    const filter = ({ metadata }: Delivery.Delivery) => Number(metadata.id) % 200 === 199
+    const report = await broker.finish(letters.redrive({ filter, rate: 0.1 }))
+    assert.deepInclude(report, { redriven: 20, filtered: 3960, queued: 3960 })
   })
 })

@@ -59,11 +59,13 @@ export const run = (dependencies: Dependencies): Effect.Effect<StoppedBy | undef
           const begun = now()
           const asked = Math.min(room, most)
           const { held = 0, removed, selected, unremoved } = yield* pass(asked)
+          const published = removed + unremoved
           watch.swept(removed)
-          free = begun + ((removed + unremoved) * 1000) / rate
+          free = begun + (published * 1000) / rate
           if (isAborted()) return "abort"
-          room -= selected
-          left -= selected
+          // A pass may give back letters that it has selected.
+          room -= published
+          left -= published
           yield* check(false)
           if (isBeyond()) return "stop-at"
           if (selected === asked) continue
