@@ -1,6 +1,6 @@
 /** Redrives in stages, which stop by themselves when too much comes back. */
 import { assert, describe, it } from "@effect/vitest"
-import type { DeadLetters, Delivery } from "@requeue/core"
+import { type Broker, type DeadLetters, type Delivery, Settlement } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { open, turns, type VirtualBroker } from "./virtualBroker.ts"
 
@@ -235,5 +235,73 @@ describe("the letters of a stage", () => {
     const filter = ({ metadata }: Delivery.Delivery) => Number(metadata.id) % 200 === 199
     const report = await broker.finish(letters.redrive({ filter, rate: 0.1 }))
     assert.deepInclude(report, { redriven: 20, filtered: 3960, queued: 3960 })
+  })
+})
+
+/** A broker that brings what it was given back behind all others, as NSQ does, and whose counts may be late. */
+const turning = () => {
+  const behind = (each: Broker.SettleRequest): Broker.SettleRequest =>
+    each.settlement._tag === "Release" ? { ...each, settlement: Settlement.release(1) } : each
+  return open({ vices: { capabilities: { exactCounts: false } } }, (broker) => ({
+    ...broker,
+    subscribe: (options) =>
+      Effect.map(broker.subscribe(options), (subscription) => ({
+        ...subscription,
+        settle: (requests) => subscription.settle(requests.map(behind))
+      }))
+  }))
+}
+
+describe("letters that arrive while a redrive in stages works", () => {
+  const names = ["brings letters in their order", "brings what was given back behind the others"] as const
+  it.each(names)("are left for the next time, and their failures stop nothing, where the broker %s", async (name) => {
+    await using broker = await (name === names[0] ? open() : turning())
+    await bury(broker, 20)
+    const isNew = (body: number) => body >= 100
+    await work(broker, isNew, 2000)
+    const letters = broker.requeue.deadLetters("q.dlq")
+    const told: Array<DeadLetters.RedriveReport> = []
+    const redriving = letters.redrive({
+      stages: [1, 5],
+      wait: "20 seconds",
+      onProgress: (report) => void told.push(report)
+    })
+    await broker.advance(1000)
+    for (let body = 100; body < 160; body++) await broker.requeue.send("q", body)
+    const report = await broker.finish(redriving)
+    assert.deepInclude(report, { published: 20, succeeded: 20, cameBack: 0, queued: 0, stoppedBy: undefined })
+    for (const { queued, redriven } of told) assert.strictEqual(redriven + queued!, 20)
+    assert.strictEqual(await broker.finish(letters.count()), 60)
+  })
+
+  it("are told apart by counts alone where their times tell nothing, so that none is left that could go", async () => {
+    await using broker = await open()
+    await broker.requeue.sendBatch(
+      "q.dlq",
+      Array.from({ length: 20 }, (_, body) => ({ body }))
+    )
+    await work(broker, () => false, 2000)
+    const letters = broker.requeue.deadLetters("q.dlq")
+    const redriving = letters.redrive({ stages: [1, 5], to: "q", watch: [] })
+    await broker.advance(1000)
+    await broker.requeue.send("q.dlq", 100)
+    const report = await broker.finish(redriving)
+    assert.deepInclude(report, { published: 20, succeeded: 20, queued: 0, stoppedBy: undefined })
+    assert.strictEqual(await broker.finish(letters.count()), 1)
+  })
+})
+
+describe("two redrives at once", () => {
+  it.each([
+    ["all at once", {}],
+    ["in stages", { stages: [5, 30] }]
+  ] as const)("tell truly how many letters are left, %s", async (_, options) => {
+    await using broker = await open()
+    await bury(broker, 300)
+    await work(broker, () => false)
+    const redrive = () => broker.requeue.deadLetters("q.dlq").redrive({ ...options, rate: 15 })
+    const [first, second] = await broker.finish(Promise.all([redrive(), redrive()]))
+    assert.strictEqual(first.redriven + second.redriven, 300)
+    assert.deepStrictEqual([first.queued, second.queued], [0, 0])
   })
 })

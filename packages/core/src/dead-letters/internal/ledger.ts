@@ -41,7 +41,7 @@ export interface Ledger {
 /** Letters whose failures are told one by one. */
 const failuresLimit = 100
 
-/** The books of two passes as one. The first has counted what waited. */
+/** The books of two passes as one. What is left is known by the last one that has counted. */
 const plus = (first: Summary, next: Summary): Summary => {
   const failures = [...first.failures, ...next.failures]
   const some = (isPublished: boolean): ReadonlyArray<FailedLetter> =>
@@ -53,8 +53,9 @@ const plus = (first: Summary, next: Summary): Summary => {
     refused: first.refused + next.refused,
     unconfirmed: first.unconfirmed + next.unconfirmed,
     failures: [...some(false), ...some(true)],
-    queued: first.queued === undefined ? undefined : first.queued - next.removed,
-    held: next.held
+    ...(next.queued === undefined
+      ? { queued: first.queued, held: first.held }
+      : { queued: next.queued, held: next.held })
   }
 }
 

@@ -94,7 +94,8 @@ export const make = (dependencies: Dependencies): Letters => {
       const { held, working } = shelf.size()
       // Further letters are needed only for those that are wanted, and to get to those that were lost with their connection.
       const isOpen = !shelf.isFull(rounds) && (books.wanted() > 0 || shelf.isLost())
-      return isOpen ? shelf.room() + Math.min(page, working + books.wanted()) : held + working
+      const most = shelf.room() + Math.min(page, working + books.wanted())
+      return isOpen ? most : Math.min(most, held + working)
     },
     finish,
     isFinished: () => isFinished

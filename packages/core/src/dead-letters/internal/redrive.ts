@@ -1,4 +1,5 @@
 /** Sends dead letters back to work: each is published, confirmed, and then removed. The others stay. */
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { fateOf, type Service } from "../../port/Broker.ts"
 import type { BrokerError } from "../../port/BrokerError.ts"
@@ -105,7 +106,8 @@ export const redrive = (
     let state: Ledger.State = { counted: undefined, unseen: 0, stoppedBy: undefined }
     const onProgress = () => options.onProgress?.(ledger.report(state))
     const publish = Telemetry.publisher(yield* Telemetry.Telemetry, broker.capabilities.broker, broker.publish)
-    const passes = makePasses({ broker, queue, options, operation, comeBacks, ledger, publish, onProgress })
+    const begun = yield* Clock.currentTimeMillis
+    const passes = makePasses({ begun, broker, queue, options, operation, comeBacks, ledger, publish, onProgress })
 
     const all = Effect.gen(function* () {
       if (comeBacks === undefined) {
@@ -137,6 +139,8 @@ export const redrive = (
   })
 
 interface Dependencies {
+  /** When the redrive began, in milliseconds since the epoch. */
+  readonly begun: number
   readonly broker: Service
   readonly queue: string
   readonly options: Options
@@ -149,11 +153,13 @@ interface Dependencies {
 
 /** The passes of a redrive through its queue. */
 const makePasses = (dependencies: Dependencies) => {
-  const { broker, comeBacks, ledger, onProgress, operation, options, publish, queue } = dependencies
+  const { begun, broker, comeBacks, ledger, onProgress, operation, options, publish, queue } = dependencies
   const targets = new Set<string>()
   /** Letters that earlier passes have left here, and that would be published once more. */
   const done = new Set<string>()
   let hasBegun = false
+  /** Letters that are still here, of those that were here when it began, and those that another reader had then. */
+  let known: number | undefined
 
   const copy = (letter: Delivery, published: Set<string>) => {
     const to = target(letter, options)!
@@ -176,20 +182,29 @@ const makePasses = (dependencies: Dependencies) => {
     return why === undefined
   }
 
+  const isNew = (letter: Delivery): boolean => {
+    comeBacks?.see(letter.metadata)
+    return (letter.metadata.deadLetter?.at ?? Number.NEGATIVE_INFINITY) > begun
+  }
+
   const pass: Stages.Pass = (limit) =>
     Effect.gen(function* () {
       ledger.pass()
       const published = new Set<string>()
       const work: Sweep.Work = {
         select,
+        isNew,
         copy: options.dryRun === true ? "look" : (letter) => copy(letter, published),
         onStep: (current) => {
           ledger.step(current())
           onProgress()
         }
       }
-      const { error, summary } = yield* Sweep.run(broker, queue, { ...options, limit }, work)
+      const { error, summary } = yield* Sweep.run(broker, queue, { ...options, limit, known }, work)
       hasBegun = true
+      const { held = 0, queued, removed } = summary
+      if (known !== undefined) known -= removed
+      else if (queued !== undefined) known = queued + held
       ledger.step(summary)
       if (summary.unremoved > 0) for (const key of published) done.add(key)
       return error === undefined ? summary : yield* error
