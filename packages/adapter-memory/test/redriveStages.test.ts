@@ -305,3 +305,28 @@ describe("two redrives at once", () => {
     assert.deepStrictEqual([first.queued, second.queued], [0, 0])
   })
 })
+
+describe("the progress of a redrive in stages", () => {
+  it.each([0, 100])("claims no success before it was, and none that ceases, with a handler of %d ms", async (delay) => {
+    await using broker = await open()
+    await bury(broker, 300)
+    let succeeded = 0
+    await broker.requeue.consume<number>("q", { retry: { maxRetries: 0 }, concurrency: 20 }, ({ body }) =>
+      Effect.andThen(
+        Effect.sleep(delay),
+        body % 4 === 3 ? Effect.fail(new Error("no")) : Effect.sync(() => succeeded++)
+      )
+    )
+    let before: Partial<DeadLetters.RedriveReport> = { succeeded: 0, cameBack: 0 }
+    const onProgress = (report: DeadLetters.RedriveReport) => {
+      assert.isAtMost(report.succeeded!, succeeded)
+      assert.isAtLeast(report.succeeded!, before.succeeded!)
+      assert.isAtLeast(report.cameBack!, before.cameBack!)
+      assert.strictEqual(report.published, report.succeeded! + report.cameBack! + report.waiting!)
+      before = report
+    }
+    const letters = broker.requeue.deadLetters("q.dlq")
+    const report = await broker.finish(letters.redrive({ stages: [3, 30], stopAt: 0.5, rate: 20, onProgress }))
+    assert.deepInclude(report, { published: 300, succeeded: 225, cameBack: 75, waiting: 0, stoppedBy: undefined })
+  })
+})

@@ -85,7 +85,6 @@ export const edit = (
     const comeBacks = ComeBacks.make(operation)
     const ledger = Ledger.make({ operation: operation.id, isDryRun: false, comeBacks })
     const watch = yield* Watch.make(broker, watched(queue, options), comeBacks)
-    let state: Ledger.State = { counted: undefined, unseen: 0, stoppedBy: undefined }
     const { signal, wait } = options
     yield* Stages.run({
       // It is a redrive of one letter that stays.
@@ -101,11 +100,9 @@ export const edit = (
       },
       targets: new Set([to]),
       isExact: broker.capabilities.exactCounts,
-      onState: (next) => {
-        state = { ...state, ...next }
-      }
+      onSeen: () => {}
     })
-    const { cameBack, succeeded, waiting } = ledger.report(state)
+    const { cameBack, succeeded, waiting } = ledger.report()
     if (cameBack === 1) return report("came-back")
     if (succeeded !== 1) return report(waiting === undefined ? "unknown" : "waiting")
     return report("succeeded", yield* remove(broker, queue, isIt))

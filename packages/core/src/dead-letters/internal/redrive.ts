@@ -103,8 +103,7 @@ export const redrive = (
     const operation = Operation.make(options.operation)
     const comeBacks = isWatched(options) ? ComeBacks.make(operation) : undefined
     const ledger = Ledger.make({ operation: operation.id, isDryRun: options.dryRun === true, comeBacks })
-    let state: Ledger.State = { counted: undefined, unseen: 0, stoppedBy: undefined }
-    const onProgress = () => options.onProgress?.(ledger.report(state))
+    const onProgress = () => options.onProgress?.(ledger.report())
     const publish = Telemetry.publisher(yield* Telemetry.Telemetry, broker.capabilities.broker, broker.publish)
     const begun = yield* Clock.currentTimeMillis
     const passes = makePasses({ begun, broker, queue, options, operation, comeBacks, ledger, publish, onProgress })
@@ -121,17 +120,14 @@ export const redrive = (
         ledger,
         watch: yield* Watch.make(broker, watched(queue, options), comeBacks),
         isExact: broker.capabilities.exactCounts,
-        onState: (next) => {
-          state = { ...state, ...next }
-          onProgress()
-        }
+        onSeen: onProgress
       })
     })
     return yield* Effect.matchEffect(all, {
-      onSuccess: (stoppedBy) => Effect.succeed(ledger.report({ ...state, stoppedBy })),
+      onSuccess: (stoppedBy) => Effect.succeed(ledger.report(stoppedBy)),
       onFailure: (cause): Effect.Effect<never, BrokerError | DeadLettersStopped> => {
         if (!passes.hasBegun()) return Effect.fail(cause)
-        const report = ledger.report(state)
+        const report = ledger.report()
         const removed = report.redriven
         return Effect.fail(new DeadLettersStopped({ queue, operation: "redrive", removed, report, cause }))
       }

@@ -46,6 +46,6 @@ export const make = (limit: number): Shelf => {
     isFull: (times) => held.size >= times * limit || bytes >= times * bytesLimit,
     room: () => Math.ceil(held.size / step) * step,
     isPublishing: () => [...working].some(({ item, stage }) => stage !== "removing" && !item.isLost),
-    isLost: () => working.values().some(({ item }) => item.isLost)
+    isLost: () => [...working].some(({ item }) => item.isLost)
   }
 }

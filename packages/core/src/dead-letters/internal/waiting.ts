@@ -51,7 +51,7 @@ export const make = ({ admin }: Service, isOurs: (message: Metadata) => boolean)
         // Who may count may not always look.
         const isWhole = yield* Effect.catchIf(
           Effect.map(sifted, (found) => found.isWhole),
-          ({ reason }) => reason === "AccessRefused",
+          ({ reason }: BrokerError) => reason === "AccessRefused",
           () => Effect.succeed(false)
         )
         return { counted: isWhole ? own : Math.max(own, most), own, isWhole: true }

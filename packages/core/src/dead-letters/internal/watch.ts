@@ -24,6 +24,8 @@ export interface Watch {
   readonly waiting: Waiting.Count
   /** Letters that came into a dead-letter queue since the watch began, and that no look has reached. */
   readonly unseen: () => number
+  /** At most so many letters have come into the dead-letter queues since the last looks, which the next ones will reach. */
+  readonly fresh: () => number
 }
 
 /** Milliseconds between two looks. */
@@ -38,6 +40,8 @@ interface Place {
   /** Letters that have come since the watch began. */
   come: number
   unseen: number
+  /** Letters that have come since the last look. */
+  fresh: number
   /** Whether somebody had letters during the last look, such as the look before, so that another one may see more. */
   isHidden: boolean
   /** When it was looked at last. */
@@ -63,6 +67,7 @@ export const make = (
         known,
         come: 0,
         unseen: 0,
+        fresh: 0,
         isHidden: false,
         at: Number.NEGATIVE_INFINITY
       })
@@ -84,6 +89,7 @@ export const make = (
         place.at = now()
         if (found !== undefined) place.come = Math.max(place.come, found - (place.base ?? found))
         place.known = found
+        place.fresh = 0
         place.isHidden = held > 0
         place.unseen = Math.max(0, Math.min((found ?? 0) - looked, place.come - comeBacks.all()))
       })
@@ -104,12 +110,14 @@ export const make = (
               const isOpen = place.unseen > 0 && place.isHidden
               const hasGrown = letters === undefined || place.known === undefined || letters > place.known || isOpen
               const isDue = isLast ? hasGrown || letters !== place.known : hasGrown && now() - place.at >= pause
+              place.fresh = letters === undefined ? Number.POSITIVE_INFINITY : Math.max(0, letters - (place.known ?? 0))
               if (isDue) yield* lookAt(place)
             }),
           { discard: true }
         ),
       waiting,
-      unseen: () => places.reduce((sum, { unseen }) => sum + unseen, 0)
+      unseen: () => places.reduce((sum, { unseen }) => sum + unseen, 0),
+      fresh: () => places.reduce((sum, { fresh }) => sum + fresh, 0)
     }
   })
 
