@@ -26,7 +26,8 @@ const stage = (size: number | undefined, published: number, cameBack: number) =>
   published,
   succeeded: published - cameBack,
   cameBack,
-  waiting: 0
+  waiting: 0,
+  unseen: 0
 })
 
 describe("a redrive in stages", () => {
@@ -328,5 +329,95 @@ describe("the progress of a redrive in stages", () => {
     const letters = broker.requeue.deadLetters("q.dlq")
     const report = await broker.finish(letters.redrive({ stages: [3, 30], stopAt: 0.5, rate: 20, onProgress }))
     assert.deepInclude(report, { published: 300, succeeded: 225, cameBack: 75, waiting: 0, stoppedBy: undefined })
+  })
+})
+
+describe("a look at letters that keep arriving", () => {
+  /** A broker on which another letter arrives each second of a look, as long as that lasts. */
+  const endless = () =>
+    open({}, (broker) => ({
+      ...broker,
+      admin: {
+        ...broker.admin,
+        look: (queue, limit) =>
+          Effect.map(broker.admin.look!(queue, limit), ({ next }) => {
+            let last: ReadonlyArray<Delivery.Delivery> = []
+            const more = Effect.andThen(Effect.sleep(1000), Effect.sync(() => last.slice(0, 1)))
+            return {
+              next: Effect.flatMap(next, (page) => {
+                if (page.length > 0) last = page
+                return page.length > 0 ? Effect.succeed(page) : more
+              })
+            }
+          })
+      }
+    }))
+
+  it("ends soon after it has shown as many as were there", async () => {
+    await using broker = await endless()
+    await bury(broker, 20)
+    const groups = await broker.finish(broker.requeue.deadLetters("q.dlq").group())
+    assert.isAtLeast(groups.looked, 20)
+    assert.isAtMost(groups.looked, 26)
+  })
+
+  it("keeps a redrive in stages from nothing", async () => {
+    await using broker = await endless()
+    await bury(broker, 30)
+    await work(broker, () => true)
+    const before = broker.now()
+    const report = await broker.finish(broker.requeue.deadLetters("q.dlq").redrive({ wait: "10 seconds" }))
+    assert.deepInclude(report, { published: 1, cameBack: 1, stoppedBy: "stop-at" })
+    assert.isBelow(broker.now() - before, 30_000)
+  })
+})
+
+describe("letters that another reader has", () => {
+  it("stop a redrive in stages when it has waited for them", async () => {
+    await using broker = await open()
+    await bury(broker, 30)
+    await work(broker, () => false)
+    await broker.requeue.consume("q.dlq", { concurrency: 5 }, () => Effect.never)
+    await turns()
+    const letters = broker.requeue.deadLetters("q.dlq")
+    const report = await broker.finish(letters.redrive({ stages: [1], wait: "10 seconds" }))
+    assert.isAtLeast(report.held!, 5)
+    const published = 30 - report.held!
+    assert.deepInclude(report, { published, succeeded: published, queued: 0, stoppedBy: "held" })
+  })
+
+  it("are redriven when they come back meanwhile", async () => {
+    await using broker = await open()
+    await bury(broker, 30)
+    await work(broker, () => false)
+    const reader = await broker.requeue.consume("q.dlq", { concurrency: 5, drainTimeout: 1000 }, () => Effect.never)
+    await turns()
+    const redriving = broker.requeue.deadLetters("q.dlq").redrive({ stages: [1], wait: "30 seconds" })
+    await broker.advance(5000)
+    const [report] = await broker.finish(Promise.all([redriving, reader.drain()]))
+    assert.deepInclude(report, { published: 30, succeeded: 30, queued: 0, held: 0, stoppedBy: undefined })
+  })
+
+  it("that come back during a look are none that came meanwhile", async () => {
+    let isOpen = false
+    await using broker = await open({}, (broker) => ({
+      ...broker,
+      admin: {
+        ...broker.admin,
+        // Letters that are out while they are counted, and in the look, as after it on SQS.
+        counts: (queue) =>
+          Effect.map(broker.admin.counts(queue), (counts) => {
+            const { ready = 0 } = counts
+            if (!isOpen || queue !== "q.dlq" || ready < 20) return counts
+            return { ...counts, ready: ready - 20, inFlight: 20, isRead: true }
+          })
+      }
+    }))
+    await bury(broker, 60)
+    await work(broker, (body) => body % 10 === 3)
+    isOpen = true
+    const letters = broker.requeue.deadLetters("q.dlq")
+    const report = await broker.finish(letters.redrive({ stages: [5], stopAt: 0.5, wait: "10 seconds", limit: 10 }))
+    assert.deepInclude(report, { published: 10, cameBack: 1, unseen: 0, stoppedBy: undefined })
   })
 })

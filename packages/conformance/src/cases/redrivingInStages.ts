@@ -44,7 +44,8 @@ export const cases: ReadonlyArray<Case.Case> = [
       stoppedBy: "stop-at"
     })
     Check.equal("succeeded and waiting", [report.succeeded, report.waiting], [0, 0])
-    Check.equal("stages", report.stages, [{ size: 2, published: 2, succeeded: 0, cameBack: 2, waiting: 0 }])
+    const stage = { size: 2, published: 2, succeeded: 0, cameBack: 2, waiting: 0, unseen: 0 }
+    Check.equal("stages", report.stages, [stage])
     yield* lab.untilPending({ ready: ids.length, inFlight: 0 }, lab.dlq)
     Check.equal("left", yield* left(lab), ids)
     Check.equal("runs", lab.runs.length, ids.length + 2)

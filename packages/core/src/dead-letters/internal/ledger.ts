@@ -70,7 +70,8 @@ const outcome = (
   published,
   succeeded: waiting === undefined ? undefined : Math.max(0, outstanding - waiting - unseen),
   cameBack,
-  waiting
+  waiting,
+  unseen
 })
 
 interface Begun {
@@ -174,7 +175,6 @@ export const make = ({ comeBacks, isDryRun, operation }: Options): Ledger => {
         failures: books.failures,
         queued: books.queued,
         held: books.held,
-        unseen,
         stoppedBy,
         stages: comeBacks === undefined ? [] : told(waiting, unseen)
       }

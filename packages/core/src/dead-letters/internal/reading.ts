@@ -1,4 +1,5 @@
 /** Letters that are looked at, page by page. They are given back at the end, and none of them is kept here. */
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Delivery } from "../../message/Delivery.ts"
@@ -8,6 +9,12 @@ import * as Held from "./held.ts"
 
 /** The most letters that a look goes through. */
 const limit = 100_000
+
+/**
+ * Milliseconds for which a look goes on when it has shown as many letters as were counted: these may be such as have arrived
+ * since, and where they arrive all the time, no look would come to an end.
+ */
+const overtime = 5000
 
 /** The most letters for which an adapter without looks is asked; it answers all of them at once. */
 const peekLimit = 10_000
@@ -56,7 +63,10 @@ export const open = (
 ): Effect.Effect<Reading, BrokerError, Scope.Scope> =>
   Effect.gen(function* () {
     const { delayed = 0, held, ready } = yield* Held.count(broker, queue)
+    const clock = yield* Clock.Clock
+    const now = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
     let [looked, selected, isGrouped, isOver] = [0, 0, false, ready === 0 && delayed === 0]
+    let end = Number.POSITIVE_INFINITY
     const most = Math.min(filter === undefined ? wanted : limit, limit)
     const look = isOver ? undefined : yield* openLook(broker, queue, most)
     const take = (page: ReadonlyArray<Delivery>): ReadonlyArray<Delivery> => {
@@ -69,7 +79,8 @@ export const open = (
         selected++
         taken.push(letter)
       }
-      isOver = page.length === 0 || selected >= wanted
+      if (ready !== undefined && looked >= ready) end = Math.min(end, now() + overtime)
+      isOver = page.length === 0 || selected >= wanted || now() >= end
       return taken
     }
     return {

@@ -201,9 +201,10 @@ const makePasses = (dependencies: Dependencies) => {
       const { held = 0, queued, removed } = summary
       if (known !== undefined) known -= removed
       else if (queued !== undefined) known = queued + held
+      const away = Math.min(held, Math.max(0, (known ?? 0) - (queued ?? 0)))
       ledger.step(summary)
       if (summary.unremoved > 0) for (const key of published) done.add(key)
-      return error === undefined ? summary : yield* error
+      return error === undefined ? { ...summary, held: away } : yield* error
     })
 
   return { pass, targets, hasBegun: () => hasBegun }

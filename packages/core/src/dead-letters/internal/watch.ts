@@ -73,7 +73,8 @@ export const make = (
       })
     }
 
-    const lookAt = (place: Place) =>
+    /** Looks at the letters of a place, of which so many have been counted. */
+    const lookAt = (place: Place, found: number | undefined) =>
       Effect.gen(function* () {
         let looked = 0
         const select = ({ metadata }: { readonly metadata: Parameters<ComeBacks["see"]>[0] }) => {
@@ -84,13 +85,11 @@ export const make = (
         const work: Sweep.Work = { select, copy: "look", onStep: () => {} }
         const { error, summary } = yield* Sweep.run(broker, place.queue, {}, work)
         if (error !== undefined) return yield* error
-        const { held = 0, queued } = summary
-        const found = queued === undefined ? undefined : queued + held
         place.at = now()
         if (found !== undefined) place.come = Math.max(place.come, found - (place.base ?? found))
         place.known = found
         place.fresh = 0
-        place.isHidden = held > 0
+        place.isHidden = (summary.held ?? 0) > 0
         place.unseen = Math.max(0, Math.min((found ?? 0) - looked, place.come - comeBacks.all()))
       })
 
@@ -111,7 +110,7 @@ export const make = (
               const hasGrown = letters === undefined || place.known === undefined || letters > place.known || isOpen
               const isDue = isLast ? hasGrown || letters !== place.known : hasGrown && now() - place.at >= pause
               place.fresh = letters === undefined ? Number.POSITIVE_INFINITY : Math.max(0, letters - (place.known ?? 0))
-              if (isDue) yield* lookAt(place)
+              if (isDue) yield* lookAt(place, letters)
             }),
           { discard: true }
         ),
