@@ -68,7 +68,13 @@ describe("a read of dead letters", () => {
       assert.throws(() => letters.read({ limit }), refused)
       for (const call of [() => letters.list({ limit }), () => letters.group({ limit })])
         assert.match(await call().catch(({ message }) => message), refused)
-      assert.match(await broker.requeue.delayed("q").list({ limit }).catch(({ message }) => message), refused)
+      assert.match(
+        await broker.requeue
+          .delayed("q")
+          .list({ limit })
+          .catch(({ message }) => message),
+        refused
+      )
     }
   })
 

@@ -199,6 +199,8 @@ describe("a redrive in stages", () => {
     const wrong = [
       [{ stages: [] }, `${whole}, got an array`],
       [{ stages: [0.5] }, `${whole}, got an array`],
+      // oxlint-disable-next-line no-sparse-arrays -- what is refused
+      [{ stages: [1, , 2] as unknown as ReadonlyArray<number> }, `${whole}, got an array`],
       [{ stopAt: 10 }, "stopAt must be a number from 0 to 1, got 10"],
       [{ wait: 0 }, "wait must be a duration from 1ms to 1d, got 0"],
       [{ operation: "a b" }, 'operation must be 1 to 32 letters, digits, ".", "_" or "-", got "a b"']
@@ -342,7 +344,10 @@ describe("a look at letters that keep arriving", () => {
         look: (queue, limit) =>
           Effect.map(broker.admin.look!(queue, limit), ({ next }) => {
             let last: ReadonlyArray<Delivery.Delivery> = []
-            const more = Effect.andThen(Effect.sleep(1000), Effect.sync(() => last.slice(0, 1)))
+            const more = Effect.andThen(
+              Effect.sleep(1000),
+              Effect.sync(() => last.slice(0, 1))
+            )
             return {
               next: Effect.flatMap(next, (page) => {
                 if (page.length > 0) last = page
@@ -419,5 +424,76 @@ describe("letters that another reader has", () => {
     const letters = broker.requeue.deadLetters("q.dlq")
     const report = await broker.finish(letters.redrive({ stages: [5], stopAt: 0.5, wait: "10 seconds", limit: 10 }))
     assert.deepInclude(report, { published: 10, cameBack: 1, unseen: 0, stoppedBy: undefined })
+  })
+})
+
+describe("letters of several queues", () => {
+  /** Dead letters of two queues in one, both of which fail again: into that one, and into another. */
+  const open2 = async () => {
+    const broker = await open()
+    const fail = (queue: string, deadLetter: string) =>
+      broker.requeue.consume(queue, { retry: { maxRetries: 0, deadLetter } }, () => Promise.reject(new Error("no")))
+    for (const queue of ["one", "two"]) {
+      const worker = await fail(queue, "all.dlq")
+      await broker.requeue.sendBatch(
+        queue,
+        Array.from({ length: 10 }, (_, body) => ({ body }))
+      )
+      await turns(100)
+      await broker.finish(worker.drain())
+    }
+    await fail("one", "all.dlq")
+    await fail("two", "elsewhere")
+    return broker
+  }
+
+  it("come back to the dead letters of each one's own policy", async () => {
+    await using broker = await open2()
+    const asked: Array<string> = []
+    const watch = (queue: string) => {
+      asked.push(queue)
+      return queue === "two" ? ["elsewhere"] : []
+    }
+    const report = await broker.finish(broker.requeue.deadLetters("all.dlq").redrive({ stopAt: 1, watch }))
+    assert.deepInclude(report, { published: 20, succeeded: 0, cameBack: 20, waiting: 0 })
+    assert.deepStrictEqual(asked, ["one", "two"])
+  })
+
+  it("come back to those of the default policy, unless others are told", async () => {
+    await using broker = await open()
+    await broker.requeue.consume("q", { retry: { maxRetries: 0, deadLetter: "old" } }, () =>
+      Promise.reject(new Error("no"))
+    )
+    await broker.requeue.send("q", 1)
+    await turns(100)
+    await broker.requeue.consume("other", { retry: { maxRetries: 0 } }, () => Promise.reject(new Error("no")))
+    const report = await broker.finish(broker.requeue.deadLetters("old").redrive({ stages: [1], to: "other" }))
+    assert.deepInclude(report, { published: 1, cameBack: 1, stoppedBy: "stop-at" })
+  })
+
+  it("come back to no queue that is missing", async () => {
+    await using broker = await open2()
+    const error = await broker.requeue
+      .deadLetters("all.dlq")
+      .redrive({ stages: [1], watch: ["mising"] })
+      .catch((error: unknown) => error)
+    assert.deepInclude(error as object, { _tag: "BrokerError", reason: "QueueMissing", queue: "mising" })
+  })
+
+  it("go to none that is missing, unless it may be made", async () => {
+    await using broker = await open()
+    const deadLetter = "old"
+    await broker.requeue.consume("q", { retry: { maxRetries: 0, deadLetter } }, () => Promise.reject(new Error("no")))
+    await broker.requeue.sendBatch("q", [{ body: 1 }, { body: 2 }])
+    await turns(100)
+    const letters = broker.requeue.deadLetters("old")
+    const asked = { to: "archive", create: false } as const
+    for (const options of [asked, { ...asked, stages: [1] }]) {
+      const report = await broker.finish(letters.redrive(options))
+      assert.deepInclude(report, { published: 0, refused: 2, queued: 2 })
+      assert.strictEqual(report.failures[0]!.error?.reason, "QueueMissing")
+      assert.isFalse(await broker.finish(broker.requeue.deadLetters("archive").exists()))
+    }
+    assert.deepInclude(await broker.finish(letters.redrive({ to: "archive" })), { redriven: 2, refused: 0 })
   })
 })

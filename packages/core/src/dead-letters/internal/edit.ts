@@ -10,9 +10,9 @@ import type { BrokerError } from "../../port/BrokerError.ts"
 import { nothing } from "./books.ts"
 import * as ComeBacks from "./comeBacks.ts"
 import type { DeadLetter } from "./deadLetter.ts"
+import * as Destination from "./destination.ts"
 import * as Ledger from "./ledger.ts"
 import * as Operation from "./operation.ts"
-import { watched } from "./redrive.ts"
 import * as Stages from "./stages.ts"
 import * as Sweep from "./sweep.ts"
 import * as Watch from "./watch.ts"
@@ -27,8 +27,10 @@ export interface EditOptions {
   readonly to?: string | undefined
   /** The longest wait for what becomes of the copy, 1 ms to 24 hours; as of `redrive`. Default: 1 minute. */
   readonly wait?: Delay.Input | undefined
+  /** Whether the queue is made where it is missing, else the edit fails; as of `redrive`. Default: true. */
+  readonly create?: boolean | undefined
   /** Further dead-letter queues to which the copy may come back; as of `redrive`. */
-  readonly watch?: ReadonlyArray<string> | undefined
+  readonly watch?: Destination.Watched | undefined
   /** The id of the operation: 1 to 32 letters, digits, ".", "_" or "-". Default: a new one. */
   readonly operation?: string | undefined
   /** Ends the wait; the original then stays. Default: it is never ended. */
@@ -84,7 +86,10 @@ export const edit = (
 
     const comeBacks = ComeBacks.make(operation)
     const ledger = Ledger.make({ operation: operation.id, isDryRun: false, comeBacks })
-    const watch = yield* Watch.make(broker, watched(queue, options), comeBacks)
+    yield* Destination.check(broker, to, options.create)
+    const named = yield* Destination.named(broker, options.watch)
+    const others = Destination.deadLetterQueues(to, options.watch)
+    const watch = yield* Watch.make(broker, [queue, ...named, ...others], comeBacks)
     const { signal, wait } = options
     yield* Stages.run({
       // It is a redrive of one letter that stays.

@@ -1,6 +1,7 @@
 /** Letters that are looked at, page by page. They are given back at the end, and none of them is kept here. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
 import type * as Scope from "effect/Scope"
 import type { Delivery } from "../../message/Delivery.ts"
 import type { Look, Service } from "../../port/Broker.ts"
@@ -44,9 +45,18 @@ export interface Reading {
   readonly hidden: () => number
 }
 
-/** Whether the filter returns `true` itself: one that is async, or forgets to return, must not select everything. */
-export const matches = (letter: Delivery, filter: ((letter: Delivery) => unknown) | undefined): boolean =>
-  filter === undefined || filter(letter) === true
+/**
+ * Whether the filter returns `true` itself: one that forgets to return must not select everything.
+ *
+ * @throws TypeError when it is async: it would select nothing, and nobody would know why
+ */
+export const matches = (letter: Delivery, filter: ((letter: Delivery) => unknown) | undefined): boolean => {
+  const answer = filter === undefined || filter(letter)
+  if (!Predicate.isPromiseLike(answer)) return answer === true
+  // Nobody else waits for it.
+  answer.then(undefined, () => {})
+  throw new TypeError("filter must return true or false, and no promise: it is asked while the broker waits")
+}
 
 const openLook = ({ admin }: Service, queue: string, most: number): Effect.Effect<Look, BrokerError, Scope.Scope> => {
   if (admin.look !== undefined) return admin.look(queue, most)

@@ -6,10 +6,10 @@ import type { BrokerError } from "../../port/BrokerError.ts"
 import type * as Delay from "../../message/Delay.ts"
 import type { Delivery } from "../../message/Delivery.ts"
 import * as Outgoing from "../../message/Outgoing.ts"
-import * as RetryPolicy from "../../policy/RetryPolicy.ts"
 import * as Telemetry from "../../observe/Telemetry.ts"
 import { keyOf } from "./again.ts"
 import * as ComeBacks from "./comeBacks.ts"
+import * as Destination from "./destination.ts"
 import * as Ledger from "./ledger.ts"
 import * as Operation from "./operation.ts"
 import { DeadLettersStopped, type Report } from "./report.ts"
@@ -58,10 +58,15 @@ export interface Options {
    */
   readonly wait?: Delay.Input | undefined
   /**
-   * Further dead-letter queues to which letters may come back. Default: with `to`, the one that the default policy gives that
-   * queue; else none.
+   * Whether a queue that letters are to go to is made where it is missing, as sends make it; else they are refused. Default:
+   * true. That of the command line is false.
    */
-  readonly watch?: ReadonlyArray<string> | undefined
+  readonly create?: boolean | undefined
+  /**
+   * Further dead-letter queues to which letters may come back, which must exist; or a function that answers those of a queue
+   * that is redriven to, which may be missing. Default: those that the default policy gives each queue that is redriven to.
+   */
+  readonly watch?: Destination.Watched | undefined
   /**
    * The id of the redrive: 1 to 32 letters, digits, ".", "_" or "-". With the one of an earlier report, letters that have come
    * back from that redrive are passed over. Default: a new one.
@@ -87,12 +92,6 @@ const obstacle = (
 const isWatched = ({ dryRun, stages, stopAt, wait }: Options): boolean =>
   dryRun !== true && [stages, stopAt, wait].some((given) => given !== undefined)
 
-/** The dead-letter queues to which letters of this one may come back. */
-export const watched = (queue: string, { to, watch }: Pick<Options, "to" | "watch">): ReadonlyArray<string> => [
-  queue,
-  ...(watch ?? (to === undefined ? [] : RetryPolicy.deadLetterQueues(RetryPolicy.make(), to)))
-]
-
 /** Redrives the dead letters in a queue. The options have been checked. */
 export const redrive = (
   broker: Service,
@@ -106,10 +105,25 @@ export const redrive = (
     const onProgress = () => options.onProgress?.(ledger.report())
     const publish = Telemetry.publisher(yield* Telemetry.Telemetry, broker.capabilities.broker, broker.publish)
     const begun = yield* Clock.currentTimeMillis
-    const passes = makePasses({ begun, broker, queue, options, operation, comeBacks, ledger, publish, onProgress })
+    const watch =
+      comeBacks === undefined
+        ? undefined
+        : yield* Watch.make(broker, [queue, ...(yield* Destination.named(broker, options.watch))], comeBacks)
+    const passes = makePasses({
+      begun,
+      broker,
+      queue,
+      options,
+      operation,
+      comeBacks,
+      watch,
+      ledger,
+      publish,
+      onProgress
+    })
 
     const all = Effect.gen(function* () {
-      if (comeBacks === undefined) {
+      if (watch === undefined) {
         ledger.begin(undefined)
         yield* passes.pass(options.limit)
         return options.signal?.aborted === true ? ("abort" as const) : undefined
@@ -118,7 +132,7 @@ export const redrive = (
         ...passes,
         options,
         ledger,
-        watch: yield* Watch.make(broker, watched(queue, options), comeBacks),
+        watch,
         isExact: broker.capabilities.exactCounts,
         onSeen: onProgress
       })
@@ -142,6 +156,7 @@ interface Dependencies {
   readonly options: Options
   readonly operation: Operation.Operation
   readonly comeBacks: ComeBacks.ComeBacks | undefined
+  readonly watch: Watch.Watch | undefined
   readonly ledger: Ledger.Ledger
   readonly publish: Service["publish"]
   readonly onProgress: () => void
@@ -149,18 +164,32 @@ interface Dependencies {
 
 /** The passes of a redrive through its queue. */
 const makePasses = (dependencies: Dependencies) => {
-  const { begun, broker, comeBacks, ledger, onProgress, operation, options, publish, queue } = dependencies
+  const { begun, broker, comeBacks, ledger, onProgress, operation, options, publish, queue, watch } = dependencies
   const targets = new Set<string>()
+  const missing = new Map<string, BrokerError>()
   /** Letters that earlier passes have left here, and that would be published once more. */
   const done = new Set<string>()
   let hasBegun = false
   /** Letters that are still here, of those that were here when it began, and those that another reader had then. */
   let known: number | undefined
 
+  /** Must be done before the first letter goes to a queue. */
+  const enter = (to: string): Effect.Effect<void, BrokerError> =>
+    Effect.suspend(() => {
+      if (targets.has(to)) return Effect.void
+      const known = missing.get(to)
+      if (known !== undefined) return Effect.fail(known)
+      return Destination.check(broker, to, options.create).pipe(
+        Effect.tapError((error) => Effect.sync(() => error.isRetryable || missing.set(to, error))),
+        Effect.andThen(watch?.add(Destination.deadLetterQueues(to, options.watch)) ?? Effect.void),
+        Effect.tap(() => Effect.sync(() => targets.add(to)))
+      )
+    })
+
   const copy = (letter: Delivery, published: Set<string>) => {
     const to = target(letter, options)!
-    targets.add(to)
-    const copied = publish([Outgoing.redrive(letter, to, Operation.tag(operation, ledger.stage()))])
+    const outgoing = Outgoing.redrive(letter, to, Operation.tag(operation, ledger.stage()))
+    const copied = Effect.andThen(enter(to), publish([outgoing]))
     // There is one pass alone where nobody watches.
     if (comeBacks === undefined) return copied
     const key = keyOf(letter.metadata)

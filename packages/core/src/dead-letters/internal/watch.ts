@@ -13,6 +13,8 @@ import * as Sweep from "./sweep.ts"
 import * as Waiting from "./waiting.ts"
 
 export interface Watch {
+  /** Watches further dead-letter queues. Must be done before letters can come back to them. */
+  readonly add: (queues: ReadonlyArray<string>) => Effect.Effect<void, BrokerError>
   /** Must be called when the redrive has removed letters from its queue. */
   readonly swept: (removed: number) => void
   /**
@@ -59,19 +61,19 @@ export const make = (
     const now = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
     const waiting = yield* Waiting.make(broker, comeBacks.isOurs)
     const places: Array<Place> = []
-    for (const queue of new Set(queues)) {
-      const known = lettersIn(yield* broker.admin.counts(queue))
-      places.push({
-        queue,
-        base: known,
-        known,
-        come: 0,
-        unseen: 0,
-        fresh: 0,
-        isHidden: false,
-        at: Number.NEGATIVE_INFINITY
+    const has = (queue: string): boolean => places.some((place) => place.queue === queue)
+    const add: Watch["add"] = (queues) =>
+      Effect.gen(function* () {
+        for (const queue of queues) {
+          if (has(queue)) continue
+          const known = lettersIn(yield* broker.admin.counts(queue))
+          // Another letter may have added it meanwhile, and may be there already.
+          if (has(queue)) continue
+          const at = Number.NEGATIVE_INFINITY
+          places.push({ queue, base: known, known, come: 0, unseen: 0, fresh: 0, isHidden: false, at })
+        }
       })
-    }
+    yield* add(queues)
 
     /** Looks at the letters of a place, of which so many have been counted. */
     const lookAt = (place: Place, found: number | undefined) =>
@@ -94,6 +96,7 @@ export const make = (
       })
 
     return {
+      add,
       swept: (removed) => {
         const [own] = places
         if (own?.known === undefined || own.base === undefined) return
