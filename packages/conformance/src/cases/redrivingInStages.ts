@@ -121,6 +121,7 @@ export const cases: ReadonlyArray<Case.Case> = [
             begun = true
             yield* lab.send(...fresh)
           }
+          yield* Effect.sleep(lab.unit)
           done++
         })
       )
