@@ -169,19 +169,33 @@ describe("functions of a policy", () => {
     }
   })
 
-  it("a redrive takes only letters for which its filter answers true", async () => {
+  it("a redrive takes only letters for which its filter answers true, and no filter is async", async () => {
     await using broker = await open()
     await broker.requeue.consume("q", {}, () => {
       throw new PermanentError({ message: "no" })
     })
     await broker.requeue.send("q", 1)
     await turns()
-    const answers: ReadonlyArray<any> = [undefined, Promise.resolve(false), 0]
+    const answers: ReadonlyArray<any> = [undefined, 0]
     for (const answer of answers) {
       const options: RedriveOptions = { filter: () => answer, dryRun: true }
       const report = await broker.finish(broker.requeue.deadLetters("q.dlq").redrive(options))
       assert.deepStrictEqual([report.redriven, report.filtered], [0, 1])
     }
+    const wrong: any = async () => true
+    const letters = broker.requeue.deadLetters("q.dlq")
+    const calls = [
+      letters.redrive({ filter: wrong, dryRun: true }),
+      letters.redrive({ filter: wrong }),
+      letters.list({ filter: wrong }),
+      letters.purge({ filter: wrong })
+    ]
+    for (const call of calls) {
+      const error = await broker.finish(call.catch((error: unknown) => error))
+      assert.instanceOf(error, TypeError)
+      assert.match(String(error), /filter must return true or false, and no promise/)
+    }
+    assert.strictEqual(await broker.finish(letters.count()), 1)
   })
 })
 

@@ -122,7 +122,8 @@ it("refuses numbers out of range, and the queue of dead letters itself for a tar
     [{ limit: 0 }, "deadLetters.redrive (queue q.dlq): limit must be a whole number >= 1, got 0"],
     [{ limit: Number.NaN }, "deadLetters.redrive (queue q.dlq): limit must be a whole number >= 1, got NaN"],
     [{ limit: 1.5 }, "deadLetters.redrive (queue q.dlq): limit must be a whole number >= 1, got 1.5"],
-    [{ maxRedrives: -1 }, "deadLetters.redrive (queue q.dlq): maxRedrives must be a number >= 0, got -1"],
+    [{ maxRedrives: -1 }, "deadLetters.redrive (queue q.dlq): maxRedrives must be a whole number >= 0, got -1"],
+    [{ maxRedrives: 1.5 }, "deadLetters.redrive (queue q.dlq): maxRedrives must be a whole number >= 0, got 1.5"],
     [{ rate: 0 }, "deadLetters.redrive (queue q.dlq): rate must be a number >= 0.001, got 0"],
     [{ to: "q.dlq" }, `deadLetters.redrive (queue q.dlq): to must be another queue, got "q.dlq"`],
     [{ to: "" }, `deadLetters.redrive (queue q.dlq): to must have 1 to 200 characters, got ""`]

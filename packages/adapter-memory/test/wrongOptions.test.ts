@@ -22,7 +22,7 @@ const handler = (): void => {}
 const consumer =
   "retry, retryDelay, batch, concurrency, prefetch, handlerTimeout, consumerBackoff, deadLetterBudget, drainTimeout"
 const redrive =
-  "to, limit, filter, dryRun, rate, maxRedrives, signal, onProgress, stages, stopAt, wait, watch, operation"
+  "to, limit, filter, dryRun, rate, maxRedrives, signal, onProgress, stages, stopAt, wait, create, watch, operation"
 const duration = 'Write a number of milliseconds, or text such as "10 seconds" or "5 minutes"'
 
 const rows: ReadonlyArray<readonly [string, (requeue: Loose) => unknown, string]> = [

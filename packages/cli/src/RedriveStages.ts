@@ -7,7 +7,7 @@ import * as Option from "effect/Option"
 import * as DeadLetterTarget from "./DeadLetterTarget.ts"
 import * as DurationFlag from "./DurationFlag.ts"
 import { Output } from "./Output.ts"
-import * as Target from "./Target.ts"
+import type * as Target from "./Target.ts"
 
 const sizesOf = (text: string): ReadonlyArray<number> => {
   const sizes = text.split(",").map((part) => (/^\s*\d{1,9}\s*$/.test(part) ? Number(part) : 0))
@@ -82,31 +82,32 @@ const longestRetries = (queues: ReadonlyArray<Target.Queue>): number =>
 
 type Staged = Pick<DeadLetters.RedriveOptions, "stages" | "stopAt" | "wait" | "watch">
 
-/** The options of a redrive that is watched, because it is asked for or anyhow, or none; `letters` are the queues that it takes from. */
+/** The options of a redrive from the target that is watched, because it is asked for or anyhow, or none. */
 export const of = (
-  flags: Flags & { readonly dlq: ReadonlyArray<string> },
-  letters: ReadonlyArray<string>,
+  flags: Flags,
+  { configured, queues: letters }: DeadLetterTarget.DeadLetterTarget,
   to: Option.Option<string>,
   isWatched: boolean
-) =>
-  Effect.gen(function* () {
-    const none: Staged = {}
-    const isStaged =
-      isWatched || [flags.stages, flags.stopAt, flags.wait].some((given) => Option.isSome<unknown>(given))
-    if (!isStaged) return none
-    const queue = Option.match(to, { onNone: () => flags.queue, onSome: (name) => [name] })
-    // Queues that the config file does not have, and those of --dlq, have the policy that any queue has.
-    const known = Option.isNone(to) && flags.dlq.length > 0 ? Effect.succeed([]) : queuesOf({ ...flags, queue })
-    const queues = yield* known
-    const others = Option.isSome(to) && queues.length === 0 ? [{ name: to.value, options: {} }] : queues
-    const options: Staged = {
-      stages: Option.getOrUndefined(flags.stages),
-      stopAt: Option.getOrElse(flags.stopAt, () => standard.stopAt),
-      wait: Option.getOrElse(flags.wait, () => Math.min(Delay.max, longestRetries(queues) + standard.wait)),
-      watch: [...new Set([...letters, ...others.flatMap(DeadLetterTarget.of)])]
-    }
-    return options
+): Staged => {
+  const isStaged = isWatched || [flags.stages, flags.stopAt, flags.wait].some((given) => Option.isSome<unknown>(given))
+  if (!isStaged) return {}
+  // Queues that the config file does not have have the policy that any queue has.
+  const queueOf = (queue: string): Target.Queue =>
+    configured.find(({ name }) => name === queue) ?? { name: queue, options: {} }
+  const isOrigin = (queue: Target.Queue) => DeadLetterTarget.of(queue).some((name) => letters.includes(name))
+  const origins = configured.filter(isOrigin)
+  const queues = Option.match(to, {
+    onNone: () => (origins.length > 0 ? origins : flags.queue.map(queueOf)),
+    onSome: (name) => [queueOf(name)]
   })
+  return {
+    stages: Option.getOrUndefined(flags.stages),
+    stopAt: Option.getOrElse(flags.stopAt, () => standard.stopAt),
+    wait: Option.getOrElse(flags.wait, () => Math.min(Delay.max, longestRetries(queues) + standard.wait)),
+    // Each letter may come from another queue, also into one that --dlq names.
+    watch: (queue) => [...letters, ...DeadLetterTarget.of(queueOf(queue))]
+  }
+}
 
 /** Tells, before a redrive that is watched, where the broker would tell what becomes of the letters if it were let to. */
 export const tellUntold = Effect.gen(function* () {
@@ -116,9 +117,3 @@ export const tellUntold = Effect.gen(function* () {
   const message = `as it is configured, ${broker} does not tell what becomes of redriven letters that do not come back. ${countsRemedy}`
   yield* Console.error(json ? JSON.stringify({ note: message }) : `requeue: note: ${message}`)
 })
-
-const queuesOf = (flags: Target.Flags) =>
-  Effect.orElseSucceed(
-    Effect.map(Target.resolve(flags), ({ queues }) => queues),
-    (): ReadonlyArray<Target.Queue> => []
-  )

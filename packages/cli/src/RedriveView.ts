@@ -37,11 +37,12 @@ export const progress = ({ queue, report }: Redriven, { dryRun }: Asked): string
 }
 
 /** The fate of what was published, as far as it is known by now. */
-const known = ({ cameBack, published, succeeded, waiting }: DeadLetters.Outcome): ReadonlyArray<string> => [
+const known = ({ cameBack, published, succeeded, unseen, waiting }: DeadLetters.Outcome): ReadonlyArray<string> => [
   `${published} published`,
   ...(succeeded === undefined ? [] : [`${succeeded} succeeded`]),
   `${cameBack ?? 0} came back`,
-  ...(waiting === undefined ? [] : [`${waiting} still queued`])
+  ...(waiting === undefined ? [] : [`${waiting} still queued`]),
+  ...(unseen === 0 ? [] : [`${unseen} not seen`])
 ]
 
 /** Tells what became of what was published, as far as the broker can tell. */
@@ -54,6 +55,7 @@ const outcome = (all: DeadLetters.Outcome): string =>
 /** Why it stopped, and what to do now. */
 const stops = (stopAt: number): { readonly [By in DeadLetters.StoppedBy]: string } => ({
   "stop-at": `stopped: more than ${Number((stopAt * 100).toFixed(6))}% of a stage came back. Mend the cause, and give the same command again`,
+  held: "stopped: another reader, such as a look or a consumer, has letters that were here when it began. End it, and give the same command again",
   wait: "stopped: what was published waits, and nothing leaves its queue. Start a consumer, and give the same command again",
   abort: "interrupted. To go on, give the same command again"
 })
@@ -99,7 +101,7 @@ export const text = ({ queue, report }: Redriven, { dryRun, maxRedrives, stopAt 
   ].join("\n")
 }
 
-const unknowns = ({ cameBack, succeeded, waiting }: Omit<DeadLetters.Outcome, "published">) => ({
+const unknowns = ({ cameBack, succeeded, waiting }: Omit<DeadLetters.Outcome, "published" | "unseen">) => ({
   succeeded: succeeded ?? null,
   cameBack: cameBack ?? null,
   waiting: waiting ?? null
@@ -113,7 +115,12 @@ export const toJson = ({ queue, report }: Redriven) => {
     ...counts,
     ...unknowns({ cameBack, succeeded, waiting }),
     stoppedBy: stoppedBy ?? null,
-    stages: stages.map(({ published, size, ...others }) => ({ size: size ?? null, published, ...unknowns(others) })),
+    stages: stages.map(({ published, size, unseen, ...others }) => ({
+      size: size ?? null,
+      published,
+      ...unknowns(others),
+      unseen
+    })),
     queued: queued ?? null,
     held: held ?? null,
     failures: failures.map(({ error, id, isPublished }) => ({
@@ -125,6 +132,6 @@ export const toJson = ({ queue, report }: Redriven) => {
   }
 }
 
-/** Whether it was not done as it was asked: the broker did not take something, or too much came back. */
+/** Whether it was not done as it was asked: the broker did not take something, or the redrive stopped by itself. */
 export const isBad = ({ report: { refused, stoppedBy, unremoved } }: Redriven): boolean =>
-  refused + unremoved > 0 || stoppedBy === "stop-at" || stoppedBy === "wait"
+  refused + unremoved > 0 || (stoppedBy !== undefined && stoppedBy !== "abort")

@@ -86,8 +86,8 @@ const staged = (report: Partial<DeadLetters.RedriveReport>) =>
 
 it("tells what became of each stage, and why there were no more", () => {
   const stages: DeadLetters.RedriveReport["stages"] = [
-    { size: 1, published: 1, succeeded: 1, cameBack: 0, waiting: 0 },
-    { size: 10, published: 10, succeeded: 5, cameBack: 2, waiting: 3 }
+    { size: 1, published: 1, succeeded: 1, cameBack: 0, waiting: 0, unseen: 0 },
+    { size: 10, published: 10, succeeded: 5, cameBack: 2, waiting: 3, unseen: 0 }
   ]
   const report = { redriven: 11, queued: 89, published: 11, succeeded: 6, cameBack: 2, waiting: 3, stages }
   const told = [
@@ -103,7 +103,7 @@ it("tells what became of each stage, and why there were no more", () => {
   ])
   assert.strictEqual(
     staged({
-      stages: [{ size: undefined, published: 3, succeeded: undefined, cameBack: 1, waiting: undefined }]
+      stages: [{ size: undefined, published: 3, succeeded: undefined, cameBack: 1, waiting: undefined, unseen: 0 }]
     }).split("\n")[1],
     "  stage 1: 3 published, 1 came back, the broker does not tell whether the others still wait"
   )
@@ -115,7 +115,7 @@ it("shows meanwhile what is known by now, of all stages together", () => {
   const progress = (report: Partial<DeadLetters.RedriveReport>) =>
     RedriveView.progress({ queue: "q.dlq", report: { ...nothing, queued: 12, ...report } }, asked)
   assert.strictEqual(progress({}), "q.dlq: 0 of 12")
-  const begun = { size: 1, published: 1, succeeded: undefined, cameBack: undefined, waiting: undefined }
+  const begun = { size: 1, published: 1, succeeded: undefined, cameBack: undefined, waiting: undefined, unseen: 0 }
   const first = { queued: 11, redriven: 1, published: 1, stages: [begun] }
   assert.strictEqual(progress(first), "q.dlq: 1 of 12, in stage 1; so far 1 published, 0 came back")
   assert.strictEqual(

@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
 import * as Check from "../Check.ts"
 import type { Lab } from "../Lab.ts"
+import * as Needs from "../Needs.ts"
 import { bury, left } from "./redriving.ts"
 
 const test = Case.inGroup("redriving in stages")
@@ -44,7 +45,8 @@ export const cases: ReadonlyArray<Case.Case> = [
       stoppedBy: "stop-at"
     })
     Check.equal("succeeded and waiting", [report.succeeded, report.waiting], [0, 0])
-    Check.equal("stages", report.stages, [{ size: 2, published: 2, succeeded: 0, cameBack: 2, waiting: 0 }])
+    const stage = { size: 2, published: 2, succeeded: 0, cameBack: 2, waiting: 0, unseen: 0 }
+    Check.equal("stages", report.stages, [stage])
     yield* lab.untilPending({ ready: ids.length, inFlight: 0 }, lab.dlq)
     Check.equal("left", yield* left(lab), ids)
     Check.equal("runs", lab.runs.length, ids.length + 2)
@@ -106,6 +108,55 @@ export const cases: ReadonlyArray<Case.Case> = [
     Check.equal("succeeded and waiting", [report.succeeded, report.waiting], [told(lab, 0), told(lab, 2)])
     yield* lab.untilPending({ ready: 4, inFlight: 0 }, lab.dlq)
   }),
+  test(
+    "letters that arrive while a redrive in stages works are left for the next time, and no success is told before it was",
+    function* (lab) {
+      yield* bury(lab, ids)
+      const fresh = ["n0", "n1", "n2", "n3"]
+      let [begun, done, early] = [false, 0, 0]
+      yield* lab.start({ retry: RetryPolicy.make({ maxRetries: 0 }) }, ({ id }) =>
+        Effect.gen(function* () {
+          if (fresh.includes(id)) return yield* boom()
+          if (!begun) {
+            begun = true
+            yield* lab.send(...fresh)
+          }
+          yield* Effect.sleep(lab.unit)
+          done++
+        })
+      )
+      const letters = yield* lab.letters
+      const onProgress = ({ succeeded = 0 }: DeadLetters.RedriveReport) => void (succeeded > done && early++)
+      const report = yield* letters.redrive({ stages: [1, 2], wait: "15 seconds", onProgress })
+      Check.equal("report", figures(report), {
+        published: ids.length,
+        cameBack: 0,
+        unseen: 0,
+        queued: 0,
+        stoppedBy: undefined
+      })
+      Check.equal("told too early", early, 0)
+      yield* lab.untilPending({ ready: fresh.length, inFlight: 0 }, lab.dlq)
+      Check.equal("left", yield* left(lab), fresh)
+    },
+    Needs.counts("ready")
+  ),
+  test(
+    "letters go to no queue that is missing, unless it may be made",
+    function* (lab) {
+      yield* bury(lab, ["m0", "m1"])
+      const nowhere = `${lab.queue}-nowhere`
+      const letters = yield* lab.letters
+      const refused = yield* letters.redrive({ to: nowhere, create: false })
+      Check.equal("refused", [refused.published, refused.refused], [0, 2])
+      Check.equal("reasons", new Set(refused.failures.map(({ error }) => error?.reason)), new Set(["QueueMissing"]))
+      Check.isTrue("still missing", (yield* lab.broker.admin.counts(nowhere)).isMissing === true)
+      yield* lab.untilPending({ ready: 2, inFlight: 0 }, lab.dlq)
+      const there = yield* letters.redrive({ to: lab.queue, create: false })
+      Check.equal("to one that is there", [there.published, there.refused], [2, 0])
+    },
+    Needs.has("tellsMissing")
+  ),
   test("a letter that waits for its retry has not succeeded, and another one that was acked has", function* (lab) {
     yield* bury(lab, ["m0", "m1"])
     yield* lab.start({ retry: RetryPolicy.make({ maxRetries: 1, backoff: Backoff.constant("1 minute") }) }, ({ id }) =>

@@ -42,6 +42,9 @@ const stopped = "a redrive that mends nothing stops by itself, and its figures a
 const known =
   "what comes back is known through its retries, is not redriven again by the same redrive, and others go on"
 
+const arriving =
+  "letters that arrive while a redrive in stages works are left for the next time, and no success is told before it was"
+
 const edited = "an edited letter stays until its copy has succeeded, and is told from a copy that comes back"
 
 const grouped = "letters are grouped by what failed, whatever differs in the errors' messages, and stay where they are"
@@ -88,6 +91,32 @@ export const mutants: ReadonlyArray<Mutant> = [
     "a redrive in stages that hears no abort",
     "a redrive that is aborted while it waits says where every letter is",
     (redrive) => (options) => redrive({ ...options, signal: undefined })
+  ),
+  redrives(
+    "a redrive that takes what arrives meanwhile",
+    arriving,
+    (redrive) => (options) =>
+      Effect.flatMap(redrive(options), (report) =>
+        Effect.map(redrive({ operation: report.operation }), ({ published }) => ({
+          ...report,
+          published: report.published + published,
+          queued: (report.queued ?? 0) - published
+        }))
+      )
+  ),
+  redrives(
+    "a redrive that tells success when it publishes",
+    arriving,
+    (redrive) => (options) =>
+      redrive({
+        ...options,
+        onProgress: (report) => options?.onProgress?.({ ...report, succeeded: report.published })
+      })
+  ),
+  redrives(
+    "a redrive that makes the queue that it redrives to",
+    "letters go to no queue that is missing, unless it may be made",
+    (redrive) => (options) => redrive({ ...options, create: true })
   ),
   redrives(
     "a redrive that is another one each time",

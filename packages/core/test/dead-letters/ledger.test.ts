@@ -29,20 +29,18 @@ const after = (stages: ReadonlyArray<readonly [number | undefined, number, numbe
   return ledger
 }
 
-const state = { counted: 0, unseen: 0, stoppedBy: undefined }
+/** The report when so much was seen of the letters that are out. */
+const told = (ledger: Ledger.Ledger, seen: Partial<Ledger.Seen> = {}) => {
+  ledger.see({ counted: 0, unseen: 0, ...seen })
+  return ledger.report()
+}
 
 const stage = fc.nat(50).chain((published) => fc.tuple(fc.constant(50), fc.constant(published), fc.nat(published)))
 
 it("the figures add up, of all and of each stage", () => {
   fc.assert(
     fc.property(fc.array(stage, { maxLength: 5 }), fc.nat(300), fc.nat(300), (stages, counted, unseen) => {
-      const {
-        cameBack,
-        published,
-        stages: each,
-        succeeded,
-        waiting
-      } = after(stages).report({ ...state, counted, unseen })
+      const { cameBack, published, stages: each, succeeded, waiting } = told(after(stages), { counted, unseen })
       const sum = (pick: (one: (typeof each)[number]) => number | undefined) =>
         each.reduce((total, one) => total + pick(one)!, 0)
       assert.strictEqual(
@@ -68,10 +66,11 @@ it("the figures add up, of all and of each stage", () => {
 })
 
 it("what waits is presumed to be of the last stages", () => {
-  const { stages } = after([
+  const ledger = after([
     [5, 5, 1],
     [10, 10, 2]
-  ]).report({ ...state, counted: 9 })
+  ])
+  const { stages } = told(ledger, { counted: 9 })
   assert.deepStrictEqual(
     stages.map(({ succeeded, waiting }) => [succeeded, waiting]),
     [
@@ -82,12 +81,12 @@ it("what waits is presumed to be of the last stages", () => {
 })
 
 it("nothing is said of what the broker does not count, unless all have come back", () => {
-  const told = (cameBack: number) => {
-    const { succeeded, waiting } = after([[5, 5, cameBack]]).report({ ...state, counted: undefined })
+  const of = (cameBack: number) => {
+    const { succeeded, waiting } = told(after([[5, 5, cameBack]]), { counted: undefined })
     return [succeeded, waiting]
   }
-  assert.deepStrictEqual(told(4), [undefined, undefined])
-  assert.deepStrictEqual(told(5), [0, 0])
+  assert.deepStrictEqual(of(4), [undefined, undefined])
+  assert.deepStrictEqual(of(5), [0, 0])
 })
 
 describe("more than the part has come back", () => {
@@ -109,13 +108,49 @@ it("a letter comes back once, from this call alone, however often it is seen", (
   assert.deepStrictEqual([comeBacks.of(1), comeBacks.of(2), comeBacks.all()], [0, 1, 1])
 })
 
-it("the passes add up: what waited is what the first one counted", () => {
+it("the passes add up: what is left is what the last one that counted has left", () => {
   const ledger = Ledger.make({ operation: "op", isDryRun: false, comeBacks: undefined })
   ledger.begin(undefined)
   ledger.pass()
   ledger.step({ ...nothing, selected: 4, removed: 3, unremoved: 1, queued: 7, held: 0 })
   ledger.pass()
-  ledger.step({ ...nothing, selected: 2, removed: 2, refused: 1, queued: 6, held: 2 })
-  const { held, published, queued, redriven, refused, unremoved } = ledger.report(state)
+  ledger.step({ ...nothing, selected: 2, removed: 2, refused: 1, queued: 5, held: 2 })
+  ledger.pass()
+  ledger.step(nothing)
+  const { held, published, queued, redriven, refused, unremoved } = told(ledger)
   assert.deepStrictEqual([redriven, unremoved, refused, published, queued, held], [5, 1, 1, 6, 5, 2])
+})
+
+it("no letter has succeeded before it was looked for, and none has ceased to, whatever others have there", () => {
+  const step = fc.record({
+    publishes: fc.nat(20),
+    acks: fc.nat(20),
+    fails: fc.nat(5),
+    others: fc.nat(50),
+    isSeen: fc.boolean()
+  })
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 20 }), (steps) => {
+      const comeBacks = ComeBacks.make(operation)
+      const ledger = Ledger.make({ operation: "op", isDryRun: false, comeBacks })
+      ledger.begin(undefined)
+      let [published, acked, failed, before] = [0, 0, 0, 0]
+      for (const { acks, fails, isSeen, others, publishes } of steps) {
+        published += publishes
+        ledger.step({ ...nothing, selected: published, removed: published })
+        const known = ledger.report()
+        assert.isAtMost(known.succeeded!, acked)
+        acked += Math.min(acks, published - acked - failed)
+        const failing = Math.min(fails, published - acked - failed)
+        for (let n = 0; n < failing; n++) comeBacks.see(letter(`${failed + n}`, 1))
+        failed += failing
+        if (isSeen) ledger.see({ counted: published - acked - failed + others, unseen: 0 })
+        const { cameBack, succeeded, waiting } = ledger.report()
+        assert.isAtMost(succeeded!, acked)
+        assert.isAtLeast(succeeded!, before)
+        assert.strictEqual(published, succeeded! + cameBack! + waiting!)
+        before = succeeded!
+      }
+    })
+  )
 })

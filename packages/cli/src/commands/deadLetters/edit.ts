@@ -102,7 +102,14 @@ const editing = (target: DeadLetterTarget.DeadLetterTarget, asked: Asked) =>
     let report: DeadLetters.EditReport | undefined
     const told = () => (report === undefined ? [] : [{ queue: dead.queue, id: letter.id, ...report }])
     const published = Interruption.gently(
-      (signal) => dead.edit(letter, { ...draft, ...asked.options, to: Option.getOrUndefined(asked.to), signal }),
+      (signal) =>
+        dead.edit(letter, {
+          ...draft,
+          ...asked.options,
+          to: Option.getOrUndefined(asked.to),
+          create: asked.create,
+          signal
+        }),
       (ended) =>
         Effect.suspend(() => {
           report = ended

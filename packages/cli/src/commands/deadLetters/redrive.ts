@@ -112,12 +112,13 @@ export const redrive = Command.make(
       const target = yield* DeadLetterTarget.resolve({ ...rest, dlq })
       const limits = {
         to: Option.getOrUndefined(to),
+        create,
         limit: Option.getOrUndefined(limit),
         rate: Option.getOrUndefined(rate)
       }
       const isMeant = LetterFilter.matches(rest, yield* Clock.currentTimeMillis)
       const operation = Option.getOrElse(rest.operation, Audit.newId)
-      const staged = yield* RedriveStages.of({ ...rest, dlq }, target.queues, to, isEdit)
+      const staged = RedriveStages.of(rest, target, to, isEdit)
       if (isEdit) {
         yield* alone({ dryRun: dryRun || undefined, stages: staged.stages, limit: limits.limit, rate: limits.rate })
         const { wait, watch } = staged

@@ -17,6 +17,8 @@ export interface Dependencies {
   readonly identify: (letter: Delivery) => string | undefined
   /** Whether the letter is selected. Called once for each. What it throws ends the sweep. */
   readonly select: (letter: Delivery) => boolean
+  /** Whether the letter may have arrived since the work began. */
+  readonly isNew?: ((letter: Delivery) => boolean) | undefined
 }
 
 export interface Arrivals {
@@ -25,7 +27,7 @@ export interface Arrivals {
   readonly settled: (requests: ReadonlyArray<SettleRequest>, failures: ReadonlyArray<SettleFailure>) => void
 }
 
-export const make = ({ again, books, copies, identify, letters, select }: Dependencies): Arrivals => {
+export const make = ({ again, books, copies, identify, isNew, letters, select }: Dependencies): Arrivals => {
   /** The letter was delivered before, and lost. */
   const resume = (letter: Letter.Letter, known: Letter.Letter): void => {
     const isNamed = identify(letter.item.delivery) !== undefined
@@ -43,10 +45,15 @@ export const make = ({ again, books, copies, identify, letters, select }: Depend
     const isSpare = known === undefined && books.wanted() === 0
     if (letters.isFinished() || isSpare || known === "moved") return letters.hold(letter)
     if (known !== undefined) return resume(letter, known)
-    books.decide()
     let isSelected = false
     try {
-      isSelected = select(letter.item.delivery)
+      const { delivery } = letter.item
+      // Counts tell how many have arrived, and their times which these are: no two clocks need to be the same.
+      if (books.arrived() > 0 && isNew?.(delivery) === true) books.leave()
+      else {
+        books.decide()
+        isSelected = select(delivery)
+      }
     } catch (error) {
       letters.finish(Exit.die(error))
       return letters.hold(letter)

@@ -26,7 +26,7 @@ export interface Summary {
   readonly unconfirmed: number
   /** Letters that were refused or are unremoved, of both the first {@link failuresLimit}. */
   readonly failures: ReadonlyArray<FailedLetter>
-  /** Letters that are in the queue, of those that were counted at the beginning; `undefined` where nobody counted. */
+  /** Letters that are in the queue, of those that were there at the beginning; `undefined` where nobody counted. */
   readonly queued: number | undefined
   /** Letters that another reader had at the beginning, and that do not count; `undefined` where nobody can tell. */
   readonly held: number | undefined
@@ -50,6 +50,12 @@ export interface Books {
   readonly leaving: Map<unknown, Letter>
   readonly unconfirmed: Set<Letter>
   readonly decide: () => void
+  /** A letter that has arrived since the work began stays. */
+  readonly leave: () => void
+  /** Letters that wait, have arrived since the work began, and have not been left. */
+  readonly arrived: () => number
+  /** No more letters come, though so many wait: the others have been taken by somebody else. */
+  readonly end: (ready: number) => void
   readonly select: () => void
   /** The letter with this key in `leaving` has been removed. */
   readonly remove: (key: unknown) => void
@@ -63,8 +69,18 @@ export interface Books {
 /** Letters whose failures are told one by one. */
 const failuresLimit = 100
 
-/** `found` letters have been counted, if at all, and another reader had `held`; at most `limit` are selected. */
-export const make = (found: number | undefined, limit: number, held: number | undefined): Books => {
+/**
+ * `ready` letters have been counted, if at all, of which at most `known` were there when the work began, and another reader
+ * had `held`; at most `limit` are selected.
+ */
+export const make = (
+  ready: number | undefined,
+  limit: number,
+  held: number | undefined,
+  known = Number.POSITIVE_INFINITY
+): Books => {
+  let found = ready === undefined ? undefined : Math.min(ready, known)
+  let arrived = ready === undefined ? 0 : ready - found!
   const leaving = new Map<unknown, Letter>()
   const unconfirmed = new Set<Letter>()
   const refusals: Array<FailedLetter> = []
@@ -73,6 +89,11 @@ export const make = (found: number | undefined, limit: number, held: number | un
     leaving,
     unconfirmed,
     decide: () => void judged++,
+    leave: () => void arrived--,
+    arrived: () => arrived,
+    end: (left) => {
+      if (found !== undefined) found = Math.min(found, judged + left)
+    },
     select: () => void selected++,
     remove: (key) => {
       if (leaving.get(key)?.isPassed === false) removed++

@@ -11,9 +11,9 @@ import type { BrokerError } from "../../port/BrokerError.ts"
 import { nothing } from "./books.ts"
 import * as ComeBacks from "./comeBacks.ts"
 import type { DeadLetter } from "./deadLetter.ts"
+import * as Destination from "./destination.ts"
 import * as Ledger from "./ledger.ts"
 import * as Operation from "./operation.ts"
-import { watched } from "./redrive.ts"
 import * as Stages from "./stages.ts"
 import * as Sweep from "./sweep.ts"
 import * as Watch from "./watch.ts"
@@ -28,8 +28,10 @@ export interface EditOptions {
   readonly to?: string | undefined
   /** The longest wait for what becomes of the copy, 1 ms to 24 hours; as of `redrive`. Default: 1 minute. */
   readonly wait?: Delay.Input | undefined
+  /** Whether the queue is made where it is missing, else the edit fails; as of `redrive`. Default: true. */
+  readonly create?: boolean | undefined
   /** Further dead-letter queues to which the copy may come back; as of `redrive`. */
-  readonly watch?: ReadonlyArray<string> | undefined
+  readonly watch?: Destination.Watched | undefined
   /** The id of the operation: 1 to 32 letters, digits, ".", "_" or "-". Default: a new one. */
   readonly operation?: string | undefined
   /** Ends the wait; the original then stays. Default: it is never ended. */
@@ -86,8 +88,10 @@ export const edit = (
 
     const comeBacks = ComeBacks.make(operation)
     const ledger = Ledger.make({ operation: operation.id, isDryRun: false, comeBacks })
-    const watch = yield* Watch.make(broker, watched(queue, options), comeBacks)
-    let state: Ledger.State = { counted: undefined, unseen: 0, stoppedBy: undefined }
+    yield* Destination.check(broker, to, options.create)
+    const named = yield* Destination.named(broker, options.watch)
+    const others = Destination.deadLetterQueues(to, options.watch)
+    const watch = yield* Watch.make(broker, [queue, ...named, ...others], comeBacks)
     const { signal, wait } = options
     yield* Stages.run({
       // It is a redrive of one letter that stays.
@@ -103,11 +107,9 @@ export const edit = (
       },
       targets: new Set([to]),
       isExact: broker.capabilities.exactCounts,
-      onState: (next) => {
-        state = { ...state, ...next }
-      }
+      onSeen: () => {}
     })
-    const { cameBack, succeeded, waiting } = ledger.report(state)
+    const { cameBack, succeeded, waiting } = ledger.report()
     if (cameBack === 1) return report("came-back")
     if (succeeded !== 1) return report(waiting === undefined ? "unknown" : "waiting")
     return report("succeeded", yield* remove(broker, queue, isIt))

@@ -7,11 +7,10 @@ import type { Outcome, Report, Stage, StoppedBy } from "./report.ts"
 export type PassedOver = "filtered" | "guarded" | "homeless" | "repeated"
 
 /** The facts that the ledger cannot know by itself. */
-export interface State {
+export interface Seen {
   /** The messages that the broker counts where letters were redriven to; `undefined` where it does not tell all. */
   readonly counted: number | undefined
   readonly unseen: number
-  readonly stoppedBy: StoppedBy | undefined
 }
 
 export interface Ledger {
@@ -35,13 +34,15 @@ export interface Ledger {
    * of the last one is what it has published, and that of the stage before at least. `unseen` count as letters of this stage.
    */
   readonly isBeyond: (part: number, unseen: number) => boolean
-  readonly report: (state: State) => Report
+  /** Takes what is known by now of the letters that have been published. */
+  readonly see: (seen: Seen) => void
+  readonly report: (stoppedBy?: StoppedBy) => Report
 }
 
 /** Letters whose failures are told one by one. */
 const failuresLimit = 100
 
-/** The books of two passes as one. The first has counted what waited. */
+/** The books of two passes as one. What is left is known by the last one that has counted. */
 const plus = (first: Summary, next: Summary): Summary => {
   const failures = [...first.failures, ...next.failures]
   const some = (isPublished: boolean): ReadonlyArray<FailedLetter> =>
@@ -53,8 +54,9 @@ const plus = (first: Summary, next: Summary): Summary => {
     refused: first.refused + next.refused,
     unconfirmed: first.unconfirmed + next.unconfirmed,
     failures: [...some(false), ...some(true)],
-    queued: first.queued === undefined ? undefined : first.queued - next.removed,
-    held: next.held
+    ...(next.queued === undefined
+      ? { queued: first.queued, held: first.held }
+      : { queued: next.queued, held: next.held })
   }
 }
 
@@ -68,7 +70,8 @@ const outcome = (
   published,
   succeeded: waiting === undefined ? undefined : Math.max(0, outstanding - waiting - unseen),
   cameBack,
-  waiting
+  waiting,
+  unseen
 })
 
 interface Begun {
@@ -89,6 +92,9 @@ export const make = ({ comeBacks, isDryRun, operation }: Options): Ledger => {
   const stages: Array<Begun> = []
   let past: Summary | undefined
   let now: Summary | undefined
+  /** What was seen last, of so many letters that had been published, and the most that were known to have succeeded. */
+  let last: Seen & { readonly published: number } = { counted: 0, unseen: 0, published: 0 }
+  let best = 0
   let passed = { filtered: 0, guarded: 0, homeless: 0, repeated: 0 }
 
   const total = (): Summary => (past === undefined ? (now ?? nothing) : now === undefined ? past : plus(past, now))
@@ -99,6 +105,19 @@ export const make = ({ comeBacks, isDryRun, operation }: Options): Ledger => {
   const publishedIn = (index: number): number => (stages[index + 1]?.before ?? published()) - stages[index]!.before
   const outstandingIn = (index: number): number => Math.max(0, publishedIn(index) - (comeBacks?.of(index + 1) ?? 0))
   const outstanding = (): number => stages.reduce((sum, _, index) => sum + outstandingIn(index), 0)
+
+  /**
+   * At most so many wait. What was published since the last count may all wait, and what has succeeded once waits no more,
+   * whatever others have there since.
+   */
+  const waitingNow = (): number | undefined => {
+    const out = outstanding()
+    if (comeBacks === undefined) return undefined
+    if (out === 0) return 0
+    if (last.counted === undefined) return undefined
+    const most = last.counted + published() - last.published
+    return Math.max(0, Math.min(out, most, out - best - last.unseen))
+  }
 
   /** Which letters wait, or were not seen, is not known; those of the last stages have waited for the shortest time. */
   const told = (counted: number | undefined, unseen: number): ReadonlyArray<Stage> => {
@@ -136,15 +155,19 @@ export const make = ({ comeBacks, isDryRun, operation }: Options): Ledger => {
         const base = Math.max(publishedIn(index), atLeast)
         return (comeBacks?.of(index + 1) ?? 0) + (isLast ? unseen : 0) > part * base
       }),
-    report: ({ counted, stoppedBy, unseen }) => {
+    see: (seen) => {
+      last = { ...seen, published: published() }
+      const waiting = waitingNow()
+      if (waiting !== undefined) best = Math.max(best, outstanding() - waiting - seen.unseen)
+    },
+    report: (stoppedBy) => {
       const { selected, ...books } = total()
-      const out = outstanding()
-      const waiting =
-        comeBacks === undefined ? undefined : out === 0 ? 0 : counted === undefined ? undefined : Math.min(out, counted)
+      const { unseen } = last
+      const waiting = waitingNow()
       return {
         operation,
         redriven: isDryRun ? selected : books.removed,
-        ...outcome(published(), comeBacks?.all(), out, waiting, unseen),
+        ...outcome(published(), comeBacks?.all(), outstanding(), waiting, unseen),
         ...passed,
         unremoved: books.unremoved,
         refused: books.refused,
@@ -152,9 +175,8 @@ export const make = ({ comeBacks, isDryRun, operation }: Options): Ledger => {
         failures: books.failures,
         queued: books.queued,
         held: books.held,
-        unseen,
         stoppedBy,
-        stages: comeBacks === undefined ? [] : told(counted, unseen)
+        stages: comeBacks === undefined ? [] : told(waiting, unseen)
       }
     }
   }

@@ -61,7 +61,9 @@ export const make = (dependencies: Dependencies): Letters => {
     } catch (error) {
       finish(Exit.die(error))
     }
-    if (shelf.size().working === 0 && books.wanted() === 0) finish(Exit.void)
+    const isThrough = shelf.size().working === 0 && books.wanted() === 0
+    // What waits for its turn is published before a full shelf ends the sweep.
+    if (isThrough || (shelf.isFull(rounds) && !shelf.isPublishing())) finish(Exit.void)
   }
 
   const release = (letter: Letter): void => {
@@ -75,7 +77,6 @@ export const make = (dependencies: Dependencies): Letters => {
       shelf.hold(letter)
       onRoom()
       step()
-      if (shelf.isFull(rounds)) finish(Exit.void)
     },
     remove: (letter) => {
       letter.stage = "removing"
@@ -88,7 +89,14 @@ export const make = (dependencies: Dependencies): Letters => {
       step()
     },
     release,
-    window: () => (isFinished ? 0 : shelf.room() + Math.min(page, shelf.size().working + books.wanted())),
+    window: () => {
+      if (isFinished) return 0
+      const { held, working } = shelf.size()
+      // Further letters are needed only for those that are wanted, and to get to those that were lost with their connection.
+      const isOpen = !shelf.isFull(rounds) && (books.wanted() > 0 || shelf.isLost())
+      const most = shelf.room() + Math.min(page, working + books.wanted())
+      return isOpen ? most : Math.min(most, held + working)
+    },
     finish,
     isFinished: () => isFinished
   }

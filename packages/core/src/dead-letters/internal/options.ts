@@ -61,13 +61,15 @@ const listKinds: OptionNames.Of<ListOptions> = { ...readKinds, onProgress: Optio
 
 const stagesKind: OptionKind.OptionKind = {
   expected: "an array of at least one whole number >= 1",
-  holds: (value) => Array.isArray(value) && value.length > 0 && value.every(OptionKind.whole(1).holds)
+  holds: (value) => Array.isArray(value) && value.length > 0 && Array.from(value).every(OptionKind.whole(1).holds)
 }
 
-const namesKind: OptionKind.OptionKind = {
-  expected: "an array of queues' names",
+const watchKind: OptionKind.OptionKind = {
+  expected: "an array of queues' names, or a function",
   holds: (value) =>
-    Array.isArray(value) && value.every((name) => typeof name === "string" && QueueDefinition.isName(name))
+    typeof value === "function" ||
+    (Array.isArray(value) &&
+      Array.from(value).every((name) => typeof name === "string" && QueueDefinition.isName(name)))
 }
 
 const headersKind: OptionKind.OptionKind = {
@@ -83,13 +85,14 @@ const redriveKinds: OptionNames.Of<RedriveOptions> = {
   filter: OptionKind.callback,
   dryRun: OptionKind.flag,
   rate: OptionKind.number(0.001),
-  maxRedrives: OptionKind.number(0),
+  maxRedrives: OptionKind.whole(0),
   signal: OptionKind.signal,
   onProgress: OptionKind.callback,
   stages: stagesKind,
   stopAt: { expected: "a number from 0 to 1", holds: (value) => typeof value === "number" && value >= 0 && value <= 1 },
   wait: Delay.kind(1, Delay.max),
-  watch: namesKind,
+  create: OptionKind.flag,
+  watch: watchKind,
   operation: Operation.idKind
 }
 
@@ -98,6 +101,7 @@ const editKinds: OptionNames.Of<EditOptions> = {
   headers: headersKind,
   to: redriveKinds.to,
   wait: redriveKinds.wait,
+  create: redriveKinds.create,
   watch: redriveKinds.watch,
   operation: redriveKinds.operation,
   signal: OptionKind.signal

@@ -1,5 +1,7 @@
 /** Letters that are looked at, page by page. They are given back at the end, and none of them is kept here. */
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
 import type * as Scope from "effect/Scope"
 import type { Delivery } from "../../message/Delivery.ts"
 import type { Look, Service } from "../../port/Broker.ts"
@@ -8,6 +10,12 @@ import * as Held from "./held.ts"
 
 /** The most letters that a look goes through. */
 const limit = 100_000
+
+/**
+ * Milliseconds for which a look goes on when it has shown as many letters as were counted: these may be such as have arrived
+ * since, and where they arrive all the time, no look would come to an end.
+ */
+const overtime = 5000
 
 /** The most letters for which an adapter without looks is asked; it answers all of them at once. */
 const peekLimit = 10_000
@@ -37,9 +45,18 @@ export interface Reading {
   readonly hidden: () => number
 }
 
-/** Whether the filter returns `true` itself: one that is async, or forgets to return, must not select everything. */
-export const matches = (letter: Delivery, filter: ((letter: Delivery) => unknown) | undefined): boolean =>
-  filter === undefined || filter(letter) === true
+/**
+ * Whether the filter returns `true` itself: one that forgets to return must not select everything.
+ *
+ * @throws TypeError when it is async: it would select nothing, and nobody would know why
+ */
+export const matches = (letter: Delivery, filter: ((letter: Delivery) => unknown) | undefined): boolean => {
+  const answer = filter === undefined || filter(letter)
+  if (!Predicate.isPromiseLike(answer)) return answer === true
+  // Nobody else waits for it.
+  answer.then(undefined, () => {})
+  throw new TypeError("filter must return true or false, and no promise: it is asked while the broker waits")
+}
 
 const openLook = ({ admin }: Service, queue: string, most: number): Effect.Effect<Look, BrokerError, Scope.Scope> => {
   if (admin.look !== undefined) return admin.look(queue, most)
@@ -56,9 +73,12 @@ export const open = (
 ): Effect.Effect<Reading, BrokerError, Scope.Scope> =>
   Effect.gen(function* () {
     const { delayed = 0, held, isMissing = false, ready } = yield* Held.count(broker, queue)
+    const clock = yield* Clock.Clock
+    const now = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
     // A count that is not exact may tell none of letters that are there.
     const isEmpty = isMissing || (broker.capabilities.exactCounts && ready === 0 && delayed === 0)
     let [looked, selected, isGrouped, isOver] = [0, 0, false, isEmpty]
+    let end = Number.POSITIVE_INFINITY
     const most = Math.min(filter === undefined ? wanted : limit, limit)
     const look = isOver ? undefined : yield* openLook(broker, queue, most)
     const take = (page: ReadonlyArray<Delivery>): ReadonlyArray<Delivery> => {
@@ -71,7 +91,8 @@ export const open = (
         selected++
         taken.push(letter)
       }
-      isOver = page.length === 0 || selected >= wanted
+      if (ready !== undefined && looked >= ready) end = Math.min(end, now() + overtime)
+      isOver = page.length === 0 || selected >= wanted || now() >= end
       return taken
     }
     return {

@@ -1,14 +1,15 @@
 /** Sends dead letters back to work: each is published, confirmed, and then removed. The others stay. */
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { fateOf, type Service } from "../../port/Broker.ts"
 import type { BrokerError } from "../../port/BrokerError.ts"
 import type * as Delay from "../../message/Delay.ts"
 import type { Delivery } from "../../message/Delivery.ts"
 import * as Outgoing from "../../message/Outgoing.ts"
-import * as RetryPolicy from "../../policy/RetryPolicy.ts"
 import * as Telemetry from "../../observe/Telemetry.ts"
 import { keyOf } from "./again.ts"
 import * as ComeBacks from "./comeBacks.ts"
+import * as Destination from "./destination.ts"
 import * as Ledger from "./ledger.ts"
 import * as Operation from "./operation.ts"
 import { DeadLettersStopped, type Report } from "./report.ts"
@@ -57,10 +58,15 @@ export interface Options {
    */
   readonly wait?: Delay.Input | undefined
   /**
-   * Further dead-letter queues to which letters may come back. Default: with `to`, the one that the default policy gives that
-   * queue; else none.
+   * Whether a queue that letters are to go to is made where it is missing, as sends make it; else they are refused. Default:
+   * true. That of the command line is false.
    */
-  readonly watch?: ReadonlyArray<string> | undefined
+  readonly create?: boolean | undefined
+  /**
+   * Further dead-letter queues to which letters may come back, which must exist; or a function that answers those of a queue
+   * that is redriven to, which may be missing. Default: those that the default policy gives each queue that is redriven to.
+   */
+  readonly watch?: Destination.Watched | undefined
   /**
    * The id of the redrive: 1 to 32 letters, digits, ".", "_" or "-". With the one of an earlier report, letters that have come
    * back from that redrive are passed over. Default: a new one.
@@ -86,12 +92,6 @@ const obstacle = (
 const isWatched = ({ dryRun, stages, stopAt, wait }: Options): boolean =>
   dryRun !== true && [stages, stopAt, wait].some((given) => given !== undefined)
 
-/** The dead-letter queues to which letters of this one may come back. */
-export const watched = (queue: string, { to, watch }: Pick<Options, "to" | "watch">): ReadonlyArray<string> => [
-  queue,
-  ...(watch ?? (to === undefined ? [] : RetryPolicy.deadLetterQueues(RetryPolicy.make(), to)))
-]
-
 /** Redrives the dead letters in a queue. The options have been checked. */
 export const redrive = (
   broker: Service,
@@ -102,13 +102,28 @@ export const redrive = (
     const operation = Operation.make(options.operation)
     const comeBacks = isWatched(options) ? ComeBacks.make(operation) : undefined
     const ledger = Ledger.make({ operation: operation.id, isDryRun: options.dryRun === true, comeBacks })
-    let state: Ledger.State = { counted: undefined, unseen: 0, stoppedBy: undefined }
-    const onProgress = () => options.onProgress?.(ledger.report(state))
+    const onProgress = () => options.onProgress?.(ledger.report())
     const publish = Telemetry.publisher(yield* Telemetry.Telemetry, broker.capabilities.broker, broker.publish)
-    const passes = makePasses({ broker, queue, options, operation, comeBacks, ledger, publish, onProgress })
+    const begun = yield* Clock.currentTimeMillis
+    const watch =
+      comeBacks === undefined
+        ? undefined
+        : yield* Watch.make(broker, [queue, ...(yield* Destination.named(broker, options.watch))], comeBacks)
+    const passes = makePasses({
+      begun,
+      broker,
+      queue,
+      options,
+      operation,
+      comeBacks,
+      watch,
+      ledger,
+      publish,
+      onProgress
+    })
 
     const all = Effect.gen(function* () {
-      if (comeBacks === undefined) {
+      if (watch === undefined) {
         ledger.begin(undefined)
         yield* passes.pass(options.limit)
         return options.signal?.aborted === true ? ("abort" as const) : undefined
@@ -117,19 +132,16 @@ export const redrive = (
         ...passes,
         options,
         ledger,
-        watch: yield* Watch.make(broker, watched(queue, options), comeBacks),
+        watch,
         isExact: broker.capabilities.exactCounts,
-        onState: (next) => {
-          state = { ...state, ...next }
-          onProgress()
-        }
+        onSeen: onProgress
       })
     })
     return yield* Effect.matchEffect(all, {
-      onSuccess: (stoppedBy) => Effect.succeed(ledger.report({ ...state, stoppedBy })),
+      onSuccess: (stoppedBy) => Effect.succeed(ledger.report(stoppedBy)),
       onFailure: (cause): Effect.Effect<never, BrokerError | DeadLettersStopped> => {
         if (!passes.hasBegun()) return Effect.fail(cause)
-        const report = ledger.report(state)
+        const report = ledger.report()
         const removed = report.redriven
         return Effect.fail(new DeadLettersStopped({ queue, operation: "redrive", removed, report, cause }))
       }
@@ -137,11 +149,14 @@ export const redrive = (
   })
 
 interface Dependencies {
+  /** When the redrive began, in milliseconds since the epoch. */
+  readonly begun: number
   readonly broker: Service
   readonly queue: string
   readonly options: Options
   readonly operation: Operation.Operation
   readonly comeBacks: ComeBacks.ComeBacks | undefined
+  readonly watch: Watch.Watch | undefined
   readonly ledger: Ledger.Ledger
   readonly publish: Service["publish"]
   readonly onProgress: () => void
@@ -149,16 +164,32 @@ interface Dependencies {
 
 /** The passes of a redrive through its queue. */
 const makePasses = (dependencies: Dependencies) => {
-  const { broker, comeBacks, ledger, onProgress, operation, options, publish, queue } = dependencies
+  const { begun, broker, comeBacks, ledger, onProgress, operation, options, publish, queue, watch } = dependencies
   const targets = new Set<string>()
+  const missing = new Map<string, BrokerError>()
   /** Letters that earlier passes have left here, and that would be published once more. */
   const done = new Set<string>()
   let hasBegun = false
+  /** Letters that are still here, of those that were here when it began, and those that another reader had then. */
+  let known: number | undefined
+
+  /** Must be done before the first letter goes to a queue. */
+  const enter = (to: string): Effect.Effect<void, BrokerError> =>
+    Effect.suspend(() => {
+      if (targets.has(to)) return Effect.void
+      const known = missing.get(to)
+      if (known !== undefined) return Effect.fail(known)
+      return Destination.check(broker, to, options.create).pipe(
+        Effect.tapError((error) => Effect.sync(() => error.isRetryable || missing.set(to, error))),
+        Effect.andThen(watch?.add(Destination.deadLetterQueues(to, options.watch)) ?? Effect.void),
+        Effect.tap(() => Effect.sync(() => targets.add(to)))
+      )
+    })
 
   const copy = (letter: Delivery, published: Set<string>) => {
     const to = target(letter, options)!
-    targets.add(to)
-    const copied = publish([Outgoing.redrive(letter, to, Operation.tag(operation, ledger.stage()))])
+    const outgoing = Outgoing.redrive(letter, to, Operation.tag(operation, ledger.stage()))
+    const copied = Effect.andThen(enter(to), publish([outgoing]))
     // There is one pass alone where nobody watches.
     if (comeBacks === undefined) return copied
     const key = keyOf(letter.metadata)
@@ -176,23 +207,33 @@ const makePasses = (dependencies: Dependencies) => {
     return why === undefined
   }
 
+  const isNew = (letter: Delivery): boolean => {
+    comeBacks?.see(letter.metadata)
+    return (letter.metadata.deadLetter?.at ?? Number.NEGATIVE_INFINITY) > begun
+  }
+
   const pass: Stages.Pass = (limit) =>
     Effect.gen(function* () {
       ledger.pass()
       const published = new Set<string>()
       const work: Sweep.Work = {
         select,
+        isNew,
         copy: options.dryRun === true ? "look" : (letter) => copy(letter, published),
         onStep: (current) => {
           ledger.step(current())
           onProgress()
         }
       }
-      const { error, summary } = yield* Sweep.run(broker, queue, { ...options, limit }, work)
+      const { error, summary } = yield* Sweep.run(broker, queue, { ...options, limit, known }, work)
       hasBegun = true
+      const { held = 0, queued, removed } = summary
+      if (known !== undefined) known -= removed
+      else if (queued !== undefined) known = queued + held
+      const away = Math.min(held, Math.max(0, (known ?? 0) - (queued ?? 0)))
       ledger.step(summary)
       if (summary.unremoved > 0) for (const key of published) done.add(key)
-      return error === undefined ? summary : yield* error
+      return error === undefined ? { ...summary, held: away } : yield* error
     })
 
   return { pass, targets, hasBegun: () => hasBegun }

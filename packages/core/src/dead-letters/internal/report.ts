@@ -17,6 +17,11 @@ export interface Outcome {
   readonly cameBack: number | undefined
   /** At most so many still wait in their queue, are in work or wait for a retry. `undefined` as `succeeded` is. */
   readonly waiting: number | undefined
+  /**
+   * Letters that came into the dead letters meanwhile, and that no look has reached: each of them may have come back. They
+   * count towards `stopAt`, and not as succeeded.
+   */
+  readonly unseen: number
 }
 
 /** A stage of a redrive. */
@@ -30,9 +35,10 @@ export interface Stage extends Outcome {
  *
  * - `stop-at`: more than the part `stopAt` of a stage has come back.
  * - `wait`: `wait` was over, letters of the stage wait, and nothing has left their queue meanwhile: nobody works on it.
+ * - `held`: `wait` was over, and another reader has letters that were here when it began.
  * - `abort`: its signal was aborted.
  */
-export type StoppedBy = "stop-at" | "wait" | "abort"
+export type StoppedBy = "stop-at" | "wait" | "held" | "abort"
 
 /** The dead letters of a queue, counted by their fate. */
 export interface Report
@@ -67,11 +73,6 @@ export interface Report
    * above. Redrive again when it has ended. `undefined` where somebody may have some, and the broker does not tell.
    */
   readonly held: number | undefined
-  /**
-   * Letters that came into the dead letters meanwhile, and that no look has reached: each of them may have come back. They
-   * count towards `stopAt`, and not as succeeded.
-   */
-  readonly unseen: number
   /** Why it went no further; `undefined` when it came to its end. */
   readonly stoppedBy: StoppedBy | undefined
   /** The stages that have published something; none where nobody watches. */

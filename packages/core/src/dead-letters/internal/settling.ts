@@ -2,7 +2,7 @@
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { BrokerError } from "../../port/BrokerError.ts"
-import type { Ledger, State } from "./ledger.ts"
+import type { Ledger } from "./ledger.ts"
 import { timeout } from "./publishing.ts"
 import type { StoppedBy } from "./report.ts"
 import type { Waiting } from "./waiting.ts"
@@ -15,7 +15,8 @@ export interface Dependencies {
   readonly targets: ReadonlySet<string>
   /** Whether the broker's counts are exact at any moment. */
   readonly isExact: boolean
-  readonly onState: (state: Pick<State, "counted" | "unseen">) => void
+  /** Called when the ledger has been told what was seen. */
+  readonly onSeen: () => void
   /** In monotonic milliseconds. */
   readonly now: () => number
   /** The part of a stage that may come back. */
@@ -59,7 +60,7 @@ const lately = (now: () => number, millis: number): ((count: number) => number) 
 }
 
 export const make = (dependencies: Dependencies): Settling => {
-  const { isExact, ledger, now, onState, stopAt, targets, wait, watch } = dependencies
+  const { isExact, ledger, now, onSeen, stopAt, targets, wait, watch } = dependencies
   const isBeyond = () => ledger.isBeyond(stopAt, watch.unseen())
 
   /** Counts that are not exact are those of a while ago: what waits now is at most the most of them. */
@@ -75,7 +76,9 @@ export const make = (dependencies: Dependencies): Settling => {
       yield* watch.look(isLast)
       failing = undefined
       const counted = most(waiting.isWhole ? waiting.counted : ledger.outstanding())
-      onState({ counted: waiting.isWhole ? counted : undefined, unseen: watch.unseen() })
+      // What has come into the dead letters, and was not looked at yet, has not succeeded either.
+      ledger.see({ counted: waiting.isWhole ? counted + watch.fresh() : undefined, unseen: watch.unseen() })
+      onSeen()
       return waiting
     }).pipe(
       Effect.catch((error) => {

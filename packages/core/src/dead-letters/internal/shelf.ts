@@ -16,6 +16,8 @@ export interface Shelf {
   readonly room: () => number
   /** Whether copies are being published, or are about to be; else the broker has to do the next step. */
   readonly isPublishing: () => boolean
+  /** Whether a letter that is worked on was lost, and has to come again. */
+  readonly isLost: () => boolean
 }
 
 /** Letters by which the room grows. */
@@ -43,6 +45,7 @@ export const make = (limit: number): Shelf => {
     size: () => ({ working: working.size, held: held.size }),
     isFull: (times) => held.size >= times * limit || bytes >= times * bytesLimit,
     room: () => Math.ceil(held.size / step) * step,
-    isPublishing: () => [...working].some(({ item, stage }) => stage !== "removing" && !item.isLost)
+    isPublishing: () => [...working].some(({ item, stage }) => stage !== "removing" && !item.isLost),
+    isLost: () => [...working].some(({ item }) => item.isLost)
   }
 }

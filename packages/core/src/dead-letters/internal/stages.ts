@@ -9,7 +9,7 @@ import type { StoppedBy } from "./report.ts"
 import * as Settling from "./settling.ts"
 import * as Sweep from "./sweep.ts"
 
-/** Redrives up to so many letters, and answers the books of that. */
+/** Redrives up to so many letters, and answers the books of that; `held` are those of the letters that were here when it began. */
 export type Pass = (limit: number | undefined) => Effect.Effect<Summary, BrokerError>
 
 /** The options of a redrive that its stages have. */
@@ -48,7 +48,7 @@ export const run = (dependencies: Dependencies): Effect.Effect<StoppedBy | undef
     let [left, free] = [options.limit ?? Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
     const most = Math.min(slice.letters, Math.ceil(rate * slice.seconds))
     /** Publishes a stage, and answers why it went no further; `through` when no letters are left. */
-    const publish = (size: number): Effect.Effect<"abort" | "stop-at" | "through" | undefined, BrokerError> =>
+    const publish = (size: number): Effect.Effect<StoppedBy | "through" | undefined, BrokerError> =>
       Effect.gen(function* () {
         let room = Math.min(size, left)
         let end = Number.POSITIVE_INFINITY
@@ -59,17 +59,20 @@ export const run = (dependencies: Dependencies): Effect.Effect<StoppedBy | undef
           const begun = now()
           const asked = Math.min(room, most)
           const { held = 0, removed, selected, unremoved } = yield* pass(asked)
+          const published = removed + unremoved
           watch.swept(removed)
-          free = begun + ((removed + unremoved) * 1000) / rate
+          free = begun + (published * 1000) / rate
           if (isAborted()) return "abort"
-          room -= selected
-          left -= selected
+          // A pass may give back letters that it has selected.
+          room -= published
+          left -= published
           yield* check(false)
           if (isBeyond()) return "stop-at"
           if (selected === asked) continue
           // What another reader has, such as the look before, comes back, or not.
           end = Math.min(end, now() + wait)
-          if (held === 0 || now() >= end) return "through"
+          if (held === 0) return "through"
+          if (now() >= end) return "held"
           yield* sleep(Settling.interval)
         }
         return left > 0 ? undefined : "through"
@@ -83,9 +86,10 @@ export const run = (dependencies: Dependencies): Effect.Effect<StoppedBy | undef
         if (published === "abort") return published
         ledger.close()
         // A stage without letters has nothing to wait for.
-        if (published === "through" && ledger.published() === before) return undefined
+        const end = published === "through" ? undefined : published
+        if (published !== undefined && ledger.published() === before) return end
         const stopped = yield* Effect.raceFirst(settle, Effect.as(Sweep.aborted(signal), "abort" as const))
-        if (stopped !== undefined || published !== undefined) return stopped
+        if (stopped !== undefined || published !== undefined) return stopped ?? end
       }
       return undefined
     })

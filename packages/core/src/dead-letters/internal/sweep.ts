@@ -29,6 +29,11 @@ export { matches } from "./reading.ts"
 export interface Options {
   /** The most dead letters that are selected. Default: no limit. */
   readonly limit?: number | undefined
+  /**
+   * Letters that were there when the work began, of which this is one of several sweeps; what waits beyond these has arrived
+   * since. Default: those that wait now.
+   */
+  readonly known?: number | undefined
   /** The most dead letters per second. Default: no limit. */
   readonly rate?: number | undefined
   /** Ends the sweep. Default: it is never ended. */
@@ -39,6 +44,8 @@ export interface Options {
 export interface Work {
   /** Whether the letter is selected. Called once for each. What it throws ends the sweep. */
   readonly select: (letter: Delivery) => boolean
+  /** Whether the letter may have arrived since the work began; asked where more wait than were known. Default: none has. */
+  readonly isNew?: ((letter: Delivery) => boolean) | undefined
   /** Publishes what must be there before a selected letter is removed. In a look, none is removed or moved. */
   readonly copy: ((letter: Delivery) => Effect.Effect<void, BrokerError>) | "none" | "look"
   /** Called after each step. What it throws ends the sweep. */
@@ -85,7 +92,7 @@ export const run = (broker: Service, queue: string, options: Options, work: Work
       if (signal?.aborted === true) return
       // Dead letters that arrive later are left for the next time, lest one that always fails is redriven for ever.
       const { held, ready } = yield* Held.count(broker, queue)
-      books = Books.make(ready, limit, held)
+      books = Books.make(ready, limit, held, options.known)
       if (ready === 0) return
       const end = yield* begin(broker, queue, options, { ...work, copy }, books)
       hasBegun = true
@@ -167,7 +174,7 @@ const begin = (broker: Service, queue: string, { rate }: Options, work: Moving, 
       fork: Effect.runForkWith(yield* Effect.context()),
       onMove: again.moving
     })
-    const arrivals = Arrivals.make({ again, books, copies, identify, letters, select: work.select })
+    const arrivals = Arrivals.make({ again, books, copies, identify, letters, ...work })
     const { consumer, engine } = yield* Lifecycle.make<never>({
       queue: { name: queue, codec: { decode: () => undefined } },
       options: { retry, drainTimeout: grace },
@@ -194,7 +201,10 @@ const begin = (broker: Service, queue: string, { rate }: Options, work: Moving, 
     const isGrouped = () => [...shelf.held()].some(({ item }) => item.delivery.group !== undefined)
     return Effect.raceFirst(
       Effect.as(Deferred.await(over), 0),
-      Effect.map(quiet, (ready) => (isGrouped() ? ready : 0))
+      Effect.map(quiet, (ready) => {
+        books.end(ready)
+        return isGrouped() ? ready : 0
+      })
     )
   })
 

@@ -13,6 +13,8 @@ import * as Sweep from "./sweep.ts"
 import * as Waiting from "./waiting.ts"
 
 export interface Watch {
+  /** Watches further dead-letter queues. Must be done before letters can come back to them. */
+  readonly add: (queues: ReadonlyArray<string>) => Effect.Effect<void, BrokerError>
   /** Must be called when the redrive has removed letters from its queue. */
   readonly swept: (removed: number) => void
   /**
@@ -24,6 +26,8 @@ export interface Watch {
   readonly waiting: Waiting.Count
   /** Letters that came into a dead-letter queue since the watch began, and that no look has reached. */
   readonly unseen: () => number
+  /** At most so many letters have come into the dead-letter queues since the last looks, which the next ones will reach. */
+  readonly fresh: () => number
 }
 
 /** Milliseconds between two looks. */
@@ -38,6 +42,8 @@ interface Place {
   /** Letters that have come since the watch began. */
   come: number
   unseen: number
+  /** Letters that have come since the last look. */
+  fresh: number
   /** Whether somebody had letters during the last look, such as the look before, so that another one may see more. */
   isHidden: boolean
   /** When it was looked at last. */
@@ -55,20 +61,22 @@ export const make = (
     const now = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
     const waiting = yield* Waiting.make(broker, comeBacks.isOurs)
     const places: Array<Place> = []
-    for (const queue of new Set(queues)) {
-      const known = lettersIn(yield* broker.admin.counts(queue))
-      places.push({
-        queue,
-        base: known,
-        known,
-        come: 0,
-        unseen: 0,
-        isHidden: false,
-        at: Number.NEGATIVE_INFINITY
+    const has = (queue: string): boolean => places.some((place) => place.queue === queue)
+    const add: Watch["add"] = (queues) =>
+      Effect.gen(function* () {
+        for (const queue of queues) {
+          if (has(queue)) continue
+          const known = lettersIn(yield* broker.admin.counts(queue))
+          // Another letter may have added it meanwhile, and may be there already.
+          if (has(queue)) continue
+          const at = Number.NEGATIVE_INFINITY
+          places.push({ queue, base: known, known, come: 0, unseen: 0, fresh: 0, isHidden: false, at })
+        }
       })
-    }
+    yield* add(queues)
 
-    const lookAt = (place: Place) =>
+    /** Looks at the letters of a place, of which so many have been counted. */
+    const lookAt = (place: Place, found: number | undefined) =>
       Effect.gen(function* () {
         let looked = 0
         const select = ({ metadata }: { readonly metadata: Parameters<ComeBacks["see"]>[0] }) => {
@@ -79,16 +87,16 @@ export const make = (
         const work: Sweep.Work = { select, copy: "look", onStep: () => {} }
         const { error, summary } = yield* Sweep.run(broker, place.queue, {}, work)
         if (error !== undefined) return yield* error
-        const { held = 0, queued } = summary
-        const found = queued === undefined ? undefined : queued + held
         place.at = now()
         if (found !== undefined) place.come = Math.max(place.come, found - (place.base ?? found))
         place.known = found
-        place.isHidden = held > 0
+        place.fresh = 0
+        place.isHidden = (summary.held ?? 0) > 0
         place.unseen = Math.max(0, Math.min((found ?? 0) - looked, place.come - comeBacks.all()))
       })
 
     return {
+      add,
       swept: (removed) => {
         const [own] = places
         if (own?.known === undefined || own.base === undefined) return
@@ -104,12 +112,14 @@ export const make = (
               const isOpen = place.unseen > 0 && place.isHidden
               const hasGrown = letters === undefined || place.known === undefined || letters > place.known || isOpen
               const isDue = isLast ? hasGrown || letters !== place.known : hasGrown && now() - place.at >= pause
-              if (isDue) yield* lookAt(place)
+              place.fresh = letters === undefined ? Number.POSITIVE_INFINITY : Math.max(0, letters - (place.known ?? 0))
+              if (isDue) yield* lookAt(place, letters)
             }),
           { discard: true }
         ),
       waiting,
-      unseen: () => places.reduce((sum, { unseen }) => sum + unseen, 0)
+      unseen: () => places.reduce((sum, { unseen }) => sum + unseen, 0),
+      fresh: () => places.reduce((sum, { fresh }) => sum + fresh, 0)
     }
   })
 

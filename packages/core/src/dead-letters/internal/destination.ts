@@ -1,0 +1,49 @@
+/** Queues that letters go to, or come back to, must be there: nobody would read the letters in one that is misspelt or gone. */
+import * as Effect from "effect/Effect"
+import * as RetryPolicy from "../../policy/RetryPolicy.ts"
+import type { Service } from "../../port/Broker.ts"
+import { BrokerError } from "../../port/BrokerError.ts"
+
+/** The dead-letter queues to which letters may come back: some names, or those of each queue that is redriven to. */
+export type Watched = ReadonlyArray<string> | ((queue: string) => ReadonlyArray<string>)
+
+/** Fails where the broker says that it does not have the queue. To ask makes none. */
+export const exists = (
+  { admin, capabilities: { broker } }: Service,
+  queue: string,
+  operation: string,
+  remedy: string
+): Effect.Effect<void, BrokerError> =>
+  Effect.gen(function* () {
+    // Who may publish to it may not always count it.
+    const isMissing = yield* Effect.catchIf(
+      Effect.map(admin.counts(queue), (counts) => counts.isMissing === true),
+      ({ isRetryable }: BrokerError) => !isRetryable,
+      () => Effect.succeed(false)
+    )
+    if (!isMissing) return
+    const detail = "there is no such queue"
+    return yield* new BrokerError({ broker, operation, queue, reason: "QueueMissing", detail, remedy })
+  })
+
+/** Fails where letters must not go to the queue, because it is missing. */
+export const check = (broker: Service, queue: string, create = true): Effect.Effect<void, BrokerError> =>
+  create ? Effect.void : exists(broker, queue, "publish", "Redrive to another one, or let it be made")
+
+/** The queues of `watch` that are named, all of which must be there. */
+export const named = (
+  broker: Service,
+  watch: Watched | undefined
+): Effect.Effect<ReadonlyArray<string>, BrokerError> => {
+  const names = typeof watch === "object" ? watch : []
+  return Effect.as(
+    Effect.forEach(names, (name) => exists(broker, name, "watch", "Give the names of queues that are there")),
+    names
+  )
+}
+
+/** The dead-letter queues of a queue that is redriven to: those of the default policy, unless `watch` tells. */
+export const deadLetterQueues = (queue: string, watch: Watched | undefined): ReadonlyArray<string> => {
+  if (watch === undefined) return RetryPolicy.deadLetterQueues(RetryPolicy.make(), queue)
+  return typeof watch === "function" ? watch(queue) : []
+}
