@@ -244,7 +244,7 @@ describe("the letters of a stage", () => {
 /** A broker that brings what it was given back behind all others, as NSQ does, and whose counts may be late. */
 const turning = () => {
   const behind = (each: Broker.SettleRequest): Broker.SettleRequest =>
-    each.settlement._tag === "Release" ? { ...each, settlement: Settlement.release(1) } : each
+    each.settlement._tag === "Release" ? { ...each, settlement: Settlement.Release(1) } : each
   return open({ vices: { capabilities: { exactCounts: false } } }, (broker) => ({
     ...broker,
     subscribe: (options) =>
