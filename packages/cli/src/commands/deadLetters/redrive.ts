@@ -34,7 +34,7 @@ const flags = {
     Flag.optional
   ),
   create: Flag.Boolean("create").pipe(
-    Flag.withDescription("Let the queue of --to be made where it is missing"),
+    Flag.withDescription("Let a queue that letters go to be made where it is missing"),
     Flag.withDefault(false)
   ),
   limit: NumberFlag.whole("limit", 1, 1_000_000_000).pipe(

@@ -79,8 +79,9 @@ export const make = (
   held: number | undefined,
   known = Number.POSITIVE_INFINITY
 ): Books => {
-  let found = ready === undefined ? undefined : Math.min(ready, known)
-  let arrived = ready === undefined ? 0 : ready - found!
+  // What another reader has may be such letters as were there when the work began.
+  let arrived = Math.max(0, Math.min(ready ?? 0, (ready ?? 0) + (held ?? 0) - known))
+  let found = ready === undefined ? undefined : ready - arrived
   const leaving = new Map<unknown, Letter>()
   const unconfirmed = new Set<Letter>()
   const refusals: Array<FailedLetter> = []
