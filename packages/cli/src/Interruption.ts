@@ -56,7 +56,9 @@ export const tell = (value: () => object, text: () => string): Effect.Effect<voi
     const { done, json, result } = yield* Output
     const abandonment = yield* Abandonment
     yield* done
-    yield* json ? Effect.ignore(result({ ...value(), interrupted: true }, text)) : Console.error(`requeue: interrupted. ${text()}`)
+    yield* json
+      ? Effect.ignore(result({ ...value(), interrupted: true }, text))
+      : Console.error(`requeue: interrupted. ${text()}`)
     // Its timer does not keep the process.
     AbortSignal.timeout(endTimeout).addEventListener("abort", () => abandonment.abort())
   })
