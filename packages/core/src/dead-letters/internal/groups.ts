@@ -3,8 +3,8 @@ import * as Metadata from "../../message/Metadata.ts"
 import * as ErrorPattern from "../ErrorPattern.ts"
 import type { DeadLetter } from "./deadLetter.ts"
 
-/** Dead letters with the same cause. Fields are `undefined` where Requeue did not give the messages up. */
-export interface Group {
+/** The cause of dead letters. Fields are `undefined` where Requeue did not give the messages up. */
+export interface Cause {
   /** The queue that they were consumed from. */
   readonly queue: string | undefined
   readonly reason: Metadata.Reason | undefined
@@ -12,6 +12,10 @@ export interface Group {
   readonly error: string | undefined
   /** The part of the error's message that all of them have; see `ErrorPattern`. */
   readonly pattern: string | undefined
+}
+
+/** Dead letters with the same cause. */
+export interface Group extends Cause {
   /** The error's message, of the newest dead letter. */
   readonly message: string | undefined
   /** The id of the newest dead letter. */
@@ -36,6 +40,7 @@ export interface Groups extends ReadonlyArray<Group> {
 
 /** Groups that are being counted; no letter is kept. */
 export interface Counter {
+  /** Counts a letter. */
   readonly add: (letter: DeadLetter) => void
   /** The groups so far, of so many letters that were looked at, of so many that there are. */
   readonly all: (looked: number, total: number | undefined) => Groups
@@ -44,24 +49,38 @@ export interface Counter {
 /** The most groups that are told apart. */
 export const limit = 1000
 
+/**
+ * The cause of a dead letter. The filter of a redrive gets deliveries: of these, `metadata.deadLetter` is the `origin`.
+ *
+ * When to use: to select the letters of a group that was shown.
+ */
+export const causeOf = ({ origin }: Pick<DeadLetter, "origin">): Cause => {
+  const error = origin && Metadata.cutError(origin.error)
+  return {
+    queue: origin?.queue,
+    reason: origin?.reason,
+    error: error?.name,
+    pattern: error && ErrorPattern.of(error.message)
+  }
+}
+
+/** A counter that has counted nothing: for letters that `read` brings, page by page. */
 export const make = (): Counter => {
   const groups = new Map<string, Group>()
   let other = 0
   return {
-    add: ({ firstPublished, id, origin }) => {
-      const error = origin && Metadata.cutError(origin.error)
-      const pattern = error && ErrorPattern.of(error.message)
-      const key = JSON.stringify([origin?.queue, origin?.reason, error?.name, pattern])
+    add: (letter) => {
+      const { firstPublished, id, origin } = letter
+      const cause = causeOf(letter)
+      const key = JSON.stringify([cause.queue, cause.reason, cause.error, cause.pattern])
       const known = groups.get(key)
       if (known === undefined && groups.size >= limit) return void other++
       const at = origin?.at ?? firstPublished
       const { count, newest, oldest } = known ?? { count: 0, newest: at, oldest: at }
-      const example = known === undefined || at >= newest ? { message: error?.message, id } : known
+      const message = origin && Metadata.cutError(origin.error).message
+      const example = known === undefined || at >= newest ? { message, id } : known
       groups.set(key, {
-        queue: origin?.queue,
-        reason: origin?.reason,
-        error: error?.name,
-        pattern,
+        ...cause,
         message: example.message,
         id: example.id,
         count: count + 1,
