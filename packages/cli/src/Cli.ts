@@ -14,6 +14,7 @@ import * as References from "effect/References"
 import { createRequire } from "node:module"
 import { check } from "./commands/check.ts"
 import { clean } from "./commands/clean.ts"
+import { console } from "./commands/console.ts"
 import { completion } from "./commands/completion.ts"
 import { create } from "./commands/create.ts"
 import { deadLetters } from "./commands/deadLetters/index.ts"
@@ -60,6 +61,7 @@ const root = Command.make("requeue").pipe(
     deadLetters,
     send,
     tail,
+    console,
     completion(whole)
   ]),
   Command.withGlobalFlags([Json])

@@ -69,7 +69,9 @@ const known = (call: string, operator: string, role: Action, secret: string, who
   if (!actions.includes(role)) throw new RangeError(`${call}: role must be one of ${actions.join(", ")}, got ${role}`)
   if (operator === "") throw new RangeError(`${call}: name must be text that is not empty`)
   if (secret.length < fewest) {
-    throw new RangeError(`${call}: the secret of ${operator} must have at least ${fewest} characters, got ${secret.length}`)
+    throw new RangeError(
+      `${call}: the secret of ${operator} must have at least ${fewest} characters, got ${secret.length}`
+    )
   }
   return { operator, role, digest: digest(whole) }
 }

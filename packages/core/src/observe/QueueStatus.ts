@@ -24,7 +24,8 @@ export interface QueueStatus extends Backlog.Backlog {
   readonly dead: ReadonlyArray<Dead>
 }
 
-const waiting = ({ delayed = 0, ready }: Counts): number | undefined => (ready === undefined ? undefined : ready + delayed)
+const waiting = ({ delayed = 0, ready }: Counts): number | undefined =>
+  ready === undefined ? undefined : ready + delayed
 
 /** Asks a broker for the status of a queue. It makes no queue. */
 export const of = (broker: Backlog.Teller, request: Backlog.Request): Effect.Effect<QueueStatus, BrokerError> =>

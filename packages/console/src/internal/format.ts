@@ -1,6 +1,6 @@
 /** Numbers, times and ages as people read them. */
 import { Delay } from "@requeue/core"
-import { html, type Html } from "./Html.ts"
+import { html, type Html } from "./html.ts"
 
 const grouped = new Intl.NumberFormat("en-US")
 

@@ -1,6 +1,6 @@
 /** The fields of a form, as far as they are few. */
 import * as Effect from "effect/Effect"
-import { Refusal } from "../Refusal.ts"
+import { Refusal } from "../refusal.ts"
 
 /** Bytes of the largest form: names of queues, an id, and a token. */
 export const limit = 16 * 1024

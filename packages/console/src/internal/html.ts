@@ -42,6 +42,21 @@ const write = (part: Part): string => {
   return Array.isArray(part) ? part.map(write).join("") : escaped(String(part))
 }
 
+/** The fixed parts of each template, without the indentation that they have in the sources. */
+const fixed = new WeakMap<TemplateStringsArray, ReadonlyArray<string>>()
+
+const fixedOf = (strings: TemplateStringsArray): ReadonlyArray<string> => {
+  const known = fixed.get(strings)
+  if (known !== undefined) return known
+  const trimmed = strings.map((text) => text.replace(/\n\s*/g, "\n"))
+  fixed.set(strings, trimmed)
+  return trimmed
+}
+
 /** The template: `` html`<b title="${any}">${any}</b>` ``. Attributes stand in double quotes. */
 export const html = (strings: TemplateStringsArray, ...parts: ReadonlyArray<Part>): Html =>
-  new Html(strings.map((text, index) => (index === 0 ? text : write(parts[index - 1]) + text)).join(""))
+  new Html(
+    fixedOf(strings)
+      .map((text, index) => (index === 0 ? text : write(parts[index - 1]) + text))
+      .join("")
+  )

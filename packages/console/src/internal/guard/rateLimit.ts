@@ -16,7 +16,9 @@ export const make = (burst: number, perSecond: number): RateLimit => {
   const buckets = new Map<string, { readonly left: number; readonly at: number }>()
   const leftOf = (client: string, now: number): number => {
     const bucket = buckets.get(client)
-    return bucket === undefined ? burst : Math.min(burst, bucket.left + (Math.max(0, now - bucket.at) * perSecond) / 1000)
+    return bucket === undefined
+      ? burst
+      : Math.min(burst, bucket.left + (Math.max(0, now - bucket.at) * perSecond) / 1000)
   }
   return {
     has: (client, now) => leftOf(client, now) >= 1,
