@@ -59,7 +59,7 @@ const kinds: OptionNames.Of<Options> = {
   audit: OptionKind.callback,
   base: { expected: "a path such as /requeue", holds: (value) => typeof value === "string" && Paths.isBase(value) },
   authorize: OptionKind.callback,
-  local: OptionKind.object("an operator with a role"),
+  local: OptionKind.object("an operator and a role", "operator", "role"),
   hosts: OptionKind.list,
   redact: OptionKind.callback,
   timeout: OptionKind.whole(1, 60_000)

@@ -75,7 +75,7 @@ const brokersOf = (
 
 /** Turns what the console refuses into an error of arguments. */
 const refusing = <A, E, R>(make: () => Effect.Effect<A, E, R>): Effect.Effect<A, E | UsageError, R> =>
-  Effect.suspend(() => {
+  Effect.suspend((): Effect.Effect<A, E | UsageError, R> => {
     try {
       return make()
     } catch (error) {

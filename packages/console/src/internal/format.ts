@@ -1,5 +1,4 @@
 /** Numbers, times and ages as people read them. */
-import { Delay } from "@requeue/core"
 import { html, type Html } from "./html.ts"
 
 const grouped = new Intl.NumberFormat("en-US")
@@ -16,11 +15,29 @@ export const share = (part: number, whole: number): string => {
   return percent > 0 && percent < 1 ? "< 1 %" : `${Math.floor(percent)} %`
 }
 
+const units = [
+  ["d", 86_400_000],
+  ["h", 3_600_000],
+  ["m", 60_000],
+  ["s", 1000]
+] as const
+
+/** An age in its two largest units, `3h 12m`; `now` below a second. */
+export const age = (millis: number): string => {
+  const first = units.findIndex(([, length]) => millis >= length)
+  if (first < 0) return "now"
+  const shown = units.slice(first, first + 2).map(([name, length], index) => {
+    const whole = Math.floor((index === 0 ? millis : millis % units[first]![1]) / length)
+    return index === 0 || whole > 0 ? `${whole}${name}` : ""
+  })
+  return shown.join(" ").trim()
+}
+
 /** A time as an age, `3h 12m ago`; its title has the time itself. */
 export const ago = (at: number, now: number): Html => {
   const iso = new Date(at).toISOString()
-  const age = now - at
-  return html`<time datetime="${iso}" title="${iso}">${age < 1000 ? "now" : `${Delay.format(age)} ago`}</time>`
+  const text = age(now - at)
+  return html`<time datetime="${iso}" title="${iso}">${text === "now" ? text : `${text} ago`}</time>`
 }
 
 /** A time of day with its date, in UTC. */

@@ -65,7 +65,12 @@ const stayed = ({
   ).flatMap(([name, count, isAlarming]) => (count === 0 ? [] : [[name, number(count, isAlarming)]]))
 
 const reportOf = ({ ended, kind }: Job, report: Report): Html => {
-  if (kind === "plan") return facts([["would be redriven", number(report.redriven)], ...stayed(report)])
+  if (kind === "plan")
+    return facts([
+      ["would be redriven", number(report.redriven)],
+      ["to", "the queues that they came from"],
+      ...stayed(report)
+    ])
   const { cameBack, published, queued, stages, succeeded, waiting } = report
   const watched: ReadonlyArray<readonly [string, Part]> =
     stages.length === 0

@@ -15,8 +15,8 @@ interface Column {
   /** `undefined` where nobody can tell. */
   readonly number: (status: Status) => number | undefined
   readonly show?: (value: number) => string
-  /** Whether what it counts needs a person. */
-  readonly isAlarming?: boolean
+  /** Whether the number needs a person. */
+  readonly isAlarming?: (status: Status, value: number) => boolean
 }
 
 const deadOf = ({ dead }: Status): number | undefined =>
@@ -25,12 +25,17 @@ const deadOf = ({ dead }: Status): number | undefined =>
     0
   )
 
+const isSome = (_: Status, value: number): boolean => value > 0
+
+/** Messages wait, and nobody takes them. */
+const isLeft = ({ ready = 0 }: Status, consumers: number): boolean => consumers === 0 && ready > 0
+
 const columns: ReadonlyArray<Column> = [
   { field: "ready", title: "ready", number: ({ ready }) => ready },
   { field: "inFlight", title: "in flight", number: ({ inFlight }) => inFlight },
   { field: "delayed", title: "in backoff", number: ({ delayed }) => delayed },
-  { field: "dead", title: "dead", number: deadOf, isAlarming: true },
-  { field: "undelivered", title: "undelivered", number: ({ undelivered }) => undelivered, isAlarming: true },
+  { field: "dead", title: "dead", number: deadOf, isAlarming: isSome },
+  { field: "undelivered", title: "undelivered", number: ({ undelivered }) => undelivered, isAlarming: isSome },
   { field: "quarantined", title: "quarantined", number: () => undefined },
   {
     field: "oldest",
@@ -38,7 +43,7 @@ const columns: ReadonlyArray<Column> = [
     number: ({ oldest }) => oldest,
     show: (age) => (age === 0 ? "0" : Delay.format(age))
   },
-  { field: "consumers", title: "consumers", number: ({ consumers }) => consumers }
+  { field: "consumers", title: "consumers", number: ({ consumers }) => consumers, isAlarming: isLeft }
 ]
 
 const quarantined = "kept by processes that consume: their health and the metric requeue.consumer.quarantined tell"
@@ -59,13 +64,13 @@ const linked = (visit: Visit, broker: string, status: Status, text: string): Par
     : text
 
 const cell = (visit: Visit, broker: string, status: Status | undefined, column: Column): Html => {
-  const { field, isAlarming = false, number, show = Format.count, title } = column
+  const { field, isAlarming = () => false, number, show = Format.count, title } = column
   const value = status && number(status)
   if (status === undefined || value === undefined) {
     return html`<td class="n zero" data-label="${title}"><span title="unknown">–</span></td>`
   }
   const text = `${show(value)}${remarkOf(status, field) === undefined ? "" : "*"}`
-  const kind = value === 0 ? "n zero" : isAlarming ? "n alarm" : "n"
+  const kind = isAlarming(status, value) ? "n alarm" : value === 0 ? "n zero" : "n"
   const content = field === "dead" ? linked(visit, broker, status, text) : text
   return html`<td class="${kind}" data-label="${title}">${content}${field === "delayed" && soonest(status)}</td>`
 }

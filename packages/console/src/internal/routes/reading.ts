@@ -54,7 +54,7 @@ export const deadLettersRoute = view(({ fields, visit }, dependencies) =>
 const found = ({ looks }: Dependencies, place: Place, cause: string) => {
   const look = looks.of(place)
   const group = look?.groups.find((each) => CauseId.of(each) === cause)
-  return look === undefined || group === undefined ? undefined : { group, letters: look.letters.of(cause) }
+  return look === undefined || group === undefined ? undefined : { group, letters: look.letters.of(group) }
 }
 
 /** The letters of a cause. Where the look is over, its page is the one to go on from. */

@@ -27,8 +27,8 @@ export const keyOf = ({ deadLetter, firstPublished, id }: Known): string =>
 
 /** The letters that are kept of a look. */
 export interface Letters {
-  readonly add: (cause: string, letter: DeadLetters.DeadLetter) => void
-  readonly of: (cause: string) => ReadonlyArray<Kept>
+  readonly add: (cause: DeadLetters.Cause, letter: DeadLetters.DeadLetter) => void
+  readonly of: (cause: DeadLetters.Cause) => ReadonlyArray<Kept>
 }
 
 /** Letters of a cause, and of all together. */
@@ -54,18 +54,22 @@ const kept = ({
   size: body.length
 })
 
+const nameOf = ({ error, pattern, queue, reason }: DeadLetters.Cause): string =>
+  JSON.stringify([queue, reason, error, pattern])
+
 /** Keeps nothing yet. */
 export const make = (): Letters => {
   const all = new Map<string, Array<Kept>>()
   let size = 0
   return {
     add: (cause, letter) => {
-      const own = all.get(cause) ?? []
+      const name = nameOf(cause)
+      const own = all.get(name) ?? []
       if (own.length >= limits.each || size >= limits.all) return
       size++
       own.push(kept(letter))
-      all.set(cause, own)
+      all.set(name, own)
     },
-    of: (cause) => all.get(cause) ?? []
+    of: (cause) => all.get(nameOf(cause)) ?? []
   }
 }

@@ -8,7 +8,6 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Scope from "effect/Scope"
 import type { Place } from "../paths.ts"
-import * as CauseId from "./causeId.ts"
 import type { Connection } from "./connections.ts"
 import * as Letters from "./letters.ts"
 
@@ -67,12 +66,11 @@ export const make: Effect.Effect<Looks, never, Scope.Scope> = Effect.gen(functio
             const dead = yield* DeadLetters.make(begun.place.queue)
             const reading = yield* dead.read({ limit })
             for (let page = yield* reading.next; page !== undefined; page = yield* reading.next) {
-              for (const letter of page) {
-                counter.add(letter)
-                begun.letters.add(CauseId.of(DeadLetters.causeOf(letter)), letter)
-              }
+              for (const letter of page) begun.letters.add(counter.add(letter), letter)
               const progress = reading.progress()
               look = set({ ...look, progress, groups: counter.all(progress.looked, progress.total) })
+              // Whoever reads pages meanwhile has their turn.
+              yield* Effect.yieldNow
             }
             look = set({ ...look, progress: reading.progress() })
           })

@@ -40,8 +40,8 @@ export interface Groups extends ReadonlyArray<Group> {
 
 /** Groups that are being counted; no letter is kept. */
 export interface Counter {
-  /** Counts a letter. */
-  readonly add: (letter: DeadLetter) => void
+  /** Counts a letter, and answers its cause. */
+  readonly add: (letter: DeadLetter) => Cause
   /** The groups so far, of so many letters that were looked at, of so many that there are. */
   readonly all: (looked: number, total: number | undefined) => Groups
 }
@@ -64,17 +64,38 @@ export const causeOf = ({ origin }: Pick<DeadLetter, "origin">): Cause => {
   }
 }
 
+/** Errors whose causes are remembered: in an outage, most letters have the same few. */
+const remembered = 1000
+
+/** {@link causeOf}, which remembers: to find a pattern takes longer than all else that is done with a letter. */
+const remembering = (): typeof causeOf => {
+  const causes = new Map<string, Cause>()
+  return ({ origin }) => {
+    const key = JSON.stringify([origin?.queue, origin?.reason, origin?.error])
+    const known = causes.get(key)
+    if (known !== undefined) return known
+    if (causes.size >= remembered) causes.clear()
+    const cause = causeOf({ origin })
+    causes.set(key, cause)
+    return cause
+  }
+}
+
 /** A counter that has counted nothing: for letters that `read` brings, page by page. */
 export const make = (): Counter => {
   const groups = new Map<string, Group>()
+  const find = remembering()
   let other = 0
   return {
     add: (letter) => {
       const { firstPublished, id, origin } = letter
-      const cause = causeOf(letter)
+      const cause = find(letter)
       const key = JSON.stringify([cause.queue, cause.reason, cause.error, cause.pattern])
       const known = groups.get(key)
-      if (known === undefined && groups.size >= limit) return void other++
+      if (known === undefined && groups.size >= limit) {
+        other++
+        return cause
+      }
       const at = origin?.at ?? firstPublished
       const { count, newest, oldest } = known ?? { count: 0, newest: at, oldest: at }
       const message = origin && Metadata.cutError(origin.error).message
@@ -87,6 +108,7 @@ export const make = (): Counter => {
         oldest: Math.min(oldest, at),
         newest: Math.max(newest, at)
       })
+      return cause
     },
     all: (looked, total) => {
       const sorted = [...groups].toSorted(
