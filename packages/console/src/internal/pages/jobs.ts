@@ -27,14 +27,25 @@ const stops: { readonly [By in DeadLetters.StoppedBy]: string } = {
   abort: "An operator stopped it."
 }
 
-const stage = ({ cameBack, published, size, succeeded, waiting }: DeadLetters.Stage, isNow: boolean): Html => {
-  const left = waiting ?? 0
+const sizeOf = (size: number | undefined): string => (size === undefined ? "rest" : Format.count(size))
+
+const stage = ({ cameBack = 0, published, size, succeeded, waiting = 0 }: DeadLetters.Stage, isNow: boolean): Html => {
   const told = succeeded === undefined ? `${Format.count(published)} published` : `${Format.count(succeeded)} succeeded`
   return html`<li class="${isNow ? "stage now" : "stage"}">
-    <b>${size === undefined ? "rest" : Format.count(size)}</b>${told}${(cameBack ?? 0) > 0 &&
-    html`<br /><span class="alarm">${Format.count(cameBack ?? 0)} came back</span>`}${left > 0 &&
-    html`<br />${Format.count(left)} still queued`}
+    <b>${sizeOf(size)}</b>${told}${cameBack > 0 &&
+    html`<br /><span class="alarm">${Format.count(cameBack)} came back</span>`}${waiting > 0 &&
+    html`<br />${Format.count(waiting)} still queued`}
   </li>`
+}
+
+/** The stages; while it runs, those that are to come as well, so that nothing moves when they do. */
+const stagesOf = (stages: Report["stages"], isRunning: boolean): Html => {
+  const later = isRunning ? [...Redrive.stages, undefined].slice(stages.length) : []
+  return html`<ol class="stages">
+    ${stages.map((each, index) => stage(each, isRunning && index === stages.length - 1))}${later.map(
+      (size) => html`<li class="stage later"><b>${sizeOf(size)}</b></li>`
+    )}
+  </ol>`
 }
 
 const number = (value: number | undefined, isAlarming = false): Html => {
@@ -80,10 +91,12 @@ const reportOf = ({ ended, kind }: Job, report: Report): Html => {
           ["came back", number(cameBack, true)],
           ["still queued", number(waiting)]
         ]
-  return html`${stages.length > 0 &&
-  html`<ol class="stages">
-    ${stages.map((each, index) => stage(each, ended === undefined && index === stages.length - 1))}
-  </ol>`}${facts([["published", number(published)], ...watched, ["left here", number(queued)], ...stayed(report)])}`
+  return html`${stages.length > 0 && stagesOf(stages, ended === undefined)}${facts([
+    ["published", number(published)],
+    ...watched,
+    ["left here", number(queued)],
+    ...stayed(report)
+  ])}`
 }
 
 /** The form that begins a redrive which was counted. */
