@@ -21,7 +21,7 @@ export interface Operation {
   readonly operator: string
   readonly broker: string
   readonly queues: ReadonlyArray<string>
-  /** What was asked for, as it is written in JSON. */
+  /** The request, as it is written in JSON. */
   readonly options: Readonly<Record<string, unknown>>
 }
 

@@ -60,9 +60,7 @@ export const secretsOfAddress = (address: Redacted.Redacted<{ readonly url: URL;
   secretsOf(Redacted.value(address))
 
 /** The brokers of a config file, each with its queues. A broker without queues is left out. */
-export const ofConfiguration = (
-  config: Configuration.Configuration
-): Effect.Effect<ReadonlyArray<BrokerSource>, never> => {
+export const ofConfiguration = (config: Configuration.Configuration): Effect.Effect<ReadonlyArray<BrokerSource>> => {
   const queues = Object.values(config.queues)
   const names = config.brokers.filter((name) => queues.some(({ broker }) => broker === name))
   return Effect.forEach(names, (name) =>

@@ -6,7 +6,6 @@ import type * as Scope from "effect/Scope"
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from "node:http"
 import { Readable } from "node:stream"
 import { pipeline } from "node:stream/promises"
-import type { ReadableStream } from "node:stream/web"
 import type { Console } from "./Console.ts"
 import * as Host from "./internal/guard/host.ts"
 
@@ -17,14 +16,13 @@ const urlOf = (incoming: IncomingMessage & { readonly originalUrl?: string }): U
 const requestOf = (incoming: IncomingMessage): Request => {
   const { headers, method = "GET" } = incoming
   const hasBody = method !== "GET" && method !== "HEAD"
-  const given = Object.entries(headers).flatMap(([name, value]) =>
-    value === undefined ? [] : [[name, Array.isArray(value) ? value.join(", ") : value] as [string, string]]
-  )
+  const given = new Headers()
+  for (const [name, value] of Object.entries(headers)) if (value !== undefined) given.set(name, String(value))
   return new Request(urlOf(incoming), {
     method,
     headers: given,
-    ...(hasBody ? { body: Readable.toWeb(incoming) as ReadableStream<Uint8Array>, duplex: "half" } : {}) // Node's own bytes.
-  } as RequestInit) // The type lacks `duplex`, which a streamed body needs.
+    ...(hasBody ? { body: Readable.toWeb(incoming), duplex: "half" } : {})
+  })
 }
 
 const respond = async (response: Response, outgoing: ServerResponse, isHead: boolean): Promise<void> => {
@@ -35,7 +33,7 @@ const respond = async (response: Response, outgoing: ServerResponse, isHead: boo
     return
   }
   // A client that leaves cancels the stream.
-  await pipeline(Readable.fromWeb(response.body as ReadableStream), outgoing).catch(() => undefined) // The same class.
+  await pipeline(Readable.fromWeb(response.body), outgoing).catch(() => undefined)
 }
 
 /**

@@ -1,7 +1,6 @@
 /** The way of an operator: from the overview to letters that are redriven. */
 import { assert, describe, it } from "@effect/vitest"
-import { Consumer } from "@requeue/core"
-import { Broker } from "@requeue/core"
+import { Broker, Consumer } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as World from "./world.ts"
 

@@ -64,11 +64,16 @@ const flat = (text: string): string =>
 
 /** Requests to a console, by which it is seen and used. */
 export const browser = ({ fetch }: Console.Console) => {
-  const send = (path: string, { address = "127.0.0.1", headers }: Sent, init: RequestInit): Effect.Effect<Arrived> =>
+  const send = (
+    path: string,
+    { address = "127.0.0.1", headers }: Sent,
+    init: RequestInit,
+    forms = {}
+  ): Effect.Effect<Arrived> =>
     Effect.promise(async () => {
       const request = new Request(new URL(path, origin), {
         ...init,
-        headers: { host: "localhost:4747", ...init.headers, ...headers } as Record<string, string>
+        headers: { host: "localhost:4747", ...forms, ...headers }
       })
       const response = await fetch(request, { address })
       return { status: response.status, headers: response.headers, text: flat(await response.text()) }
@@ -77,11 +82,12 @@ export const browser = ({ fetch }: Console.Console) => {
   const get = (path: string, sent: Sent = {}) => send(path, sent, {})
 
   const post = (path: string, fields: Readonly<Record<string, string>>, sent: Sent = {}) =>
-    send(path, sent, {
-      method: "POST",
-      headers: { ...own, "content-type": "application/x-www-form-urlencoded" },
-      body: new URLSearchParams(fields).toString()
-    })
+    send(
+      path,
+      sent,
+      { method: "POST", body: new URLSearchParams(fields).toString() },
+      { ...own, "content-type": "application/x-www-form-urlencoded" }
+    )
 
   /** Sends the form of a page that has this address, with further fields. */
   const submit = (page: Arrived, action: string, fields: Readonly<Record<string, string>> = {}, sent: Sent = {}) => {

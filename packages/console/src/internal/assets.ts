@@ -15,8 +15,11 @@ const read = (file: string, type: string): Asset => {
   return { name: file.replace(".", `-${hash}.`), type: `${type}; charset=utf-8`, body }
 }
 
+/** The files of this package. */
+export type Assets = Readonly<Record<"icon" | "script" | "style", Asset>>
+
 /** Reads the files of this package. */
-export const make = () => ({
+export const make = (): Assets => ({
   style: read("console.css", "text/css"),
   script: read("console.js", "text/javascript"),
   icon: read("console.svg", "image/svg+xml")

@@ -23,7 +23,7 @@ const units = [
 ] as const
 
 /** An age in its two largest units, `3h 12m`; `now` below a second. */
-export const age = (millis: number): string => {
+const age = (millis: number): string => {
   const first = units.findIndex(([, length]) => millis >= length)
   if (first < 0) return "now"
   const shown = units.slice(first, first + 2).map(([name, length], index) => {

@@ -15,7 +15,7 @@ import { Refusal } from "./refusal.ts"
 import * as Responses from "./responses.ts"
 import type { Dependencies, Route } from "./routes/route.ts"
 import * as Table from "./routes/table.ts"
-import type { Reply, Visit } from "./visit.ts"
+import type { Live, Reply, Visit } from "./visit.ts"
 import * as Connections from "./work/connections.ts"
 import * as Jobs from "./work/jobs.ts"
 import * as Looks from "./work/looks.ts"
@@ -37,6 +37,27 @@ const nobody = (paths: Paths, now: number): Visit => ({ paths, now, operator: ""
 
 const notFound = new Refusal({ status: 404, detail: "there is no such page", remedy: "Go back to the overview" })
 
+/** Turns replies into responses, and bounds those that stay open. */
+const responder = (assets: Assets.Assets, run: Responses.Run) => {
+  let streams = 0
+  const open = (live: Live): Effect.Effect<Response, Refusal> => {
+    if (streams >= mostStreams) {
+      return Effect.fail(new Refusal({ status: 503, detail: "too many pages are open", remedy: "Close some" }))
+    }
+    streams++
+    let isOpen = true
+    const onEnd = () => {
+      if (isOpen) streams--
+      isOpen = false
+    }
+    return Effect.succeed(Responses.events(live, run, onEnd))
+  }
+  return (visit: Visit, reply: Reply): Effect.Effect<Response, Refusal> => {
+    if ("page" in reply) return Effect.succeed(Responses.page(layout(visit, reply.page, assets)))
+    return "to" in reply ? Effect.succeed(Responses.seeOther(reply.to)) : open(reply.live)
+  }
+}
+
 /** Makes a handler, which ends with the scope. */
 export const make = (options: Options) =>
   Effect.gen(function* () {
@@ -47,27 +68,15 @@ export const make = (options: Options) =>
     const each = yield* Effect.forEach(brokers, Connections.make)
     const connections = new Map(each.map((connection) => [connection.name, connection]))
     const dependencies: Dependencies = {
-      ...{ audit, connections, redact, timeout },
+      audit,
+      connections,
+      redact,
+      timeout,
       looks: yield* Looks.make,
       jobs: yield* Jobs.make(audit)
     }
     const run = Effect.runPromiseWith(yield* Effect.context())
-    let streams = 0
-
-    const respond = (visit: Visit, reply: Reply): Effect.Effect<Response, Refusal> => {
-      if ("page" in reply) return Effect.succeed(Responses.page(layout(visit, reply.page, assets)))
-      if ("to" in reply) return Effect.succeed(Responses.seeOther(reply.to))
-      if (streams >= mostStreams) {
-        return Effect.fail(new Refusal({ status: 503, detail: "too many pages are open", remedy: "Close some" }))
-      }
-      streams++
-      let isOpen = true
-      const onEnd = () => {
-        if (isOpen) streams--
-        isOpen = false
-      }
-      return Effect.succeed(Responses.events(reply.live, run, onEnd))
-    }
+    const respond = responder(assets, run)
 
     const follow = (route: Route, request: Request, client: Gate.Client, now: number, query: URLSearchParams) =>
       Effect.gen(function* () {

@@ -12,7 +12,7 @@ export class Html {
   }
 }
 
-/** What can be put into HTML; `undefined` and `false` leave nothing. */
+/** All that can be put into HTML; `undefined` and `false` leave nothing. */
 export type Part = Html | string | number | undefined | false | ReadonlyArray<Part>
 
 const entities: Readonly<Record<string, string>> = {
@@ -31,7 +31,7 @@ const entities: Readonly<Record<string, string>> = {
 const hidden = /[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
 
 /** Text without characters that change how others are shown. */
-export const visible = (text: string): string =>
+const visible = (text: string): string =>
   text.toWellFormed().replace(hidden, (char) => (char === "\n" || char === "\t" ? char : "\ufffd"))
 
 const escaped = (text: string): string => visible(text).replace(/[&<>"'`]/g, (char) => entities[char]!)

@@ -33,15 +33,14 @@ const event = (name: string, text: string): string =>
     .map((line) => `data: ${line}`)
     .join("\n")}\n\n`
 
+/** Runs an effect where the console lives. */
+export type Run = <A>(effect: Effect.Effect<A>, options: Effect.RunOptions) => Promise<A>
+
 /**
  * Server-sent events of what changes: `update` with the HTML, and `over` at the end.
  * https://html.spec.whatwg.org/multipage/server-sent-events.html
  */
-export const events = (
-  { read }: Live,
-  run: (next: Effect.Effect<string | undefined>, options: Effect.RunOptions) => Promise<string | undefined>,
-  onEnd: () => void
-): Response => {
+export const events = ({ read }: Live, run: Run, onEnd: () => void): Response => {
   let [last, idle, isOver] = ["", 0, false]
   const abandoned = new AbortController()
   /** The next text for the stream; `undefined` at its end. */

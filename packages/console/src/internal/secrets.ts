@@ -1,6 +1,6 @@
 /** Secrets in texts that come from brokers and their drivers. */
 
-/** What stands in the place of a secret. */
+/** The text in the place of a secret. */
 const mark = "***"
 
 /** Strikes out the passwords of all URLs, and each of the secrets, wherever they stand. */

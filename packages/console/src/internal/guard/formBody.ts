@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import { Refusal } from "../refusal.ts"
 
 /** Bytes of the largest form: names of queues, an id, and a token. */
-export const limit = 16 * 1024
+const limit = 16 * 1024
 
 const tooLarge = new Refusal({
   status: 413,

@@ -7,7 +7,7 @@ import type * as FormToken from "./formToken.ts"
 import * as Host from "./host.ts"
 import * as RateLimit from "./rateLimit.ts"
 
-/** What is known of the client of a request. */
+/** All that is known of the client of a request. */
 export interface Client {
   /** The address of its socket. */
   readonly address: string

@@ -93,7 +93,7 @@ export const causes = (visit: Visit, look: Look): Html => {
   html`<p class="well">No dead letters. All is well.</p>`}`
 }
 
-/** What a look does to the letters, in a sentence that stands before the button. */
+/** The effect of a look on the letters, in a sentence that stands before the button. */
 export const cost = ({ broker, peek }: Capabilities.Capabilities): string =>
   peek
     ? "A look changes nothing; while it lasts, nobody else gets the letters"

@@ -1,5 +1,5 @@
 /** The frame of every page. */
-import type { Asset } from "../assets.ts"
+import type { Assets } from "../assets.ts"
 import { html, type Html } from "../html.ts"
 import type { Page, Visit } from "../visit.ts"
 
@@ -15,11 +15,7 @@ const link = (href: string, text: string, isCurrent: boolean): Html =>
   isCurrent ? html`<a href="${href}" aria-current="page">${text}</a>` : html`<a href="${href}">${text}</a>`
 
 /** A whole page. */
-export const layout = (
-  visit: Visit,
-  { body, isLive, title }: Page,
-  { icon, script, style }: Record<"icon" | "script" | "style", Asset>
-) => {
+export const layout = (visit: Visit, { body, isLive, title }: Page, { icon, script, style }: Assets) => {
   const { operator, paths } = visit
   return html`<!doctype html>
     <html lang="en">

@@ -1,4 +1,4 @@
-/** What operators do. Each of these is a form of a page, and has its lines in the audit; a look changes nothing, and has none. */
+/** The deeds of operators. Each of these is a form of a page, and has its lines in the audit; a look changes nothing, and has none. */
 import * as Effect from "effect/Effect"
 import * as Audit from "../../Audit.ts"
 import { titleOf } from "../pages/deadLetters.ts"

@@ -23,7 +23,7 @@ export const overviewRoute = view(({ visit }, { connections, timeout }) =>
   Effect.map(Overview.of(connections.values(), timeout), (brokers) => ({ page: overview(visit, brokers) }))
 )
 
-/** What a broker tells of a queue and of itself. */
+/** All that a broker tells of a queue and of itself. */
 const asked = (dependencies: Dependencies, connection: Connection, queue: string) =>
   inTime(
     dependencies,

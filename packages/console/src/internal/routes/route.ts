@@ -1,7 +1,6 @@
 /** A route: who may take it, and what it answers. */
-import { Delay } from "@requeue/core"
+import { Delay, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
-import { RetryPolicy } from "@requeue/core"
 import type { Action } from "../../Authorization.ts"
 import type * as Audit from "../../Audit.ts"
 import type { Redact } from "../../Redaction.ts"

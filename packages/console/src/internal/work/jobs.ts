@@ -39,7 +39,7 @@ export interface Job {
   readonly isStopping: boolean
 }
 
-/** What a job does: it tells of its progress, and ends soon after the signal. */
+/** The work of a job: it tells of its progress, and ends soon after the signal. */
 export interface Work {
   readonly kind: Job["kind"]
   readonly connection: Connection
@@ -121,8 +121,17 @@ export const make = (audit: Audit.Write): Effect.Effect<Jobs, never, Scope.Scope
           const id = newId()
           const begun = yield* Clock.currentTimeMillis
           const job: Job = {
-            ...{ id, kind, place, selection, operator, begun, isStopping: false },
-            ...{ ended: undefined, report: undefined, removed: undefined, trouble: undefined }
+            id,
+            kind,
+            place,
+            selection,
+            operator,
+            begun,
+            ended: undefined,
+            report: undefined,
+            removed: undefined,
+            trouble: undefined,
+            isStopping: false
           }
           // Before the audit is written, so that nobody else begins meanwhile.
           jobs.set(id, job)

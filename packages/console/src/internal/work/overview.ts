@@ -28,7 +28,7 @@ export interface BrokerView {
 const atOnce = 8
 
 /** Asks a broker for all of its queues. */
-export const ofBroker = (connection: Connection, timeout: number): Effect.Effect<BrokerView> =>
+const ofBroker = (connection: Connection, timeout: number): Effect.Effect<BrokerView> =>
   Effect.gen(function* () {
     const { mask, name, queues, use } = connection
     const begun = yield* Clock.currentTimeMillis

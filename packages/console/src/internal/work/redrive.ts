@@ -5,7 +5,7 @@ import * as CauseId from "./causeId.ts"
 import type { Connection } from "./connections.ts"
 import type { Selection, Work } from "./jobs.ts"
 
-/** What an operator asks for. */
+/** The wishes of an operator for. */
 export interface Asked {
   /** Whether it works in stages, and stops by itself; else all letters go at once. */
   readonly isStaged: boolean
