@@ -3,7 +3,7 @@ import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import type { Authorization, BrokerSource, Console } from "@requeue/console"
+import type { Authorization, BrokerSource } from "@requeue/console"
 import { resolve } from "node:path"
 import * as Audit from "../Audit.ts"
 import * as NumberFlag from "../NumberFlag.ts"
@@ -95,14 +95,15 @@ export const console = Command.make("console", flags, ({ audit, host, name, oper
     const { Authorization } = loaded
     const password = env[variable]
     const hosts = name.length > 0 ? name : undefined
-    const options: Console.Options = {
-      brokers,
-      hosts,
-      authorize: password === undefined ? undefined : Authorization.basic([{ name: who, password, role }]),
-      local: { operator: who, role },
-      audit: audit === "-" ? (text) => void stderr.write(text) : loaded.Audit.toFile(resolve(cwd(), audit))
-    }
-    const requeue = yield* refusing(() => loaded.Console.make(options))
+    const requeue = yield* refusing(() =>
+      loaded.Console.make({
+        brokers,
+        hosts,
+        authorize: password === undefined ? undefined : Authorization.basic([{ name: who, password, role }]),
+        local: { operator: who, role },
+        audit: audit === "-" ? (text) => void stderr.write(text) : loaded.Audit.toFile(resolve(cwd(), audit))
+      })
+    )
     const url = yield* refusing(() => loaded.NodeServer.serve(requeue, { host, port })).pipe(
       Effect.mapError((error) =>
         error instanceof UsageError ? error : new UsageError({ detail: error.message, remedy: "Give another --port" })
