@@ -126,9 +126,9 @@ export const decoded = (text: string): string =>
     .replaceAll("&amp;", "&")
 
 /** The broker of a test, its console, and who uses it. */
-export const make = (options: Partial<Console.Options> = {}) =>
+export const make = (options: Partial<Console.Options> = {}, memory: Parameters<typeof MemoryBroker.make>[0] = {}) =>
   Effect.gen(function* () {
-    const broker = yield* MemoryBroker.make()
+    const broker = yield* MemoryBroker.make(memory)
     const audit: Array<Record<string, unknown>> = []
     const source: BrokerSource.BrokerSource = {
       name: "local",

@@ -99,6 +99,19 @@ export const cost = ({ broker, peek }: Capabilities.Capabilities): string =>
     ? "A look changes nothing; while it lasts, nobody else gets the letters"
     : `${broker} counts a look as a delivery of each letter, and gives them to nobody else until it ends`
 
+/** The form that counts what a redrive would do. Where that costs something, it says so. */
+export const planForm = (
+  visit: Visit,
+  { capabilities, cause, place }: Pick<Shown, "capabilities" | "place"> & { readonly cause?: string },
+  button: Html
+): Html =>
+  form(
+    visit,
+    "plan",
+    { ...queryOf(place), ...(cause === undefined ? {} : { cause }) },
+    html`${!capabilities.peek && html`<span class="soft">It is counted first: ${cost(capabilities)}.</span>`}${button}`
+  )
+
 const size = (limit: number): Html => html`<option value="${limit}">${Format.count(limit)}</option>`
 
 const lookForm = (visit: Visit, { capabilities, look, place }: Shown): Html =>
@@ -141,11 +154,7 @@ const purge = (visit: Visit, place: Place): Part =>
 
 const actionsOf = (visit: Visit, shown: Shown): Html =>
   html`<div class="do">
-    ${forThose(
-      visit,
-      "redrive",
-      form(visit, "plan", queryOf(shown.place), html`<button>Redrive all…</button>`)
-    )}${lookForm(visit, shown)}
+    ${forThose(visit, "redrive", planForm(visit, shown, html`<button>Redrive all…</button>`))}${lookForm(visit, shown)}
   </div>`
 
 /** A dead-letter queue. */

@@ -1,12 +1,12 @@
 /** The page of one cause: its first letters, and what can be done with all of them. */
-import type { DeadLetters } from "@requeue/core"
+import type { Capabilities, DeadLetters } from "@requeue/core"
 import * as Format from "../format.ts"
 import { html, type Html } from "../html.ts"
 import type { Place } from "../paths.ts"
 import { type Page, queryOf, type Visit } from "../visit.ts"
 import type { Kept } from "../work/letters.ts"
-import { titleOf } from "./deadLetters.ts"
-import { facts, form, forThose } from "./parts.ts"
+import { planForm, titleOf } from "./deadLetters.ts"
+import { facts, forThose } from "./parts.ts"
 
 /** The letters of a cause, as the last look saw them. */
 export interface Shown {
@@ -14,6 +14,7 @@ export interface Shown {
   readonly cause: string
   readonly group: DeadLetters.Group
   readonly letters: ReadonlyArray<Kept>
+  readonly capabilities: Capabilities.Capabilities
 }
 
 const row = (visit: Visit, { cause, place }: Shown, { firstPublished, id, key, origin, redrives }: Kept): Html => {
@@ -36,12 +37,11 @@ export const crumbs = (visit: Visit, { broker, queue }: Place): Html =>
 
 /** A cause. */
 export const group = (visit: Visit, shown: Shown): Page => {
-  const { cause, group, letters, place } = shown
+  const { capabilities, cause, group, letters, place } = shown
   const { count, newest, oldest, queue, reason } = group
-  const redrive = form(
+  const redrive = planForm(
     visit,
-    "plan",
-    { ...queryOf(place), cause },
+    { place, capabilities, cause },
     html`<button class="primary">Redrive ${Format.counted(count, "letter")}…</button>`
   )
   return {

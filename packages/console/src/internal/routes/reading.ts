@@ -1,5 +1,5 @@
 /** Pages that are read. */
-import { Broker, DeadLetters } from "@requeue/core"
+import { DeadLetters } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { deadLetters } from "../pages/deadLetters.ts"
 import { group } from "../pages/group.ts"
@@ -51,6 +51,9 @@ export const deadLettersRoute = view(({ fields, visit }, dependencies) =>
   })
 )
 
+const capabilitiesOf = (dependencies: Dependencies, connection: Connection) =>
+  inTime(dependencies, connection)(connection.use(({ capabilities }) => Effect.succeed(capabilities)))
+
 const found = ({ looks }: Dependencies, place: Place, cause: string) => {
   const look = looks.of(place)
   const group = look?.groups.find((each) => CauseId.of(each) === cause)
@@ -60,11 +63,12 @@ const found = ({ looks }: Dependencies, place: Place, cause: string) => {
 /** The letters of a cause. Where the look is over, its page is the one to go on from. */
 export const groupRoute = view(({ fields, visit }, dependencies) =>
   Effect.gen(function* () {
-    const { place } = yield* placeOf(fields, dependencies)
+    const { connection, place } = yield* placeOf(fields, dependencies)
     const cause = fields.get("cause") ?? ""
     const shown = found(dependencies, place, cause)
     if (shown === undefined) return { to: visit.paths.to("deadLetters", queryOf(place)) }
-    return { page: group(visit, { place, cause, ...shown }) }
+    const capabilities = yield* capabilitiesOf(dependencies, connection)
+    return { page: group(visit, { place, cause, capabilities, ...shown }) }
   })
 )
 
@@ -80,10 +84,7 @@ export const letterPage = (
     const kept = found(dependencies, place, cause)?.letters.find((each) => each.key === key)
     if (kept === undefined) return { to: visit.paths.to("deadLetters", queryOf(place)) }
     const headers = yield* Body.headersOf(dependencies.redact, kept.headers, place)
-    const capabilities = yield* inTime(
-      dependencies,
-      connection
-    )(connection.use((broker: Broker.Service) => Effect.succeed(broker.capabilities)))
+    const capabilities = yield* capabilitiesOf(dependencies, connection)
     const body = yield* find(connection, place, key)
     return { page: letter(visit, { place, cause, letter: kept, headers, capabilities, body }) }
   })
