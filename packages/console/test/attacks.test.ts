@@ -296,6 +296,21 @@ describe("an audit that cannot be written", () => {
     })
   )
 
+  it.effect("does not even look for a body whose first line is missing", () =>
+    Effect.gen(function* () {
+      const lines: Array<string> = []
+      const audit = (line: string) => {
+        lines.push(line)
+        if (line.includes(`"begin"`)) throw new Error("full")
+      }
+      const { letter, submit } = yield* prepared({ audit })
+      const { status, text } = yield* submit(letter, "/letter")
+      assert.strictEqual(status, 503)
+      assert.notInclude(text, "the-body")
+      assert.lengthOf(lines, 1)
+    })
+  )
+
   it.effect("shows no body whose last line is missing", () =>
     Effect.gen(function* () {
       const audit = (line: string) => (line.includes(`"end"`) ? Promise.reject(new Error("full")) : undefined)
