@@ -26,6 +26,9 @@ const source = (name: string, layer: BrokerSource.BrokerSource["layer"], secrets
 const consoleOf = (...brokers: ReadonlyArray<BrokerSource.BrokerSource>) =>
   Effect.map(Console.make({ brokers, audit: () => {} }), World.browser)
 
+/** Lets time pass in steps, between which all that is ready runs. */
+const pass = (millis: number) => Effect.forEach(Array.from({ length: 20 }), () => TestClock.adjust(millis / 20))
+
 describe("a broker that does not answer", () => {
   it.effect("hides no other one, whether it fails, throws or hangs", () =>
     Effect.gen(function* () {
@@ -36,7 +39,7 @@ describe("a broker that does not answer", () => {
         source("hanging", Layer.effect(Broker.Broker, Effect.never))
       )
       const asked = yield* Effect.forkChild(get("/"), { startImmediately: true })
-      yield* TestClock.adjust("2 seconds")
+      yield* pass(2000)
       const { status, text } = yield* Fiber.join(asked)
       assert.strictEqual(status, 200)
       assert.match(text, /ECONNREFUSED/)
@@ -58,8 +61,40 @@ describe("a broker that does not answer", () => {
       assert.match((yield* get("/")).text, /it is down/)
       assert.strictEqual((yield* get("/dead-letters?broker=rabbit&queue=orders.dlq")).status, 502)
       isDown = false
-      yield* TestClock.adjust("2 seconds")
+      yield* pass(2000)
       assert.notInclude((yield* get("/")).text, "it is down")
+    })
+  )
+})
+
+describe("a broker that is slow", () => {
+  it.effect("has what it has told shown, and is asked once for all who look", () =>
+    Effect.gen(function* () {
+      const own = yield* MemoryBroker.make()
+      let asked = 0
+      const counts = (queue: string) =>
+        Effect.suspend(() => {
+          asked++
+          // As the call of a driver that cannot be interrupted.
+          const isSlow = queue.startsWith("mails")
+          return isSlow
+            ? Effect.uninterruptible(Effect.delay(own.admin.counts(queue), "10 seconds"))
+            : own.admin.counts(queue)
+        })
+      const slow = { ...own, admin: { ...own.admin, backlog: undefined, counts } }
+      const { get } = yield* consoleOf(source("slow", Layer.succeed(Broker.Broker, slow)))
+      const both = yield* Effect.forkChild(Effect.all([get("/"), get("/")], { concurrency: 2 }), {
+        startImmediately: true
+      })
+      yield* pass(2000)
+      const [first] = yield* Fiber.join(both)
+      assert.match(first.text, /2 queues, 1 have not answered yet/)
+      assert.match(first.text, /orders<\/th><td class="n zero" data-label="ready">0</)
+      assert.strictEqual(asked, 3)
+      yield* pass(60_000)
+      const again = yield* Effect.forkChild(get("/"), { startImmediately: true })
+      yield* pass(2000)
+      assert.match((yield* Fiber.join(again)).text, /2 queues, the oldest answer<time[^>]*>\w+ ago/)
     })
   )
 })

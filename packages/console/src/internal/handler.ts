@@ -19,6 +19,7 @@ import type { Live, Reply, Visit } from "./visit.ts"
 import * as Connections from "./work/connections.ts"
 import * as Jobs from "./work/jobs.ts"
 import * as Looks from "./work/looks.ts"
+import * as Overview from "./work/overview.ts"
 
 /** All that a console is made of. */
 export interface Options {
@@ -72,6 +73,7 @@ export const make = (options: Options) =>
       connections,
       redact,
       timeout,
+      overviews: yield* Effect.forEach(each, (connection) => Overview.make(connection, timeout)),
       looks: yield* Looks.make,
       jobs: yield* Jobs.make(audit)
     }

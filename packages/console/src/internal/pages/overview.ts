@@ -110,27 +110,42 @@ const remarks = (queues: ReadonlyArray<QueueView>): ReadonlyArray<string> => [
   )
 ]
 
-const broker = (visit: Visit, { missing, name, queues, took, trouble }: BrokerView): Html => html` <section
-  aria-labelledby="broker-${name}"
->
-  <h2 id="broker-${name}">
-    <i class="${trouble === undefined ? "dot" : "dot bad"}"></i>${name}
-    <span class="soft">${Format.counted(queues.length, "queue")}, asked in ${Delay.format(took)}</span>
-  </h2>
-  ${trouble !== undefined && alarm("It does not answer.", trouble)}
-  ${missing.map((text) => alarm("A part of it does not answer.", text))}
-  <table class="panel queues">
-    <thead>
-      <tr>
-        <th scope="col">queue</th>
-        ${columns.map(({ title }) => html`<th scope="col" class="n">${title}</th>`)}
-      </tr>
-    </thead>
-    <tbody>
-      ${queues.map((each) => row(visit, name, each))}
-    </tbody>
-  </table>
-</section>`
+/** Milliseconds after which an answer has its age told. */
+const fresh = 2000
+
+/** How many queues there are, and how much of them is known. */
+const known = ({ paths, now }: Visit, { asOf, queues, trouble }: BrokerView): Html => {
+  const silent = queues.filter(({ status }) => status === undefined).length
+  return html`<span class="soft"
+    >${Format.counted(queues.length, "queue")}${asOf !== undefined &&
+    now - asOf > fresh &&
+    html`, the oldest answer ${Format.ago(asOf, now)}`}${trouble === undefined &&
+    silent > 0 &&
+    html`, ${Format.count(silent)} have not answered yet: <a href="${paths.to("overview")}">look again</a>`}</span
+  >`
+}
+
+const broker = (visit: Visit, view: BrokerView): Html => {
+  const { missing, name, queues, trouble } = view
+  return html`<section aria-labelledby="broker-${name}">
+    <h2 id="broker-${name}">
+      <i class="${trouble === undefined ? "dot" : "dot bad"}"></i>${name} ${known(visit, view)}
+    </h2>
+    ${trouble !== undefined && alarm("It does not answer.", trouble)}
+    ${missing.map((text) => alarm("A part of it does not answer.", text))}
+    <table class="panel queues">
+      <thead>
+        <tr>
+          <th scope="col">queue</th>
+          ${columns.map(({ title }) => html`<th scope="col" class="n">${title}</th>`)}
+        </tr>
+      </thead>
+      <tbody>
+        ${queues.map((each) => row(visit, name, each))}
+      </tbody>
+    </table>
+  </section>`
+}
 
 /** The overview. */
 export const overview = (visit: Visit, brokers: ReadonlyArray<BrokerView>): Page => {

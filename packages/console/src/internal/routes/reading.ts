@@ -13,15 +13,17 @@ import * as Body from "../work/body.ts"
 import * as CauseId from "../work/causeId.ts"
 import type { Connection } from "../work/connections.ts"
 import { longest } from "../work/looks.ts"
-import * as Overview from "../work/overview.ts"
-import { type Asking, type Dependencies, inTime, placeOf, type Route } from "./route.ts"
+import * as Deadline from "../work/deadline.ts"
+import { type Asking, type Dependencies, placeOf, type Route } from "./route.ts"
 
 const view = (answer: Route["answer"]): Route => ({ method: "GET", needs: "view", answer })
 
 /** All queues. */
-export const overviewRoute = view(({ visit }, { connections, timeout }) =>
-  Effect.map(Overview.of(connections.values(), timeout), (brokers) => ({ page: overview(visit, brokers) }))
+export const overviewRoute = view(({ visit }, { overviews }) =>
+  Effect.map(Effect.all(overviews, { concurrency: "unbounded" }), (brokers) => ({ page: overview(visit, brokers) }))
 )
+
+const inTime = ({ timeout }: Dependencies, { name }: Connection) => Deadline.within(name, timeout)
 
 /** All that a broker tells of a queue and of itself. */
 const asked = (dependencies: Dependencies, connection: Connection, queue: string) =>

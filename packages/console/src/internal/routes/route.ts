@@ -1,5 +1,5 @@
 /** A route: who may take it, and what it answers. */
-import { Delay, RetryPolicy } from "@requeue/core"
+import { RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import type { Action } from "../../Authorization.ts"
 import type * as Audit from "../../Audit.ts"
@@ -7,13 +7,16 @@ import type { Redact } from "../../Redaction.ts"
 import type { Place } from "../paths.ts"
 import { Refusal } from "../refusal.ts"
 import type { Reply, Visit } from "../visit.ts"
-import { type Connection, Trouble } from "../work/connections.ts"
+import type { Connection, Trouble } from "../work/connections.ts"
 import type { Jobs } from "../work/jobs.ts"
 import type { Looks } from "../work/looks.ts"
+import type { Overview } from "../work/overview.ts"
 
 /** All that routes work with. */
 export interface Dependencies {
   readonly connections: ReadonlyMap<string, Connection>
+  /** The queues of each broker. */
+  readonly overviews: ReadonlyArray<Overview>
   readonly looks: Looks
   readonly jobs: Jobs
   readonly audit: Audit.Write
@@ -50,12 +53,3 @@ export const placeOf = (
     ? Effect.succeed({ connection, place: { broker, queue } })
     : Effect.fail(unknown(`no queue on ${broker} has its dead letters in ${queue}`))
 }
-
-/** Bounds how long a page waits for a broker. */
-export const inTime =
-  ({ timeout }: Dependencies, { name }: Connection) =>
-  <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E | Trouble> =>
-    Effect.timeoutOrElse(effect, {
-      duration: timeout,
-      orElse: () => Effect.fail(new Trouble({ broker: name, message: `no answer within ${Delay.format(timeout)}` }))
-    })
