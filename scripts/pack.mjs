@@ -2,9 +2,8 @@
  * `npm run test:pack` packs every public package as it would be published, installs them into an empty project outside
  * the workspace, and runs the README's first example there on every supported Node, as a module and from CommonJS by
  * `require`; a warning is a failure. Every package is loaded both ways, and the command is run. A project that has
- * core without adapters must be told what to install. What an import loads, and what the console takes up,
- * is counted. In a last project, somebody else's
- * adapter is reached in every way.
+ * core without adapters must be told what to install. What an import loads, and what the console takes up, is
+ * counted. In a last project, somebody else's adapter is reached in every way.
  *
  * `npm run test:pack -- 24` runs on some Nodes. They come from the npm registry, as everything else.
  */
