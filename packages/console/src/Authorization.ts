@@ -31,7 +31,10 @@ export type Decision =
       readonly challenge?: string | undefined
     }
 
-/** Decides on an action of a request. What it throws is a refusal. */
+/**
+ * Decides on an action of a request. What it throws is a refusal. It is asked for each action, so that a page shows no button
+ * that is refused: about five times for a request.
+ */
 export type Authorize = (request: Request, action: Action) => Decision | Promise<Decision>
 
 /** Whether a role allows an action. */

@@ -69,8 +69,8 @@ const kinds: OptionNames.Of<Options> = {
  * Makes a console, which ends with the scope: then jobs are stopped, and waited for. Nothing is connected before somebody
  * looks.
  *
- * @throws RangeError when an option is unknown, or of another kind, or when other hosts than this machine are named without
- *   `authorize`
+ * @throws RangeError when an option is unknown, or of another kind, when two brokers have the same name, or when other hosts
+ *   than this machine are named without `authorize`
  *
  * @example
  * ```ts
@@ -101,6 +101,10 @@ export const make = (options: Options): Effect.Effect<Console, never, Scope.Scop
     redact = Redaction.standard,
     timeout = 2000
   } = options
+  const missing = Object.entries({ brokers, audit }).find(
+    ([, given]: readonly [string, unknown]) => given === undefined
+  )
+  if (missing !== undefined) throw new RangeError(`Console.make: ${missing[0]} must be given`)
   const isOpen = authorize === undefined
   const foreign = hosts.find((host) => !Host.isLoopback(host))
   if (isOpen && foreign !== undefined) {
@@ -108,6 +112,9 @@ export const make = (options: Options): Effect.Effect<Console, never, Scope.Scop
       `Console.make: authorize must be given for the host ${foreign}, or everybody there could redrive`
     )
   }
+  const twice = brokers.find(({ name }, index) => brokers.findIndex((other) => other.name === name) < index)
+  if (twice !== undefined)
+    throw new RangeError(`Console.make: brokers must have different names, got ${twice.name} twice`)
   return Effect.gen(function* () {
     const gate = { hosts, isOpen, authorize: authorize ?? Authorization.everybody(local.operator, local.role) }
     const handle = yield* Handler.make({ brokers, audit, redact, timeout, paths: Paths.make(base), gate })

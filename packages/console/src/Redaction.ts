@@ -4,7 +4,10 @@
 export interface Content {
   /** The headers by name. */
   readonly headers: Readonly<Record<string, string>>
-  /** The body: a JSON value, else text, else `undefined` for bytes that are no text. Left out where only headers are shown. */
+  /**
+   * The body: a JSON value, else text, else `undefined` for bytes that are no text, which a text in their place hides. Left out
+   * where only headers are shown.
+   */
   readonly body?: unknown
 }
 

@@ -106,6 +106,28 @@ describe("a job", () => {
   )
 })
 
+describe("a connection", () => {
+  it.effect("is closed behind the jobs that use it", () =>
+    Effect.gen(function* () {
+      const own = yield* MemoryBroker.make()
+      yield* own.publish([World.outgoing({ id: "order-1" }, 0)])
+      const told: Array<string> = []
+      const layer = Layer.effect(
+        Broker.Broker,
+        Effect.acquireRelease(Effect.succeed(own), () => Effect.sync(() => void told.push("closed")))
+      )
+      const scope = yield* Scope.make()
+      const audit = (line: string) => void told.push((JSON.parse(line) as { readonly event: string }).event) // Our own line.
+      const brokers = [{ name: "local", queues: World.queues, layer, secrets: [] }]
+      const { settled, submit } = World.browser(yield* Scope.provide(Console.make({ brokers, audit }), scope))
+      const plan = yield* submit(yield* settled(World.deadLetters), "/plan")
+      yield* submit(yield* settled(plan.headers.get("location")!), "/redrive", { how: "stages" })
+      yield* Scope.close(scope, Exit.void)
+      assert.deepStrictEqual(told, ["begin", "end", "begin", "end", "closed"])
+    })
+  )
+})
+
 describe("a look whose broker fails", () => {
   it.effect("says so, and another one may begin", () =>
     Effect.gen(function* () {

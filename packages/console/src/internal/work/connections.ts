@@ -32,7 +32,8 @@ const pause = 2000
 /** Makes a connection, which lasts until the scope closes. Nothing is connected before it is used. */
 export const make = ({ layer, name, queues, secrets }: BrokerSource): Effect.Effect<Connection, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const scope = yield* Effect.scope
+    // Made now, so that it closes behind the jobs that use it, whenever it is connected.
+    const scope = yield* Scope.fork(yield* Effect.scope)
     const mask = (text: string) => Secrets.strike(text, secrets)
     const troubleOf = (error: unknown) =>
       new Trouble({ broker: name, message: mask(error instanceof Error ? error.message : String(error)) })

@@ -1,5 +1,5 @@
 /** Jobs: redrives, their dry runs, and purges, each with its books, its audit and a way to stop it. */
-import { DeadLetters } from "@requeue/core"
+import type { DeadLetters } from "@requeue/core"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -67,6 +67,18 @@ export interface Jobs {
 /** Jobs that are kept. */
 const most = 200
 
+/** A report for the audit; errors of drivers are told without secrets. */
+const booked = (report: DeadLetters.RedriveReport | undefined, mask: Connection["mask"]) =>
+  report && {
+    ...report,
+    failures: report.failures.map(({ error, id, isPublished }) => ({
+      id,
+      isPublished,
+      reason: error?.reason ?? null,
+      message: error === undefined ? null : mask(error.message)
+    }))
+  }
+
 /** A new id, which is one of an operation as well. */
 export const newId = (): string => randomUUID().replaceAll("-", "").slice(0, 12)
 
@@ -83,7 +95,12 @@ export const make = (audit: Audit.Write): Effect.Effect<Jobs, never, Scope.Scope
     )
     const change = (id: string, changed: Partial<Job>) => void jobs.set(id, { ...jobs.get(id)!, ...changed })
 
-    const finish = (id: string, operation: Audit.Operation, exit: Exit.Exit<unknown, Error>) =>
+    const finish = (
+      id: string,
+      operation: Audit.Operation,
+      exit: Exit.Exit<unknown, Error>,
+      mask: Connection["mask"]
+    ) =>
       Effect.gen(function* () {
         const error = Exit.findErrorOption(exit)
         const failure =
@@ -92,7 +109,9 @@ export const make = (audit: Audit.Write): Effect.Effect<Jobs, never, Scope.Scope
         const lost = yield* Audit.end(audit, operation, {
           outcome: failure === undefined ? (report?.stoppedBy ?? "done") : "failed",
           ...(failure === undefined ? {} : { error: failure }),
-          queues: [{ queue: operation.queues[0], ...report, ...(removed === undefined ? {} : { removed }) }]
+          queues: [
+            { queue: operation.queues[0], ...booked(report, mask), ...(removed === undefined ? {} : { removed }) }
+          ]
         })
         const trouble = [failure, lost === undefined ? undefined : `the audit has no line of its end: ${lost}`]
         running.delete(id)
@@ -139,7 +158,7 @@ export const make = (audit: Audit.Write): Effect.Effect<Jobs, never, Scope.Scope
           yield* Effect.tapError(Audit.begin(audit, operation), () => Effect.sync(() => void jobs.delete(id)))
           const stop = new AbortController()
           const work = Effect.flatMap(Effect.exit(run(id, stop.signal, (told) => change(id, told))), (exit) =>
-            finish(id, operation, exit)
+            finish(id, operation, exit, connection.mask)
           )
           running.set(id, { stop, fiber: yield* Effect.forkDetach(work) })
           const oldest = [...jobs.values()].find(({ ended }) => ended !== undefined)
