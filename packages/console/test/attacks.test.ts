@@ -333,6 +333,49 @@ describe("a purge", () => {
       assert.strictEqual(yield* left, 0)
     })
   )
+
+  it.effect("of a cause leaves the others", () =>
+    Effect.gen(function* () {
+      const { cause, left, publish, settled, submit } = yield* prepared({
+        authorize: Authorization.everybody("root", "purge")
+      })
+      yield* publish({ id: "order-2", error: "no sku" })
+      const begun = yield* submit(cause, "/purge", { name: "orders.dlq" })
+      yield* settled(begun.headers.get("location")!)
+      assert.strictEqual(yield* left, 1)
+      assert.match((yield* settled(World.deadLetters)).text, /no sku/)
+    })
+  )
+})
+
+describe("an operator behind a proxy that ends TLS", () => {
+  it.effect("is served under the host that is listed, and no other", () =>
+    Effect.gen(function* () {
+      const { console } = yield* World.make({ authorize: basic, hosts: ["ops.example.com"] })
+      const asked = (host: string, origin: string, fields: Readonly<Record<string, string>>) =>
+        Effect.promise(async () => {
+          const headers = { host, origin, "sec-fetch-site": "same-origin", ...as("purge").headers }
+          const form = { "content-type": "application/x-www-form-urlencoded" }
+          const body = new URLSearchParams({ broker: "local", queue: "orders.dlq", ...fields }).toString()
+          const init = { method: "POST", headers: { ...headers, ...form }, body }
+          return (await console.fetch(new Request("http://10.0.0.5:8080/look", init))).status
+        })
+      const page = yield* Effect.promise(async () => {
+        const headers = { host: "ops.example.com", ...as("purge").headers }
+        const url = "http://10.0.0.5:8080/dead-letters?broker=local&queue=orders.dlq"
+        const answers = [
+          await console.fetch(new Request(url, { headers })),
+          await console.fetch(new Request(url, { headers }))
+        ]
+        return answers[1]!.text()
+      })
+      const [, value = ""] = /name="token"\s+value="([^"]+)"/.exec(page) ?? []
+      assert.strictEqual(yield* asked("ops.example.com", "https://ops.example.com", { token: value }), 303)
+      assert.strictEqual(yield* asked("ops.example.com:8443", "https://ops.example.com:8443", { token: value }), 303)
+      assert.strictEqual(yield* asked("10.0.0.5:8080", "http://10.0.0.5:8080", { token: value }), 421)
+      assert.strictEqual(yield* asked("localhost", "http://localhost", { token: value }), 421)
+    })
+  )
 })
 
 describe("a letter of somebody who means harm", () => {

@@ -5,7 +5,9 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { Broker } from "@requeue/core"
-import { request as httpRequest } from "node:http"
+import { once } from "node:events"
+import { createServer, request as httpRequest } from "node:http"
+import type { AddressInfo } from "node:net"
 import { Authorization, Console, NodeServer } from "../src/index.ts"
 import * as World from "./world.ts"
 
@@ -72,6 +74,25 @@ describe("a server", () => {
       const authorize = Authorization.basic([{ name: "ops", password: "a-long-password", role: "view" }])
       const guarded = yield* open({ authorize })
       assert.doesNotThrow(() => NodeServer.serve(guarded.console, { host: "0.0.0.0", port: 0 }))
+    })
+  )
+
+  it.live("is mounted under a path, as Express mounts it", () =>
+    Effect.gen(function* () {
+      const { console } = yield* open({ base: "/ops" })
+      const mounted = NodeServer.listener(console)
+      const server = createServer((incoming, outgoing) => {
+        const { url = "/" } = incoming
+        Object.assign(incoming, { originalUrl: url, url: url.slice("/ops".length) || "/" })
+        mounted(incoming, outgoing)
+      })
+      yield* Effect.acquireRelease(
+        Effect.promise(() => once(server.listen(0, "127.0.0.1"), "listening")),
+        () => Effect.sync(() => server.close().closeAllConnections())
+      )
+      const { port } = server.address() as AddressInfo // It listens on TCP.
+      const page = yield* raw(new URL(`http://127.0.0.1:${port}/ops/jobs`), {})
+      assert.match(page.text, /<h1>Jobs<\/h1>/)
     })
   )
 

@@ -133,7 +133,8 @@ ${
 <button${look === undefined ? html` class="primary"` : ""}>${look === undefined ? "Look" : "Look again"}</button>`
   )
 
-const purge = (visit: Visit, place: Place): Part =>
+/** The form that removes letters for good: those of a cause, or all. It is shut, and wants the queue's name. */
+export const purgeForm = (visit: Visit, place: Place, letters: string, cause?: string): Part =>
   forThose(
     visit,
     "purge",
@@ -142,12 +143,12 @@ const purge = (visit: Visit, place: Place): Part =>
       ${form(
         visit,
         "purge",
-        queryOf(place),
+        { ...queryOf(place), ...(cause === undefined ? {} : { cause }) },
         html`<label
-            >Type the queue's name to remove all of its letters for good
+            >Type the queue's name to remove ${letters} for good
             <input name="name" required autocomplete="off" placeholder="${place.queue}"
           /></label>
-          <button class="danger">Purge all letters</button>`
+          <button class="danger">Purge ${letters}</button>`
       )}
     </details>`
   )
@@ -174,6 +175,6 @@ export const deadLetters = (visit: Visit, shown: Shown): Page => {
     isLive,
     body: html`<div class="head"><div>${title}</div>${!isLive && actionsOf(visit, shown)}</div>
 <div${isLive && html` data-live="${visit.paths.to("liveLook", queryOf(place))}" data-reload`}>${found}</div>
-${purge(visit, place)}`
+${purgeForm(visit, place, "all letters")}`
   }
 }
