@@ -30,7 +30,7 @@ export const prepared = (options: Partial<Console.Options> = {}, sent: World.Sen
     }
   })
 
-export const token = ({ text }: World.Arrived): string => /name="token" value="([^"]+)"/.exec(text)![1]!
+const token = ({ text }: World.Arrived): string => /name="token" value="([^"]+)"/.exec(text)![1]!
 
 export const redrive = (page: World.Arrived) => ({
   broker: "local",

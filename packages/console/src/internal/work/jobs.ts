@@ -82,6 +82,20 @@ const booked = (report: DeadLetters.RedriveReport | undefined, mask: Connection[
 /** A new id, which is one of an operation as well. */
 export const newId = (): string => randomUUID().replaceAll("-", "").slice(0, 12)
 
+const newJob = (kind: Job["kind"], place: Place, selection: Selection, operator: string, begun: number): Job => ({
+  id: newId(),
+  kind,
+  place,
+  selection,
+  operator,
+  begun,
+  ended: undefined,
+  report: undefined,
+  removed: undefined,
+  trouble: undefined,
+  isStopping: false
+})
+
 /** Jobs that are stopped, and waited for, when the scope closes. */
 export const make = (audit: Audit.Write): Effect.Effect<Jobs, never, Scope.Scope> =>
   Effect.gen(function* () {
@@ -137,21 +151,8 @@ export const make = (audit: Audit.Write): Effect.Effect<Jobs, never, Scope.Scope
             const detail = `job ${other.id} of ${other.operator} works on ${queue}`
             return yield* new Refusal({ status: 409, detail, remedy: "Wait for its end, or stop it" })
           }
-          const id = newId()
-          const begun = yield* Clock.currentTimeMillis
-          const job: Job = {
-            id,
-            kind,
-            place,
-            selection,
-            operator,
-            begun,
-            ended: undefined,
-            report: undefined,
-            removed: undefined,
-            trouble: undefined,
-            isStopping: false
-          }
+          const job = newJob(kind, place, selection, operator, yield* Clock.currentTimeMillis)
+          const { id } = job
           // Before the audit is written, so that nobody else begins meanwhile.
           jobs.set(id, job)
           const operation = { id, command: `console ${kind}`, operator, broker: place.broker, queues: [queue], options }
