@@ -33,8 +33,9 @@ const rooms = [
   { files: /^packages\/config\/src\//, may: /^(effect\/|@requeue\/core(\/|$))/ },
   {
     files: /^packages\/cli\/src\//,
-    may: /^(effect\/|@effect\/platform-node-shared\/|@requeue\/(core(\/|$)|config$)|node:|tinyqueue$)/
+    may: /^(effect\/|@effect\/platform-node-shared\/|@requeue\/(core(\/|$)|config$|console$)|node:|tinyqueue$)/
   },
+  { files: /^packages\/console\/src\//, may: /^(effect\/|node:|@requeue\/(core(\/adapter-kit)?|config)$)/ },
   { files: /^packages\/conformance\/src\//, may: /^(effect|@requeue\/core)(\/|$)/ },
   // An oracle that shared code with what it judges would share its defects.
   { files: /^packages\/simulation\/src\/check\//, may: /^$/ },

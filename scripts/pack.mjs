@@ -2,8 +2,8 @@
  * `npm run test:pack` packs every public package as it would be published, installs them into an empty project outside
  * the workspace, and runs the README's first example there on every supported Node, as a module and from CommonJS by
  * `require`; a warning is a failure. Every package is loaded both ways, and the command is run. A project that has
- * core without adapters must be told what to install. What an import loads is counted. In a last project, somebody else's
- * adapter is reached in every way.
+ * core without adapters must be told what to install. What an import loads, and what the console takes up, is
+ * counted. In a last project, somebody else's adapter is reached in every way.
  *
  * `npm run test:pack -- 24` runs on some Nodes. They come from the npm registry, as everything else.
  */
@@ -12,6 +12,7 @@ import { join } from "node:path"
 import { extract } from "./examples.mjs"
 import { loading, program } from "./pack/loading.mjs"
 import { call, home, must, project } from "./pack/project.mjs"
+import { size } from "./pack/size.mjs"
 import { thirdParty } from "./pack/thirdParty.mjs"
 import { failed, prints, verdict } from "./pack/verdict.mjs"
 import { packages, root } from "./workspace.mjs"
@@ -78,6 +79,7 @@ for (const folder of homes) {
 
 // One Node is enough for what is loaded, and for how adapters are found: that they are is seen above.
 await loading(process.execPath, whole)
+await size("@requeue/console", 300_000, whole)
 await thirdParty(process.execPath, ...tarballs, effect)
 
 console.log(`${failed()} failed, after ${((performance.now() - start) / 1000).toFixed(0)} s`)

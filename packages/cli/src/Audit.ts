@@ -67,7 +67,8 @@ export interface Outcome {
 /** A new id of an operation. */
 export const newId = (): string => randomUUID().replaceAll("-", "").slice(0, 12)
 
-const user = (): string => {
+/** The user of the operating system. */
+export const user = (): string => {
   try {
     return userInfo().username
   } catch {

@@ -17,6 +17,7 @@ import { createRequire } from "node:module"
 import * as Arguments from "./Arguments.ts"
 import { check } from "./commands/check.ts"
 import { clean } from "./commands/clean.ts"
+import { console } from "./commands/console.ts"
 import { completion } from "./commands/completion.ts"
 import { create } from "./commands/create.ts"
 import { deadLetters } from "./commands/deadLetters/index.ts"
@@ -67,6 +68,7 @@ const root = Command.make("requeue").pipe(
     deadLetters,
     send,
     tail,
+    console,
     completion(whole)
   ]),
   Command.withGlobalFlags([Json])

@@ -1,7 +1,6 @@
 /** All that waits in a queue and in its dead-letter queues; `null` where nobody can tell, and `remarks` says why. */
-import { Backlog, Broker, type BrokerError, Delay, RetryPolicy } from "@requeue/core"
+import { type Backlog, Broker, type BrokerError, Delay, QueueStatus as Core, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
-import * as DeadLetterTarget from "./DeadLetterTarget.ts"
 import type { Service } from "./Output.ts"
 import * as Table from "./Table.ts"
 import type * as Target from "./Target.ts"
@@ -37,35 +36,27 @@ interface Asked {
   readonly missing: ReadonlyArray<BrokerError.BrokerError>
 }
 
-const waiting = ({ delayed = 0, ready }: Broker.Counts): number | null => (ready === undefined ? null : ready + delayed)
-
 const quarantined = "kept by processes that consume: their health and the metric requeue.consumer.quarantined tell"
 
 /** Asks the broker for a queue's numbers. */
 export const of = Effect.fnUntraced(function* (queue: Target.Queue) {
   const broker = yield* Broker.Broker
   const retry = RetryPolicy.from(queue.options.retry ?? {})
-  const backlog = yield* Backlog.of(broker, { queue: queue.name, retry })
-  const { isMissing = false } = yield* broker.admin.counts(queue.name)
-  /** A queue that is not there has no numbers: zeros would say that all is well. */
-  const ofQueue = (number: number | undefined): number | null => (isMissing ? null : (number ?? null))
-  const letters = yield* Effect.forEach(DeadLetterTarget.of(queue), (name) =>
-    Effect.map(broker.admin.counts(name), (told) => ({ name, told }))
-  )
-  const dead = Object.fromEntries(letters.map(({ name, told }) => [name, waiting(told)]))
+  const backlog = yield* Core.of(broker, { queue: queue.name, retry })
+  const dead = Object.fromEntries(backlog.dead.map(({ count, queue }) => [queue, count ?? null]))
   const asked: Asked = {
     status: {
       queue: queue.name,
-      missing: isMissing,
-      ready: ofQueue(backlog.ready),
-      inFlight: ofQueue(backlog.inFlight),
+      missing: backlog.isMissing,
+      ready: backlog.ready ?? null,
+      inFlight: backlog.inFlight ?? null,
       delayed: backlog.delayed ?? null,
       backoff: backlog.backoff ?? null,
       dead,
       undelivered: backlog.undelivered ?? null,
       quarantined: null,
-      oldest: ofQueue(backlog.oldest),
-      consumers: ofQueue(backlog.consumers),
+      oldest: backlog.oldest ?? null,
+      consumers: backlog.consumers ?? null,
       paused: backlog.isPaused ?? false,
       remarks: {
         ...backlog.remarks,
@@ -75,7 +66,7 @@ export const of = Effect.fnUntraced(function* (queue: Target.Queue) {
         quarantined
       }
     },
-    missing: [backlog, ...letters.map(({ told }) => told)].flatMap(({ missing = [] }) => missing)
+    missing: backlog.missing ?? []
   }
   return asked
 })

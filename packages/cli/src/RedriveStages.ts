@@ -1,5 +1,5 @@
 /** The stages of a redrive, from the command line. */
-import { Broker, Delay, type DeadLetters, RetryPolicy } from "@requeue/core"
+import { Broker, Delay, DeadLetters, RetryPolicy } from "@requeue/core"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Flag from "effect/cli/Flag"
@@ -67,18 +67,10 @@ export interface Flags extends Target.Flags {
   readonly operation: Option.Option<string>
 }
 
-/** The part of a stage that may come back, and the shortest wait, unless they are given. */
-const standard = { stopAt: 0.1, wait: 60_000 }
+/** The part of a stage that may come back, unless it is given. */
+const standardStopAt = 0.1
 
-/** Milliseconds that the retries of a queue take at most, without the runs of handlers; 0 where nobody knows. */
-const longestRetries = (queues: ReadonlyArray<Target.Queue>): number =>
-  Math.max(
-    0,
-    ...queues.map(({ options: { retry = RetryPolicy.make() } }) => {
-      const { worstCase } = RetryPolicy.describe(retry)
-      return Number.isFinite(worstCase) ? worstCase : 0
-    })
-  )
+const policyOf = ({ options: { retry = RetryPolicy.make() } }: Target.Queue) => retry
 
 type Staged = Pick<DeadLetters.RedriveOptions, "stages" | "stopAt" | "wait" | "watch">
 
@@ -102,8 +94,8 @@ export const of = (
   })
   return {
     stages: Option.getOrUndefined(flags.stages),
-    stopAt: Option.getOrElse(flags.stopAt, () => standard.stopAt),
-    wait: Option.getOrElse(flags.wait, () => Math.min(Delay.max, longestRetries(queues) + standard.wait)),
+    stopAt: Option.getOrElse(flags.stopAt, () => standardStopAt),
+    wait: Option.getOrElse(flags.wait, () => DeadLetters.waitFor(queues.map(policyOf))),
     // Each letter may come from another queue, also into one that --dlq names.
     watch: (queue) => [...letters, ...DeadLetterTarget.of(queueOf(queue))]
   }

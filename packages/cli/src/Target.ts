@@ -82,7 +82,7 @@ const load = (file: Option.Option<string>) =>
   )
 
 /** Loads the config file that the flags name; answers `undefined` where they give a URL instead. */
-const configOf = ({ adapter, broker, config, url }: Flags) => {
+export const configuration = ({ adapter, broker, config, url }: Flags) => {
   if (Option.isNone(url) && Option.isSome(adapter)) {
     const remedy = "Give --url, or write the adapter into the config file"
     return Effect.fail(new UsageError({ detail: "--adapter is for --url", remedy }))
@@ -146,7 +146,7 @@ const queuesOf = Effect.fnUntraced(function* (config: Configuration.Configuratio
 /** Finds the broker that the flags name: for commands that take any queue's name. Does not connect. */
 export const place = (flags: Flags) =>
   Effect.gen(function* () {
-    const config = yield* configOf(flags)
+    const config = yield* configuration(flags)
     const [first] = flags.queue
     const queue = Object.values(config?.queues ?? {}).find(({ name }) => name === first)
     const place: Place = yield* placeOf(
@@ -160,7 +160,7 @@ export const place = (flags: Flags) =>
 /** Finds the broker and the queues that the flags name. `policy` replaces that of each queue. Does not connect. */
 export const resolve = (flags: Flags, policy: Option.Option<string> = Option.none()) =>
   Effect.gen(function* () {
-    const config = yield* configOf(flags)
+    const config = yield* configuration(flags)
     const retry = Option.isSome(policy) ? yield* Policy.decode(policy.value, config?.policies ?? {}) : undefined
     if (config === undefined && flags.queue.length === 0) {
       return yield* new UsageError({ detail: "no queue is given", remedy: "Give --queue NAME" })

@@ -1,5 +1,6 @@
 export { Unavailable, type Broker, type Node, type StartOptions } from "./Broker.ts"
 export { certificate, type Certificate } from "./certificates.ts"
+export { chromium } from "./chromium.ts"
 export type { NsqBroker, NsqStartOptions } from "./nsq.ts"
 export { goNsq } from "./nsq/goNsq.ts"
 export { nsqProxy, type NsqCommand, type NsqFrame, type NsqProxy } from "./nsq/proxy.ts"

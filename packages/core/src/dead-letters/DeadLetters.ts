@@ -24,7 +24,15 @@ import type { DeadLettersStopped, Report } from "./internal/report.ts"
 
 export type { DeadLetter } from "./internal/deadLetter.ts"
 export type { EditOptions, EditOutcome, EditReport } from "./internal/edit.ts"
-export { type Group, group, type Groups } from "./internal/groups.ts"
+export {
+  type Cause,
+  causeOf,
+  type Counter,
+  type Group,
+  group,
+  type Groups,
+  make as counter
+} from "./internal/groups.ts"
 export type { Letters } from "./internal/look.ts"
 export type { ListOptions, PurgeOptions, ReadOptions, Selection } from "./internal/options.ts"
 export type { Progress } from "./internal/reading.ts"
@@ -37,6 +45,7 @@ export {
   type StoppedBy
 } from "./internal/report.ts"
 export type { FailedLetter } from "./internal/books.ts"
+export { waitFor } from "./internal/stages.ts"
 
 /**
  * The dead letters in one queue. Where parts of the broker do not answer, each call works on the others, and a warning of the

@@ -43,7 +43,7 @@ export interface Backlog extends Pick<Counts, "ready" | "inFlight" | "delayed" |
 const untold = "the adapter does not tell"
 
 /** The part of a broker that tells of queues. */
-interface Teller {
+export interface Teller {
   readonly admin: {
     readonly counts: (queue: string) => Effect.Effect<Counts, BrokerError>
     readonly backlog?: ((request: Request) => Effect.Effect<Backlog, BrokerError>) | undefined

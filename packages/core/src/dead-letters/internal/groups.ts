@@ -3,8 +3,8 @@ import * as Metadata from "../../message/Metadata.ts"
 import * as ErrorPattern from "../ErrorPattern.ts"
 import type { DeadLetter } from "./deadLetter.ts"
 
-/** Dead letters with the same cause. Fields are `undefined` where Requeue did not give the messages up. */
-export interface Group {
+/** The cause of dead letters. Fields are `undefined` where Requeue did not give the messages up. */
+export interface Cause {
   /** The queue that they were consumed from. */
   readonly queue: string | undefined
   readonly reason: Metadata.Reason | undefined
@@ -12,6 +12,10 @@ export interface Group {
   readonly error: string | undefined
   /** The part of the error's message that all of them have; see `ErrorPattern`. */
   readonly pattern: string | undefined
+}
+
+/** Dead letters with the same cause. */
+export interface Group extends Cause {
   /** The error's message, of the newest dead letter. */
   readonly message: string | undefined
   /** The id of the newest dead letter. */
@@ -41,7 +45,8 @@ export interface Groups extends ReadonlyArray<Group> {
 
 /** Groups that are being counted; no letter is kept. */
 export interface Counter {
-  readonly add: (letter: DeadLetter) => void
+  /** Counts a letter, and answers its cause. */
+  readonly add: (letter: DeadLetter) => Cause
   /** The groups so far, of so many letters that were looked at, of so many that there are. */
   readonly all: (looked: number, total: number | undefined) => Groups
 }
@@ -49,11 +54,45 @@ export interface Counter {
 /** The most groups that are told apart. */
 export const limit = 1000
 
+/**
+ * The cause of a dead letter. The filter of a redrive gets deliveries: of these, `metadata.deadLetter` is the `origin`.
+ *
+ * When to use: to select the letters of a group that was shown.
+ */
+export const causeOf = ({ origin }: Pick<DeadLetter, "origin">): Cause => {
+  const error = origin && Metadata.cutError(origin.error)
+  return {
+    queue: origin?.queue,
+    reason: origin?.reason,
+    error: error?.name,
+    pattern: error && ErrorPattern.of(error.message)
+  }
+}
+
+/** Errors whose causes are remembered: in an outage, most letters have the same few. */
+const remembered = 1000
+
+/** {@link causeOf}, which remembers: to find a pattern takes longer than all else that is done with a letter. */
+const remembering = (): typeof causeOf => {
+  const causes = new Map<string, Cause>()
+  return ({ origin }) => {
+    const key = JSON.stringify([origin?.queue, origin?.reason, origin?.error])
+    const known = causes.get(key)
+    if (known !== undefined) return known
+    if (causes.size >= remembered) causes.clear()
+    const cause = causeOf({ origin })
+    causes.set(key, cause)
+    return cause
+  }
+}
+
 /** Of the times that are known. */
 const extreme = (of: (...times: ReadonlyArray<number>) => number, one: number | undefined, other: number | undefined) =>
   one === undefined || other === undefined ? (one ?? other) : of(one, other)
 
 /**
+ * A counter that has counted nothing: for letters that `read` brings, page by page.
+ *
  * The counts are those of Space-Saving: where there is no place for a new cause, it takes that of the rarest, whose count is
  * the most that the new one may have had before. So each cause of more than one in a thousand letters has its place at the end,
  * wherever its letters are. https://doi.org/10.1007/978-3-540-30570-5_27
@@ -62,6 +101,7 @@ export const make = (places = limit): Counter => {
   /** The keys of groups by the most letters that they may have; those that came first are first. */
   const ranks = new Map<number, Map<string, Group>>()
   const rankOf = new Map<string, number>()
+  const find = remembering()
   let lowest = 1
   let other = 0
 
@@ -89,22 +129,20 @@ export const make = (places = limit): Counter => {
   }
 
   return {
-    add: ({ id, metadata, origin }) => {
-      const error = origin && Metadata.cutError(origin.error)
-      const pattern = error && ErrorPattern.of(error.message)
-      const key = JSON.stringify([origin?.queue, origin?.reason, error?.name, pattern])
+    add: (letter) => {
+      const { id, metadata, origin } = letter
+      const cause = find(letter)
+      const key = JSON.stringify([cause.queue, cause.reason, cause.error, cause.pattern])
       const rank = rankOf.get(key)
       const known = rank === undefined ? undefined : take(rank, key)
       const missed = known?.missed ?? evict()
       const at = origin?.at ?? Metadata.publishedAt(metadata)
       const { count = 0, newest, oldest } = known ?? {}
       const isNewest = known === undefined || (at ?? 0) >= (newest ?? 0)
-      const example = isNewest ? { message: error?.message, id } : known
+      const message = origin && Metadata.cutError(origin.error).message
+      const example = isNewest ? { message, id } : known
       put((rank ?? missed) + 1, key, {
-        queue: origin?.queue,
-        reason: origin?.reason,
-        error: error?.name,
-        pattern,
+        ...cause,
         message: example.message,
         id: example.id,
         count: count + 1,
@@ -112,6 +150,7 @@ export const make = (places = limit): Counter => {
         oldest: extreme(Math.min, oldest, at),
         newest: extreme(Math.max, newest, at)
       })
+      return cause
     },
     all: (looked, total) => {
       const sorted = [...ranks.values()]

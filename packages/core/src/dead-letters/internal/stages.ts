@@ -3,6 +3,7 @@ import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Delay from "../../message/Delay.ts"
+import * as RetryPolicy from "../../policy/RetryPolicy.ts"
 import type { BrokerError } from "../../port/BrokerError.ts"
 import type { Summary } from "./books.ts"
 import type { StoppedBy } from "./report.ts"
@@ -25,6 +26,15 @@ export interface Dependencies extends Omit<Settling.Dependencies, "now" | "stopA
 }
 
 const standard = { stages: [1, 10, 100], stopAt: 0.1, wait: 60_000 }
+
+/**
+ * The wait behind a stage, in milliseconds, that lets the retries of queues with these policies end: 1 minute more than these
+ * take at most, without the runs of handlers.
+ */
+export const waitFor = (policies: ReadonlyArray<RetryPolicy.RetryPolicy>): Delay.Delay => {
+  const retries = policies.map((policy) => RetryPolicy.describe(policy).worstCase).filter(Number.isFinite)
+  return Math.min(Delay.max, Math.max(0, ...retries) + standard.wait)
+}
 
 /** Letters that are published between two checks of what has come back; with a rate, as many as in so many seconds. */
 const slice = { letters: 1000, seconds: 5 }

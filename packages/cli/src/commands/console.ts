@@ -1,0 +1,130 @@
+/** `requeue console`: serves the console, until it is interrupted. */
+import * as Command from "effect/cli/Command"
+import * as Flag from "effect/cli/Flag"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import type { Authorization, BrokerSource } from "@requeue/console"
+import { resolve } from "node:path"
+import * as Audit from "../Audit.ts"
+import * as NumberFlag from "../NumberFlag.ts"
+import { Output } from "../Output.ts"
+import { Process } from "../Process.ts"
+import * as Target from "../Target.ts"
+import { UsageError } from "../UsageError.ts"
+
+const roles: ReadonlyArray<Authorization.Action> = ["view", "bodies", "redrive", "purge"]
+
+/** The variable that has the password; an argument could be read by everybody on the machine. */
+const variable = "REQUEUE_CONSOLE_PASSWORD"
+
+const flags = {
+  ...Target.flags,
+  host: Flag.String("host").pipe(
+    Flag.withMetavar("ADDRESS"),
+    Flag.withDescription(`The address to listen on. Another one than this machine's own wants ${variable}`),
+    Flag.withDefault("127.0.0.1")
+  ),
+  port: NumberFlag.whole("port", 0, 65_535).pipe(
+    Flag.withDescription("The port to listen on; 0 for any that is free"),
+    Flag.withDefault(4747)
+  ),
+  name: Flag.String("name").pipe(
+    Flag.withMetavar("HOST"),
+    Flag.withDescription("A host by whose name it is reached, as ops.example.com; can be repeated"),
+    Flag.atLeast(0)
+  ),
+  role: Flag.Literals("role", roles).pipe(
+    Flag.withDescription("The most that may be done: each includes those before it. Default: redrive"),
+    Flag.withDefault("redrive" as const)
+  ),
+  audit: Flag.String("audit").pipe(
+    Flag.withMetavar("FILE"),
+    Flag.withDescription("Append the lines of the audit to this file; - for standard error. Default: -"),
+    Flag.withDefault("-")
+  ),
+  operator: Audit.flags.operator
+}
+
+type Loaded = typeof import("@requeue/console")
+
+/** The brokers that the flags name; of a config file, all those that have queues. */
+const brokersOf = (
+  { BrokerSource: { ofConfiguration, queueOf, secretsOfAddress } }: Loaded,
+  { broker, queue, ...rest }: Target.Flags
+) =>
+  Effect.gen(function* () {
+    const config = yield* Target.configuration({ ...rest, broker, queue })
+    if (config === undefined || queue.length > 0) {
+      const target = yield* Target.resolve({ ...rest, broker, queue })
+      const source: BrokerSource.BrokerSource = {
+        name: target.name,
+        queues: target.queues.map(queueOf),
+        layer: Target.layer(target),
+        secrets: secretsOfAddress(target.resolved.address)
+      }
+      return [source]
+    }
+    const all = yield* ofConfiguration(config)
+    const chosen = Option.isNone(broker) ? all : all.filter(({ name }) => name === broker.value)
+    if (chosen.length > 0) return chosen
+    return yield* new UsageError({
+      detail: `${config.file} has no queue on the brokers that are meant`,
+      remedy: `Give --broker with one of ${all.map(({ name }) => name).join(", ")}`
+    })
+  })
+
+/** Turns what the console refuses into an error of arguments. */
+const refusing = <A, E, R>(make: () => Effect.Effect<A, E, R>): Effect.Effect<A, E | UsageError, R> =>
+  Effect.suspend((): Effect.Effect<A, E | UsageError, R> => {
+    try {
+      return make()
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error
+      return Effect.fail(new UsageError({ detail: error.message, remedy: `Set ${variable}, or listen on 127.0.0.1` }))
+    }
+  })
+
+export const console = Command.make("console", flags, ({ audit, host, name, operator, port, role, ...rest }) =>
+  Effect.gen(function* () {
+    const { line } = yield* Output
+    const { cwd, env, stderr } = yield* Process
+    // Other commands do not need it.
+    const loaded = yield* Effect.promise(() => import("@requeue/console"))
+    const brokers = yield* brokersOf(loaded, rest)
+    const who = Option.getOrElse(operator, Audit.user)
+    const { Authorization } = loaded
+    const password = env[variable]
+    const hosts = name.length > 0 ? name : undefined
+    const requeue = yield* refusing(() =>
+      loaded.Console.make({
+        brokers,
+        hosts,
+        authorize: password === undefined ? undefined : Authorization.basic([{ name: who, password, role }]),
+        local: { operator: who, role },
+        audit: audit === "-" ? (text) => void stderr.write(text) : loaded.Audit.toFile(resolve(cwd(), audit))
+      })
+    )
+    const url = yield* refusing(() => loaded.NodeServer.serve(requeue, { host, port })).pipe(
+      Effect.mapError((error) =>
+        error instanceof UsageError ? error : new UsageError({ detail: error.message, remedy: "Give another --port" })
+      )
+    )
+    yield* line({ url: url.href }, () => `console on ${url.href}, as ${who}, who may ${role}. Ctrl-C ends it`)
+    return yield* Effect.never
+  }).pipe(Effect.scoped)
+).pipe(
+  Command.withDescription(
+    "Shows queues and dead letters of all brokers of the config file in a browser, and redrives them there. It listens on " +
+      `this machine alone, unless ${variable} has a password of at least 12 characters, which the browser then asks for with ` +
+      "the name of --operator. Every operation has a line in the audit when it begins and when it ends."
+  ),
+  Command.withShortDescription("Queues and dead letters in a browser"),
+  Command.withExamples([
+    { command: "requeue console", description: "Every queue of the config file" },
+    {
+      command: "requeue console --role purge --audit audit.jsonl",
+      description: "All that there is to do, and who did it"
+    },
+    { command: "requeue console --url amqp://localhost --queue orders", description: "Without a config file" }
+  ])
+)

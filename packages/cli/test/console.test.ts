@@ -1,0 +1,112 @@
+/** `requeue console`: what it serves, whom it refuses, and how it ends. Its pages are tested in packages/console. */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { program, requeue } from "./requeue.ts"
+import { until } from "./until.ts"
+
+let cwd = ""
+beforeAll(() => {
+  cwd = mkdtempSync(join(tmpdir(), "requeue-console-"))
+  const brokers = { local: "memory:", secret: "amqp://guest:${NOT_SET}@localhost/" }
+  const queues = { orders: { broker: "local" }, mails: { broker: "local" }, bills: { broker: "secret" } }
+  writeFileSync(join(cwd, "requeue.config.json"), JSON.stringify({ brokers, queues }))
+})
+afterAll(() => rmSync(cwd, { recursive: true, force: true }))
+
+/** Runs the command until `visit` has seen what it serves. */
+const served = (args: ReadonlyArray<string>, visit: (url: string) => Promise<void>, env: Record<string, string> = {}) =>
+  requeue(["console", "--port", "0", "--json", ...args], {
+    cwd,
+    env,
+    interruption: async (said) => {
+      await until("the URL is told", () => said().includes("\n"))
+      await visit((JSON.parse(said()) as { readonly url: string }).url) // As --json has it.
+    }
+  })
+
+describe("requeue console", () => {
+  it("serves every queue of the config file, and a broker whose secret is missing is told as such", async () => {
+    const { code, stderr } = await served([], async (url) => {
+      assert.match(url, /^http:\/\/127\.0\.0\.1:\d+\/$/)
+      const text = await (await fetch(url)).text()
+      assert.match(text, /orders[^]*mails[^]*secret[^]*NOT_SET[^]*bills/)
+    })
+    assert.strictEqual(code, 130, stderr)
+  })
+
+  it("serves one broker by its name, and one without a config file", async () => {
+    await served(["--broker", "local"], async (url) => {
+      assert.notInclude(await (await fetch(url)).text(), "bills")
+    })
+    await served(["--url", "memory:", "--queue", "parcels"], async (url) => {
+      assert.include(await (await fetch(url)).text(), "parcels.dlq")
+    })
+  })
+
+  it("asks for the password, which then does what the role says", async () => {
+    const env = { REQUEUE_CONSOLE_PASSWORD: "correct horse battery" }
+    await served(
+      ["--operator", "ann", "--role", "view"],
+      async (url) => {
+        assert.strictEqual((await fetch(url)).status, 401)
+        const authorization = `Basic ${Buffer.from("ann:correct horse battery").toString("base64")}`
+        const text = await (await fetch(url, { headers: { authorization } })).text()
+        assert.match(text, /ann <span class="soft">view<\/span>/)
+      },
+      env
+    )
+  })
+
+  it("writes its audit into a file", async () => {
+    const file = join(cwd, "audit.jsonl")
+    await served(["--audit", "audit.jsonl", "--operator", "ann"], async (url) => {
+      const path = "dead-letters?broker=local&queue=orders.dlq"
+      // The first page begins a look, and has no forms while that runs.
+      let token: string | undefined
+      await until("the look has ended", async () => {
+        token = /name="token"\s+value="([^"]+)"/.exec(await (await fetch(url + path)).text())?.[1]
+        return token !== undefined
+      })
+      const headers = { origin: url.slice(0, -1), "content-type": "application/x-www-form-urlencoded" }
+      const body = new URLSearchParams({ token: token!, broker: "local", queue: "orders.dlq" })
+      const { status } = await fetch(`${url}plan`, { method: "POST", headers, body, redirect: "manual" })
+      assert.strictEqual(status, 303)
+    })
+    const [begin] = readFileSync(file, "utf8").split("\n")
+    assert.deepInclude(JSON.parse(begin!), {
+      event: "begin",
+      command: "console plan",
+      operator: "ann",
+      broker: "local"
+    })
+  })
+
+  it.each([
+    [["--host", "0.0.0.0"], /a console on 0\.0\.0\.0 must have authentication.*REQUEUE_CONSOLE_PASSWORD/],
+    [["--name", "ops.example.com"], /authorize must be given for the host ops\.example\.com/],
+    [["--broker", "nobody"], /no queue on the brokers that are meant.*local/],
+    [["--role", "god"], /"view" \| "bodies" \| "redrive" \| "purge"/]
+  ])("is refused: %j", async (args, said) => {
+    const { code, stderr } = await requeue(["console", "--port", "0", ...args], { cwd })
+    assert.strictEqual(code, 2)
+    assert.match(stderr, said)
+  })
+
+  it("is refused a password that is short", async () => {
+    const { code, stderr } = await requeue(["console"], { cwd, env: { REQUEUE_CONSOLE_PASSWORD: "short" } })
+    assert.strictEqual(code, 2)
+    assert.match(stderr, /at least 12 characters/)
+    assert.notInclude(stderr, "short,")
+  })
+
+  it("is loaded by no other command", async () => {
+    const hook = `import { registerHooks } from "node:module"; registerHooks({ load: (url, context, next) => { if (url.includes("/console/src/")) throw new Error(url); return next(url, context) } })`
+    const env = {
+      NODE_OPTIONS: `--conditions=@requeue/source --import=data:text/javascript,${encodeURIComponent(hook)}`
+    }
+    const { code, both } = await program(["status", "--url", "memory:", "--queue", "orders"], { env })
+    assert.strictEqual(code, 0, both)
+  })
+})

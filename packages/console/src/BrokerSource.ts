@@ -1,0 +1,81 @@
+/** The brokers that a console shows, and their queues: from a config file, or made by a program. */
+import type { Configuration } from "@requeue/config"
+import { Broker, type ConsumerOptions, RetryPolicy } from "@requeue/core"
+import * as Effect from "effect/Effect"
+import type * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+
+/** A queue, with the policy of its consumers. */
+export interface Queue {
+  readonly name: string
+  readonly retry: RetryPolicy.RetryPolicy
+}
+
+/** A broker that is not yet connected. */
+export interface BrokerSource {
+  /** The name by which people know it. */
+  readonly name: string
+  readonly queues: ReadonlyArray<Queue>
+  /** Connects. It is built when somebody first looks, and again after it has failed. */
+  readonly layer: Layer.Layer<Broker.Broker, Error>
+  /** Texts that no page may show, as the passwords of the broker's address. */
+  readonly secrets: ReadonlyArray<string>
+}
+
+/** A queue from the options of its consumers. */
+export const queueOf = ({
+  name,
+  options
+}: {
+  readonly name: string
+  readonly options: ConsumerOptions.Options
+}): Queue => ({
+  name,
+  retry: RetryPolicy.from(options.retry ?? {})
+})
+
+/** Shorter ones would be found in words. */
+const shortest = 4
+
+const decoded = (text: string): string => {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+/** The password in an address, and every text of its options that is not their name for something harmless. */
+const secretsOf = ({ options, url }: { readonly url: URL; readonly options: object }): ReadonlyArray<string> => {
+  const named = (entries: Iterable<readonly [string, unknown]>) =>
+    [...entries].flatMap(([name, value]) =>
+      /pass|secret|token|key|auth/i.test(name) && typeof value === "string" ? [value] : []
+    )
+  const all = [url.password, ...named(url.searchParams), ...named(Object.entries(options))]
+  return [...new Set(all.flatMap((text) => [text, decoded(text)]))].filter((text) => text.length >= shortest)
+}
+
+/** The secrets of an address that was resolved. */
+export const secretsOfAddress = (address: Redacted.Redacted<{ readonly url: URL; readonly options: object }>) =>
+  secretsOf(Redacted.value(address))
+
+/** The brokers of a config file, each with its queues. A broker without queues is left out. */
+export const ofConfiguration = (config: Configuration.Configuration): Effect.Effect<ReadonlyArray<BrokerSource>> => {
+  const queues = Object.values(config.queues)
+  const names = config.brokers.filter((name) => queues.some(({ broker }) => broker === name))
+  return Effect.forEach(names, (name) =>
+    // A broker whose secrets are missing is shown as one that cannot be reached.
+    Effect.map(
+      Effect.match(config.find(name), {
+        onSuccess: ({ address }) => secretsOfAddress(address),
+        onFailure: (): ReadonlyArray<string> => []
+      }),
+      (secrets): BrokerSource => ({
+        name,
+        queues: queues.filter(({ broker }) => broker === name).map(queueOf),
+        layer: config.layer(name),
+        secrets
+      })
+    )
+  )
+}

@@ -1,0 +1,134 @@
+/**
+ * The console: the dead letters and queues of all brokers, as a function from requests to responses.
+ *
+ * When to use: to mount it under a path of an application, behind that application's own sign-in. The command
+ * `requeue console` serves it alone.
+ */
+import { OptionKind, OptionNames } from "@requeue/core/adapter-kit"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as Scope from "effect/Scope"
+import type * as Audit from "./Audit.ts"
+import * as Authorization from "./Authorization.ts"
+import type { BrokerSource } from "./BrokerSource.ts"
+import * as Host from "./internal/guard/host.ts"
+import * as Paths from "./internal/paths.ts"
+import * as Handler from "./internal/handler.ts"
+import * as Redaction from "./Redaction.ts"
+
+/** Options of {@link make}. */
+export interface Options {
+  /** The brokers and their queues; see `BrokerSource`. */
+  readonly brokers: ReadonlyArray<BrokerSource>
+  /** Keeps the lines of the audit. There is no default: who acts is always told to somebody. */
+  readonly audit: Audit.Write
+  /** The path where it is mounted, as `/requeue`. Default: the root. */
+  readonly base?: string | undefined
+  /** Who may do what. Default: whoever comes from this machine is `local`, and nobody else may do anything. */
+  readonly authorize?: Authorization.Authorize | undefined
+  /**
+   * Who it is that comes from this machine, and the most that they may do, where there is no `authorize`. Default: `local`, who
+   * may redrive.
+   */
+  readonly local?: { readonly operator: string; readonly role: Authorization.Action } | undefined
+  /**
+   * The hosts by whose names it is reached, as `ops.example.com` or `localhost:4747`; others are refused. Default: the names of
+   * this machine.
+   */
+  readonly hosts?: ReadonlyArray<string> | undefined
+  /** Hides what people must not see of bodies and headers. Default: `Redaction.standard`. */
+  readonly redact?: Redaction.Redact | undefined
+  /** Milliseconds that a broker has to answer, 1 to 60,000. Default: 2,000. */
+  readonly timeout?: number | undefined
+}
+
+/** A console. */
+export interface Console {
+  /**
+   * Answers a request. `client` is the address of its socket, which only the server knows; without it, a console without
+   * authentication refuses everybody. Never rejects.
+   */
+  readonly fetch: (request: Request, client?: { readonly address: string }) => Promise<Response>
+  /** Whether it has no authentication, and so must not be reached by others. */
+  readonly isOpen: boolean
+}
+
+const kinds: OptionNames.Of<Options> = {
+  brokers: OptionKind.list,
+  audit: OptionKind.callback,
+  base: { expected: "a path such as /requeue", holds: (value) => typeof value === "string" && Paths.isBase(value) },
+  authorize: OptionKind.callback,
+  local: OptionKind.object("an operator and a role", "operator", "role"),
+  hosts: OptionKind.list,
+  redact: OptionKind.callback,
+  timeout: OptionKind.whole(1, 60_000)
+}
+
+/**
+ * Makes a console, which ends with the scope: then jobs are stopped, and waited for. Nothing is connected before somebody
+ * looks.
+ *
+ * @throws RangeError when an option is unknown, or of another kind, when two brokers have the same name, or when other hosts
+ *   than this machine are named without `authorize`
+ *
+ * @example
+ * ```ts
+ * import { MemoryBroker } from "@requeue/adapter-memory"
+ * import { BrokerSource, Console } from "@requeue/console"
+ * import * as Effect from "effect/Effect"
+ *
+ * const program = Effect.gen(function* () {
+ *   const queue = BrokerSource.queueOf({ name: "orders", options: {} })
+ *   const broker = { name: "memory", queues: [queue], layer: MemoryBroker.layer(), secrets: [] }
+ *   const { fetch } = yield* Console.make({ brokers: [broker], audit: (line) => console.log(line) })
+ *   const response = yield* Effect.promise(() => fetch(new Request("http://localhost/"), { address: "127.0.0.1" }))
+ *   return response.status
+ * })
+ *
+ * await Effect.runPromise(Effect.scoped(program)) // => 200
+ * ```
+ */
+export const make = (options: Options): Effect.Effect<Console, never, Scope.Scope> => {
+  OptionNames.check("Console.make", options, kinds)
+  const {
+    audit,
+    authorize,
+    base = "",
+    brokers,
+    hosts = Host.ofThisMachine,
+    local = { operator: "local", role: "redrive" },
+    redact = Redaction.standard,
+    timeout = 2000
+  } = options
+  const missing = Object.entries({ brokers, audit }).find(
+    ([, given]: readonly [string, unknown]) => given === undefined
+  )
+  if (missing !== undefined) throw new RangeError(`Console.make: ${missing[0]} must be given`)
+  const isOpen = authorize === undefined
+  const foreign = hosts.find((host) => !Host.isLoopback(host))
+  if (isOpen && foreign !== undefined) {
+    throw new RangeError(
+      `Console.make: authorize must be given for the host ${foreign}, or everybody there could redrive`
+    )
+  }
+  const twice = brokers.find(({ name }, index) => brokers.findIndex((other) => other.name === name) < index)
+  if (twice !== undefined)
+    throw new RangeError(`Console.make: brokers must have different names, got ${twice.name} twice`)
+  return Effect.gen(function* () {
+    const gate = { hosts, isOpen, authorize: authorize ?? Authorization.everybody(local.operator, local.role) }
+    const handle = yield* Handler.make({ brokers, audit, redact, timeout, paths: Paths.make(base), gate })
+    const run = Effect.runForkWith(yield* Effect.context())
+    return {
+      isOpen,
+      fetch: (request, client = { address: "" }) =>
+        new Promise((resolve) => {
+          const answered = Effect.flatMap(Clock.currentTimeMillis, (now) => handle(request, client, now))
+          // It never fails: only an end of the process interrupts it.
+          run(answered).addObserver((exit) =>
+            resolve(Exit.isSuccess(exit) ? exit.value : new Response(null, { status: 503 }))
+          )
+        })
+    }
+  })
+}

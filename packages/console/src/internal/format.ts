@@ -1,0 +1,47 @@
+/** Numbers, times and ages as people read them. */
+import { html, type Html } from "./html.ts"
+
+const grouped = new Intl.NumberFormat("en-US")
+
+/** A whole number with commas between thousands. */
+export const count = (n: number): string => grouped.format(n)
+
+/** A number and its noun, which takes an s unless it is one. */
+export const counted = (n: number, noun: string): string => `${count(n)} ${noun}${n === 1 ? "" : "s"}`
+
+/** The part of a whole, in percent, without decimals; `< 1 %` where that would be none. */
+export const share = (part: number, whole: number): string => {
+  const percent = whole === 0 ? 0 : (100 * part) / whole
+  return percent > 0 && percent < 1 ? "< 1 %" : `${Math.floor(percent)} %`
+}
+
+const units = [
+  ["d", 86_400_000],
+  ["h", 3_600_000],
+  ["m", 60_000],
+  ["s", 1000]
+] as const
+
+/** An age in its two largest units, `3h 12m`; `now` below a second. */
+const age = (millis: number): string => {
+  const first = units.findIndex(([, length]) => millis >= length)
+  if (first < 0) return "now"
+  const shown = units.slice(first, first + 2).map(([name, length], index) => {
+    const whole = Math.floor((index === 0 ? millis : millis % units[first]![1]) / length)
+    return index === 0 || whole > 0 ? `${whole}${name}` : ""
+  })
+  return shown.join(" ").trim()
+}
+
+/** A time as an age, `3h 12m ago`; its title has the time itself. */
+export const ago = (at: number, now: number): Html => {
+  const iso = new Date(at).toISOString()
+  const text = age(now - at)
+  return html`<time datetime="${iso}" title="${iso}">${text === "now" ? text : `${text} ago`}</time>`
+}
+
+/** A time of day with its date, in UTC. */
+export const moment = (at: number): Html => {
+  const iso = new Date(at).toISOString()
+  return html`<time datetime="${iso}">${iso.slice(0, 10)} ${iso.slice(11, 19)} UTC</time>`
+}

@@ -1,0 +1,110 @@
+/** The gate that every request passes, in this order: its host, its rate, its origin, who it is and what they may do, its token. */
+import * as Effect from "effect/Effect"
+import { type Action, actions, type Authorize, type Decision } from "../../Authorization.ts"
+import { Refusal } from "../refusal.ts"
+import * as CrossSite from "./crossSite.ts"
+import type * as FormToken from "./formToken.ts"
+import * as Host from "./host.ts"
+import * as RateLimit from "./rateLimit.ts"
+
+/** All that is known of the client of a request. */
+export interface Client {
+  /** The address of its socket. */
+  readonly address: string
+}
+
+/** The settings of a gate. */
+export interface Options {
+  readonly hosts: ReadonlyArray<string>
+  readonly authorize: Authorize
+  /** Whether everybody who reaches the console may use it: then nobody does but this machine. */
+  readonly isOpen: boolean
+  readonly token: FormToken.FormToken
+}
+
+/** Requests, requests that change something, and wrong credentials, of a client. */
+const limits = { all: [200, 50], acts: [30, 2], failures: [10, 0.2] } as const
+
+const refuse = (
+  status: Refusal["status"],
+  detail: string,
+  remedy: string,
+  headers?: Readonly<Record<string, string>>
+) => new Refusal({ status, detail, remedy, ...(headers === undefined ? {} : { headers }) })
+
+const tooOften = refuse(429, "too many requests", "Wait a minute", { "retry-after": "60" })
+
+/** Whether an answer of a hook is a decision; hooks may be JavaScript. */
+const isDecision = (answer: unknown): answer is Decision => {
+  const { _tag, operator }: { readonly _tag?: unknown; readonly operator?: unknown } = Object(answer)
+  return _tag === "Unknown" || ((_tag === "Granted" || _tag === "Forbidden") && typeof operator === "string")
+}
+
+/** A hook that throws, or answers something else, refuses. */
+const decide = (authorize: Authorize, request: Request, action: Action): Effect.Effect<Decision> => {
+  const unknown: Decision = { _tag: "Unknown" }
+  const asked = Effect.tryPromise(async () => authorize(request, action))
+  return Effect.orElseSucceed(
+    Effect.map(asked, (answer) => (isDecision(answer) ? answer : unknown)),
+    () => unknown
+  )
+}
+
+/** A gate. */
+export const make = ({ authorize, hosts, isOpen, token }: Options) => {
+  const [all, acts, failures] = [limits.all, limits.acts, limits.failures].map(([burst, rate]) =>
+    RateLimit.make(burst, rate)
+  )
+
+  /** Refuses what does not depend on who it is. */
+  const enter = (request: Request, { address }: Client, now: number): Refusal | undefined => {
+    const host = Host.of(request)
+    if (!Host.isAllowed(host, hosts)) {
+      return refuse(421, `this console is not ${host}`, "Name the host in hosts, if it is meant to be one")
+    }
+    if (isOpen && !Host.isLoopbackAddress(address)) {
+      return refuse(403, "this console has no authentication, and serves this machine alone", "Give authorize")
+    }
+    if (!all!.take(address, now) || !failures!.has(address, now)) return tooOften
+    const isRead = request.method === "GET" || request.method === "HEAD"
+    if (isRead) {
+      return CrossSite.isReadable(request.headers)
+        ? undefined
+        : refuse(403, "the request comes from another site", "Open the console itself")
+    }
+    if (!CrossSite.isOwn(request.headers, host)) {
+      return refuse(403, "the request does not come from a page of this console", "Nothing was done")
+    }
+    return acts!.take(address, now) ? undefined : tooOften
+  }
+
+  /** Answers who it is and all that they may do, if they may do this. */
+  const admit = (request: Request, { address }: Client, action: Action, now: number) =>
+    Effect.gen(function* () {
+      const decision = yield* decide(authorize, request, action)
+      if (decision._tag === "Granted") {
+        const each = yield* Effect.forEach(actions, (other) =>
+          Effect.map(decide(authorize, request, other), ({ _tag }) => (_tag === "Granted" ? [other] : []))
+        )
+        return { operator: decision.operator, may: new Set(each.flat()) }
+      }
+      if (decision._tag === "Forbidden") {
+        return yield* refuse(403, `${decision.operator} may not do this: it needs ${action}`, "Ask somebody who may")
+      }
+      if (request.headers.has("authorization")) failures!.take(address, now)
+      const headers = decision.challenge === undefined ? undefined : { "www-authenticate": decision.challenge }
+      return yield* refuse(401, "nobody knows who you are", "Sign in", headers)
+    })
+
+  /** Refuses a form that no page of this process has made for this operator. */
+  const verify = (operator: string, given: string | null): Refusal | undefined =>
+    given !== null && token.matches(operator, given)
+      ? undefined
+      : refuse(
+          403,
+          "the form is not one of this process",
+          "Nothing was done. Go back, load the page again, and repeat it"
+        )
+
+  return { enter, admit, verify }
+}

@@ -1,0 +1,133 @@
+/** From a request to its response. */
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import type * as Audit from "../Audit.ts"
+import type { BrokerSource } from "../BrokerSource.ts"
+import type { Redact } from "../Redaction.ts"
+import * as Assets from "./assets.ts"
+import * as FormBody from "./guard/formBody.ts"
+import * as FormToken from "./guard/formToken.ts"
+import * as Gate from "./guard/gate.ts"
+import { layout } from "./pages/layout.ts"
+import { refused } from "./pages/refused.ts"
+import { type Paths, routes } from "./paths.ts"
+import { Refusal } from "./refusal.ts"
+import * as Responses from "./responses.ts"
+import type { Dependencies, Route } from "./routes/route.ts"
+import * as Table from "./routes/table.ts"
+import type { Live, Reply, Visit } from "./visit.ts"
+import * as Connections from "./work/connections.ts"
+import * as Jobs from "./work/jobs.ts"
+import * as Looks from "./work/looks.ts"
+import * as Overview from "./work/overview.ts"
+
+/** All that a console is made of. */
+export interface Options {
+  readonly brokers: ReadonlyArray<BrokerSource>
+  readonly audit: Audit.Write
+  readonly redact: Redact
+  readonly timeout: number
+  readonly paths: Paths
+  readonly gate: Omit<Gate.Options, "token">
+}
+
+/** Streams that are open at a time. */
+const mostStreams = 100
+
+const nobody = (paths: Paths, now: number): Visit => ({ paths, now, operator: "", may: new Set(), token: "" })
+
+const notFound = new Refusal({ status: 404, detail: "there is no such page", remedy: "Go back to the overview" })
+
+/** Turns replies into responses, and bounds those that stay open. */
+const responder = (assets: Assets.Assets, run: Responses.Run) => {
+  let streams = 0
+  const open = (live: Live): Effect.Effect<Response, Refusal> => {
+    if (streams >= mostStreams) {
+      return Effect.fail(new Refusal({ status: 503, detail: "too many pages are open", remedy: "Close some" }))
+    }
+    streams++
+    let isOpen = true
+    const onEnd = () => {
+      if (isOpen) streams--
+      isOpen = false
+    }
+    return Effect.succeed(Responses.events(live, run, onEnd))
+  }
+  return (visit: Visit, reply: Reply): Effect.Effect<Response, Refusal> => {
+    if ("page" in reply) return Effect.succeed(Responses.page(layout(visit, reply.page, assets)))
+    return "to" in reply ? Effect.succeed(Responses.seeOther(reply.to)) : open(reply.live)
+  }
+}
+
+/** Makes a handler, which ends with the scope. */
+export const make = (options: Options) =>
+  Effect.gen(function* () {
+    const { audit, brokers, paths, redact, timeout } = options
+    const token = FormToken.make()
+    const gate = Gate.make({ ...options.gate, token })
+    const assets = Assets.make()
+    const each = yield* Effect.forEach(brokers, Connections.make)
+    const connections = new Map(each.map((connection) => [connection.name, connection]))
+    const dependencies: Dependencies = {
+      audit,
+      connections,
+      redact,
+      timeout,
+      overviews: yield* Effect.forEach(each, (connection) => Overview.make(connection, timeout)),
+      looks: yield* Looks.make,
+      jobs: yield* Jobs.make(audit)
+    }
+    const run = Effect.runPromiseWith(yield* Effect.context())
+    const respond = responder(assets, run)
+
+    const follow = (route: Route, request: Request, client: Gate.Client, now: number, query: URLSearchParams) =>
+      Effect.gen(function* () {
+        const { may, operator } = yield* gate.admit(request, client, route.needs, now)
+        const fields = route.method === "POST" ? yield* FormBody.of(request) : query
+        const wrong = route.method === "POST" ? gate.verify(operator, fields.get(FormToken.field)) : undefined
+        if (wrong !== undefined) return yield* wrong
+        const visit: Visit = { paths, operator, may, now, token: token.of(operator) }
+        return yield* respond(visit, yield* route.answer({ visit, fields }, dependencies))
+      })
+
+    const answer = (request: Request, client: Gate.Client, now: number) =>
+      Effect.gen(function* () {
+        const refusal = gate.enter(request, client, now)
+        if (refusal !== undefined) return yield* refusal
+        const { pathname, searchParams } = new URL(request.url)
+        if (!`${pathname}/`.startsWith(`${paths.base}/`)) return yield* notFound
+        const path = pathname.slice(paths.base.length) || "/"
+        const method = request.method === "HEAD" ? "GET" : request.method
+        const file = Object.values(assets).find(({ name }) => path === `${routes.assets}${name}`)
+        if (file !== undefined && method === "GET") return Responses.asset(file)
+        const found = Table.at(path)
+        const route = found.find((each) => each.method === method)
+        if (route !== undefined) return yield* follow(route, request, client, now, searchParams)
+        if (found.length === 0) return yield* notFound
+        const allow = found.map((each) => each.method).join(", ")
+        return yield* new Refusal({
+          status: 405,
+          detail: `${path} takes ${allow}`,
+          remedy: "Go back",
+          headers: { allow }
+        })
+      })
+
+    return (request: Request, client: Gate.Client, now: number): Effect.Effect<Response> =>
+      answer(request, client, now).pipe(
+        Effect.catchTag("Trouble", ({ broker, message }) =>
+          Effect.fail(
+            new Refusal({ status: 502, detail: `${broker} does not answer: ${message}`, remedy: "Try again" })
+          )
+        ),
+        Effect.catchTag("Refusal", (refusal) => {
+          const body = layout(nobody(paths, now), refused(refusal), assets)
+          return Effect.succeed(Responses.page(body, refusal.status, refusal.headers))
+        }),
+        Effect.catchCause((cause) => {
+          const detail = "a mistake of ours; the log has it"
+          const body = layout(nobody(paths, now), refused({ status: 500, detail, remedy: "Please report it" }), assets)
+          return Effect.as(Effect.logError("a request failed", Cause.pretty(cause)), Responses.page(body, 500))
+        })
+      )
+  })

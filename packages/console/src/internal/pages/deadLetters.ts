@@ -1,0 +1,180 @@
+/** The page of a dead-letter queue: its causes, as far as somebody has looked. */
+import { type Capabilities, Delay, type DeadLetters } from "@requeue/core"
+import * as Format from "../format.ts"
+import { html, type Html, type Part } from "../html.ts"
+import type { Place } from "../paths.ts"
+import { type Page, queryOf, type Visit } from "../visit.ts"
+import * as CauseId from "../work/causeId.ts"
+import { longest, type Look } from "../work/looks.ts"
+import { alarm, bar, form, forThose } from "./parts.ts"
+
+/** A dead-letter queue, and what is known of it. */
+export interface Shown {
+  readonly place: Place
+  /** Letters that wait; `undefined` where the broker cannot count. */
+  readonly count: number | undefined
+  readonly capabilities: Capabilities.Capabilities
+  readonly look: Look | undefined
+}
+
+/** A cause in words. */
+export const titleOf = ({ error, pattern }: DeadLetters.Cause): string => {
+  const text = [error, pattern].filter(Boolean).join(": ")
+  return text === "" ? "No error is known" : text
+}
+
+const subtitle = ({ queue, reason }: DeadLetters.Cause): string =>
+  reason === undefined ? "not given up by Requeue" : `${reason} · from ${queue}`
+
+const row = (
+  visit: Visit,
+  { look, place }: { readonly look: Look; readonly place: Place },
+  group: DeadLetters.Group
+): Html => {
+  const { count, newest, oldest } = group
+  const href = visit.paths.to("group", { ...queryOf(place), cause: CauseId.of(group) })
+  return html`<tr>
+    <th scope="row" class="wrap">
+      <a href="${href}">${titleOf(group)}</a><br /><span class="soft">${subtitle(group)}</span>
+    </th>
+    <td class="n strong" data-label="letters">${Format.count(count)}</td>
+    <td class="share" data-label="share">
+      ${bar(count, look.progress.looked)}<span class="soft">${Format.share(count, look.progress.looked)}</span>
+    </td>
+    <td class="n" data-label="first">${Format.ago(oldest, visit.now)}</td>
+    <td class="n" data-label="last">${Format.ago(newest, visit.now)}</td>
+  </tr>`
+}
+
+const progress = ({ begun, ended, operator, progress: { looked, total } }: Look, now: number): Part => {
+  const of = total === undefined ? "" : ` of ${Format.count(total)}`
+  if (ended === undefined) {
+    return html`<p class="soft" role="status">
+      Looking: ${Format.count(looked)}${of} letters so far
+      <progress max="${Math.max(total ?? 0, 1)}" value="${looked}" aria-label="Letters looked at">${looked}</progress>
+    </p>`
+  }
+  const all =
+    total !== undefined && looked >= total
+      ? `all ${Format.counted(looked, "letter")}`
+      : `${Format.count(looked)}${of} letters`
+  return html`<p class="soft" role="status">
+    Looked at ${all} in ${Delay.format(ended - begun)}, ${Format.ago(ended, now)}, by ${operator}
+  </p>`
+}
+
+/** The causes of a look, which change while it runs. */
+export const causes = (visit: Visit, look: Look): Html => {
+  const { groups, place, trouble } = look
+  return html`${progress(look, visit.now)}
+  ${trouble !== undefined && alarm("The look failed.", `${trouble}. All letters are where they were`)}
+  ${groups.length > 0 &&
+  html`<table class="panel causes">
+    <thead>
+      <tr>
+        <th scope="col">cause</th>
+        <th scope="col" class="n">letters</th>
+        <th scope="col">share</th>
+        <th scope="col" class="n">first</th>
+        <th scope="col" class="n">last</th>
+      </tr>
+    </thead>
+    <tbody>
+      ${groups.map((group) => row(visit, { look, place }, group))}
+    </tbody>
+  </table>`}
+  ${groups.other > 0 &&
+  html`<p class="soft">
+    ${Format.counted(groups.other, "letter")} more of other causes than these ${Format.count(groups.length)}
+  </p>`}
+  ${look.ended !== undefined &&
+  trouble === undefined &&
+  groups.length === 0 &&
+  html`<p class="well">No dead letters. All is well.</p>`}`
+}
+
+/** The effect of a look on the letters, in a sentence that stands before the button. */
+export const cost = ({ broker, peek }: Capabilities.Capabilities): string =>
+  peek
+    ? "A look changes nothing; while it lasts, nobody else gets the letters"
+    : `${broker} counts a look as a delivery of each letter, and gives them to nobody else until it ends`
+
+/** The form that counts what a redrive would do. Where that costs something, it says so. */
+export const planForm = (
+  visit: Visit,
+  { capabilities, cause, place }: Pick<Shown, "capabilities" | "place"> & { readonly cause?: string },
+  button: Html
+): Html =>
+  form(
+    visit,
+    "plan",
+    { ...queryOf(place), ...(cause === undefined ? {} : { cause }) },
+    html`${!capabilities.peek && html`<span class="soft">It is counted first: ${cost(capabilities)}.</span>`}${button}`
+  )
+
+const size = (limit: number): Html => html`<option value="${limit}">${Format.count(limit)}</option>`
+
+const lookForm = (visit: Visit, { capabilities, look, place }: Shown): Html =>
+  form(
+    visit,
+    "look",
+    queryOf(place),
+    html`<span class="soft">${cost(capabilities)}.</span>
+${
+  capabilities.peek
+    ? html`<input type="hidden" name="limit" value="${longest}" />`
+    : html`<label
+        >Letters
+        <select name="limit">
+          ${[100, 1000, 10_000, longest].map(size)}
+        </select></label
+      >`
+}
+<button${look === undefined ? html` class="primary"` : ""}>${look === undefined ? "Look" : "Look again"}</button>`
+  )
+
+/** The form that removes letters for good: those of a cause, or all. It is shut, and wants the queue's name. */
+export const purgeForm = (visit: Visit, place: Place, letters: string, cause?: string): Part =>
+  forThose(
+    visit,
+    "purge",
+    html`<details>
+      <summary>Purge…</summary>
+      ${form(
+        visit,
+        "purge",
+        { ...queryOf(place), ...(cause === undefined ? {} : { cause }) },
+        html`<label
+            >Type the queue's name to remove ${letters} for good
+            <input name="name" required autocomplete="off" placeholder="${place.queue}"
+          /></label>
+          <button class="danger">Purge ${letters}</button>`
+      )}
+    </details>`
+  )
+
+const actionsOf = (visit: Visit, shown: Shown): Html =>
+  html`<div class="do">
+    ${forThose(visit, "redrive", planForm(visit, shown, html`<button>Redrive all…</button>`))}${lookForm(visit, shown)}
+  </div>`
+
+/** A dead-letter queue. */
+export const deadLetters = (visit: Visit, shown: Shown): Page => {
+  const { count, look, place } = shown
+  const isLive = look !== undefined && look.ended === undefined
+  const title = html`<p class="crumbs"><a href="${visit.paths.to("overview")}">Queues</a> / ${place.broker}</p>
+    <h1>
+      ${place.queue}
+      <span class="soft"
+        >${count === undefined ? "the broker cannot count its letters" : Format.counted(count, "letter")}</span
+      >
+    </h1>`
+  const found = look === undefined ? html`<p class="soft">Nobody has looked yet.</p>` : causes(visit, look)
+  return {
+    title: place.queue,
+    isLive,
+    body: html`<div class="head"><div>${title}</div>${!isLive && actionsOf(visit, shown)}</div>
+<div${isLive && html` data-live="${visit.paths.to("liveLook", queryOf(place))}" data-reload`}>${found}</div>
+${purgeForm(visit, place, "all letters")}`
+  }
+}

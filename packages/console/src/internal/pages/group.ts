@@ -1,0 +1,84 @@
+/** The page of one cause: its first letters, and what can be done with all of them. */
+import type { Capabilities, DeadLetters } from "@requeue/core"
+import * as Format from "../format.ts"
+import { html, type Html } from "../html.ts"
+import type { Place } from "../paths.ts"
+import { type Page, queryOf, type Visit } from "../visit.ts"
+import type { Kept } from "../work/letters.ts"
+import { planForm, purgeForm, titleOf } from "./deadLetters.ts"
+import { facts, forThose } from "./parts.ts"
+
+/** The letters of a cause, as the last look saw them. */
+export interface Shown {
+  readonly place: Place
+  readonly cause: string
+  readonly group: DeadLetters.Group
+  readonly letters: ReadonlyArray<Kept>
+  readonly capabilities: Capabilities.Capabilities
+}
+
+const row = (visit: Visit, { cause, place }: Shown, { firstPublished, id, key, origin, redrives }: Kept): Html => {
+  const href = visit.paths.to("letter", { ...queryOf(place), cause, letter: key })
+  return html`<tr>
+    <th scope="row"><a class="mono" href="${href}">${id}</a></th>
+    <td class="wrap" data-label="message">${origin?.error.message ?? "–"}</td>
+    <td class="n" data-label="attempts">${origin?.attempts ?? "–"}</td>
+    <td class="n${redrives === 0 ? " zero" : ""}" data-label="redriven">${redrives}</td>
+    <td class="n" data-label="given up">${Format.ago(origin?.at ?? firstPublished, visit.now)}</td>
+  </tr>`
+}
+
+/** The way back to the causes. */
+export const crumbs = (visit: Visit, { broker, queue }: Place): Html =>
+  html`<p class="crumbs">
+    <a href="${visit.paths.to("overview")}">Queues</a> / ${broker} /
+    <a href="${visit.paths.to("deadLetters", { broker, queue })}">${queue}</a>
+  </p>`
+
+/** A cause. */
+export const group = (visit: Visit, shown: Shown): Page => {
+  const { capabilities, cause, group, letters, place } = shown
+  const { count, newest, oldest, queue, reason } = group
+  const redrive = planForm(
+    visit,
+    { place, capabilities, cause },
+    html`<button class="primary">Redrive ${Format.counted(count, "letter")}…</button>`
+  )
+  return {
+    title: titleOf(group),
+    body: html`<div class="head">
+        <div>
+          ${crumbs(visit, place)}
+          <h1>${titleOf(group)}</h1>
+        </div>
+        <div class="do">${forThose(visit, "redrive", redrive)}</div>
+      </div>
+      ${facts([
+        ["letters", Format.count(count)],
+        ["reason", reason ?? "not given up by Requeue"],
+        ["from", queue ?? "unknown"],
+        ["first", Format.ago(oldest, visit.now)],
+        ["last", Format.ago(newest, visit.now)]
+      ])}
+      <table class="panel letters">
+        <caption>
+          ${letters.length < count
+            ? `The first ${Format.count(letters.length)} of ${Format.counted(count, "letter")}`
+            : `All ${Format.counted(count, "letter")}`}
+        </caption>
+        <thead>
+          <tr>
+            <th scope="col">id</th>
+            <th scope="col">message</th>
+            <th scope="col" class="n">attempts</th>
+            <th scope="col" class="n">redriven</th>
+            <th scope="col" class="n">given up</th>
+          </tr>
+        </thead>
+        <tbody>
+          ${letters.map((letter) => row(visit, shown, letter))}
+        </tbody>
+      </table>
+      ${purgeForm(visit, place, `the ${Format.counted(count, "letter")} of this cause`, cause)}`
+  }
+}

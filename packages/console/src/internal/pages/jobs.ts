@@ -1,0 +1,126 @@
+/** The pages of jobs: all of them, and one. */
+import { Delay, type DeadLetters } from "@requeue/core"
+import * as Format from "../format.ts"
+import { html, type Html, type Part } from "../html.ts"
+import { jobQuery, type Page, queryOf, type Visit } from "../visit.ts"
+import type { Job } from "../work/jobs.ts"
+import * as Redrive from "../work/redrive.ts"
+import { crumbs } from "./group.ts"
+import { alarm, facts, form, forThose } from "./parts.ts"
+import { number, reportOf } from "./report.ts"
+
+const names: { readonly [K in Job["kind"]]: string } = { plan: "Dry run", redrive: "Redrive", purge: "Purge" }
+
+/** How a job is, in a word or two. */
+const stateOf = ({ ended, isStopping, report, trouble }: Job): string => {
+  if (ended === undefined) return isStopping ? "stopping" : "running"
+  if (trouble !== undefined) return "failed"
+  return report?.stoppedBy === undefined ? "done" : "stopped"
+}
+
+const isBad = (job: Job): boolean => ["failed", "stopped"].includes(stateOf(job))
+
+const stops: { readonly [By in DeadLetters.StoppedBy]: string } = {
+  "stop-at": `More than ${100 * Redrive.stopAt} % of a stage came back.`,
+  wait: "What was published waits, and nothing leaves its queue. Is a consumer running?",
+  abort: "An operator stopped it."
+}
+
+/** The form that begins a redrive which was counted. */
+const start = (visit: Visit, { place, report, selection: { cause } }: Job): Part => {
+  const count = report?.redriven ?? 0
+  if (count === 0) return html`<p class="soft">There is nothing to redrive.</p>`
+  const fields = { ...queryOf(place), ...(cause === undefined ? {} : { cause }) }
+  return form(
+    visit,
+    "redrive",
+    fields,
+    html`<fieldset>
+        <legend>How</legend>
+        <label
+          ><input type="radio" name="how" value="stages" checked /> In stages of ${Redrive.stages.join(", ")} and the
+          rest; it stops by itself when more than ${100 * Redrive.stopAt} % of a stage come back</label
+        >
+        <label><input type="radio" name="how" value="at-once" /> All at once</label>
+        <label
+          >At most <input name="rate" inputmode="decimal" size="6" autocomplete="off" /> letters a second
+          <span class="soft">(no limit where it is empty)</span></label
+        >
+      </fieldset>
+      <button class="primary">Redrive ${Format.counted(count, "letter")}</button>`
+  )
+}
+
+/** The part of a job's page that changes while it runs. */
+export const progress = (visit: Visit, job: Job): Html => {
+  const { ended, kind, place, removed, report, trouble } = job
+  const stop = forThose(
+    visit,
+    kind === "purge" ? "purge" : "redrive",
+    form(visit, "stop", jobQuery(job), html`<button>Stop</button>`)
+  )
+  return html`<p role="status" class="soft">
+      ${stateOf(job)}${ended !== undefined &&
+      html` in ${Delay.format(ended - job.begun)}, ${Format.ago(ended, visit.now)}`}
+    </p>
+    ${trouble !== undefined && alarm("It failed.", trouble)}
+    ${report?.stoppedBy !== undefined && alarm("It stopped.", stops[report.stoppedBy])}
+    ${report !== undefined && reportOf(job, report)} ${removed !== undefined && facts([["removed", number(removed)]])}
+    ${ended === undefined
+      ? stop
+      : kind === "plan"
+        ? forThose(visit, "redrive", trouble === undefined && start(visit, job))
+        : html`<p><a href="${visit.paths.to("deadLetters", queryOf(place))}">What is left in ${place.queue}</a></p>`}`
+}
+
+/** One job. */
+export const job = (visit: Visit, job: Job): Page => {
+  const { begun, ended, id, kind, operator, place, selection } = job
+  const isLive = ended === undefined
+  return {
+    title: `${names[kind]} ${id}`,
+    isLive,
+    body: html`${crumbs(visit, place)}
+      <h1>${names[kind]}: ${selection.title}</h1>
+      <p class="soft">job <span class="mono">${id}</span>, by ${operator}, ${Format.ago(begun, visit.now)}</p>
+      <div class="panel job" ${isLive && html` data-live="${visit.paths.to("liveJob", jobQuery(job))}"`}>
+        ${progress(visit, job)}
+      </div>`
+  }
+}
+
+const row = (visit: Visit, each: Job): Html => html`<tr>
+  <th scope="row">
+    <a href="${visit.paths.to("job", jobQuery(each))}">${names[each.kind]}</a>
+    <span class="soft">${each.place.broker} / ${each.place.queue}</span>
+  </th>
+  <td class="wrap" data-label="letters">${each.selection.title}</td>
+  <td data-label="state">${isBad(each) ? html`<span class="alarm">${stateOf(each)}</span>` : stateOf(each)}</td>
+  <td class="n" data-label="done">${number(each.removed ?? each.report?.redriven)}</td>
+  <td data-label="by">${each.operator}</td>
+  <td class="n" data-label="begun">${Format.ago(each.begun, visit.now)}</td>
+</tr>`
+
+/** All jobs of this process. */
+export const jobs = (visit: Visit, all: ReadonlyArray<Job>): Page => ({
+  title: "Jobs",
+  isLive: all.some(({ ended }) => ended === undefined),
+  body: html`<h1>Jobs</h1>
+    ${all.length === 0
+      ? html`<p class="soft">None since this process began. The audit has those of before.</p>`
+      : html`<table class="panel jobs">
+          <thead>
+            <tr>
+              <th scope="col">job</th>
+              <th scope="col">letters</th>
+              <th scope="col">state</th>
+              <th scope="col" class="n">done</th>
+              <th scope="col">by</th>
+              <th scope="col" class="n">begun</th>
+            </tr>
+          </thead>
+          <tbody>
+            ${all.map((each) => row(visit, each))}
+          </tbody>
+        </table>`}`
+})

@@ -1,0 +1,114 @@
+/** The page of one letter. Its body is shown to those who may see it, when they have asked. */
+import { type Capabilities, Delay } from "@requeue/core"
+import * as Format from "../format.ts"
+import { html, type Html, type Part } from "../html.ts"
+import type { Place } from "../paths.ts"
+import { type Page, queryOf, type Visit } from "../visit.ts"
+import type { Body } from "../work/body.ts"
+import type { Kept } from "../work/letters.ts"
+import { cost } from "./deadLetters.ts"
+import { crumbs } from "./group.ts"
+import * as Hex from "./hex.ts"
+import { facts, form } from "./parts.ts"
+
+/** A letter, and its body where somebody has asked for it. */
+export interface Shown {
+  readonly place: Place
+  readonly cause: string
+  readonly letter: Kept
+  /** The headers that people may see. */
+  readonly headers: Kept["headers"]
+  readonly capabilities: Capabilities.Capabilities
+  readonly body: Body | undefined
+}
+
+/** Characters of a body that are shown. */
+const longest = 100_000
+
+const textOf = (body: Body): string => (body._tag === "Text" ? body.text.slice(0, longest) : Hex.dump(body.bytes))
+
+const kindOf = (body: Body): string => {
+  const whole = body._tag === "Text" ? body.text.length <= longest : body.bytes.length <= Hex.longest
+  return `${body._tag === "Text" ? body.kind : "no text"}, ${Format.counted(body.size, "byte")}${whole ? "" : ", of which the beginning is shown"}`
+}
+
+const bodyOf = (visit: Visit, { body, capabilities, cause, letter, place }: Shown): Html => {
+  if (body !== undefined) {
+    return html`<h2>Body <span class="soft">${kindOf(body)}</span></h2>
+      <pre class="panel" tabindex="0" role="region" aria-label="Body">${textOf(body)}</pre>`
+  }
+  const ask = html`<button>Show the body</button>
+    <span class="soft">${Format.counted(letter.size, "byte")}. ${cost(capabilities)}. The audit names you</span>`
+  const offer: Part = visit.may.has("bodies")
+    ? form(visit, "letter", { ...queryOf(place), cause, letter: letter.key }, ask)
+    : html`<p class="soft">${Format.counted(letter.size, "byte")}. Your role does not show bodies</p>`
+  return html`<h2>Body</h2>
+    ${offer}`
+}
+
+const timeline = ({ history, origin }: Kept): Html =>
+  html`<ol class="panel timeline">
+    ${history.map(
+      ({ at, attempt, delay, error }) =>
+        html`<li>
+          ${Format.moment(at)} <span>attempt ${attempt}</span>
+          <span>${error} <span class="soft">→ again after ${Delay.format(delay)}</span></span>
+        </li>`
+    )}${origin !== undefined &&
+    html`<li>
+      ${Format.moment(origin.at)} <span>attempt ${origin.attempts}</span>
+      <span
+        >${origin.error.name}: ${origin.error.message} <span class="soft">→ dead letter, ${origin.reason}</span></span
+      >
+    </li>`}
+  </ol>`
+
+const headersOf = (headers: Kept["headers"]): Html =>
+  Object.keys(headers).length === 0
+    ? html`<p class="soft">None.</p>`
+    : html`<table class="panel headers">
+        <thead class="unseen">
+          <tr>
+            <th scope="col">name</th>
+            <th scope="col">value</th>
+          </tr>
+        </thead>
+        <tbody>
+          ${Object.entries(headers).map(
+            ([name, value]) =>
+              html`<tr>
+                <th scope="row" class="mono">${name}</th>
+                <td class="mono wrap">${value}</td>
+              </tr>`
+          )}
+        </tbody>
+      </table>`
+
+/** A letter. */
+export const letter = (visit: Visit, shown: Shown): Page => {
+  const { cause, letter, place } = shown
+  const { firstPublished, history, id, origin, redrives } = letter
+  return {
+    title: id,
+    body: html`${crumbs(visit, place)}
+      <h1 class="mono">${id}</h1>
+      ${facts([
+        [
+          "cause",
+          html`<a href="${visit.paths.to("group", { ...queryOf(place), cause })}"
+            >${origin?.error.name ?? "unknown"}</a
+          >`
+        ],
+        ["reason", origin?.reason ?? "not given up by Requeue"],
+        ["from", origin?.queue ?? "unknown"],
+        ["attempts", origin?.attempts ?? "–"],
+        ["redriven", Format.counted(redrives, "time")],
+        ["published", Format.ago(firstPublished, visit.now)]
+      ])}
+      ${bodyOf(visit, shown)}
+      <h2>History</h2>
+      ${history.length === 0 && origin === undefined ? html`<p class="soft">None.</p>` : timeline(letter)}
+      <h2>Headers</h2>
+      ${headersOf(shown.headers)}`
+  }
+}

@@ -1,0 +1,163 @@
+/** The page of all queues of all brokers. */
+import { type Backlog, Delay, QueueStatus } from "@requeue/core"
+import * as Format from "../format.ts"
+import { html, type Html, type Part } from "../html.ts"
+import { type Page, queryOf, type Visit } from "../visit.ts"
+import type { BrokerView, QueueView } from "../work/overview.ts"
+import { alarm } from "./parts.ts"
+
+type Field = Backlog.Field | "dead" | "quarantined"
+type Status = QueueStatus.QueueStatus
+
+interface Column {
+  readonly field: Field
+  readonly title: string
+  /** `undefined` where nobody can tell. */
+  readonly number: (status: Status) => number | undefined
+  readonly show?: (value: number) => string
+  /** Whether the number needs a person. */
+  readonly isAlarming?: (status: Status, value: number) => boolean
+}
+
+const deadOf = ({ dead }: Status): number | undefined =>
+  dead.reduce(
+    (sum: number | undefined, { count }) => (sum === undefined || count === undefined ? undefined : sum + count),
+    0
+  )
+
+const isSome = (_: Status, value: number): boolean => value > 0
+
+/** Messages wait, and nobody takes them. */
+const isLeft = ({ ready = 0 }: Status, consumers: number): boolean => consumers === 0 && ready > 0
+
+const columns: ReadonlyArray<Column> = [
+  { field: "ready", title: "ready", number: ({ ready }) => ready },
+  { field: "inFlight", title: "in flight", number: ({ inFlight }) => inFlight },
+  { field: "delayed", title: "in backoff", number: ({ delayed }) => delayed },
+  { field: "dead", title: "dead", number: deadOf, isAlarming: isSome },
+  { field: "undelivered", title: "undelivered", number: ({ undelivered }) => undelivered, isAlarming: isSome },
+  { field: "quarantined", title: "quarantined", number: () => undefined },
+  {
+    field: "oldest",
+    title: "oldest",
+    number: ({ oldest }) => oldest,
+    show: (age) => (age === 0 ? "0" : Delay.format(age))
+  },
+  { field: "consumers", title: "consumers", number: ({ consumers }) => consumers, isAlarming: isLeft }
+]
+
+const quarantined = "kept by processes that consume: their health and the metric requeue.consumer.quarantined tell"
+
+const remarkOf = (status: Status, field: Field): string | undefined => {
+  if (field === "quarantined") return quarantined
+  if (field === "dead") return deadOf(status) === undefined ? status.remarks.ready : undefined
+  return status.remarks[field]
+}
+
+const soonest = ({ backoff = [] }: Status): Part =>
+  backoff[0] !== undefined &&
+  html` <span class="soft">${Format.count(backoff[0].count)} in ${Delay.format(backoff[0].within)}</span>`
+
+const linked = (visit: Visit, broker: string, status: Status, text: string): Part =>
+  status.dead.length === 1
+    ? html`<a href="${visit.paths.to("deadLetters", { broker, queue: status.dead[0]!.queue })}">${text}</a>`
+    : text
+
+const cell = (visit: Visit, broker: string, status: Status | undefined, column: Column): Html => {
+  const { field, isAlarming = () => false, number, show = Format.count, title } = column
+  const value = status && number(status)
+  if (status === undefined || value === undefined) {
+    return html`<td class="n zero" data-label="${title}"><span title="unknown">–</span></td>`
+  }
+  const text = `${show(value)}${remarkOf(status, field) === undefined ? "" : "*"}`
+  const kind = isAlarming(status, value) ? "n alarm" : value === 0 ? "n zero" : "n"
+  const content = field === "dead" ? linked(visit, broker, status, text) : text
+  return html`<td class="${kind}" data-label="${title}">${content}${field === "delayed" && soonest(status)}</td>`
+}
+
+/** The dead-letter queues of a queue that has several. */
+const several = (visit: Visit, broker: string, dead: Status["dead"] = []): Part =>
+  dead.length > 1 &&
+  dead.map(
+    ({ count, queue }) =>
+      html` <a class="soft" href="${visit.paths.to("deadLetters", queryOf({ broker, queue }))}"
+        >${queue} ${count === undefined ? "–" : Format.count(count)}</a
+      >`
+  )
+
+const row = (visit: Visit, broker: string, { queue, status }: QueueView): Html => html`<tr>
+  <th scope="row">
+    ${queue}${status?.isPaused === true && html` <span class="alarm">paused</span>`}${several(
+      visit,
+      broker,
+      status?.dead
+    )}
+  </th>
+  ${columns.map((column) => cell(visit, broker, status, column))}
+</tr>`
+
+/** Each remark once, with the sign of the numbers that it is on. */
+const remarks = (queues: ReadonlyArray<QueueView>): ReadonlyArray<string> => [
+  ...new Set(
+    columns.flatMap(({ field, number, title }) =>
+      queues.flatMap(({ status }) => {
+        const remark = status && remarkOf(status, field)
+        return status === undefined || remark === undefined
+          ? []
+          : [`${number(status) === undefined ? "–" : "*"} ${title}: ${remark}`]
+      })
+    )
+  )
+]
+
+/** Milliseconds after which an answer has its age told. */
+const fresh = 2000
+
+/** How many queues there are, and how much of them is known. */
+const known = ({ paths, now }: Visit, { asOf, queues, trouble }: BrokerView): Html => {
+  const silent = queues.filter(({ status }) => status === undefined).length
+  return html`<span class="soft"
+    >${Format.counted(queues.length, "queue")}${asOf !== undefined &&
+    now - asOf > fresh &&
+    html`, the oldest answer ${Format.ago(asOf, now)}`}${trouble === undefined &&
+    silent > 0 &&
+    html`, ${Format.count(silent)} have not answered yet: <a href="${paths.to("overview")}">look again</a>`}</span
+  >`
+}
+
+const broker = (visit: Visit, view: BrokerView): Html => {
+  const { missing, name, queues, trouble } = view
+  return html`<section aria-labelledby="broker-${name}">
+    <h2 id="broker-${name}">
+      <i class="${trouble === undefined ? "dot" : "dot bad"}"></i>${name} ${known(visit, view)}
+    </h2>
+    ${trouble !== undefined && alarm("It does not answer.", trouble)}
+    ${missing.map((text) => alarm("A part of it does not answer.", text))}
+    <table class="panel queues">
+      <thead>
+        <tr>
+          <th scope="col">queue</th>
+          ${columns.map(({ title }) => html`<th scope="col" class="n">${title}</th>`)}
+        </tr>
+      </thead>
+      <tbody>
+        ${queues.map((each) => row(visit, name, each))}
+      </tbody>
+    </table>
+  </section>`
+}
+
+/** The overview. */
+export const overview = (visit: Visit, brokers: ReadonlyArray<BrokerView>): Page => {
+  const all = brokers.flatMap(({ queues }) => queues)
+  const notes = remarks(all)
+  return {
+    title: "Queues",
+    body: html`<h1 class="unseen">Queues</h1>
+      ${brokers.map((each) => broker(visit, each))}
+      ${notes.length > 0 &&
+      html`<ul class="remarks">
+        ${notes.map((note) => html`<li>${note}</li>`)}
+      </ul>`}`
+  }
+}

@@ -1,0 +1,83 @@
+/** The report of a redrive: its stages, and what became of the letters. */
+import type { DeadLetters } from "@requeue/core"
+import * as Format from "../format.ts"
+import { html, type Html, type Part } from "../html.ts"
+import type { Job } from "../work/jobs.ts"
+import * as Redrive from "../work/redrive.ts"
+import { facts } from "./parts.ts"
+
+type Report = DeadLetters.RedriveReport
+
+const sizeOf = (size: number | undefined): string => (size === undefined ? "rest" : Format.count(size))
+
+const stage = ({ cameBack = 0, published, size, succeeded, waiting = 0 }: DeadLetters.Stage, isNow: boolean): Html => {
+  const told = succeeded === undefined ? `${Format.count(published)} published` : `${Format.count(succeeded)} succeeded`
+  return html`<li class="${isNow ? "stage now" : "stage"}">
+    <b>${sizeOf(size)}</b>${told}${cameBack > 0 &&
+    html`<br /><span class="alarm">${Format.count(cameBack)} came back</span>`}${waiting > 0 &&
+    html`<br />${Format.count(waiting)} still queued`}
+  </li>`
+}
+
+/** The stages; while it runs, those that are to come as well, so that nothing moves when they do. */
+const stagesOf = (stages: Report["stages"], isRunning: boolean): Html => {
+  const later = isRunning ? [...Redrive.stages, undefined].slice(stages.length) : []
+  return html`<ol class="stages">
+    ${stages.map((each, index) => stage(each, isRunning && index === stages.length - 1))}${later.map(
+      (size) => html`<li class="stage later"><b>${sizeOf(size)}</b></li>`
+    )}
+  </ol>`
+}
+
+/** A number; `–` where the broker does not tell. */
+export const number = (value: number | undefined, isAlarming = false): Html => {
+  if (value === undefined) return html`<span class="zero" title="the broker does not tell">–</span>`
+  return html`<span class="${value === 0 ? "zero" : isAlarming ? "alarm" : "strong"}">${Format.count(value)}</span>`
+}
+
+/** Letters that stayed, each kind where there are some. */
+const stayed = ({
+  filtered,
+  guarded,
+  held,
+  homeless,
+  refused,
+  repeated,
+  unremoved
+}: Report): ReadonlyArray<readonly [string, Part]> =>
+  (
+    [
+      ["of other causes", filtered, false],
+      [`redriven ${Redrive.maxRedrives} times before`, guarded, true],
+      ["of unknown origin", homeless, true],
+      ["came back from this job", repeated, true],
+      ["refused by the broker", refused, true],
+      ["published, not removed", unremoved, true],
+      ["with another reader", held ?? 0, true]
+    ] as const
+  ).flatMap(([name, count, isAlarming]) => (count === 0 ? [] : [[name, number(count, isAlarming)]]))
+
+/** The report of a redrive or of its dry run, as far as it is. */
+export const reportOf = ({ ended, kind }: Job, report: Report): Html => {
+  if (kind === "plan")
+    return facts([
+      ["would be redriven", number(report.redriven)],
+      ["to", "the queues that they came from"],
+      ...stayed(report)
+    ])
+  const { cameBack, published, queued, stages, succeeded, waiting } = report
+  const watched: ReadonlyArray<readonly [string, Part]> =
+    stages.length === 0
+      ? []
+      : [
+          ["succeeded", number(succeeded)],
+          ["came back", number(cameBack, true)],
+          ["still queued", number(waiting)]
+        ]
+  return html`${stages.length > 0 && stagesOf(stages, ended === undefined)}${facts([
+    ["published", number(published)],
+    ...watched,
+    ["left here", number(queued)],
+    ...stayed(report)
+  ])}`
+}

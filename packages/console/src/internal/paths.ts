@@ -1,0 +1,54 @@
+/**
+ * The addresses of pages, under the path where the console is mounted. Names travel in the query, where none of them, as
+ * `..`, means something else.
+ */
+
+/** A dead-letter queue on a broker. */
+export interface Place {
+  readonly broker: string
+  readonly queue: string
+}
+
+/** The paths of routes, below the base. */
+export const routes = {
+  overview: "/",
+  deadLetters: "/dead-letters",
+  look: "/look",
+  group: "/group",
+  letter: "/letter",
+  plan: "/plan",
+  redrive: "/redrive",
+  purge: "/purge",
+  stop: "/stop",
+  jobs: "/jobs",
+  job: "/job",
+  liveLook: "/live/look",
+  liveJob: "/live/job",
+  assets: "/assets/"
+} as const
+
+/** The addresses of pages. */
+export interface Paths {
+  /** The base, without a slash at its end; empty at the root. */
+  readonly base: string
+  /** A route, with a query. */
+  readonly to: (route: keyof typeof routes, query?: Readonly<Record<string, string>>) => string
+  /** A file among the assets. */
+  readonly asset: (name: string) => string
+}
+
+/** Whether a text is a base: segments of letters, digits, `.`, `_`, `~` and `-`, each behind a slash, or nothing. */
+export const isBase = (text: string): boolean => /^(?:\/(?!\.{1,2}(?:\/|$))[\w.~-]+)*\/?$/.test(text)
+
+/** The addresses under a base. */
+export const make = (base: string): Paths => {
+  const root = base.replace(/\/$/, "")
+  return {
+    base: root,
+    to: (route, query = {}) => {
+      const search = new URLSearchParams(query).toString()
+      return `${root}${routes[route]}${search === "" ? "" : `?${search}`}`
+    },
+    asset: (name) => `${root}${routes.assets}${name}`
+  }
+}

@@ -1,0 +1,82 @@
+/** Responses to visits. */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import type { Asset } from "./assets.ts"
+import * as SecurityHeaders from "./guard/securityHeaders.ts"
+import type { Html } from "./html.ts"
+import type { Live } from "./visit.ts"
+
+/** Milliseconds between two looks at what is live. */
+const interval = 250
+
+/** Milliseconds without a change after which a comment shows proxies that the stream lives. */
+const heartbeat = 15_000
+
+/** A page. */
+export const page = (body: Html, status = 200, headers: Readonly<Record<string, string>> = {}): Response =>
+  new Response(body.text, {
+    status,
+    headers: { ...SecurityHeaders.all, ...headers, "content-type": "text/html; charset=utf-8" }
+  })
+
+/** The page to go to after a form, by `GET`. */
+export const seeOther = (location: string): Response =>
+  new Response(null, { status: 303, headers: { ...SecurityHeaders.all, location } })
+
+/** A file. */
+export const asset = ({ body, type }: Asset): Response =>
+  new Response(body, { headers: { ...SecurityHeaders.asset, "content-type": type } })
+
+const event = (name: string, text: string): string =>
+  `event: ${name}\n${text
+    .split("\n")
+    .map((line) => `data: ${line}`)
+    .join("\n")}\n\n`
+
+/** Runs an effect where the console lives. */
+export type Run = <A>(effect: Effect.Effect<A>, options: Effect.RunOptions) => Promise<A>
+
+/**
+ * Server-sent events of what changes: `update` with the HTML, and `over` at the end.
+ * https://html.spec.whatwg.org/multipage/server-sent-events.html
+ */
+export const events = ({ read }: Live, run: Run, onEnd: () => void): Response => {
+  let [last, idle, isOver] = ["", 0, false]
+  const abandoned = new AbortController()
+  /** The next text for the stream; `undefined` at its end. */
+  const next: Effect.Effect<string | undefined> = Effect.gen(function* () {
+    while (!isOver) {
+      const current = read(yield* Clock.currentTimeMillis)
+      isOver = current.isOver
+      const changed = current.body.text === last ? "" : event("update", current.body.text)
+      last = current.body.text
+      const text = isOver ? `${changed}${event("over", "")}` : changed
+      if (text !== "") return text
+      yield* Effect.sleep(interval)
+      idle += interval
+      if (idle < heartbeat) continue
+      idle = 0
+      return ": still here\n\n"
+    }
+    return undefined
+  })
+  const encoder = new TextEncoder()
+  const body = new ReadableStream<Uint8Array>(
+    {
+      pull: async (controller) => {
+        const text = await run(next, { signal: abandoned.signal }).catch(() => undefined)
+        if (text !== undefined) return controller.enqueue(encoder.encode(text))
+        onEnd()
+        if (!abandoned.signal.aborted) controller.close()
+      },
+      cancel: () => {
+        abandoned.abort()
+        onEnd()
+      }
+    },
+    { highWaterMark: 0 }
+  )
+  return new Response(body, {
+    headers: { ...SecurityHeaders.all, "content-type": "text/event-stream; charset=utf-8", "x-accel-buffering": "no" }
+  })
+}

@@ -1,0 +1,155 @@
+/** The deeds of operators. Each of these is a form of a page, and has its lines in the audit; a look changes nothing, and has none. */
+import * as Effect from "effect/Effect"
+import * as Audit from "../../Audit.ts"
+import { titleOf } from "../pages/deadLetters.ts"
+import type { Place } from "../paths.ts"
+import { Refusal } from "../refusal.ts"
+import { jobQuery, queryOf, type Visit } from "../visit.ts"
+import * as Body from "../work/body.ts"
+import * as CauseId from "../work/causeId.ts"
+import type { Connection } from "../work/connections.ts"
+import { newId, type Selection, type Work } from "../work/jobs.ts"
+import { longest } from "../work/looks.ts"
+import * as Purge from "../work/purge.ts"
+import * as Redrive from "../work/redrive.ts"
+import { jobOf, letterPage } from "./reading.ts"
+import { type Asking, type Dependencies, placeOf, type Route } from "./route.ts"
+
+const wrong = (detail: string, remedy: string) => new Refusal({ status: 400, detail, remedy })
+
+/** A number from a field; `undefined` where it is empty. */
+const numberOf = (fields: URLSearchParams, name: string, min: number, max: number) => {
+  const text = (fields.get(name) ?? "").trim()
+  const value = Number(text)
+  if (text === "") return Effect.undefined
+  return value >= min && value <= max
+    ? Effect.succeed(value)
+    : Effect.fail(wrong(`${name} must be a number from ${min} to ${max}`, "Nothing was done. Go back, and change it"))
+}
+
+/** Begins a look. */
+export const lookRoute: Route = {
+  method: "POST",
+  needs: "view",
+  answer: ({ fields, visit }, dependencies) =>
+    Effect.gen(function* () {
+      const { connection, place } = yield* placeOf(fields, dependencies)
+      const limit = yield* numberOf(fields, "limit", 1, longest)
+      yield* dependencies.looks.begin(connection, place.queue, visit.operator, limit ?? longest)
+      return { to: visit.paths.to("deadLetters", queryOf(place)) }
+    })
+}
+
+/** The letters that the fields mean. */
+const selectionOf = (
+  fields: URLSearchParams,
+  { looks }: Dependencies,
+  place: Place
+): Effect.Effect<Selection, Refusal> => {
+  const cause = fields.get("cause") ?? undefined
+  if (cause === undefined) return Effect.succeed({ cause, title: "all letters" })
+  if (!/^[\da-f]{16}$/.test(cause)) return Effect.fail(wrong("there is no such cause", "Nothing was done. Look again"))
+  const group = looks.of(place)?.groups.find((each) => CauseId.of(each) === cause)
+  return Effect.succeed({ cause, title: group === undefined ? `cause ${cause}` : titleOf(group) })
+}
+
+/** Begins a job, and leads to its page. A look of before is no longer true when it has changed something. */
+const begin = ({ visit }: { readonly visit: Visit }, { jobs, looks }: Dependencies, place: Place, work: Work) => {
+  const forgetting: Work = {
+    ...work,
+    run: (...args) =>
+      Effect.ensuring(
+        work.run(...args),
+        Effect.sync(() => looks.forget(place))
+      )
+  }
+  return Effect.map(jobs.begin(work.kind === "plan" ? work : forgetting, visit.operator), (job) => ({
+    to: visit.paths.to("job", jobQuery(job))
+  }))
+}
+
+const working =
+  (
+    make: (asking: Asking, connection: Connection, place: Place, selection: Selection) => Effect.Effect<Work, Refusal>
+  ) =>
+  (asking: Asking, dependencies: Dependencies) =>
+    Effect.gen(function* () {
+      const { connection, place } = yield* placeOf(asking.fields, dependencies)
+      const selection = yield* selectionOf(asking.fields, dependencies, place)
+      return yield* begin(asking, dependencies, place, yield* make(asking, connection, place, selection))
+    })
+
+/** Counts what a redrive would do. */
+export const planRoute: Route = {
+  method: "POST",
+  needs: "redrive",
+  answer: working((_, connection, { queue }, selection) => Effect.succeed(Redrive.plan(connection, queue, selection)))
+}
+
+/** Redrives. */
+export const redriveRoute: Route = {
+  method: "POST",
+  needs: "redrive",
+  answer: working(({ fields }, connection, { queue }, selection) =>
+    Effect.gen(function* () {
+      const how = fields.get("how")
+      if (how !== "stages" && how !== "at-once") {
+        return yield* wrong("how must be stages or at-once", "Nothing was done")
+      }
+      const rate = yield* numberOf(fields, "rate", 0.001, 100_000)
+      return Redrive.redrive(connection, queue, selection, { isStaged: how === "stages", rate })
+    })
+  )
+}
+
+/** Removes all letters of a queue for good, when its name has been typed. */
+export const purgeRoute: Route = {
+  method: "POST",
+  needs: "purge",
+  answer: working(({ fields }, connection, { queue }, selection) =>
+    fields.get("name") === queue
+      ? Effect.succeed(Purge.make(connection, queue, selection))
+      : Effect.fail(wrong(`the name that was typed is not ${queue}`, "Nothing was removed"))
+  )
+}
+
+/** Stops a job. Whoever may begin it may stop it. */
+export const stopRoute: Route = {
+  method: "POST",
+  needs: "redrive",
+  answer: ({ fields, visit }, dependencies) =>
+    Effect.gen(function* () {
+      const job = yield* jobOf(fields, dependencies)
+      const operation: Audit.Operation = {
+        id: job.id,
+        command: "console stop",
+        operator: visit.operator,
+        broker: job.place.broker,
+        queues: [job.place.queue],
+        options: {}
+      }
+      // What stops is never held up: an audit that fails is told afterwards.
+      dependencies.jobs.stop(job.id)
+      yield* Audit.begin(dependencies.audit, operation)
+      return { to: visit.paths.to("job", jobQuery(job)) }
+    })
+}
+
+/** Shows the body of a letter. */
+export const bodyRoute: Route = {
+  method: "POST",
+  needs: "bodies",
+  answer: (asking, dependencies) =>
+    letterPage(asking, dependencies, (connection, { broker, queue }, key) => {
+      const operation: Audit.Operation = {
+        id: newId(),
+        command: "console body",
+        operator: asking.visit.operator,
+        broker,
+        queues: [queue],
+        options: { letter: key }
+      }
+      const find = Body.find(connection, queue, key, dependencies.redact)
+      return Audit.around(dependencies.audit, operation)(find)
+    })
+}

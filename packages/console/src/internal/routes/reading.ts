@@ -1,0 +1,116 @@
+/** Pages that are read. */
+import { DeadLetters } from "@requeue/core"
+import * as Effect from "effect/Effect"
+import { deadLetters } from "../pages/deadLetters.ts"
+import { group } from "../pages/group.ts"
+import { job, jobs } from "../pages/jobs.ts"
+import { letter } from "../pages/letter.ts"
+import { overview } from "../pages/overview.ts"
+import type { Place } from "../paths.ts"
+import { Refusal } from "../refusal.ts"
+import { queryOf } from "../visit.ts"
+import * as Body from "../work/body.ts"
+import * as CauseId from "../work/causeId.ts"
+import type { Connection } from "../work/connections.ts"
+import { longest } from "../work/looks.ts"
+import * as Deadline from "../work/deadline.ts"
+import { type Asking, type Dependencies, placeOf, type Route } from "./route.ts"
+
+const view = (answer: Route["answer"]): Route => ({ method: "GET", needs: "view", answer })
+
+/** All queues. */
+export const overviewRoute = view(({ visit }, { overviews }) =>
+  Effect.map(Effect.all(overviews, { concurrency: "unbounded" }), (brokers) => ({ page: overview(visit, brokers) }))
+)
+
+const inTime = ({ timeout }: Dependencies, { name }: Connection) => Deadline.within(name, timeout)
+
+/** All that a broker tells of a queue and of itself. */
+const asked = (dependencies: Dependencies, connection: Connection, queue: string) =>
+  inTime(
+    dependencies,
+    connection
+  )(
+    connection.use(({ capabilities }) =>
+      Effect.gen(function* () {
+        const dead = yield* DeadLetters.make(queue)
+        return { capabilities, count: yield* dead.count }
+      })
+    )
+  )
+
+/** The causes of a queue. A first look that costs nothing begins by itself. */
+export const deadLettersRoute = view(({ fields, visit }, dependencies) =>
+  Effect.gen(function* () {
+    const { connection, place } = yield* placeOf(fields, dependencies)
+    const { capabilities, count } = yield* asked(dependencies, connection, place.queue)
+    const { looks } = dependencies
+    const begun =
+      looks.of(place) === undefined && capabilities.peek
+        ? yield* looks.begin(connection, place.queue, visit.operator, longest)
+        : undefined
+    return { page: deadLetters(visit, { place, count, capabilities, look: looks.of(place) ?? begun }) }
+  })
+)
+
+const capabilitiesOf = (dependencies: Dependencies, connection: Connection) =>
+  inTime(dependencies, connection)(connection.use(({ capabilities }) => Effect.succeed(capabilities)))
+
+const found = ({ looks }: Dependencies, place: Place, cause: string) => {
+  const look = looks.of(place)
+  const group = look?.groups.find((each) => CauseId.of(each) === cause)
+  return look === undefined || group === undefined ? undefined : { group, letters: look.letters.of(group) }
+}
+
+/** The letters of a cause. Where the look is over, its page is the one to go on from. */
+export const groupRoute = view(({ fields, visit }, dependencies) =>
+  Effect.gen(function* () {
+    const { connection, place } = yield* placeOf(fields, dependencies)
+    const cause = fields.get("cause") ?? ""
+    const shown = found(dependencies, place, cause)
+    if (shown === undefined) return { to: visit.paths.to("deadLetters", queryOf(place)) }
+    const capabilities = yield* capabilitiesOf(dependencies, connection)
+    return { page: group(visit, { place, cause, capabilities, ...shown }) }
+  })
+)
+
+/** A letter, with its body where `body` finds it. */
+export const letterPage = (
+  { fields, visit }: Asking,
+  dependencies: Dependencies,
+  find: (connection: Connection, place: Place, key: string) => Effect.Effect<Body.Body | undefined, Refusal | TroubleOf>
+) =>
+  Effect.gen(function* () {
+    const { connection, place } = yield* placeOf(fields, dependencies)
+    const [cause, key] = [fields.get("cause") ?? "", fields.get("letter") ?? ""]
+    const kept = found(dependencies, place, cause)?.letters.find((each) => each.key === key)
+    if (kept === undefined) return { to: visit.paths.to("deadLetters", queryOf(place)) }
+    const headers = yield* Body.headersOf(dependencies.redact, kept.headers, place)
+    const capabilities = yield* capabilitiesOf(dependencies, connection)
+    const body = yield* find(connection, place, key)
+    return { page: letter(visit, { place, cause, letter: kept, headers, capabilities, body }) }
+  })
+
+type TroubleOf = Effect.Error<ReturnType<Connection["use"]>>
+
+/** A letter without its body. */
+export const letterRoute = view((asking, dependencies) => letterPage(asking, dependencies, () => Effect.undefined))
+
+/** All jobs. */
+export const jobsRoute = view(({ visit }, dependencies) =>
+  Effect.succeed({ page: jobs(visit, dependencies.jobs.all()) })
+)
+
+/** The job that the fields name. */
+export const jobOf = (fields: URLSearchParams, { jobs }: Dependencies) => {
+  const id = fields.get("id") ?? ""
+  const job = jobs.of(id)
+  return job === undefined
+    ? Effect.fail(new Refusal({ status: 404, detail: `there is no job ${id}`, remedy: "Jobs end with the process" }))
+    : Effect.succeed(job)
+}
+
+/** A job. */
+export const jobRoute = view(({ fields, visit }, dependencies) =>
+  Effect.map(jobOf(fields, dependencies), (found) => ({ page: job(visit, found) }))
+)

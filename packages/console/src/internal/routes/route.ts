@@ -1,0 +1,55 @@
+/** A route: who may take it, and what it answers. */
+import { RetryPolicy } from "@requeue/core"
+import * as Effect from "effect/Effect"
+import type { Action } from "../../Authorization.ts"
+import type * as Audit from "../../Audit.ts"
+import type { Redact } from "../../Redaction.ts"
+import type { Place } from "../paths.ts"
+import { Refusal } from "../refusal.ts"
+import type { Reply, Visit } from "../visit.ts"
+import type { Connection, Trouble } from "../work/connections.ts"
+import type { Jobs } from "../work/jobs.ts"
+import type { Looks } from "../work/looks.ts"
+import type { Overview } from "../work/overview.ts"
+
+/** All that routes work with. */
+export interface Dependencies {
+  readonly connections: ReadonlyMap<string, Connection>
+  /** The queues of each broker. */
+  readonly overviews: ReadonlyArray<Overview>
+  readonly looks: Looks
+  readonly jobs: Jobs
+  readonly audit: Audit.Write
+  readonly redact: Redact
+  /** Milliseconds that a broker has to answer what a page waits for. */
+  readonly timeout: number
+}
+
+/** The fields of a request: those of its form, or of its query. */
+export interface Asking {
+  readonly visit: Visit
+  readonly fields: URLSearchParams
+}
+
+/** A route. Those of `POST` change or cost something. */
+export interface Route {
+  readonly method: "GET" | "POST"
+  readonly needs: Action
+  readonly answer: (asking: Asking, dependencies: Dependencies) => Effect.Effect<Reply, Refusal | Trouble>
+}
+
+const unknown = (detail: string) => new Refusal({ status: 404, detail, remedy: "Go back to the overview" })
+
+/** The dead-letter queue that the fields name: one of a queue that is configured, and no other. */
+export const placeOf = (
+  fields: URLSearchParams,
+  { connections }: Dependencies
+): Effect.Effect<{ readonly connection: Connection; readonly place: Place }, Refusal> => {
+  const [broker, queue] = [fields.get("broker") ?? "", fields.get("queue") ?? ""]
+  const connection = connections.get(broker)
+  if (connection === undefined) return Effect.fail(unknown(`there is no broker ${broker}`))
+  const known = connection.queues.flatMap(({ name, retry }) => RetryPolicy.deadLetterQueues(retry, name))
+  return known.includes(queue)
+    ? Effect.succeed({ connection, place: { broker, queue } })
+    : Effect.fail(unknown(`no queue on ${broker} has its dead letters in ${queue}`))
+}

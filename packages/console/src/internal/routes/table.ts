@@ -1,0 +1,26 @@
+/** All routes, by their path. */
+import { routes } from "../paths.ts"
+import * as Acting from "./acting.ts"
+import * as Live from "./live.ts"
+import * as Reading from "./reading.ts"
+import type { Route } from "./route.ts"
+
+const all: ReadonlyArray<readonly [path: string, route: Route]> = [
+  [routes.overview, Reading.overviewRoute],
+  [routes.deadLetters, Reading.deadLettersRoute],
+  [routes.group, Reading.groupRoute],
+  [routes.letter, Reading.letterRoute],
+  [routes.letter, Acting.bodyRoute],
+  [routes.jobs, Reading.jobsRoute],
+  [routes.job, Reading.jobRoute],
+  [routes.look, Acting.lookRoute],
+  [routes.plan, Acting.planRoute],
+  [routes.redrive, Acting.redriveRoute],
+  [routes.purge, Acting.purgeRoute],
+  [routes.stop, Acting.stopRoute],
+  [routes.liveLook, Live.liveLookRoute],
+  [routes.liveJob, Live.liveJobRoute]
+]
+
+/** The routes at a path; none where there is no page. */
+export const at = (path: string): ReadonlyArray<Route> => all.flatMap(([own, route]) => (own === path ? [route] : []))

@@ -1,0 +1,39 @@
+/** A request that is served: who it is, what they may do, and what they ask for. */
+import type { Action } from "../Authorization.ts"
+import type { Html } from "./html.ts"
+import type { Paths, Place } from "./paths.ts"
+import type { Job } from "./work/jobs.ts"
+
+/** A visit, as pages see it. */
+export interface Visit {
+  readonly paths: Paths
+  readonly operator: string
+  readonly may: ReadonlySet<Action>
+  /** The token of forms. */
+  readonly token: string
+  /** Milliseconds since the epoch. */
+  readonly now: number
+}
+
+/** A page without its frame. */
+export interface Page {
+  readonly title: string
+  readonly body: Html
+  /** Whether it changes by itself, so that it is loaded again where there is no script. */
+  readonly isLive?: boolean
+}
+
+/** A part of a page that changes, as it is at a time, in milliseconds since the epoch. */
+export interface Live {
+  /** `isOver` when it changes no more. */
+  readonly read: (now: number) => { readonly body: Html; readonly isOver: boolean }
+}
+
+/** The answer to a visit. */
+export type Reply = { readonly page: Page } | { readonly to: string } | { readonly live: Live }
+
+/** The query of a place. */
+export const queryOf = ({ broker, queue }: Place): Readonly<Record<string, string>> => ({ broker, queue })
+
+/** The query of a job. */
+export const jobQuery = ({ id }: Pick<Job, "id">): Readonly<Record<string, string>> => ({ id })

@@ -1,0 +1,10 @@
+/** A short name of a cause, the same in every look and every process. */
+import type { DeadLetters } from "@requeue/core"
+import { createHash } from "node:crypto"
+
+/** The id of a cause: 16 hexadecimal digits. */
+export const of = ({ error, pattern, queue, reason }: DeadLetters.Cause): string =>
+  createHash("sha256")
+    .update(JSON.stringify([queue, reason, error, pattern]))
+    .digest("hex")
+    .slice(0, 16)

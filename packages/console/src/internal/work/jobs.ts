@@ -1,0 +1,170 @@
+/** Jobs: redrives, their dry runs, and purges, each with its books, its audit and a way to stop it. */
+import type { DeadLetters } from "@requeue/core"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import type * as Scope from "effect/Scope"
+import { randomUUID } from "node:crypto"
+import * as Audit from "../../Audit.ts"
+import type { Place } from "../paths.ts"
+import { Refusal } from "../refusal.ts"
+import type { Connection } from "./connections.ts"
+
+/** The letters of a job: those of one cause, or all. */
+export interface Selection {
+  /** The id of the cause; `undefined` for all letters. */
+  readonly cause: string | undefined
+  /** The cause in words. */
+  readonly title: string
+}
+
+/** A job. Times are in milliseconds since the epoch. */
+export interface Job {
+  readonly id: string
+  readonly kind: "plan" | "redrive" | "purge"
+  readonly place: Place
+  readonly selection: Selection
+  readonly operator: string
+  readonly begun: number
+  /** `undefined` while it runs. */
+  readonly ended: number | undefined
+  /** The report so far; `undefined` for a purge, and before there is any. */
+  readonly report: DeadLetters.RedriveReport | undefined
+  /** The letters that a purge has removed. */
+  readonly removed: number | undefined
+  /** Why it failed. */
+  readonly trouble: string | undefined
+  /** Whether somebody has asked it to stop. */
+  readonly isStopping: boolean
+}
+
+/** The work of a job: it tells of its progress, and ends soon after the signal. */
+export interface Work {
+  readonly kind: Job["kind"]
+  readonly connection: Connection
+  readonly queue: string
+  readonly selection: Selection
+  /** For the audit. */
+  readonly options: Readonly<Record<string, unknown>>
+  readonly run: (
+    job: string,
+    signal: AbortSignal,
+    tell: (progress: Pick<Job, "report"> | Pick<Job, "removed">) => void
+  ) => ReturnType<Connection["use"]>
+}
+
+/** All jobs. */
+export interface Jobs {
+  readonly all: () => ReadonlyArray<Job>
+  readonly of: (id: string) => Job | undefined
+  /** Begins a job, when its audit is written. It fails where another one works on the queue. */
+  readonly begin: (work: Work, operator: string) => Effect.Effect<Job, Refusal>
+  /** Asks a job to stop. */
+  readonly stop: (id: string) => void
+}
+
+/** Jobs that are kept. */
+const most = 200
+
+/** A report for the audit; errors of drivers are told without secrets. */
+const booked = (report: DeadLetters.RedriveReport | undefined, mask: Connection["mask"]) =>
+  report && {
+    ...report,
+    failures: report.failures.map(({ error, id, isPublished }) => ({
+      id,
+      isPublished,
+      reason: error?.reason ?? null,
+      message: error === undefined ? null : mask(error.message)
+    }))
+  }
+
+/** A new id, which is one of an operation as well. */
+export const newId = (): string => randomUUID().replaceAll("-", "").slice(0, 12)
+
+const newJob = (kind: Job["kind"], place: Place, selection: Selection, operator: string, begun: number): Job => ({
+  id: newId(),
+  kind,
+  place,
+  selection,
+  operator,
+  begun,
+  ended: undefined,
+  report: undefined,
+  removed: undefined,
+  trouble: undefined,
+  isStopping: false
+})
+
+/** Jobs that are stopped, and waited for, when the scope closes. */
+export const make = (audit: Audit.Write): Effect.Effect<Jobs, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const jobs = new Map<string, Job>()
+    const running = new Map<string, { readonly stop: AbortController; readonly fiber: Fiber.Fiber<void> }>()
+    yield* Effect.addFinalizer(() =>
+      Effect.suspend(() => {
+        for (const { stop } of running.values()) stop.abort()
+        return Fiber.awaitAll([...running.values()].map(({ fiber }) => fiber))
+      })
+    )
+    const change = (id: string, changed: Partial<Job>) => void jobs.set(id, { ...jobs.get(id)!, ...changed })
+
+    const finish = (
+      id: string,
+      operation: Audit.Operation,
+      exit: Exit.Exit<unknown, Error>,
+      mask: Connection["mask"]
+    ) =>
+      Effect.gen(function* () {
+        const error = Exit.findErrorOption(exit)
+        const failure =
+          error._tag === "Some" ? error.value.message : Exit.isFailure(exit) ? "it was interrupted" : undefined
+        const { removed, report } = jobs.get(id)!
+        const lost = yield* Audit.end(audit, operation, {
+          outcome: failure === undefined ? (report?.stoppedBy ?? "done") : "failed",
+          ...(failure === undefined ? {} : { error: failure }),
+          queues: [
+            { queue: operation.queues[0], ...booked(report, mask), ...(removed === undefined ? {} : { removed }) }
+          ]
+        })
+        const trouble = [failure, lost === undefined ? undefined : `the audit has no line of its end: ${lost}`]
+        running.delete(id)
+        const told = trouble.filter((each) => each !== undefined)
+        change(id, { ended: yield* Clock.currentTimeMillis, trouble: told.length === 0 ? undefined : told.join(". ") })
+      })
+
+    return {
+      all: () => [...jobs.values()].toReversed(),
+      of: (id) => jobs.get(id),
+      stop: (id) => {
+        if (!running.has(id)) return
+        running.get(id)?.stop.abort()
+        change(id, { isStopping: true })
+      },
+      begin: ({ connection, kind, options, queue, run, selection }, operator) =>
+        Effect.gen(function* () {
+          const place = { broker: connection.name, queue }
+          const other = [...jobs.values()].find(
+            (job) => job.ended === undefined && job.place.broker === place.broker && job.place.queue === queue
+          )
+          if (other !== undefined) {
+            const detail = `job ${other.id} of ${other.operator} works on ${queue}`
+            return yield* new Refusal({ status: 409, detail, remedy: "Wait for its end, or stop it" })
+          }
+          const job = newJob(kind, place, selection, operator, yield* Clock.currentTimeMillis)
+          const { id } = job
+          // Before the audit is written, so that nobody else begins meanwhile.
+          jobs.set(id, job)
+          const operation = { id, command: `console ${kind}`, operator, broker: place.broker, queues: [queue], options }
+          yield* Effect.tapError(Audit.begin(audit, operation), () => Effect.sync(() => void jobs.delete(id)))
+          const stop = new AbortController()
+          const work = Effect.flatMap(Effect.exit(run(id, stop.signal, (told) => change(id, told))), (exit) =>
+            finish(id, operation, exit, connection.mask)
+          )
+          running.set(id, { stop, fiber: yield* Effect.forkDetach(work) })
+          const oldest = [...jobs.values()].find(({ ended }) => ended !== undefined)
+          if (jobs.size > most && oldest !== undefined) jobs.delete(oldest.id)
+          return job
+        })
+    }
+  })

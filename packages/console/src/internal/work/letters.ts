@@ -1,0 +1,75 @@
+/** The first letters of each cause, without their bodies: so many that people page through them, and memory stays small. */
+import { DeadLetters, type Message, type Metadata } from "@requeue/core"
+import { createHash } from "node:crypto"
+
+/** A dead letter without its body. */
+export interface Kept {
+  /** A name of the letter within its queue that an address can have. */
+  readonly key: string
+  readonly id: string
+  readonly headers: Message.Headers
+  readonly firstPublished: number
+  readonly redrives: number
+  readonly history: ReadonlyArray<Metadata.Attempt>
+  readonly origin: DeadLetters.DeadLetter["origin"]
+  /** Bytes of the body. */
+  readonly size: number
+}
+
+type Known = Pick<Metadata.Metadata, "id" | "firstPublished" | "deadLetter">
+
+/** The key of a letter: of those with the same id, each has its own time. */
+export const keyOf = ({ deadLetter, firstPublished, id }: Known): string =>
+  createHash("sha256")
+    .update(JSON.stringify([id, firstPublished, deadLetter?.at]))
+    .digest("hex")
+    .slice(0, 24)
+
+/** The letters that are kept of a look. */
+export interface Letters {
+  readonly add: (cause: DeadLetters.Cause, letter: DeadLetters.DeadLetter) => void
+  readonly of: (cause: DeadLetters.Cause) => ReadonlyArray<Kept>
+}
+
+/** Letters of a cause, and of all together. */
+const limits = { each: 100, all: 5000 }
+
+const kept = ({
+  body,
+  firstPublished,
+  headers,
+  history,
+  id,
+  metadata,
+  origin,
+  redrives
+}: DeadLetters.DeadLetter): Kept => ({
+  key: keyOf(metadata),
+  id,
+  headers,
+  firstPublished,
+  redrives,
+  history,
+  origin,
+  size: body.length
+})
+
+const nameOf = ({ error, pattern, queue, reason }: DeadLetters.Cause): string =>
+  JSON.stringify([queue, reason, error, pattern])
+
+/** Keeps nothing yet. */
+export const make = (): Letters => {
+  const all = new Map<string, Array<Kept>>()
+  let size = 0
+  return {
+    add: (cause, letter) => {
+      const name = nameOf(cause)
+      const own = all.get(name) ?? []
+      if (own.length >= limits.each || size >= limits.all) return
+      size++
+      own.push(kept(letter))
+      all.set(name, own)
+    },
+    of: (cause) => all.get(nameOf(cause)) ?? []
+  }
+}

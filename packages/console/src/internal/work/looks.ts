@@ -1,0 +1,111 @@
+/**
+ * Looks at dead letters: one for each queue, which all operators share, because a look costs the broker something, and gives
+ * the letters to nobody else while it lasts. The last one of each queue is kept until there is another.
+ */
+import { DeadLetters } from "@requeue/core"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as Scope from "effect/Scope"
+import type { Place } from "../paths.ts"
+import type { Connection } from "./connections.ts"
+import * as Letters from "./letters.ts"
+
+/** A look that runs or has ended. Times are in milliseconds since the epoch. */
+export interface Look {
+  readonly place: Place
+  readonly operator: string
+  readonly begun: number
+  /** `undefined` while it runs. */
+  readonly ended: number | undefined
+  readonly progress: DeadLetters.Progress
+  readonly groups: DeadLetters.Groups
+  readonly letters: Letters.Letters
+  /** Why it failed. */
+  readonly trouble: string | undefined
+}
+
+/** All looks. */
+export interface Looks {
+  readonly of: (place: Place) => Look | undefined
+  /** Forgets the look of a queue whose letters have changed, unless it runs. */
+  readonly forget: (place: Place) => void
+  /** Begins a look at up to `limit` letters, unless one runs; answers the one that runs. */
+  readonly begin: (connection: Connection, queue: string, operator: string, limit: number) => Effect.Effect<Look>
+}
+
+/** Queues whose looks are kept. */
+const most = 50
+
+/** The most letters that a look goes through. */
+export const longest = 100_000
+
+const nothing = DeadLetters.group([])
+
+/** Looks that end with the scope. */
+export const make: Effect.Effect<Looks, never, Scope.Scope> = Effect.gen(function* () {
+  const scope = yield* Effect.scope
+  const looks = new Map<string, Look>()
+  const keyOf = ({ broker, queue }: Place) => JSON.stringify([broker, queue])
+  const set = (look: Look) => {
+    const key = keyOf(look.place)
+    looks.delete(key)
+    looks.set(key, look)
+    const over = [...looks].find(([, { ended }]) => ended !== undefined)
+    if (looks.size > most && over !== undefined) looks.delete(over[0])
+    return look
+  }
+
+  const run = (connection: Connection, begun: Look, limit: number) =>
+    Effect.gen(function* () {
+      const counter = DeadLetters.counter()
+      let look = begun
+      const through = connection.use(() =>
+        Effect.scoped(
+          Effect.gen(function* () {
+            const dead = yield* DeadLetters.make(begun.place.queue)
+            const reading = yield* dead.read({ limit })
+            for (let page = yield* reading.next; page !== undefined; page = yield* reading.next) {
+              for (const letter of page) begun.letters.add(counter.add(letter), letter)
+              const progress = reading.progress()
+              look = set({ ...look, progress, groups: counter.all(progress.looked, progress.total) })
+              // Whoever reads pages meanwhile has their turn.
+              yield* Effect.yieldNow
+            }
+            look = set({ ...look, progress: reading.progress() })
+          })
+        )
+      )
+      const exit = yield* Effect.exit(through)
+      const ended = yield* Clock.currentTimeMillis
+      const error = Exit.isFailure(exit) ? Exit.findErrorOption(exit) : undefined
+      const trouble =
+        error === undefined ? undefined : error._tag === "Some" ? error.value.message : "it was interrupted"
+      set({ ...look, ended, trouble })
+    })
+
+  return {
+    of: (place) => looks.get(keyOf(place)),
+    forget: (place) => {
+      if (looks.get(keyOf(place))?.ended !== undefined) looks.delete(keyOf(place))
+    },
+    begin: (connection, queue, operator, limit) =>
+      Effect.gen(function* () {
+        const place = { broker: connection.name, queue }
+        const current = looks.get(keyOf(place))
+        if (current !== undefined && current.ended === undefined) return current
+        const look = set({
+          place,
+          operator,
+          begun: yield* Clock.currentTimeMillis,
+          ended: undefined,
+          progress: { looked: 0, total: undefined },
+          groups: nothing,
+          letters: Letters.make(),
+          trouble: undefined
+        })
+        yield* Effect.forkIn(run(connection, look, limit), scope)
+        return look
+      })
+  }
+})

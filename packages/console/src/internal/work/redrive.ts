@@ -1,0 +1,85 @@
+/** A redrive, and its dry run, as a job. */
+import { DeadLetters, type Delivery, RetryPolicy } from "@requeue/core"
+import * as Effect from "effect/Effect"
+import * as CauseId from "./causeId.ts"
+import type { Connection } from "./connections.ts"
+import type { Selection, Work } from "./jobs.ts"
+
+/** The wishes of an operator for. */
+export interface Asked {
+  /** Whether it works in stages, and stops by itself; else all letters go at once. */
+  readonly isStaged: boolean
+  /** Letters in a second at most; `undefined` for no limit. */
+  readonly rate: number | undefined
+}
+
+/** The part of a stage that may come back. */
+export const stopAt = 0.1
+
+/** The sizes of the first stages. */
+export const stages: ReadonlyArray<number> = [1, 10, 100]
+
+/** Letters that were redriven so often already stay. */
+export const maxRedrives = 3
+
+/** The policies of the queues whose letters come to a dead-letter queue. */
+const policiesOf = ({ queues }: Connection, dead: string): ReadonlyArray<RetryPolicy.RetryPolicy> =>
+  queues.flatMap(({ name, retry }) => (RetryPolicy.deadLetterQueues(retry, name).includes(dead) ? [retry] : []))
+
+/** The dead-letter queues to which letters of one may come back. */
+const watchOf = ({ queues }: Connection, dead: string): ReadonlyArray<string> => {
+  const all = queues.map(({ name, retry }) => RetryPolicy.deadLetterQueues(retry, name))
+  return [...new Set([dead, ...all.filter((names) => names.includes(dead)).flat()])]
+}
+
+/** The filter of a selection; `undefined` for all letters. */
+export const filterOf = ({ cause }: Selection): ((letter: Delivery.Delivery) => boolean) | undefined =>
+  cause === undefined
+    ? undefined
+    : ({ metadata }) => CauseId.of(DeadLetters.causeOf({ origin: metadata.deadLetter })) === cause
+
+const optionsOf = (connection: Connection, queue: string, { isStaged, rate }: Asked): DeadLetters.RedriveOptions => ({
+  maxRedrives,
+  rate,
+  ...(isStaged
+    ? { stages, stopAt, wait: DeadLetters.waitFor(policiesOf(connection, queue)), watch: watchOf(connection, queue) }
+    : {})
+})
+
+const make = (
+  kind: "plan" | "redrive",
+  connection: Connection,
+  queue: string,
+  selection: Selection,
+  options: DeadLetters.RedriveOptions
+): Work => ({
+  kind,
+  connection,
+  queue,
+  selection,
+  options: { ...options, cause: selection.title },
+  run: (operation, signal, tell) =>
+    connection.use(() =>
+      Effect.flatMap(DeadLetters.make(queue), ({ redrive }) =>
+        Effect.map(
+          redrive({
+            ...options,
+            filter: filterOf(selection),
+            dryRun: kind === "plan",
+            operation,
+            signal,
+            onProgress: (report) => tell({ report })
+          }),
+          (report) => tell({ report })
+        )
+      )
+    )
+})
+
+/** Counts what a redrive would do, and moves nothing. */
+export const plan = (connection: Connection, queue: string, selection: Selection): Work =>
+  make("plan", connection, queue, selection, { maxRedrives })
+
+/** Sends letters back to the queues that they came from. */
+export const redrive = (connection: Connection, queue: string, selection: Selection, asked: Asked): Work =>
+  make("redrive", connection, queue, selection, optionsOf(connection, queue, asked))

@@ -1,0 +1,17 @@
+/** All attacks. */
+import type { Attack } from "./Attack.ts"
+import * as Elsewhere from "./elsewhere.ts"
+import * as OtherSites from "./otherSites.ts"
+import * as Roles from "./roles.ts"
+import * as Floods from "./floods.ts"
+import * as Audit from "./audit.ts"
+import * as Letters from "./letters.ts"
+
+export const attacks: ReadonlyArray<Attack> = [
+  ...Elsewhere.attacks,
+  ...OtherSites.attacks,
+  ...Roles.attacks,
+  ...Floods.attacks,
+  ...Audit.attacks,
+  ...Letters.attacks
+]

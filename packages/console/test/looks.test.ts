@@ -1,0 +1,151 @@
+/** Looks and jobs: what they cost, who shares them, and how they end. */
+import { assert, describe, it } from "@effect/vitest"
+import { MemoryBroker } from "@requeue/adapter-memory"
+import { Broker, BrokerError } from "@requeue/core"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as Scope from "effect/Scope"
+import { Console } from "../src/index.ts"
+import * as World from "./world.ts"
+
+describe("a look that the broker counts", () => {
+  const counting = { vices: { capabilities: { peek: false } } }
+
+  it.effect("is told before, and does not begin by itself", () =>
+    Effect.gen(function* () {
+      const { follow, get, publish, settled, submit } = yield* World.make({}, counting)
+      yield* publish({ id: "order-1" }, { id: "order-2" })
+      const first = yield* get(World.deadLetters)
+      assert.include(first.text, "memory counts a look as a delivery of each letter")
+      assert.include(first.text, "Nobody has looked yet")
+      yield* follow(yield* submit(first, "/look", { limit: "1" }))
+      const looked = yield* settled(World.deadLetters)
+      assert.match(looked.text, /Looked at 1 of 2 letters/)
+      const cause = yield* get(World.linkTo(looked, "/group"))
+      assert.include(cause.text, "It is counted first: memory counts a look")
+    })
+  )
+
+  it.effect("takes no more letters than a look can", () =>
+    Effect.gen(function* () {
+      const { get, submit } = yield* World.make({}, counting)
+      const page = yield* get(World.deadLetters)
+      for (const limit of ["0", "100001", "many", "-1", "1e9"]) {
+        assert.strictEqual((yield* submit(page, "/look", { limit })).status, 400, limit)
+      }
+    })
+  )
+})
+
+describe("two operators", () => {
+  it.effect("share a look, and one job at a time works on a queue", () =>
+    Effect.gen(function* () {
+      const { get, publish, settled, submit } = yield* World.make()
+      yield* publish({ id: "order-1" })
+      const causes = yield* settled(World.deadLetters)
+      const plan = yield* submit(causes, "/plan")
+      const counted = yield* settled(plan.headers.get("location")!)
+      const first = yield* submit(counted, "/redrive", { how: "stages" })
+      const second = yield* submit(counted, "/redrive", { how: "stages" })
+      assert.strictEqual(second.status, 409)
+      assert.match(second.text, /job \w+ of local works on orders\.dlq/)
+      yield* submit(yield* get(first.headers.get("location")!), "/stop")
+      const stopped = yield* settled(first.headers.get("location")!)
+      assert.include(stopped.text, "An operator stopped it.")
+    })
+  )
+})
+
+describe("a job", () => {
+  it.effect("that nobody consumes after ends by itself, and says why", () =>
+    Effect.gen(function* () {
+      const { publish, settled, submit } = yield* World.make()
+      yield* publish({ id: "order-1" }, { id: "order-2" })
+      const plan = yield* submit(yield* settled(World.deadLetters), "/plan")
+      const begun = yield* submit(yield* settled(plan.headers.get("location")!), "/redrive", { how: "stages" })
+      const ended = yield* settled(begun.headers.get("location")!)
+      assert.include(ended.text, "Is a consumer running?")
+    })
+  )
+
+  it.effect("leaves letters that were redriven three times, and says so before", () =>
+    Effect.gen(function* () {
+      const { publish, settled, submit } = yield* World.make()
+      yield* publish({ id: "order-1", redrives: 3 }, { id: "order-2" })
+      const plan = yield* submit(yield* settled(World.deadLetters), "/plan")
+      const counted = yield* settled(plan.headers.get("location")!)
+      assert.match(counted.text, /redriven 3 times before<\/dt><dd><span class="alarm">1</)
+      assert.include(counted.text, "Redrive 1 letter<")
+    })
+  )
+
+  it.effect("is refused a rate that is none, and a way that is not known", () =>
+    Effect.gen(function* () {
+      const { broker, publish, settled, submit } = yield* World.make()
+      yield* publish({ id: "order-1" })
+      const plan = yield* submit(yield* settled(World.deadLetters), "/plan")
+      const counted = yield* settled(plan.headers.get("location")!)
+      for (const fields of [{ how: "stages", rate: "fast" }, { how: "stages", rate: "-1" }, { how: "somehow" }]) {
+        assert.strictEqual((yield* submit(counted, "/redrive", fields)).status, 400)
+      }
+      assert.strictEqual((yield* broker.admin.counts("orders.dlq")).ready, 1)
+    })
+  )
+
+  it.effect("ends with the console, and its audit says that it was stopped", () =>
+    Effect.gen(function* () {
+      const scope = yield* Scope.make()
+      const { audit, publish, settled, submit } = yield* Scope.provide(World.make(), scope)
+      yield* publish({ id: "order-1" })
+      const plan = yield* submit(yield* settled(World.deadLetters), "/plan")
+      yield* submit(yield* settled(plan.headers.get("location")!), "/redrive", { how: "stages" })
+      yield* Scope.close(scope, Exit.void)
+      assert.deepInclude(audit.at(-1)!, { event: "end", command: "console redrive", outcome: "abort" })
+    })
+  )
+})
+
+describe("a connection", () => {
+  it.effect("is closed behind the jobs that use it", () =>
+    Effect.gen(function* () {
+      const own = yield* MemoryBroker.make()
+      yield* own.publish([World.outgoing({ id: "order-1" }, 0)])
+      const told: Array<string> = []
+      const layer = Layer.effect(
+        Broker.Broker,
+        Effect.acquireRelease(Effect.succeed(own), () => Effect.sync(() => void told.push("closed")))
+      )
+      const scope = yield* Scope.make()
+      const audit = (line: string) => void told.push((JSON.parse(line) as { readonly event: string }).event) // Our own line.
+      const brokers = [{ name: "local", queues: World.queues, layer, secrets: [] }]
+      const { settled, submit } = World.browser(yield* Scope.provide(Console.make({ brokers, audit }), scope))
+      const plan = yield* submit(yield* settled(World.deadLetters), "/plan")
+      yield* submit(yield* settled(plan.headers.get("location")!), "/redrive", { how: "stages" })
+      yield* Scope.close(scope, Exit.void)
+      assert.deepStrictEqual(told, ["begin", "end", "begin", "end", "closed"])
+    })
+  )
+})
+
+describe("a look whose broker fails", () => {
+  it.effect("says so, and another one may begin", () =>
+    Effect.gen(function* () {
+      const own = yield* MemoryBroker.make()
+      const detail = "the connection was lost"
+      const lost = new BrokerError.BrokerError({
+        broker: "memory",
+        operation: "look",
+        reason: "ConnectionLost",
+        detail
+      })
+      const failing = { ...own, admin: { ...own.admin, look: () => Effect.fail(lost) } }
+      const source = { name: "local", queues: World.queues, layer: Layer.succeed(Broker.Broker, failing), secrets: [] }
+      const { get, settled } = World.browser(yield* Console.make({ brokers: [source], audit: () => {} }))
+      yield* own.publish([World.outgoing({ id: "order-1" }, 0)])
+      const page = yield* settled(World.deadLetters)
+      assert.match(page.text, /The look failed\..*the connection was lost/)
+      assert.include((yield* get(World.deadLetters)).text, "Look again")
+    })
+  )
+})

@@ -1,0 +1,178 @@
+/** Consoles that are broken on purpose: each guard is taken away, and the attack that it is for must succeed then. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as All from "./attacks/all.ts"
+
+/** A guard that is missing. */
+interface Mutant {
+  /** The end of the attack's name. */
+  readonly lets: string
+  /** The end of the file's path. */
+  readonly file: string
+  /** A text that occurs once there. */
+  readonly text: string
+  readonly replacement: string
+}
+
+const mutants: ReadonlyArray<Mutant> = [
+  {
+    lets: "DNS rebinding",
+    file: "guard/host.ts",
+    text: "allowed.some((each) =>",
+    replacement: "allowed.some((each) => each !== '' ||"
+  },
+  {
+    lets: "redrives nothing: a form",
+    file: "guard/crossSite.ts",
+    text: 'return site === "same-origin" &&',
+    replacement: "return true ||"
+  },
+  {
+    lets: "redrives nothing: an old browser",
+    file: "guard/crossSite.ts",
+    text: "if (site === null) return isOwnOrigin",
+    replacement: "if (site === null) return true"
+  },
+  {
+    lets: "a link is followed",
+    file: "guard/crossSite.ts",
+    text: 'return headers.get("sec-fetch-mode") === "navigate" &&',
+    replacement: 'return headers.get("sec-fetch-mode") !== "" ||'
+  },
+  {
+    lets: "that of another operator or process",
+    file: "guard/gate.ts",
+    text: "given !== null && token.matches(operator, given)",
+    replacement: "given !== null"
+  },
+  {
+    lets: "that of another operator or process",
+    file: "guard/formToken.ts",
+    text: ".update(operator)",
+    replacement: `.update("")`
+  },
+  {
+    lets: "that of another operator or process",
+    file: "guard/formToken.ts",
+    text: "randomBytes(32)",
+    replacement: "Buffer.alloc(32, randomBytes(0))"
+  },
+  {
+    lets: "a proxy's header says otherwise",
+    file: "guard/gate.ts",
+    text: "if (isOpen && !Host.isLoopbackAddress(address)) {",
+    replacement: "if (isOpen && host === address) {"
+  },
+  {
+    lets: "are refused for a while",
+    file: "guard/gate.ts",
+    text: 'if (request.headers.has("authorization")) failures',
+    replacement: "if (false) failures"
+  },
+  {
+    lets: "view < bodies < redrive < purge",
+    file: "src/Authorization.ts",
+    text: "actions.indexOf(action) <= actions.indexOf(role)",
+    replacement: "role !== action || role === action"
+  },
+  {
+    lets: "which part is wrong",
+    file: "src/Authorization.ts",
+    text: "timingSafeEqual(each.digest, given)",
+    replacement: "timingSafeEqual(given, given)"
+  },
+  {
+    lets: "or answers nonsense",
+    file: "guard/gate.ts",
+    text: "isDecision(answer) ? answer : unknown",
+    replacement: "isDecision(answer) ? answer : answer"
+  },
+  {
+    lets: "whatever its length says",
+    file: "guard/formBody.ts",
+    text: "if (size > limit) return",
+    replacement: "if (size > 100 * limit) return"
+  },
+  {
+    lets: "and others are served",
+    file: "guard/gate.ts",
+    text: "!all!.take(address, now)",
+    replacement: `!all!.take("", now)`
+  },
+  {
+    lets: "lets nothing happen",
+    file: "work/jobs.ts",
+    text: "yield* Effect.tapError(Audit.begin(audit, operation)",
+    replacement: "yield* Effect.catch(Audit.begin(audit, operation)"
+  },
+  {
+    lets: "whose first line is missing",
+    file: "src/Audit.ts",
+    text: "yield* begin(write, operation)",
+    replacement: "yield* Effect.ignore(begin(write, operation))"
+  },
+  {
+    lets: "whose last line is missing",
+    file: "src/Audit.ts",
+    text: "if (lost === undefined) return yield* exit",
+    replacement: "if (lost !== null) return yield* exit"
+  },
+  {
+    lets: "letter by letter",
+    file: "routes/acting.ts",
+    text: 'fields.get("name") === queue',
+    replacement: 'fields.has("name")'
+  },
+  { lets: "wherever it stands", file: "internal/html.ts", text: "escaped(String(part))", replacement: "String(part)" },
+  {
+    lets: "where it is no text",
+    file: "pages/letter.ts",
+    text: "body.text.slice(0, longest)",
+    replacement: "body.text"
+  },
+  {
+    lets: "where the redact hook fails",
+    file: "work/body.ts",
+    text: "try: () => redact(content, place),",
+    replacement: "try: () => content,"
+  },
+  {
+    lets: "for dead letters of the configuration",
+    file: "routes/route.ts",
+    text: "return known.includes(queue)",
+    replacement: 'return queue !== ""'
+  },
+  {
+    lets: "does nothing by GET",
+    file: "internal/handler.ts",
+    text: "found.find((each) => each.method === method)",
+    replacement: "found[0]"
+  },
+  {
+    lets: "or be told of it",
+    file: "guard/securityHeaders.ts",
+    text: "frame-ancestors 'none'",
+    replacement: "frame-ancestors *"
+  },
+  {
+    lets: "and no other",
+    file: "guard/crossSite.ts",
+    text: "hostOf(origin) === host.toLowerCase()",
+    replacement: "hostOf(origin) === undefined"
+  }
+]
+
+const broken = (mutant: Mutant): Promise<typeof All> =>
+  import(/* @vite-ignore */ `./attacks/all.ts?patch=${encodeURIComponent(JSON.stringify(mutant))}`)
+
+describe("a guard that is missing is found by the attack", () => {
+  it.effect.each(mutants)("$file: $lets", (mutant) =>
+    Effect.gen(function* () {
+      const { attacks } = yield* Effect.promise(() => broken(mutant))
+      const meant = attacks.filter(({ name }) => name.endsWith(mutant.lets))
+      assert.lengthOf(meant, 1)
+      assert.isTrue(Exit.isFailure(yield* Effect.exit(meant[0]!.run)), "the attack does not find it")
+    })
+  )
+})

@@ -1,0 +1,106 @@
+/** The console through a real socket, as Node serves it. */
+import { assert, describe, it } from "@effect/vitest"
+import { MemoryBroker } from "@requeue/adapter-memory"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { Broker } from "@requeue/core"
+import { once } from "node:events"
+import { createServer, request as httpRequest } from "node:http"
+import type { AddressInfo } from "node:net"
+import { Authorization, Console, NodeServer } from "../src/index.ts"
+import * as World from "./world.ts"
+
+interface Raw {
+  readonly status: number | undefined
+  readonly text: string
+}
+
+/** A request as it stands, with headers that `fetch` would not let through. */
+const raw = (url: URL, headers: Readonly<Record<string, string>>): Effect.Effect<Raw> =>
+  Effect.promise(
+    () =>
+      new Promise((resolve, reject) => {
+        const sent = httpRequest(url, { headers }, (response) => {
+          let text = ""
+          response.setEncoding("utf8")
+          response.on("data", (part: string) => (text += part))
+          response.on("end", () => resolve({ status: response.statusCode, text }))
+        })
+        sent.on("error", reject).end()
+      })
+  )
+
+const open = (options: Partial<Console.Options> = {}) =>
+  Effect.gen(function* () {
+    const broker = yield* MemoryBroker.make()
+    const now = yield* Clock.currentTimeMillis
+    yield* broker.publish([World.outgoing({ id: "order-1" }, now)])
+    const layer = Layer.succeed(Broker.Broker, broker)
+    const source = { name: "local", queues: World.queues, layer, secrets: [] }
+    const console = yield* Console.make({ brokers: [source], audit: () => {}, ...options })
+    return { console, url: yield* NodeServer.serve(console, { port: 0 }) }
+  })
+
+describe("a server", () => {
+  it.live("serves pages, files and events, and refuses other names", () =>
+    Effect.gen(function* () {
+      const { url } = yield* open()
+      const page = yield* raw(url, {})
+      assert.strictEqual(page.status, 200)
+      const [, style] = /rel="stylesheet"\s+href="([^"]+)"/.exec(page.text)!
+      assert.strictEqual((yield* raw(new URL(style!, url), {})).status, 200)
+      assert.strictEqual((yield* raw(url, { host: "evil.example" })).status, 421)
+      assert.strictEqual((yield* raw(url, { host: "a b" })).status, 400)
+      yield* raw(new URL(World.deadLetters, url), {})
+      const live = yield* raw(new URL("/live/look?broker=local&queue=orders.dlq", url), {})
+      assert.match(live.text, /^event: update\ndata: [\s\S]*event: over\n/)
+    })
+  )
+
+  it.live("ends with its scope, also where somebody still reads", () =>
+    Effect.gen(function* () {
+      const url = yield* Effect.scoped(Effect.map(open(), ({ url }) => url))
+      const refused = yield* Effect.exit(Effect.promise(() => fetch(url)))
+      assert.strictEqual(refused._tag, "Failure")
+    })
+  )
+
+  it.live("listens to more than this machine only with authentication", () =>
+    Effect.gen(function* () {
+      const { console } = yield* open()
+      assert.throws(() => NodeServer.serve(console, { host: "0.0.0.0" }), /must have authentication/)
+      assert.throws(() => NodeServer.serve(console, { host: "::" }), /must have authentication/)
+      const authorize = Authorization.basic([{ name: "ops", password: "a-long-password", role: "view" }])
+      const guarded = yield* open({ authorize })
+      assert.doesNotThrow(() => NodeServer.serve(guarded.console, { host: "0.0.0.0", port: 0 }))
+    })
+  )
+
+  it.live("is mounted under a path, as Express mounts it", () =>
+    Effect.gen(function* () {
+      const { console } = yield* open({ base: "/ops" })
+      const mounted = NodeServer.listener(console)
+      const server = createServer((incoming, outgoing) => {
+        const { url = "/" } = incoming
+        Object.assign(incoming, { originalUrl: url, url: url.slice("/ops".length) || "/" })
+        mounted(incoming, outgoing)
+      })
+      yield* Effect.acquireRelease(
+        Effect.promise(() => once(server.listen(0, "127.0.0.1"), "listening")),
+        () => Effect.sync(() => server.close().closeAllConnections())
+      )
+      const { port } = server.address() as AddressInfo // It listens on TCP.
+      const page = yield* raw(new URL(`http://127.0.0.1:${port}/ops/jobs`), {})
+      assert.match(page.text, /<h1>Jobs<\/h1>/)
+    })
+  )
+
+  it.live("tells Node's error where the port is taken", () =>
+    Effect.gen(function* () {
+      const { console, url } = yield* open()
+      const taken = yield* Effect.flip(NodeServer.serve(console, { port: Number(url.port) }))
+      assert.match(taken.message, /EADDRINUSE/)
+    })
+  )
+})

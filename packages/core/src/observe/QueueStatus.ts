@@ -1,0 +1,49 @@
+/**
+ * The status of a queue: all that waits for its consumers, and what its policy has given up.
+ *
+ * When to use: to show somebody how a queue is. `Backlog` tells of the queue alone, and `admin.counts` is for what asks again
+ * and again.
+ */
+import * as Effect from "effect/Effect"
+import * as RetryPolicy from "../policy/RetryPolicy.ts"
+import * as Backlog from "../port/Backlog.ts"
+import type { BrokerError } from "../port/BrokerError.ts"
+import type { Counts } from "../port/Counts.ts"
+
+/** The dead letters in one queue. */
+export interface Dead {
+  /** The dead-letter queue's name. */
+  readonly queue: string
+  /** Letters that wait; `undefined` where the broker cannot count. */
+  readonly count: number | undefined
+}
+
+/** The backlog of a queue, and its dead letters. `missing` tells of all of these. */
+export interface QueueStatus extends Backlog.Backlog {
+  /** Whether the broker has no such queue. Its dead letters, and messages that wait for their delay, may be there. */
+  readonly isMissing: boolean
+  /** The dead letters, by the queues that the policy names. */
+  readonly dead: ReadonlyArray<Dead>
+}
+
+const waiting = ({ delayed = 0, ready }: Counts): number | undefined =>
+  ready === undefined ? undefined : ready + delayed
+
+/** A queue that is not there has no numbers: zeros would say that all is well. */
+const nobody = { ready: undefined, inFlight: undefined, oldest: undefined, consumers: undefined }
+
+/** Asks a broker for the status of a queue. It makes no queue. */
+export const of = (broker: Backlog.Teller, request: Backlog.Request): Effect.Effect<QueueStatus, BrokerError> =>
+  Effect.gen(function* () {
+    const backlog = yield* Backlog.of(broker, request)
+    const { isMissing = false } = yield* broker.admin.counts(request.queue)
+    const queues = RetryPolicy.deadLetterQueues(request.retry, request.queue)
+    const told = yield* Effect.forEach(queues, (queue) => broker.admin.counts(queue))
+    return {
+      ...backlog,
+      ...(isMissing ? nobody : {}),
+      isMissing,
+      dead: queues.map((queue, index) => ({ queue, count: waiting(told[index]!) })),
+      missing: [backlog, ...told].flatMap(({ missing = [] }) => missing)
+    }
+  })
