@@ -33,8 +33,9 @@ const age = (millis: number): string => {
   return shown.join(" ").trim()
 }
 
-/** A time as an age, `3h 12m ago`; its title has the time itself. */
-export const ago = (at: number, now: number): Html => {
+/** A time as an age, `3h 12m ago`; its title has the time itself. `–` where nobody knows it. */
+export const ago = (at: number | undefined, now: number): Html | string => {
+  if (at === undefined) return "–"
   const iso = new Date(at).toISOString()
   const text = age(now - at)
   return html`<time datetime="${iso}" title="${iso}">${text === "now" ? text : `${text} ago`}</time>`

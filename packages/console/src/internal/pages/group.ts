@@ -17,14 +17,14 @@ export interface Shown {
   readonly capabilities: Capabilities.Capabilities
 }
 
-const row = (visit: Visit, { cause, place }: Shown, { firstPublished, id, key, origin, redrives }: Kept): Html => {
+const row = (visit: Visit, { cause, place }: Shown, { id, key, origin, publishedAt, redrives }: Kept): Html => {
   const href = visit.paths.to("letter", { ...queryOf(place), cause, letter: key })
   return html`<tr>
     <th scope="row"><a class="mono" href="${href}">${id}</a></th>
     <td class="wrap" data-label="message">${origin?.error.message ?? "–"}</td>
     <td class="n" data-label="attempts">${origin?.attempts ?? "–"}</td>
     <td class="n${redrives === 0 ? " zero" : ""}" data-label="redriven">${redrives}</td>
-    <td class="n" data-label="given up">${Format.ago(origin?.at ?? firstPublished, visit.now)}</td>
+    <td class="n" data-label="given up">${Format.ago(origin?.at ?? publishedAt, visit.now)}</td>
   </tr>`
 }
 

@@ -23,6 +23,7 @@ const isBad = (job: Job): boolean => ["failed", "stopped"].includes(stateOf(job)
 const stops: { readonly [By in DeadLetters.StoppedBy]: string } = {
   "stop-at": `More than ${100 * Redrive.stopAt} % of a stage came back.`,
   wait: "What was published waits, and nothing leaves its queue. Is a consumer running?",
+  held: "Another reader, such as a look or a consumer, has letters that were here when it began.",
   abort: "An operator stopped it."
 }
 

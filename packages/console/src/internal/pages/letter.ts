@@ -87,7 +87,7 @@ const headersOf = (headers: Kept["headers"]): Html =>
 /** A letter. */
 export const letter = (visit: Visit, shown: Shown): Page => {
   const { cause, letter, place } = shown
-  const { firstPublished, history, id, origin, redrives } = letter
+  const { history, id, origin, publishedAt, redrives } = letter
   return {
     title: id,
     body: html`${crumbs(visit, place)}
@@ -103,7 +103,7 @@ export const letter = (visit: Visit, shown: Shown): Page => {
         ["from", origin?.queue ?? "unknown"],
         ["attempts", origin?.attempts ?? "–"],
         ["redriven", Format.counted(redrives, "time")],
-        ["published", Format.ago(firstPublished, visit.now)]
+        ["published", Format.ago(publishedAt, visit.now)]
       ])}
       ${bodyOf(visit, shown)}
       <h2>History</h2>

@@ -1,5 +1,5 @@
 /** The first letters of each cause, without their bodies: so many that people page through them, and memory stays small. */
-import { DeadLetters, type Message, type Metadata } from "@requeue/core"
+import { DeadLetters, type Message, Metadata } from "@requeue/core"
 import { createHash } from "node:crypto"
 
 /** A dead letter without its body. */
@@ -8,7 +8,8 @@ export interface Kept {
   readonly key: string
   readonly id: string
   readonly headers: Message.Headers
-  readonly firstPublished: number
+  /** `undefined` where nobody knows. */
+  readonly publishedAt: number | undefined
   readonly redrives: number
   readonly history: ReadonlyArray<Metadata.Attempt>
   readonly origin: DeadLetters.DeadLetter["origin"]
@@ -16,12 +17,10 @@ export interface Kept {
   readonly size: number
 }
 
-type Known = Pick<Metadata.Metadata, "id" | "firstPublished" | "deadLetter">
-
 /** The key of a letter: of those with the same id, each has its own time. */
-export const keyOf = ({ deadLetter, firstPublished, id }: Known): string =>
+export const keyOf = (metadata: Metadata.Metadata): string =>
   createHash("sha256")
-    .update(JSON.stringify([id, firstPublished, deadLetter?.at]))
+    .update(JSON.stringify([metadata.id, Metadata.publishedAt(metadata), metadata.deadLetter?.at]))
     .digest("hex")
     .slice(0, 24)
 
@@ -36,7 +35,6 @@ const limits = { each: 100, all: 5000 }
 
 const kept = ({
   body,
-  firstPublished,
   headers,
   history,
   id,
@@ -47,7 +45,7 @@ const kept = ({
   key: keyOf(metadata),
   id,
   headers,
-  firstPublished,
+  publishedAt: Metadata.publishedAt(metadata),
   redrives,
   history,
   origin,
