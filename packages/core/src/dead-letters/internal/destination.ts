@@ -47,3 +47,25 @@ export const deadLetterQueues = (queue: string, watch: Watched | undefined): Rea
   if (watch === undefined) return RetryPolicy.deadLetterQueues(RetryPolicy.make(), queue)
   return typeof watch === "function" ? watch(queue) : []
 }
+
+/** Lets letters go to queues: `enter` must be done before the first one goes to a queue, and `targets` are those that it let. */
+export const gate = (
+  broker: Service,
+  { create, watch }: { readonly create?: boolean | undefined; readonly watch?: Watched | undefined },
+  add: (queues: ReadonlyArray<string>) => Effect.Effect<void, BrokerError> = () => Effect.void
+) => {
+  const targets = new Set<string>()
+  const missing = new Map<string, BrokerError>()
+  const enter = (queue: string): Effect.Effect<void, BrokerError> =>
+    Effect.suspend(() => {
+      if (targets.has(queue)) return Effect.void
+      const refusal = missing.get(queue)
+      if (refusal !== undefined) return Effect.fail(refusal)
+      return check(broker, queue, create).pipe(
+        Effect.tapError((error) => Effect.sync(() => error.isRetryable || missing.set(queue, error))),
+        Effect.andThen(add(deadLetterQueues(queue, watch))),
+        Effect.tap(() => Effect.sync(() => targets.add(queue)))
+      )
+    })
+  return { enter, targets }
+}

@@ -74,6 +74,32 @@ const outcome = (
   unseen
 })
 
+interface Published {
+  readonly size: number | undefined
+  readonly published: number
+  readonly cameBack: number | undefined
+  /** Letters that are not known to have come back. */
+  readonly out: number
+}
+
+/** Which letters wait, or were not seen, is not known; those of the last stages have waited for the shortest time. */
+const shared = (
+  stages: ReadonlyArray<Published>,
+  counted: number | undefined,
+  unseen: number
+): ReadonlyArray<Stage> => {
+  let [left, hidden] = [counted, unseen]
+  const all: Array<Stage> = []
+  for (const { cameBack, out, published, size } of stages.toReversed()) {
+    const waiting = out === 0 ? 0 : left === undefined ? undefined : Math.min(out, left)
+    const lost = Math.min(hidden, out - (waiting ?? 0))
+    left = left === undefined || waiting === undefined ? undefined : left - waiting
+    hidden -= lost
+    if (published > 0) all.unshift({ size, ...outcome(published, cameBack, out, waiting, lost) })
+  }
+  return all
+}
+
 interface Begun {
   readonly size: number | undefined
   /** Letters that had been published before it. */
@@ -92,7 +118,7 @@ export const make = ({ comeBacks, isDryRun, operation }: Options): Ledger => {
   const stages: Array<Begun> = []
   let past: Summary | undefined
   let now: Summary | undefined
-  /** What was seen last, of so many letters that had been published, and the most that were known to have succeeded. */
+  /** The last that was seen, when so many letters had been published; and the most that were known to have succeeded. */
   let last: Seen & { readonly published: number } = { counted: 0, unseen: 0, published: 0 }
   let best = 0
   let passed = { filtered: 0, guarded: 0, homeless: 0, repeated: 0 }
@@ -119,20 +145,14 @@ export const make = ({ comeBacks, isDryRun, operation }: Options): Ledger => {
     return Math.max(0, Math.min(out, most, out - best - last.unseen))
   }
 
-  /** Which letters wait, or were not seen, is not known; those of the last stages have waited for the shortest time. */
   const told = (counted: number | undefined, unseen: number): ReadonlyArray<Stage> => {
-    let [left, hidden] = [counted, unseen]
-    const all: Array<Stage> = []
-    for (const [index, { size }] of [...stages.entries()].toReversed()) {
-      const out = outstandingIn(index)
-      const waiting = out === 0 ? 0 : left === undefined ? undefined : Math.min(out, left)
-      const lost = Math.min(hidden, out - (waiting ?? 0))
-      left = left === undefined || waiting === undefined ? undefined : left - waiting
-      hidden -= lost
-      const published = publishedIn(index)
-      if (published > 0) all.unshift({ size, ...outcome(published, comeBacks?.of(index + 1), out, waiting, lost) })
-    }
-    return all
+    const all = stages.map(({ size }, index) => ({
+      size,
+      published: publishedIn(index),
+      cameBack: comeBacks?.of(index + 1),
+      out: outstandingIn(index)
+    }))
+    return shared(all, counted, unseen)
   }
 
   return {

@@ -1,20 +1,18 @@
 /** Sends dead letters back to work: each is published, confirmed, and then removed. The others stay. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import { fateOf, type Service } from "../../port/Broker.ts"
+import type { Service } from "../../port/Broker.ts"
 import type { BrokerError } from "../../port/BrokerError.ts"
 import type * as Delay from "../../message/Delay.ts"
 import type { Delivery } from "../../message/Delivery.ts"
-import * as Outgoing from "../../message/Outgoing.ts"
 import * as Telemetry from "../../observe/Telemetry.ts"
-import { keyOf } from "./again.ts"
 import * as ComeBacks from "./comeBacks.ts"
 import * as Destination from "./destination.ts"
 import * as Ledger from "./ledger.ts"
 import * as Operation from "./operation.ts"
+import * as Passes from "./passes.ts"
 import { DeadLettersStopped, type Report } from "./report.ts"
 import * as Stages from "./stages.ts"
-import * as Sweep from "./sweep.ts"
 import * as Watch from "./watch.ts"
 
 /** Options of `redrive`. */
@@ -74,20 +72,6 @@ export interface Options {
   readonly operation?: string | undefined
 }
 
-const target = (letter: Delivery, { to }: Options): string | undefined => to ?? letter.metadata.deadLetter?.queue
-
-/** Why the dead letter is passed over; `undefined`: it is not. */
-const obstacle = (
-  letter: Delivery,
-  options: Options,
-  operation: Operation.Operation
-): Ledger.PassedOver | undefined => {
-  if (Operation.isOf(letter.metadata.operation, operation)) return "repeated"
-  if (!Sweep.matches(letter, options.filter)) return "filtered"
-  if (letter.metadata.redrives >= (options.maxRedrives ?? 3)) return "guarded"
-  return target(letter, options) === undefined ? "homeless" : undefined
-}
-
 /** Whether somebody watches what becomes of the letters. */
 const isWatched = ({ dryRun, stages, stopAt, wait }: Options): boolean =>
   dryRun !== true && [stages, stopAt, wait].some((given) => given !== undefined)
@@ -109,7 +93,7 @@ export const redrive = (
       comeBacks === undefined
         ? undefined
         : yield* Watch.make(broker, [queue, ...(yield* Destination.named(broker, options.watch))], comeBacks)
-    const passes = makePasses({
+    const passes = Passes.make({
       begun,
       broker,
       queue,
@@ -147,94 +131,3 @@ export const redrive = (
       }
     })
   })
-
-interface Dependencies {
-  /** When the redrive began, in milliseconds since the epoch. */
-  readonly begun: number
-  readonly broker: Service
-  readonly queue: string
-  readonly options: Options
-  readonly operation: Operation.Operation
-  readonly comeBacks: ComeBacks.ComeBacks | undefined
-  readonly watch: Watch.Watch | undefined
-  readonly ledger: Ledger.Ledger
-  readonly publish: Service["publish"]
-  readonly onProgress: () => void
-}
-
-/** The passes of a redrive through its queue. */
-const makePasses = (dependencies: Dependencies) => {
-  const { begun, broker, comeBacks, ledger, onProgress, operation, options, publish, queue, watch } = dependencies
-  const targets = new Set<string>()
-  const missing = new Map<string, BrokerError>()
-  /** Letters that earlier passes have left here, and that would be published once more. */
-  const done = new Set<string>()
-  let hasBegun = false
-  /** Letters that are still here, of those that were here when it began, and those that another reader had then. */
-  let known: number | undefined
-
-  /** Must be done before the first letter goes to a queue. */
-  const enter = (to: string): Effect.Effect<void, BrokerError> =>
-    Effect.suspend(() => {
-      if (targets.has(to)) return Effect.void
-      const known = missing.get(to)
-      if (known !== undefined) return Effect.fail(known)
-      return Destination.check(broker, to, options.create).pipe(
-        Effect.tapError((error) => Effect.sync(() => error.isRetryable || missing.set(to, error))),
-        Effect.andThen(watch?.add(Destination.deadLetterQueues(to, options.watch)) ?? Effect.void),
-        Effect.tap(() => Effect.sync(() => targets.add(to)))
-      )
-    })
-
-  const copy = (letter: Delivery, published: Set<string>) => {
-    const to = target(letter, options)!
-    const outgoing = Outgoing.redrive(letter, to, Operation.tag(operation, ledger.stage()))
-    const copied = Effect.andThen(enter(to), publish([outgoing]))
-    // There is one pass alone where nobody watches.
-    if (comeBacks === undefined) return copied
-    const key = keyOf(letter.metadata)
-    return copied.pipe(
-      Effect.tap(() => Effect.sync(() => published.add(key))),
-      Effect.tapError((error) => Effect.sync(() => fateOf(error) === "refused" && done.add(key)))
-    )
-  }
-
-  const select = (letter: Delivery): boolean => {
-    comeBacks?.see(letter.metadata)
-    if (done.has(keyOf(letter.metadata))) return false
-    const why = obstacle(letter, options, operation)
-    if (why !== undefined) ledger.passOver(why)
-    return why === undefined
-  }
-
-  const isNew = (letter: Delivery): boolean => {
-    comeBacks?.see(letter.metadata)
-    return (letter.metadata.deadLetter?.at ?? Number.NEGATIVE_INFINITY) > begun
-  }
-
-  const pass: Stages.Pass = (limit) =>
-    Effect.gen(function* () {
-      ledger.pass()
-      const published = new Set<string>()
-      const work: Sweep.Work = {
-        select,
-        isNew,
-        copy: options.dryRun === true ? "look" : (letter) => copy(letter, published),
-        onStep: (current) => {
-          ledger.step(current())
-          onProgress()
-        }
-      }
-      const { error, summary } = yield* Sweep.run(broker, queue, { ...options, limit, known }, work)
-      hasBegun = true
-      const { held = 0, queued, removed } = summary
-      if (known !== undefined) known -= removed
-      else if (queued !== undefined) known = queued + held
-      const away = Math.min(held, Math.max(0, (known ?? 0) - (queued ?? 0)))
-      ledger.step(summary)
-      if (summary.unremoved > 0) for (const key of published) done.add(key)
-      return error === undefined ? { ...summary, held: away } : yield* error
-    })
-
-  return { pass, targets, hasBegun: () => hasBegun }
-}

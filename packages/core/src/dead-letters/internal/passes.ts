@@ -1,0 +1,114 @@
+/** The passes of a redrive through its queue: each publishes some of the letters that waited when the redrive began. */
+import * as Effect from "effect/Effect"
+import { fateOf, type Service } from "../../port/Broker.ts"
+import type { Delivery } from "../../message/Delivery.ts"
+import * as Outgoing from "../../message/Outgoing.ts"
+import { keyOf } from "./again.ts"
+import type * as ComeBacks from "./comeBacks.ts"
+import * as Destination from "./destination.ts"
+import type * as Ledger from "./ledger.ts"
+import * as Operation from "./operation.ts"
+import type * as Stages from "./stages.ts"
+import * as Sweep from "./sweep.ts"
+import type * as Watch from "./watch.ts"
+
+/** The options of a redrive that its passes have. */
+interface Options extends Sweep.Options {
+  readonly to?: string | undefined
+  readonly filter?: ((letter: Delivery) => boolean) | undefined
+  readonly dryRun?: boolean | undefined
+  readonly maxRedrives?: number | undefined
+  readonly create?: boolean | undefined
+  readonly watch?: Destination.Watched | undefined
+}
+
+const target = (letter: Delivery, { to }: Options): string | undefined => to ?? letter.metadata.deadLetter?.queue
+
+/** Why the dead letter is passed over; `undefined`: it is not. */
+const obstacle = (
+  letter: Delivery,
+  options: Options,
+  operation: Operation.Operation
+): Ledger.PassedOver | undefined => {
+  if (Operation.isOf(letter.metadata.operation, operation)) return "repeated"
+  if (!Sweep.matches(letter, options.filter)) return "filtered"
+  if (letter.metadata.redrives >= (options.maxRedrives ?? 3)) return "guarded"
+  return target(letter, options) === undefined ? "homeless" : undefined
+}
+
+export interface Dependencies {
+  /** When the redrive began, in milliseconds since the epoch. */
+  readonly begun: number
+  readonly broker: Service
+  readonly queue: string
+  readonly options: Options
+  readonly operation: Operation.Operation
+  readonly comeBacks: ComeBacks.ComeBacks | undefined
+  readonly watch: Watch.Watch | undefined
+  readonly ledger: Ledger.Ledger
+  readonly publish: Service["publish"]
+  readonly onProgress: () => void
+}
+
+/** The passes of a redrive through its queue. */
+export const make = (dependencies: Dependencies) => {
+  const { begun, broker, comeBacks, ledger, onProgress, operation, options, publish, queue, watch } = dependencies
+  const { enter, targets } = Destination.gate(broker, options, watch?.add)
+  /** Letters that earlier passes have left here, and that would be published once more. */
+  const done = new Set<string>()
+  let hasBegun = false
+  /** Letters that are still here, of those that were here when it began, and those that another reader had then. */
+  let known: number | undefined
+
+  const copy = (letter: Delivery, published: Set<string>) => {
+    const to = target(letter, options)!
+    const outgoing = Outgoing.redrive(letter, to, Operation.tag(operation, ledger.stage()))
+    const copied = Effect.andThen(enter(to), publish([outgoing]))
+    // There is one pass alone where nobody watches.
+    if (comeBacks === undefined) return copied
+    const key = keyOf(letter.metadata)
+    return copied.pipe(
+      Effect.tap(() => Effect.sync(() => published.add(key))),
+      Effect.tapError((error) => Effect.sync(() => fateOf(error) === "refused" && done.add(key)))
+    )
+  }
+
+  const select = (letter: Delivery): boolean => {
+    comeBacks?.see(letter.metadata)
+    if (done.has(keyOf(letter.metadata))) return false
+    const why = obstacle(letter, options, operation)
+    if (why !== undefined) ledger.passOver(why)
+    return why === undefined
+  }
+
+  const isNew = (letter: Delivery): boolean => {
+    comeBacks?.see(letter.metadata)
+    return (letter.metadata.deadLetter?.at ?? Number.NEGATIVE_INFINITY) > begun
+  }
+
+  const pass: Stages.Pass = (limit) =>
+    Effect.gen(function* () {
+      ledger.pass()
+      const published = new Set<string>()
+      const work: Sweep.Work = {
+        select,
+        isNew,
+        copy: options.dryRun === true ? "look" : (letter) => copy(letter, published),
+        onStep: (current) => {
+          ledger.step(current())
+          onProgress()
+        }
+      }
+      const { error, summary } = yield* Sweep.run(broker, queue, { ...options, limit, known }, work)
+      hasBegun = true
+      const { held = 0, queued, removed } = summary
+      if (known !== undefined) known -= removed
+      else if (queued !== undefined) known = queued + held
+      const away = Math.min(held, Math.max(0, (known ?? 0) - (queued ?? 0)))
+      ledger.step(summary)
+      if (summary.unremoved > 0) for (const key of published) done.add(key)
+      return error === undefined ? { ...summary, held: away } : yield* error
+    })
+
+  return { pass, targets, hasBegun: () => hasBegun }
+}
