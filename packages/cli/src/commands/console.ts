@@ -2,6 +2,7 @@
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type { Authorization, BrokerSource } from "@requeue/console"
 import { resolve } from "node:path"
@@ -59,7 +60,7 @@ const brokersOf = (
       const source: BrokerSource.BrokerSource = {
         name: target.name,
         queues: target.queues.map(queueOf),
-        layer: Target.layer(target),
+        layer: Layer.provide(Target.layer(target), Layer.succeed(Output, yield* Output)),
         secrets: secretsOfAddress(target.resolved.address)
       }
       return [source]
