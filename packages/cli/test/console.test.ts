@@ -106,7 +106,7 @@ describe("requeue console", () => {
     const env = {
       NODE_OPTIONS: `--conditions=@requeue/source --import=data:text/javascript,${encodeURIComponent(hook)}`
     }
-    const { code, both } = await program(["status", "--url", "memory:", "--queue", "orders"], { env })
+    const { code, both } = await program(["plan", "--url", "memory:", "--queue", "orders"], { env })
     assert.strictEqual(code, 0, both)
   })
 })

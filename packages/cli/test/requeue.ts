@@ -95,7 +95,8 @@ export const spawned = (
       said.both += text
     })
   }
-  child.stdin.end(circumstances.input ?? "")
+  // Who ends without reading it breaks the pipe.
+  child.stdin.on("error", () => {}).end(circumstances.input ?? "")
   const code = new Promise<number | null>((resolve, reject) => child.on("close", resolve).on("error", reject))
   const interrupt = () => void child.kill(circumstances.signal ?? "SIGINT")
   const kill = () => void child.kill("SIGKILL")
