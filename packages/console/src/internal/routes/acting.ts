@@ -8,6 +8,7 @@ import { jobQuery, queryOf, type Visit } from "../visit.ts"
 import * as Body from "../work/body.ts"
 import * as CauseId from "../work/causeId.ts"
 import type { Connection } from "../work/connections.ts"
+import * as Deadline from "../work/deadline.ts"
 import { newId, type Selection, type Work } from "../work/jobs.ts"
 import { longest } from "../work/looks.ts"
 import * as Purge from "../work/purge.ts"
@@ -102,7 +103,7 @@ export const redriveRoute: Route = {
   )
 }
 
-/** Removes all letters of a queue for good, when its name has been typed. */
+/** Removes letters of a queue for good, those of a cause or all, when its name has been typed. */
 export const purgeRoute: Route = {
   method: "POST",
   needs: "purge",
@@ -130,10 +131,15 @@ export const stopRoute: Route = {
       }
       // What stops is never held up: an audit that fails is told afterwards.
       dependencies.jobs.stop(job.id)
-      yield* Audit.begin(dependencies.audit, operation)
+      yield* Effect.mapError(Audit.begin(dependencies.audit, operation), ({ detail, status }) => {
+        return new Refusal({ status, detail: `the job stops, but ${detail}`, remedy: "Mend the audit" })
+      })
       return { to: visit.paths.to("job", jobQuery(job)) }
     })
 }
+
+/** Milliseconds that it may take to find a letter: it may be behind 100,000 others. */
+const longestFind = 60_000
 
 /** Shows the body of a letter. */
 export const bodyRoute: Route = {
@@ -149,7 +155,7 @@ export const bodyRoute: Route = {
         queues: [queue],
         options: { letter: key }
       }
-      const find = Body.find(connection, queue, key, dependencies.redact)
+      const find = Deadline.within(broker, longestFind)(Body.find(connection, queue, key, dependencies.redact))
       return Audit.around(dependencies.audit, operation)(find)
     })
 }
