@@ -33,15 +33,7 @@ export interface Letters {
 /** Letters of a cause, and of all together. */
 const limits = { each: 100, all: 5000 }
 
-const kept = ({
-  body,
-  headers,
-  history,
-  id,
-  metadata,
-  origin,
-  redrives
-}: DeadLetters.DeadLetter): Kept => ({
+const kept = ({ body, headers, history, id, metadata, origin, redrives }: DeadLetters.DeadLetter): Kept => ({
   key: keyOf(metadata),
   id,
   headers,

@@ -8,7 +8,7 @@ import { BrokerError } from "../../port/BrokerError.ts"
 export type Watched = ReadonlyArray<string> | ((queue: string) => ReadonlyArray<string>)
 
 /** Fails where the broker says that it does not have the queue. To ask makes none. */
-export const exists = (
+const exists = (
   { admin, capabilities: { broker } }: Service,
   queue: string,
   operation: string,

@@ -145,15 +145,13 @@ export const make = ({ comeBacks, isDryRun, operation }: Options): Ledger => {
     return Math.max(0, Math.min(out, most, out - best - last.unseen))
   }
 
-  const told = (counted: number | undefined, unseen: number): ReadonlyArray<Stage> => {
-    const all = stages.map(({ size }, index) => ({
+  const all = (): ReadonlyArray<Published> =>
+    stages.map(({ size }, index) => ({
       size,
       published: publishedIn(index),
       cameBack: comeBacks?.of(index + 1),
       out: outstandingIn(index)
     }))
-    return shared(all, counted, unseen)
-  }
 
   return {
     begin: (size) => void stages.push({ size, before: published(), isClosed: false }),
@@ -181,22 +179,17 @@ export const make = ({ comeBacks, isDryRun, operation }: Options): Ledger => {
       if (waiting !== undefined) best = Math.max(best, outstanding() - waiting - seen.unseen)
     },
     report: (stoppedBy) => {
-      const { selected, ...books } = total()
+      const { removed, selected, ...books } = total()
       const { unseen } = last
       const waiting = waitingNow()
       return {
         operation,
-        redriven: isDryRun ? selected : books.removed,
+        redriven: isDryRun ? selected : removed,
         ...outcome(published(), comeBacks?.all(), outstanding(), waiting, unseen),
         ...passed,
-        unremoved: books.unremoved,
-        refused: books.refused,
-        unconfirmed: books.unconfirmed,
-        failures: books.failures,
-        queued: books.queued,
-        held: books.held,
+        ...books,
         stoppedBy,
-        stages: comeBacks === undefined ? [] : told(waiting, unseen)
+        stages: comeBacks === undefined ? [] : shared(all(), waiting, unseen)
       }
     }
   }
