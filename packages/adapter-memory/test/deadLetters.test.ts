@@ -76,6 +76,7 @@ describe("dead letters", () => {
       message: id,
       id,
       count: 1,
+      missed: 0,
       oldest: at,
       newest: at
     })
@@ -88,6 +89,7 @@ describe("dead letters", () => {
       message: undefined,
       id: groups[1]!.id,
       count: 1,
+      missed: 0,
       oldest: 60_000,
       newest: 60_000
     }

@@ -501,8 +501,8 @@ const redriving: ReadonlyArray<Mutant> = [
   {
     name: "a redrive takes letters that arrive while it runs",
     file: letters("sweep"),
-    from: "books = Books.make(ready, limit, held)",
-    to: "books = Books.make(undefined, limit, held)"
+    from: "books = Books.make(ready, limit, held, options.known)",
+    to: "books = Books.make(undefined, limit, held, options.known)"
   },
   {
     name: "a redrive goes beyond its limit",
