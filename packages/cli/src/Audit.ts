@@ -12,6 +12,7 @@ import { randomUUID } from "node:crypto"
 import { writeFileSync } from "node:fs"
 import { hostname, userInfo } from "node:os"
 import { resolve } from "node:path"
+import type { Writable } from "node:stream"
 import { Process } from "./Process.ts"
 import * as LetterFilter from "./LetterFilter.ts"
 import * as RedriveView from "./RedriveView.ts"
@@ -81,6 +82,12 @@ const filtersOf = ({ error, id, newerThan, olderThan, origin, reason }: LetterFi
   )
 })
 
+/** Writes a line to a stream, and waits until it has taken it. */
+const told = (stream: Writable, line: string): Promise<void> =>
+  new Promise((taken, refused) => {
+    stream.write(line, (error) => (error ? refused(error) : taken()))
+  })
+
 /**
  * Runs an operation between its two lines. `outcome` is asked when it has ended, in whatever way; an operation that fails
  * or is interrupted has an `outcome` that says so, and the error.
@@ -98,14 +105,16 @@ export const around =
       pid: process.pid,
       broker: operation.broker
     }
-    const write = (event: "begin" | "end", told: object) =>
+    const write = (event: "begin" | "end", outcome: object) =>
       Effect.gen(function* () {
         const { cwd, stderr } = yield* Process
         const time = new Date(yield* Clock.currentTimeMillis).toISOString()
-        const line = `${JSON.stringify({ time, event, ...who, ...told })}\n`
-        if (file === "-") return void stderr.write(line)
-        yield* Effect.try({
-          try: () => writeFileSync(resolve(cwd(), file), line, { flag: "a", mode: 0o600, flush: true }),
+        const line = `${JSON.stringify({ time, event, ...who, ...outcome })}\n`
+        yield* Effect.tryPromise({
+          try: async () => {
+            if (file === "-") return told(stderr, line)
+            writeFileSync(resolve(cwd(), file), line, { flag: "a", mode: 0o600, flush: true })
+          },
           catch: (error) =>
             new UsageError({
               detail: `--audit: ${error instanceof Error ? error.message : String(error)}`,

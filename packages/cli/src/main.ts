@@ -7,11 +7,11 @@ import { run } from "./Program.ts"
 setFlagsFromString("--optimize-for-size")
 
 // A reader that ends before the program does, as in `| head`, is no error.
-for (const stream of [process.stdout, process.stderr]) {
-  stream.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code !== "EPIPE") throw error
-  })
-}
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code !== "EPIPE") throw error
+})
+// Nobody could be told. What must not be lost there, as an audit, is told by the callback of its write.
+process.stderr.on("error", () => undefined)
 
 const interruption = new AbortController()
 process.once("SIGINT", () => interruption.abort())

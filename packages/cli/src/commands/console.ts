@@ -101,7 +101,7 @@ export const console = Command.make("console", flags, ({ audit, host, name, oper
         hosts,
         authorize: password === undefined ? undefined : Authorization.basic([{ name: who, password, role }]),
         local: { operator: who, role },
-        audit: audit === "-" ? (text) => void stderr.write(text) : loaded.Audit.toFile(resolve(cwd(), audit))
+        audit: audit === "-" ? loaded.Audit.toStream(stderr) : loaded.Audit.toFile(resolve(cwd(), audit))
       })
     )
     const url = yield* refusing(() => loaded.NodeServer.serve(requeue, { host, port })).pipe(

@@ -1,9 +1,18 @@
 /** An audit that fails. */
 import { assert } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import { Authorization, type Console } from "../../src/index.ts"
+import * as Fiber from "effect/Fiber"
+import { TestClock } from "effect/testing"
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { Writable } from "node:stream"
+import { Audit, Authorization, type Console } from "../../src/index.ts"
 import * as Attack from "./Attack.ts"
 import { prepared, redrive } from "./prepared.ts"
+
+/** A turn of Node's loop, in which streams and promises go on. */
+const turn = () => new Promise((resolve) => setImmediate(resolve))
 
 /** These attacks. */
 export const attacks: ReadonlyArray<Attack.Attack> = [
@@ -43,6 +52,43 @@ export const attacks: ReadonlyArray<Attack.Attack> = [
       const { status, text } = yield* submit(letter, "/letter").pipe(Effect.map((page) => page))
       assert.strictEqual(status, 503)
       assert.notInclude(text, "the-body")
+    })
+  ),
+  ...["EPIPE: nobody reads it", "ENOSPC: the disk is full"].map((message) =>
+    Attack.make(`an audit that cannot be written: lets nothing happen where its stream fails: ${message}`, () =>
+      Effect.gen(function* () {
+        const stream = new Writable({ write: (_, __, done) => done(new Error(message)) })
+        const audit = Audit.toStream(stream)
+        const { causes, left, post } = yield* prepared({ audit, authorize: Authorization.everybody("root", "purge") })
+        const redriven = yield* post("/redrive", redrive(causes))
+        assert.strictEqual(redriven.status, 503)
+        assert.include(redriven.text, message)
+        assert.strictEqual((yield* post("/purge", { ...redrive(causes), name: "orders.dlq" })).status, 503)
+        assert.strictEqual(yield* left, 1)
+      })
+    )
+  ),
+  Attack.make("an audit that cannot be written: lets nothing happen while its stream takes nothing", () =>
+    Effect.gen(function* () {
+      const audit = Audit.toStream(new Writable({ write: () => undefined }))
+      const { causes, left, post } = yield* prepared({ audit })
+      const answer = yield* Effect.forkChild(post("/redrive", redrive(causes)))
+      for (let waits = 0; waits < 20; waits++) yield* Effect.andThen(Effect.promise(turn), TestClock.adjust("1 second"))
+      const { status, text } = yield* Fiber.join(answer)
+      assert.strictEqual(status, 503)
+      assert.include(text, "no answer in 10 s")
+      assert.strictEqual(yield* left, 1)
+    })
+  ),
+  Attack.make("an audit that cannot be written: has no line glued to one that was torn", () =>
+    Effect.gen(function* () {
+      const folder = mkdtempSync(join(tmpdir(), "requeue-audit-"))
+      yield* Effect.addFinalizer(() => Effect.sync(() => rmSync(folder, { recursive: true })))
+      const file = join(folder, "audit.jsonl")
+      writeFileSync(file, `{"time":"2026-01-`)
+      const write = Audit.toFile(file)
+      yield* Effect.promise(() => Promise.all(["1", "2", "3"].map(async (line) => write(`${line}\n`))))
+      assert.deepStrictEqual(readFileSync(file, "utf8").split("\n"), [`{"time":"2026-01-`, "1", "2", "3", ""])
     })
   )
 ]
