@@ -32,7 +32,8 @@ const append = async (path: string, line: string): Promise<void> => {
   try {
     const { size } = await file.stat()
     const last = size === 0 ? undefined : (await file.read(Buffer.alloc(1), 0, 1, size - 1)).buffer.toString()
-    await file.appendFile(last === undefined || last === "\n" ? line : `\n${line}`, { flush: true })
+    await file.appendFile(last === undefined || last === "\n" ? line : `\n${line}`)
+    await file.sync()
   } finally {
     await file.close()
   }

@@ -13,6 +13,7 @@ import { refused } from "./pages/refused.ts"
 import { type Paths, routes } from "./paths.ts"
 import { Refusal } from "./refusal.ts"
 import * as Responses from "./responses.ts"
+import * as Shown from "./shown.ts"
 import type { Dependencies, Route } from "./routes/route.ts"
 import * as Table from "./routes/table.ts"
 import type { Live, Reply, Visit } from "./visit.ts"
@@ -34,7 +35,14 @@ export interface Options {
 /** Streams that are open at a time. */
 const mostStreams = 100
 
-const nobody = (paths: Paths, now: number): Visit => ({ paths, now, operator: "", may: new Set(), token: "" })
+const nobody = (paths: Paths, now: number): Visit => ({
+  paths,
+  now,
+  operator: "",
+  may: new Set(),
+  token: "",
+  shown: (cause) => cause
+})
 
 const notFound = new Refusal({ status: 404, detail: "there is no such page", remedy: "Go back to the overview" })
 
@@ -62,7 +70,12 @@ const responder = (assets: Assets.Assets, run: Responses.Run) => {
 /** Makes a handler, which ends with the scope. */
 export const make = (options: Options) =>
   Effect.gen(function* () {
-    const { audit, brokers, paths, redact, timeout } = options
+    const { audit, brokers, paths, timeout } = options
+    // A letter of one broker may tell of another one.
+    const redact = Shown.guarded(
+      options.redact,
+      brokers.flatMap(({ secrets }) => secrets)
+    )
     const token = FormToken.make()
     const gate = Gate.make({ ...options.gate, token })
     const assets = Assets.make()
@@ -86,7 +99,14 @@ export const make = (options: Options) =>
         const fields = route.method === "POST" ? yield* FormBody.of(request) : query
         const wrong = route.method === "POST" ? gate.verify(operator, fields.get(FormToken.field)) : undefined
         if (wrong !== undefined) return yield* wrong
-        const visit: Visit = { paths, operator, may, now, token: token.of(operator) }
+        const visit: Visit = {
+          paths,
+          operator,
+          may,
+          now,
+          token: token.of(operator),
+          shown: (cause, place) => Shown.cause(redact, cause, place)
+        }
         return yield* respond(visit, yield* route.answer({ visit, fields }, dependencies))
       })
 

@@ -42,7 +42,7 @@ export const lookRoute: Route = {
 
 /** The letters that the fields mean. */
 const selectionOf = (
-  fields: URLSearchParams,
+  { fields, visit }: Asking,
   { looks }: Dependencies,
   place: Place
 ): Effect.Effect<Selection, Refusal> => {
@@ -50,7 +50,7 @@ const selectionOf = (
   if (cause === undefined) return Effect.succeed({ cause, title: "all letters" })
   if (!/^[\da-f]{16}$/.test(cause)) return Effect.fail(wrong("there is no such cause", "Nothing was done. Look again"))
   const group = looks.of(place)?.groups.find((each) => CauseId.of(each) === cause)
-  return Effect.succeed({ cause, title: group === undefined ? `cause ${cause}` : titleOf(group) })
+  return Effect.succeed({ cause, title: group === undefined ? `cause ${cause}` : titleOf(visit.shown(group, place)) })
 }
 
 /** Begins a job, and leads to its page. A look of before is no longer true when it has changed something. */
@@ -75,7 +75,7 @@ const working =
   (asking: Asking, dependencies: Dependencies) =>
     Effect.gen(function* () {
       const { connection, place } = yield* placeOf(asking.fields, dependencies)
-      const selection = yield* selectionOf(asking.fields, dependencies, place)
+      const selection = yield* selectionOf(asking, dependencies, place)
       return yield* begin(asking, dependencies, place, yield* make(asking, connection, place, selection))
     })
 

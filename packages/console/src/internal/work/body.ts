@@ -35,7 +35,8 @@ const decoder = new TextDecoder("utf-8", { fatal: true })
 
 const textOf = (bytes: Uint8Array): string | undefined => {
   try {
-    return decoder.decode(bytes)
+    // UTF-16 is UTF-8 as well, but with NUL between its letters; nothing would be found in that.
+    return bytes.includes(0) ? undefined : decoder.decode(bytes)
   } catch {
     return undefined
   }
@@ -57,10 +58,6 @@ const redacted = (redact: Redact, content: Content, place: Place): Effect.Effect
       new Refusal({ status: 503, detail: "the redact hook failed", remedy: "Nothing is shown. Mend the hook" })
   })
 
-/** The headers of a letter as people may see them. */
-export const headersOf = (redact: Redact, headers: Content["headers"], place: Place) =>
-  Effect.map(redacted(redact, { headers }, place), (content) => content.headers)
-
 const show = (redact: Redact, letter: DeadLetters.DeadLetter, place: Place): Effect.Effect<Body, Refusal> =>
   Effect.gen(function* () {
     const bytes = plain(letter)
@@ -69,10 +66,10 @@ const show = (redact: Redact, letter: DeadLetters.DeadLetter, place: Place): Eff
     const json = text === undefined ? undefined : jsonOf(text)
     const { body } = yield* redacted(
       redact,
-      { headers: letter.headers, body: json === undefined ? text : json.value },
+      { headers: letter.headers, body: json === undefined ? (text ?? bytes) : json.value },
       place
     )
-    if (text === undefined && body === undefined) return { _tag: "Bytes", bytes, size }
+    if (body instanceof Uint8Array) return { _tag: "Bytes", bytes: body, size }
     return json === undefined || typeof body === "string"
       ? { _tag: "Text", kind: json === undefined ? "text" : "JSON", text: String(body), size }
       : { _tag: "Text", kind: "JSON", text: JSON.stringify(body, undefined, 2) ?? "", size }
