@@ -126,7 +126,11 @@ export const decoded = (text: string): string =>
     .replaceAll("&amp;", "&")
 
 /** The broker of a test, its console, and who uses it. */
-export const make = (options: Partial<Console.Options> = {}, memory: Parameters<typeof MemoryBroker.make>[0] = {}, secrets: ReadonlyArray<string> = []) =>
+export const make = (
+  options: Partial<Console.Options> = {},
+  memory: Parameters<typeof MemoryBroker.make>[0] = {},
+  secrets: ReadonlyArray<string> = []
+) =>
   Effect.gen(function* () {
     const broker = yield* MemoryBroker.make(memory)
     const audit: Array<Record<string, unknown>> = []

@@ -32,8 +32,8 @@ export interface Options {
   readonly gate: Omit<Gate.Options, "token">
 }
 
-/** Streams that are open at a time. */
-const mostStreams = 100
+/** Streams that are open at a time: of all together, and of an operator at a client. */
+const mostStreams = { all: 100, each: 10 }
 
 const nobody = (paths: Paths, now: number): Visit => ({
   paths,
@@ -46,24 +46,22 @@ const nobody = (paths: Paths, now: number): Visit => ({
 
 const notFound = new Refusal({ status: 404, detail: "there is no such page", remedy: "Go back to the overview" })
 
+const tooMany = new Refusal({ status: 503, detail: "too many pages are open", remedy: "Close some" })
+
 /** Turns replies into responses, and bounds those that stay open. */
 const responder = (assets: Assets.Assets, run: Responses.Run) => {
-  let streams = 0
-  const open = (live: Live): Effect.Effect<Response, Refusal> => {
-    if (streams >= mostStreams) {
-      return Effect.fail(new Refusal({ status: 503, detail: "too many pages are open", remedy: "Close some" }))
-    }
-    streams++
-    let isOpen = true
-    const onEnd = () => {
-      if (isOpen) streams--
-      isOpen = false
-    }
-    return Effect.succeed(Responses.events(live, run, onEnd))
+  const streams = new Set<{ readonly client: string }>()
+  const open = (live: Live, client: string): Effect.Effect<Response, Refusal> => {
+    const own = [...streams].filter((each) => each.client === client)
+    if (streams.size >= mostStreams.all || own.length >= mostStreams.each) return Effect.fail(tooMany)
+    const stream = { client }
+    streams.add(stream)
+    return Effect.succeed(Responses.events(live, run, () => void streams.delete(stream)))
   }
-  return (visit: Visit, reply: Reply): Effect.Effect<Response, Refusal> => {
+  return (visit: Visit, reply: Reply, client: string, isHead: boolean): Effect.Effect<Response, Refusal> => {
     if ("page" in reply) return Effect.succeed(Responses.page(layout(visit, reply.page, assets)))
-    return "to" in reply ? Effect.succeed(Responses.seeOther(reply.to)) : open(reply.live)
+    if ("to" in reply) return Effect.succeed(Responses.seeOther(reply.to))
+    return isHead ? Effect.succeed(Responses.stream(null)) : open(reply.live, client)
   }
 }
 
@@ -93,21 +91,22 @@ export const make = (options: Options) =>
     const run = Effect.runPromiseWith(yield* Effect.context())
     const respond = responder(assets, run)
 
-    const follow = (route: Route, request: Request, client: Gate.Client, now: number, query: URLSearchParams) =>
+    const follow = (route: Route, request: Request, from: Gate.Client, now: number, query: URLSearchParams) =>
       Effect.gen(function* () {
-        const { may, operator } = yield* gate.admit(request, client, route.needs, now)
+        const { client, may, operator } = yield* gate.admit(request, from, route.needs, now)
         const fields = route.method === "POST" ? yield* FormBody.of(request) : query
-        const wrong = route.method === "POST" ? gate.verify(operator, fields.get(FormToken.field)) : undefined
+        const wrong = route.method === "POST" ? gate.verify(operator, fields.get(FormToken.field), now) : undefined
         if (wrong !== undefined) return yield* wrong
         const visit: Visit = {
           paths,
           operator,
           may,
           now,
-          token: token.of(operator),
+          token: token.of(operator, now),
           shown: (cause, place) => Shown.cause(redact, cause, place)
         }
-        return yield* respond(visit, yield* route.answer({ visit, fields }, dependencies))
+        const reply = yield* route.answer({ visit, fields }, dependencies)
+        return yield* respond(visit, reply, client, request.method === "HEAD")
       })
 
     const answer = (request: Request, client: Gate.Client, now: number) =>

@@ -12,7 +12,9 @@ const struck = (value: unknown, secrets: ReadonlyArray<string>): unknown => {
   if (typeof value === "string") return Secrets.strike(value, secrets)
   if (typeof value !== "object" || value === null || value instanceof Uint8Array) return value
   if (Array.isArray(value)) return value.map((each) => struck(each, secrets))
-  return Object.fromEntries(Object.entries(value).map(([name, each]) => [Secrets.strike(name, secrets), struck(each, secrets)]))
+  return Object.fromEntries(
+    Object.entries(value).map(([name, each]) => [Secrets.strike(name, secrets), struck(each, secrets)])
+  )
 }
 
 const isTexts = (value: unknown): boolean =>
@@ -68,7 +70,10 @@ export const letter = (
         id: shown.id ?? mark,
         headers: shown.headers,
         history: history.map((attempt, index) => ({ ...attempt, error: shown.history?.[index] ?? mark })),
-        origin: origin && { ...origin, error: { name: shown.error?.name ?? mark, message: shown.error?.message ?? mark } }
+        origin: origin && {
+          ...origin,
+          error: { name: shown.error?.name ?? mark, message: shown.error?.message ?? mark }
+        }
       }
     },
     catch: () =>

@@ -8,6 +8,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Writable } from "node:stream"
 import { Audit, Authorization, type Console } from "../../src/index.ts"
+import * as World from "../world.ts"
 import * as Attack from "./Attack.ts"
 import { prepared, redrive } from "./prepared.ts"
 
@@ -79,6 +80,23 @@ export const attacks: ReadonlyArray<Attack.Attack> = [
       assert.include(text, "no answer in 10 s")
       assert.strictEqual(yield* left, 1)
     })
+  ),
+  Attack.make(
+    "an operator who denies it: is named with the letter whose body was shown, and with what was stopped",
+    () =>
+      Effect.gen(function* () {
+        const { audit, letter, post, submit, causes } = yield* prepared()
+        yield* submit(letter, "/letter")
+        const plan = yield* submit(causes, "/plan")
+        const id = new URL(plan.headers.get("location")!, World.origin).searchParams.get("id")!
+        yield* post("/stop", { id, token: redrive(causes).token })
+        const told = audit.map(({ command, event, operator, options }) => ({ command, event, operator, options }))
+        for (const event of ["begin", "end"]) {
+          const body = { command: "console body", event, operator: "local", options: { letter: "order-1" } }
+          assert.deepInclude(told, body)
+          assert.deepInclude(told, { command: "console stop", event, operator: "local", options: {} })
+        }
+      })
   ),
   Attack.make("an audit that cannot be written: has no line glued to one that was torn", () =>
     Effect.gen(function* () {

@@ -12,7 +12,10 @@ const utf16 = (text: string) => new Uint8Array(Buffer.from(text, "utf16le"))
 const secretive: ReadonlyArray<readonly [string, string | Uint8Array]> = [
   ["a key", `{"a":[{"Password":"hunter2"}]}`],
   ["keys of few letters", `{"pwd":"hunter2","x-auth":"hunter2","jwt":"hunter2","pin":"hunter2","pan":"hunter2"}`],
-  ["keys of several words", `{"accessKey":"hunter2","api key":"hunter2","credit_card":"hunter2","card.number":"hunter2"}`],
+  [
+    "keys of several words",
+    `{"accessKey":"hunter2","api key":"hunter2","credit_card":"hunter2","card.number":"hunter2"}`
+  ],
   ["a key within another", `{"card":{"holder":"ann","number":"hunter2"},"api":{"key":"hunter2"}}`],
   ["JSON in a text", JSON.stringify({ payload: JSON.stringify({ inner: JSON.stringify({ token: "hunter2" }) }) })],
   ["JSON that was encoded twice", JSON.stringify(JSON.stringify({ password: "hunter2" }))],
@@ -70,7 +73,7 @@ export const attacks: ReadonlyArray<Attack.Attack> = [
       for (const each of [causes, cause, page, job]) assert.isFalse(tells(each), each.text)
     })
   ),
-  Attack.make("a body with a secret: says no secret of the configuration, wherever it stands", () =>
+  Attack.make("a body with a secret: says no secret of the configuration, wherever it stands in letters", () =>
     Effect.gen(function* () {
       const body = `{"note":"it is hunter2"}`
       const { audit, get, publish, settled, submit } = yield* World.make({}, {}, ["hunter2"])
@@ -120,9 +123,13 @@ export const attacks: ReadonlyArray<Attack.Attack> = [
       Effect.gen(function* () {
         const cycle: Record<string, unknown> = {}
         cycle["cycle"] = cycle
-        const answers = [undefined, Promise.resolve({ headers: {} }), { body: "the-body" }, { headers: {}, body: cycle }]
-        const redact: Redaction.Redact = (content) =>
-          content.body === undefined ? content : (answers[index] as never) // What a hook in JavaScript may answer.
+        const answers = [
+          undefined,
+          Promise.resolve({ headers: {} }),
+          { body: "the-body" },
+          { headers: {}, body: cycle }
+        ]
+        const redact: Redaction.Redact = (content) => (content.body === undefined ? content : (answers[index] as never)) // What a hook in JavaScript may answer.
         const { letter, submit } = yield* prepared({ redact })
         const { status, text } = yield* submit(letter, "/letter")
         assert.strictEqual(status, 503)

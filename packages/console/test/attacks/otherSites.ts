@@ -1,6 +1,7 @@
 /** Pages of other sites, and forms that are none of this console. */
 import { assert } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import { TestClock } from "effect/testing"
 import * as World from "../world.ts"
 import * as Attack from "./Attack.ts"
 import { as, basic, prepared, redrive } from "./prepared.ts"
@@ -75,6 +76,18 @@ export const attacks: ReadonlyArray<Attack.Attack> = [
       for (const [sent, name] of attempts) assert.strictEqual((yield* post("/redrive", sent, as(name))).status, 403)
       assert.strictEqual(yield* left, 1)
       assert.strictEqual((yield* post("/redrive", fields, as("purge"))).status, 303)
+    })
+  ),
+  Attack.make("a form without its token: does nothing, and neither does one of yesterday, or with another time", () =>
+    Effect.gen(function* () {
+      const { causes, left, post } = yield* prepared()
+      yield* TestClock.adjust("13 hours")
+      const { token, ...fields } = redrive(causes)
+      const later = `${(13 * 3_600_000).toString(36)}.${token.split(".")[1]}`
+      for (const each of [token, later]) {
+        assert.strictEqual((yield* post("/redrive", { ...fields, token: each })).status, 403)
+      }
+      assert.strictEqual(yield* left, 1)
     })
   )
 ]

@@ -17,14 +17,16 @@ import { type Asking, type Dependencies, placeOf, type Route } from "./route.ts"
 
 const wrong = (detail: string, remedy: string) => new Refusal({ status: 400, detail, remedy })
 
-/** A number from a field; `undefined` where it is empty. */
-const numberOf = (fields: URLSearchParams, name: string, min: number, max: number) => {
+/** A number from a field, as people write it; `undefined` where it is empty. */
+const numberOf = (fields: URLSearchParams, name: string, kind: "whole" | "decimal", min: number, max: number) => {
   const text = (fields.get(name) ?? "").trim()
   const value = Number(text)
   if (text === "") return Effect.undefined
-  return value >= min && value <= max
+  return (kind === "whole" ? /^\d+$/ : /^\d+(?:\.\d+)?$/).test(text) && value >= min && value <= max
     ? Effect.succeed(value)
-    : Effect.fail(wrong(`${name} must be a number from ${min} to ${max}`, "Nothing was done. Go back, and change it"))
+    : Effect.fail(
+        wrong(`${name} must be a ${kind} number from ${min} to ${max}`, "Nothing was done. Go back, and change it")
+      )
 }
 
 /** Begins a look. */
@@ -34,7 +36,7 @@ export const lookRoute: Route = {
   answer: ({ fields, visit }, dependencies) =>
     Effect.gen(function* () {
       const { connection, place } = yield* placeOf(fields, dependencies)
-      const limit = yield* numberOf(fields, "limit", 1, longest)
+      const limit = yield* numberOf(fields, "limit", "whole", 1, longest)
       yield* dependencies.looks.begin(connection, place.queue, visit.operator, limit ?? longest)
       return { to: visit.paths.to("deadLetters", queryOf(place)) }
     })
@@ -96,7 +98,7 @@ export const redriveRoute: Route = {
       if (how !== "stages" && how !== "at-once") {
         return yield* wrong("how must be stages or at-once", "Nothing was done")
       }
-      const rate = yield* numberOf(fields, "rate", 0.001, 100_000)
+      const rate = yield* numberOf(fields, "rate", "decimal", 0.001, 100_000)
       return Redrive.redrive(connection, queue, selection, { isStaged: how === "stages", rate })
     })
   )
@@ -130,7 +132,10 @@ export const stopRoute: Route = {
       }
       // What stops is never held up: an audit that fails is told afterwards.
       dependencies.jobs.stop(job.id)
-      yield* Audit.begin(dependencies.audit, operation)
+      yield* Effect.mapError(
+        Audit.around(dependencies.audit, operation)(Effect.void),
+        ({ detail, status }) => new Refusal({ status, detail, remedy: "The job is stopping all the same" })
+      )
       return { to: visit.paths.to("job", jobQuery(job)) }
     })
 }
@@ -140,14 +145,14 @@ export const bodyRoute: Route = {
   method: "POST",
   needs: "bodies",
   answer: (asking, dependencies) =>
-    letterPage(asking, dependencies, (connection, { broker, queue }, key) => {
+    letterPage(asking, dependencies, (connection, { broker, queue }, { id, key }) => {
       const operation: Audit.Operation = {
         id: newId(),
         command: "console body",
         operator: asking.visit.operator,
         broker,
         queues: [queue],
-        options: { letter: key }
+        options: { letter: id }
       }
       const find = Body.find(connection, queue, key, dependencies.redact)
       return Audit.around(dependencies.audit, operation)(find)

@@ -84,7 +84,7 @@ export const groupRoute = view(({ fields, visit }, dependencies) =>
 export const letterPage = (
   { fields, visit }: Asking,
   dependencies: Dependencies,
-  find: (connection: Connection, place: Place, key: string) => Effect.Effect<Body | undefined, Refusal | TroubleOf>
+  find: (connection: Connection, place: Place, letter: Kept) => Effect.Effect<Body | undefined, Refusal | TroubleOf>
 ) =>
   Effect.gen(function* () {
     const { connection, place } = yield* placeOf(fields, dependencies)
@@ -93,7 +93,7 @@ export const letterPage = (
     if (kept === undefined) return { to: visit.paths.to("deadLetters", queryOf(place)) }
     const shown = yield* visible(visit, dependencies, place, kept)
     const capabilities = yield* capabilitiesOf(dependencies, connection)
-    const body = yield* find(connection, place, key)
+    const body = yield* find(connection, place, kept)
     return { page: letter(visit, { place, cause, letter: shown, headers: shown.headers, capabilities, body }) }
   })
 
