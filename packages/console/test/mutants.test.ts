@@ -19,8 +19,8 @@ const mutants: ReadonlyArray<Mutant> = [
   {
     lets: "DNS rebinding",
     file: "guard/host.ts",
-    text: "allowed.some((each) =>",
-    replacement: "allowed.some((each) => each !== '' ||"
+    text: "? isLoopback(host)",
+    replacement: "? true"
   },
   {
     lets: "redrives nothing: a form",
@@ -43,14 +43,14 @@ const mutants: ReadonlyArray<Mutant> = [
   {
     lets: "that of another operator or process",
     file: "guard/gate.ts",
-    text: "given !== null && token.matches(operator, given)",
+    text: "given !== null && token.matches(operator, given, now)",
     replacement: "given !== null"
   },
   {
     lets: "that of another operator or process",
     file: "guard/formToken.ts",
-    text: ".update(operator)",
-    replacement: `.update("")`
+    text: "JSON.stringify([operator, made])",
+    replacement: "made"
   },
   {
     lets: "that of another operator or process",

@@ -75,6 +75,7 @@ export const attacks: ReadonlyArray<Attack.Attack> = [
       const { causes, left, post } = yield* prepared({ audit })
       const answer = yield* Effect.forkChild(post("/redrive", redrive(causes)))
       for (let waits = 0; waits < 20; waits++) yield* Effect.andThen(Effect.promise(turn), TestClock.adjust("1 second"))
+      assert.isDefined(answer.pollUnsafe(), "it waits for ever")
       const { status, text } = yield* Fiber.join(answer)
       assert.strictEqual(status, 503)
       assert.include(text, "no answer in 10 s")
