@@ -79,7 +79,10 @@ describe("requeue console", () => {
   it.each(["a full disk", "a pipe that nobody reads"])("does nothing where its audit goes to %s", async (sink) => {
     const full = openSync("/dev/full", "w")
     const args = ["--conditions=@requeue/source", main, "console", "--port", "0", "--json"]
-    const child = spawn(process.execPath, args, { cwd, stdio: ["ignore", "pipe", sink === "a full disk" ? full : "pipe"] })
+    const child = spawn(process.execPath, args, {
+      cwd,
+      stdio: ["ignore", "pipe", sink === "a full disk" ? full : "pipe"]
+    })
     try {
       child.stderr?.destroy()
       let said = ""
@@ -125,11 +128,19 @@ describe("requeue console", () => {
     assert.match(stderr, said)
   })
 
-  it("is refused a password that is short", async () => {
-    const { code, stderr } = await requeue(["console"], { cwd, env: { REQUEUE_CONSOLE_PASSWORD: "short" } })
-    assert.strictEqual(code, 2)
-    assert.match(stderr, /at least 12 characters/)
-    assert.notInclude(stderr, "short,")
+  it.each([
+    [[], "short", /at least 12 characters.*--operator/s],
+    [[], "", /at least 12 characters/],
+    [[], " ".repeat(12), /at least 12 characters/],
+    [["--operator", "a:b"], "a-long-password", /name must have no colon/],
+    [["--host", "0.0.0.0"], "a-long-password", /by which names.*--name/s],
+    [["--proxy", "proxy.example"], "a-long-password", /proxies must be a list of addresses/]
+  ])("is refused with a password: %j %j", async (args, password, said) => {
+    const env = { REQUEUE_CONSOLE_PASSWORD: password }
+    const { code, stderr } = await requeue(["console", "--port", "0", ...args], { cwd, env })
+    assert.strictEqual(code, 2, stderr)
+    assert.match(stderr, said)
+    assert.notInclude(stderr, "mistake of ours")
   })
 
   it("is loaded by no other command", async () => {

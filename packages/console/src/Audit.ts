@@ -62,7 +62,7 @@ export const toStream = (stream: Writable): Write => {
 }
 
 /** Milliseconds that a line has to be kept. */
-const patience = 10_000
+const timeout = 10_000
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
@@ -75,7 +75,7 @@ const lineOf = (event: "begin" | "end", { id, ...operation }: Operation, told: o
 
 const keep = (write: Write, line: string): Effect.Effect<void, string> =>
   Effect.tryPromise({ try: async () => write(line), catch: messageOf }).pipe(
-    Effect.timeoutOrElse({ duration: patience, orElse: () => Effect.fail(`no answer in ${patience / 1000} s`) })
+    Effect.timeoutOrElse({ duration: timeout, orElse: () => Effect.fail(`no answer in ${timeout / 1000} s`) })
   )
 
 /** Writes the first line of an operation. Where that fails, nothing may be done. */

@@ -52,8 +52,8 @@ const words = (name: string): string =>
 
 const isSecret = (name: string): boolean => secret.test(words(name.slice(0, 256)))
 
-/** What is hidden in text that is no JSON, or only a part of one; in this order. */
-const rules: ReadonlyArray<readonly [RegExp, (...found: ReadonlyArray<string>) => string]> = [
+/** Texts that are hidden in text that is no JSON, or only a part of one; in this order. */
+const rules: ReadonlyArray<readonly [RegExp, (all: string, first: string, second: string) => string]> = [
   [/\b((?:set-)?cookie|(?:proxy-)?authorization): *[^\n"]+/gi, (_, name) => `${name}: ${mark}`],
   [/\b(bearer|basic) +[\w.~+/=-]{8,}/gi, (_, scheme) => `${scheme} ${mark}`],
   // A JSON web token.
@@ -61,7 +61,7 @@ const rules: ReadonlyArray<readonly [RegExp, (...found: ReadonlyArray<string>) =
   // <name>value
   [
     /<([\w:.-]{1,64})((?:\s[^<>]{0,256})?)>(?:\s*<!\[CDATA\[(?:[^\]]|\](?!\]>))*|[^<]+)/g,
-    (all, name, rest) => (isSecret(name!) ? `<${name}${rest}>${mark}` : all!)
+    (all, name, rest) => (isSecret(name) ? `<${name}${rest}>${mark}` : all)
   ]
 ]
 

@@ -123,8 +123,8 @@ const mutants: ReadonlyArray<Mutant> = [
   {
     lets: "while its stream takes nothing",
     file: "src/Audit.ts",
-    text: "const patience = 10_000",
-    replacement: "const patience = Infinity"
+    text: "const timeout = 10_000",
+    replacement: "const timeout = Infinity"
   },
   {
     lets: "glued to one that was torn",

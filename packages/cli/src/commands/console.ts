@@ -104,8 +104,7 @@ export const console = Command.make("console", flags, ({ audit, host, name, oper
     const hosts = name.length > 0 ? name : undefined
     const authorize = yield* refusing(
       `Set ${variable} to at least 12 characters, and --operator to a name without a colon`,
-      () =>
-        Effect.succeed(password === undefined ? undefined : Authorization.basic([{ name: who, password, role }]))
+      () => Effect.succeed(password === undefined ? undefined : Authorization.basic([{ name: who, password, role }]))
     )
     const requeue = yield* refusing(`Set ${variable}, or leave out --name and --proxy`, () =>
       loaded.Console.make({
@@ -117,7 +116,9 @@ export const console = Command.make("console", flags, ({ audit, host, name, oper
         audit: audit === "-" ? loaded.Audit.toStream(stderr) : loaded.Audit.toFile(resolve(cwd(), audit))
       })
     )
-    const url = yield* refusing(`Set ${variable} and give --name, or listen on 127.0.0.1`, () => loaded.NodeServer.serve(requeue, { host, port })).pipe(
+    const url = yield* refusing(`Set ${variable} and give --name, or listen on 127.0.0.1`, () =>
+      loaded.NodeServer.serve(requeue, { host, port })
+    ).pipe(
       Effect.mapError((error) =>
         error instanceof UsageError ? error : new UsageError({ detail: error.message, remedy: "Give another --port" })
       )

@@ -18,6 +18,7 @@ import type { Dependencies, Route } from "./routes/route.ts"
 import * as Table from "./routes/table.ts"
 import type { Live, Reply, Visit } from "./visit.ts"
 import * as Connections from "./work/connections.ts"
+import type { Trouble } from "./work/connections.ts"
 import * as Jobs from "./work/jobs.ts"
 import * as Looks from "./work/looks.ts"
 import * as Overview from "./work/overview.ts"
@@ -64,6 +65,27 @@ const responder = (assets: Assets.Assets, run: Responses.Run) => {
     return isHead ? Effect.succeed(Responses.stream(null)) : open(reply.live, client)
   }
 }
+
+/** Answers a page as well where a request fails. */
+const told = (
+  answer: Effect.Effect<Response, Refusal | Trouble>,
+  visit: Visit,
+  assets: Assets.Assets
+): Effect.Effect<Response> =>
+  answer.pipe(
+    Effect.catchTag("Trouble", ({ broker, message }) =>
+      Effect.fail(new Refusal({ status: 502, detail: `${broker} does not answer: ${message}`, remedy: "Try again" }))
+    ),
+    Effect.catchTag("Refusal", (refusal) => {
+      const body = layout(visit, refused(refusal), assets)
+      return Effect.succeed(Responses.page(body, refusal.status, refusal.headers))
+    }),
+    Effect.catchCause((cause) => {
+      const detail = "a mistake of ours; the log has it"
+      const body = layout(visit, refused({ status: 500, detail, remedy: "Please report it" }), assets)
+      return Effect.as(Effect.logError("a request failed", Cause.pretty(cause)), Responses.page(body, 500))
+    })
+  )
 
 /** Makes a handler, which ends with the scope. */
 export const make = (options: Options) =>
@@ -133,20 +155,5 @@ export const make = (options: Options) =>
       })
 
     return (request: Request, client: Gate.Client, now: number): Effect.Effect<Response> =>
-      answer(request, client, now).pipe(
-        Effect.catchTag("Trouble", ({ broker, message }) =>
-          Effect.fail(
-            new Refusal({ status: 502, detail: `${broker} does not answer: ${message}`, remedy: "Try again" })
-          )
-        ),
-        Effect.catchTag("Refusal", (refusal) => {
-          const body = layout(nobody(paths, now), refused(refusal), assets)
-          return Effect.succeed(Responses.page(body, refusal.status, refusal.headers))
-        }),
-        Effect.catchCause((cause) => {
-          const detail = "a mistake of ours; the log has it"
-          const body = layout(nobody(paths, now), refused({ status: 500, detail, remedy: "Please report it" }), assets)
-          return Effect.as(Effect.logError("a request failed", Cause.pretty(cause)), Responses.page(body, 500))
-        })
-      )
+      told(answer(request, client, now), nobody(paths, now), assets)
   })

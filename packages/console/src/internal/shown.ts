@@ -1,4 +1,4 @@
-/** What people see of letters and causes: all that is shown of them passes the hook, and has no secrets of the configuration. */
+/** Letters and causes as people may see them: all that is shown of them passes the hook, and has no secrets of the configuration. */
 import { type DeadLetters, ErrorPattern } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Redaction from "../Redaction.ts"

@@ -18,12 +18,8 @@ export const liveLookRoute: Route = {
         return yield* new Refusal({ status: 404, detail: "nobody has looked", remedy: "Look again" })
       }
       const read = (now: number) => {
-        const look = dependencies.looks.of(place)
-        // One that was forgotten has ended as well.
-        return {
-          body: causes({ ...visit, now }, look ?? first),
-          isOver: look === undefined || look.ended !== undefined
-        }
+        const look = dependencies.looks.of(place) ?? first
+        return { body: causes({ ...visit, now }, look), isOver: look.ended !== undefined }
       }
       return { live: { read } }
     })
