@@ -106,6 +106,7 @@ const mutants: ReadonlyArray<Mutant> = [
     text: "const lifetime = 60_000",
     replacement: "const lifetime = 6_000_000"
   },
+  { lets: "looks like no other one", file: "internal/html.ts", text: "\\p{DI}", replacement: "" },
   { lets: "forget others", file: "guard/rateLimit.ts", text: "= 100_000", replacement: "= 1000" },
   { lets: "or with another time", file: "guard/formToken.ts", text: "12 * 3_600_000", replacement: "Infinity" },
   {

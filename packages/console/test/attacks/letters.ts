@@ -105,6 +105,16 @@ export const attacks: ReadonlyArray<Attack.Attack> = [
       assert.deepStrictEqual((yield* asked("bodies")).map(tells), [false, true, true])
     })
   ),
+  Attack.make("a letter of somebody who means harm: looks like no other one", () =>
+    Effect.gen(function* () {
+      const { get, publish, settled } = yield* World.make()
+      const unseen = [..."\u200b\u00ad\ufeff\u2060\u202e\u2066\u200d\u3164\u2028\u{e0041}\u2800\u001b\u034f"]
+      yield* publish(...unseen.map((char) => ({ id: `order${char}-1` })))
+      const causes = yield* settled(World.deadLetters)
+      const { text } = yield* get(World.linkTo(causes, "/group"))
+      assert.lengthOf([...text.matchAll(/>order\ufffd-1</g)], unseen.length)
+    })
+  ),
   Attack.make("a letter of somebody who means harm: is asked of the redact hook whole, and bytes as bytes", () =>
     Effect.gen(function* () {
       const redact: Redaction.Redact = () => ({ headers: {}, body: "all is hidden" })
