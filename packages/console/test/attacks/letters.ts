@@ -108,7 +108,7 @@ export const attacks: ReadonlyArray<Attack.Attack> = [
   Attack.make("a letter of somebody who means harm: looks like no other one", () =>
     Effect.gen(function* () {
       const { get, publish, settled } = yield* World.make()
-      const unseen = [..."\u200b\u00ad\ufeff\u2060\u202e\u2066\u200d\u3164\u2028\u{e0041}\u2800\u001b\u034f"]
+      const unseen = Array.from("\u200b\u00ad\ufeff\u2060\u202e\u2066\u200d\u3164\u2028\u{e0041}\u2800\u001b\u034f")
       yield* publish(...unseen.map((char) => ({ id: `order${char}-1` })))
       const causes = yield* settled(World.deadLetters)
       const { text } = yield* get(World.linkTo(causes, "/group"))
