@@ -99,7 +99,8 @@ export const defaultPort = 4747
 const isLoopback = (host: string): boolean => host === "localhost" || Host.isLoopbackAddress(host)
 
 /**
- * Serves a console until the scope closes, and answers its URL: with the first of its `hosts`, where it has some. Fails with the error of Node when the address is taken.
+ * Serves a console until the scope closes, and answers its URL: with the first of its `hosts`, where it has some. Fails with
+ * the error of Node when the address is taken.
  *
  * @throws RangeError when a console without authentication, or without `hosts`, is to listen to more than this machine
  */

@@ -30,7 +30,7 @@ export const mark = "•••• redacted"
 const secret = new RegExp(
   [
     "pass(?:word|wd|phrase|code)|secret|token|credential|authori[sz]ation|cookie|session",
-    "(?:api|access|private|signing|encryption)-?key|card-?(?:no|num)|credit-?card|iban",
+    "(?:api|access|private|signing|encryption)-?key|card-?(?:no|num|number)(?:-|$)|credit-?card|iban",
     "(?:^|-)(?:pass|pwd|pin|otp|auth|jwt|pan|dsn|cvv|cvc|ssn|sig|signature)(?:-|$)"
   ].join("|")
 )

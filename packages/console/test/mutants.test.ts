@@ -179,7 +179,7 @@ const mutants: ReadonlyArray<Mutant> = [
   {
     lets: "are refused for a while",
     file: "guard/gate.ts",
-    text: 'if (request.headers.has("authorization")) failures',
+    text: "if (hasCredentials) failures",
     replacement: "if (false) failures"
   },
   {

@@ -92,7 +92,9 @@ export const make = ({ authorize, hosts, isOpen, proxies, token }: Options) => {
     Effect.gen(function* () {
       const decision = yield* decide(authorize, request, action)
       const client = JSON.stringify([clientOf(address, request.headers), decision.operator?.slice(0, 64)])
-      if (!failures!.has(client, now)) return yield* tooOften
+      const hasCredentials = request.headers.has("authorization")
+      // Who gives none is asked for them.
+      if (hasCredentials && !failures!.has(client, now)) return yield* tooOften
       if (decision._tag === "Granted" && !isRead(request) && !acts!.take(client, now)) return yield* tooOften
       if (decision._tag === "Granted") {
         const each = yield* Effect.forEach(actions, (other) =>
@@ -103,7 +105,7 @@ export const make = ({ authorize, hosts, isOpen, proxies, token }: Options) => {
       if (decision._tag === "Forbidden") {
         return yield* refuse(403, `${decision.operator} may not do this: it needs ${action}`, "Ask somebody who may")
       }
-      if (request.headers.has("authorization")) failures!.take(client, now)
+      if (hasCredentials) failures!.take(client, now)
       const headers = decision.challenge === undefined ? undefined : { "www-authenticate": decision.challenge }
       return yield* refuse(401, "nobody knows who you are", "Sign in", headers)
     })
