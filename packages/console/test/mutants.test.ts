@@ -134,8 +134,8 @@ const mutants: ReadonlyArray<Mutant> = [
   {
     lets: "where the redact hook fails",
     file: "work/body.ts",
-    text: "try: () => redact(content, place),",
-    replacement: "try: () => content,"
+    text: "try: () => redact(content, place)",
+    replacement: "try: () => content"
   },
   {
     lets: "for dead letters of the configuration",
