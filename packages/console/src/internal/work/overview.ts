@@ -33,7 +33,7 @@ export interface BrokerView {
 export type Overview = Effect.Effect<BrokerView>
 
 /** Queues that are asked for at a time. */
-const atOnce = 16
+const atOnce = 32
 
 /** Milliseconds after which a round is given up. */
 const longest = 60_000
