@@ -8,7 +8,7 @@ import { jobQuery, queryOf, type Visit } from "../visit.ts"
 import * as Body from "../work/body.ts"
 import * as CauseId from "../work/causeId.ts"
 import type { Connection } from "../work/connections.ts"
-import { newId, type Selection, type Work } from "../work/jobs.ts"
+import { newId, roleOf, type Selection, type Work } from "../work/jobs.ts"
 import { longest } from "../work/looks.ts"
 import * as Purge from "../work/purge.ts"
 import * as Redrive from "../work/redrive.ts"
@@ -120,6 +120,11 @@ export const stopRoute: Route = {
   answer: ({ fields, visit }, dependencies) =>
     Effect.gen(function* () {
       const job = yield* jobOf(fields, dependencies)
+      const needs = roleOf[job.kind]
+      if (!visit.may.has(needs)) {
+        const detail = `a ${job.kind} is stopped by the role ${needs}`
+        return yield* new Refusal({ status: 403, detail, remedy: "It goes on. Ask somebody who has it" })
+      }
       const operation: Audit.Operation = {
         id: job.id,
         command: "console stop",

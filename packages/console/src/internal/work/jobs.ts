@@ -7,6 +7,7 @@ import * as Fiber from "effect/Fiber"
 import type * as Scope from "effect/Scope"
 import { randomUUID } from "node:crypto"
 import * as Audit from "../../Audit.ts"
+import type { Action } from "../../Authorization.ts"
 import type { Place } from "../paths.ts"
 import { Refusal } from "../refusal.ts"
 import type { Connection } from "./connections.ts"
@@ -17,6 +18,18 @@ export interface Selection {
   readonly cause: string | undefined
   /** The cause in words. */
   readonly title: string
+}
+
+/** What a purge has done. */
+export interface Purged {
+  /** The letters that it has removed. */
+  readonly removed: number
+  /** Those that are in the queue when it ends; `undefined` where the broker cannot count. */
+  readonly left: number | undefined
+  /** Those that another reader has then; `undefined` where somebody may have some, and the broker does not tell. */
+  readonly held: number | undefined
+  /** Why it went no further; `undefined` when it came to its end. */
+  readonly stoppedBy: DeadLetters.StoppedBy | undefined
 }
 
 /** A job. Times are in milliseconds since the epoch. */
@@ -31,8 +44,8 @@ export interface Job {
   readonly ended: number | undefined
   /** The report so far; `undefined` for a purge, and before there is any. */
   readonly report: DeadLetters.RedriveReport | undefined
-  /** The letters that a purge has removed. */
-  readonly removed: number | undefined
+  /** `undefined` for a redrive, and before a purge has ended. */
+  readonly purged: Purged | undefined
   /** Why it failed. */
   readonly trouble: string | undefined
   /** Whether somebody has asked it to stop. */
@@ -50,7 +63,7 @@ export interface Work {
   readonly run: (
     job: string,
     signal: AbortSignal,
-    tell: (progress: Pick<Job, "report"> | Pick<Job, "removed">) => void
+    tell: (progress: Pick<Job, "report"> | Pick<Job, "purged">) => void
   ) => ReturnType<Connection["use"]>
 }
 
@@ -63,6 +76,9 @@ export interface Jobs {
   /** Asks a job to stop. */
   readonly stop: (id: string) => void
 }
+
+/** The role that may begin a job of each kind, and stop it. */
+export const roleOf: { readonly [K in Job["kind"]]: Action } = { plan: "redrive", redrive: "redrive", purge: "purge" }
 
 /** Jobs that are kept. */
 const most = 200
@@ -91,7 +107,7 @@ const newJob = (kind: Job["kind"], place: Place, selection: Selection, operator:
   begun,
   ended: undefined,
   report: undefined,
-  removed: undefined,
+  purged: undefined,
   trouble: undefined,
   isStopping: false
 })
@@ -119,13 +135,11 @@ export const make = (audit: Audit.Write): Effect.Effect<Jobs, never, Scope.Scope
         const error = Exit.findErrorOption(exit)
         const failure =
           error._tag === "Some" ? error.value.message : Exit.isFailure(exit) ? "it was interrupted" : undefined
-        const { removed, report } = jobs.get(id)!
+        const { purged, report } = jobs.get(id)!
         const lost = yield* Audit.end(audit, operation, {
-          outcome: failure === undefined ? (report?.stoppedBy ?? "done") : "failed",
+          outcome: failure === undefined ? ((report ?? purged)?.stoppedBy ?? "done") : "failed",
           ...(failure === undefined ? {} : { error: failure }),
-          queues: [
-            { queue: operation.queues[0], ...booked(report, mask), ...(removed === undefined ? {} : { removed }) }
-          ]
+          queues: [{ queue: operation.queues[0], ...booked(report, mask), ...purged }]
         })
         const trouble = [failure, lost === undefined ? undefined : `the audit has no line of its end: ${lost}`]
         running.delete(id)
