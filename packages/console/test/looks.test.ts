@@ -57,6 +57,48 @@ describe("two operators", () => {
   )
 })
 
+describe("a redrive", () => {
+  const counted = Effect.gen(function* () {
+    const world = yield* World.make()
+    yield* world.publish({ id: "order-1" })
+    const causes = yield* world.settled(World.deadLetters)
+    const plan = yield* world.submit(causes, "/plan")
+    return { ...world, causes, plan: yield* world.settled(plan.headers.get("location")!) }
+  })
+
+  it.effect("takes no more letters than its dry run has counted", () =>
+    Effect.gen(function* () {
+      const { broker, plan, publish, settled, submit } = yield* counted
+      assert.include(plan.text, "Redrive 1 letter<")
+      yield* publish(...Array.from({ length: 500 }, (_, index) => ({ id: `later-${index}` })))
+      const begun = yield* submit(plan, "/redrive", { how: "at-once" })
+      assert.match((yield* settled(begun.headers.get("location")!)).text, /published<\/dt><dd><span class="strong">1</)
+      assert.strictEqual((yield* broker.admin.counts("orders.dlq")).ready, 500)
+    })
+  )
+
+  it.effect("follows a dry run of the same letters, and each dry run is followed by one", () =>
+    Effect.gen(function* () {
+      const { broker, causes, get, plan, post, publish, settled, submit } = yield* counted
+      yield* publish({ id: "order-2" })
+      const token = /name="token" value="([^"]+)"/.exec(causes.text)![1]!
+      const unplanned = { broker: "local", queue: "orders.dlq", how: "at-once", token }
+      assert.strictEqual((yield* post("/redrive", unplanned)).status, 409)
+      const other = { how: "at-once", cause: "0123456789abcdef" }
+      assert.strictEqual((yield* submit(plan, "/redrive", other)).status, 409)
+      const begun = yield* submit(plan, "/redrive", { how: "at-once" })
+      yield* settled(begun.headers.get("location")!)
+      const again = yield* submit(plan, "/redrive", { how: "at-once" })
+      assert.strictEqual(again.status, 409)
+      assert.match(again.text, /was followed by the redrive \w+/)
+      assert.strictEqual((yield* broker.admin.counts("orders.dlq")).ready, 1)
+      const jobs = yield* get("/jobs")
+      const links = [...jobs.text.matchAll(/href="(\/job[?][^"]+)"/g)].map(([, href]) => href!)
+      assert.include((yield* get(links[1]!)).text, `<a href="${links[0]!}">The redrive that followed</a>`)
+    })
+  )
+})
+
 describe("a job", () => {
   it.effect("that nobody consumes after ends by itself, and says why", () =>
     Effect.gen(function* () {

@@ -9,15 +9,18 @@ import { prepared, redrive } from "./prepared.ts"
 export const attacks: ReadonlyArray<Attack.Attack> = [
   Attack.make("an audit that cannot be written: lets nothing happen", () =>
     Effect.gen(function* () {
-      const audit = () => Promise.reject(new Error("the disk is full"))
-      const { causes, left, letter, post, submit } = yield* prepared({
-        audit,
+      let isFull = false
+      const audit = () => (isFull ? Promise.reject(new Error("the disk is full")) : undefined)
+      const { causes, left, letter, planned, post, submit } = yield* prepared({
+        audit: audit as Console.Options["audit"], // Answers nothing, or rejects.
         authorize: Authorization.everybody("root", "purge")
       })
+      const plan = yield* planned
+      isFull = true
       const body = yield* submit(letter, "/letter")
       assert.strictEqual(body.status, 503)
       assert.notInclude(body.text, "the-body")
-      assert.strictEqual((yield* post("/redrive", redrive(causes))).status, 503)
+      assert.strictEqual((yield* post("/redrive", redrive(plan))).status, 503)
       assert.strictEqual((yield* post("/purge", { ...redrive(causes), name: "orders.dlq" })).status, 503)
       assert.strictEqual(yield* left, 1)
     })

@@ -30,10 +30,13 @@ const stops: { readonly [By in DeadLetters.StoppedBy]: string } = {
 }
 
 /** The form that begins a redrive which was counted. */
-const start = (visit: Visit, { place, report, selection: { cause } }: Job): Part => {
+const start = (visit: Visit, { id, place, report, selection: { cause }, usedBy }: Job): Part => {
+  if (usedBy !== undefined) {
+    return html`<p><a href="${visit.paths.to("job", { id: usedBy })}">The redrive that followed</a></p>`
+  }
   const count = report?.redriven ?? 0
   if (count === 0) return html`<p class="soft">There is nothing to redrive.</p>`
-  const fields = { ...queryOf(place), ...(cause === undefined ? {} : { cause }) }
+  const fields = { ...queryOf(place), plan: id, ...(cause === undefined ? {} : { cause }) }
   return form(
     visit,
     "redrive",

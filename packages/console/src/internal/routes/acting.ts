@@ -68,45 +68,73 @@ const begin = ({ visit }: { readonly visit: Visit }, { jobs, looks }: Dependenci
   }))
 }
 
+interface Selected {
+  readonly place: Place
+  readonly selection: Selection
+}
+
 const working =
-  (
-    make: (asking: Asking, connection: Connection, place: Place, selection: Selection) => Effect.Effect<Work, Refusal>
-  ) =>
+  (make: (asking: Asking, connection: Connection, selected: Selected) => Effect.Effect<Work, Refusal>) =>
   (asking: Asking, dependencies: Dependencies) =>
     Effect.gen(function* () {
       const { connection, place } = yield* placeOf(asking.fields, dependencies)
       const selection = yield* selectionOf(asking.fields, dependencies, place)
-      return yield* begin(asking, dependencies, place, yield* make(asking, connection, place, selection))
+      return yield* begin(asking, dependencies, place, yield* make(asking, connection, { place, selection }))
     })
 
 /** Counts what a redrive would do. */
 export const planRoute: Route = {
   method: "POST",
   needs: "redrive",
-  answer: working((_, connection, { queue }, selection) => Effect.succeed(Redrive.plan(connection, queue, selection)))
+  answer: working((_, connection, { place, selection }) =>
+    Effect.succeed(Redrive.plan(connection, place.queue, selection))
+  )
 }
 
-/** Redrives. */
+/** The dry run that a form is from: one of the same letters, which has ended well. */
+const planOf = ({ jobs }: Dependencies, id: string, { place, selection }: Selected) => {
+  const job = jobs.of(id)
+  return job?.kind === "plan" &&
+    job.ended !== undefined &&
+    job.trouble === undefined &&
+    (job.report?.redriven ?? 0) > 0 &&
+    job.place.broker === place.broker &&
+    job.place.queue === place.queue &&
+    job.selection.cause === selection.cause
+    ? Effect.succeed(job)
+    : Effect.fail(
+        new Refusal({
+          status: 409,
+          detail: "nobody has counted these letters",
+          remedy: "Nothing was done. Count first"
+        })
+      )
+}
+
+/** Redrives what a dry run has counted. */
 export const redriveRoute: Route = {
   method: "POST",
   needs: "redrive",
-  answer: working(({ fields }, connection, { queue }, selection) =>
-    Effect.gen(function* () {
-      const how = fields.get("how")
-      if (how !== "stages" && how !== "at-once") {
-        return yield* wrong("how must be stages or at-once", "Nothing was done")
-      }
-      const rate = yield* numberOf(fields, "rate", 0.001, 100_000)
-      return Redrive.redrive(connection, queue, selection, { isStaged: how === "stages", rate })
-    })
-  )
+  answer: (asking, dependencies) =>
+    working(({ fields }, connection, selected) =>
+      Effect.gen(function* () {
+        const plan = yield* planOf(dependencies, fields.get("plan") ?? "", selected)
+        const how = fields.get("how")
+        if (how !== "stages" && how !== "at-once") {
+          return yield* wrong("how must be stages or at-once", "Nothing was done")
+        }
+        const rate = yield* numberOf(fields, "rate", 0.001, 100_000)
+        const { place, selection } = selected
+        return Redrive.redrive(connection, place.queue, selection, { plan, isStaged: how === "stages", rate })
+      })
+    )(asking, dependencies)
 }
 
 /** Removes all letters of a queue for good, when its name has been typed. */
 export const purgeRoute: Route = {
   method: "POST",
   needs: "purge",
-  answer: working(({ fields }, connection, { queue }, selection) =>
+  answer: working(({ fields }, connection, { place: { queue }, selection }) =>
     fields.get("name") === queue
       ? Effect.succeed(Purge.make(connection, queue, selection))
       : Effect.fail(wrong(`the name that was typed is not ${queue}`, "Nothing was removed"))

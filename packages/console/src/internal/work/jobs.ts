@@ -50,6 +50,8 @@ export interface Job {
   readonly trouble: string | undefined
   /** Whether somebody has asked it to stop. */
   readonly isStopping: boolean
+  /** The redrive that has followed a dry run: there is one at most. */
+  readonly usedBy: string | undefined
 }
 
 /** The work of a job: it tells of its progress, and ends soon after the signal. */
@@ -58,6 +60,8 @@ export interface Work {
   readonly connection: Connection
   readonly queue: string
   readonly selection: Selection
+  /** The id of the dry run that it follows. */
+  readonly plan?: string | undefined
   /** For the audit. */
   readonly options: Readonly<Record<string, unknown>>
   readonly run: (
@@ -109,7 +113,8 @@ const newJob = (kind: Job["kind"], place: Place, selection: Selection, operator:
   report: undefined,
   purged: undefined,
   trouble: undefined,
-  isStopping: false
+  isStopping: false,
+  usedBy: undefined
 })
 
 /** Jobs that are stopped, and waited for, when the scope closes. */
@@ -155,7 +160,7 @@ export const make = (audit: Audit.Write): Effect.Effect<Jobs, never, Scope.Scope
         running.get(id)?.stop.abort()
         change(id, { isStopping: true })
       },
-      begin: ({ connection, kind, options, queue, run, selection }, operator) =>
+      begin: ({ connection, kind, options, plan, queue, run, selection }, operator) =>
         Effect.gen(function* () {
           const place = { broker: connection.name, queue }
           const other = [...jobs.values()].find(
@@ -165,12 +170,18 @@ export const make = (audit: Audit.Write): Effect.Effect<Jobs, never, Scope.Scope
             const detail = `job ${other.id} of ${other.operator} works on ${queue}`
             return yield* new Refusal({ status: 409, detail, remedy: "Wait for its end, or stop it" })
           }
+          const follower = plan === undefined ? undefined : jobs.get(plan)?.usedBy
+          if (follower !== undefined) {
+            const detail = `the dry run ${plan} was followed by the redrive ${follower}`
+            return yield* new Refusal({ status: 409, detail, remedy: "Nothing was done. Count again" })
+          }
           const job = newJob(kind, place, selection, operator, yield* Clock.currentTimeMillis)
           const { id } = job
           // Before the audit is written, so that nobody else begins meanwhile.
           jobs.set(id, job)
           const operation = { id, command: `console ${kind}`, operator, broker: place.broker, queues: [queue], options }
           yield* Effect.tapError(Audit.begin(audit, operation), () => Effect.sync(() => void jobs.delete(id)))
+          if (plan !== undefined && jobs.has(plan)) change(plan, { usedBy: id })
           const stop = new AbortController()
           const work = Effect.flatMap(Effect.exit(run(id, stop.signal, (told) => change(id, told))), (exit) =>
             finish(id, operation, exit, connection.mask)
