@@ -2,10 +2,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import { MemoryBroker } from "@requeue/adapter-memory"
 import { Broker, BrokerError } from "@requeue/core"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
+import { TestClock } from "effect/testing"
 import { Console } from "../src/index.ts"
 import * as World from "./world.ts"
 
@@ -24,6 +27,26 @@ describe("a look that the broker counts", () => {
       assert.match(looked.text, /Looked at 1 of 2 letters/)
       const cause = yield* get(World.linkTo(looked, "/group"))
       assert.include(cause.text, "It is counted first: memory counts a look")
+    })
+  )
+
+  it.effect("is in the audit, and does not begin without it", () =>
+    Effect.gen(function* () {
+      const { audit, get, publish, settled, submit } = yield* World.make({}, counting)
+      yield* publish({ id: "order-1" })
+      yield* submit(yield* get(World.deadLetters), "/look", { limit: "100" })
+      yield* settled(World.deadLetters)
+      const lines = audit.map(({ command, event, outcome }) => [command, event, outcome])
+      assert.deepStrictEqual(lines, [
+        ["console look", "begin", undefined],
+        ["console look", "end", "done"]
+      ])
+      const full = yield* World.make({ audit: () => Promise.reject(new Error("the disk is full")) }, counting)
+      yield* full.publish({ id: "order-1" })
+      yield* full.submit(yield* full.get(World.deadLetters), "/look", { limit: "100" })
+      const { text } = yield* full.settled(World.deadLetters)
+      assert.match(text, /The look failed\..*the disk is full/)
+      assert.notInclude(text, "from the shop")
     })
   )
 
@@ -188,6 +211,44 @@ describe("a look whose broker fails", () => {
       const page = yield* settled(World.deadLetters)
       assert.match(page.text, /The look failed\..*the connection was lost/)
       assert.include((yield* get(World.deadLetters)).text, "Look again")
+    })
+  )
+})
+
+describe("bodies of a queue", () => {
+  it.effect("are looked for one after the other, and a broker that hangs is not waited for", () =>
+    Effect.gen(function* () {
+      const own = yield* MemoryBroker.make()
+      const known = { most: 0, now: 0, hangs: false }
+      // As a broker whose look gives its letters to no other one.
+      const look: Broker.Admin["look"] = (...args) =>
+        Effect.gen(function* () {
+          known.most = Math.max(known.most, ++known.now)
+          if (known.hangs) yield* Effect.uninterruptible(Effect.sleep("1 hour"))
+          yield* Effect.sleep("10 millis")
+          known.now--
+          return yield* own.admin.look!(...args)
+        })
+      const layer = Layer.succeed(Broker.Broker, { ...own, admin: { ...own.admin, look } })
+      const source = { name: "local", queues: World.queues, layer, secrets: [] }
+      const { get, settled, submit } = World.browser(yield* Console.make({ brokers: [source], audit: () => {} }))
+      yield* own.publish([World.outgoing({ id: "order-1", body: "the-body" }, 0)])
+      const cause = yield* get(World.linkTo(yield* settled(World.deadLetters), "/group"))
+      const page = yield* get(World.linkTo(cause, "/letter"))
+      const reading = (count: number, step: Duration.Input) =>
+        Effect.gen(function* () {
+          const all = Effect.all(
+            Array.from({ length: count }, () => submit(page, "/letter")),
+            { concurrency: count }
+          )
+          const asked = yield* Effect.forkChild(all, { startImmediately: true })
+          for (let n = 0; n < 40; n++) yield* TestClock.adjust(step)
+          return yield* Fiber.join(asked)
+        })
+      for (const { text } of yield* reading(5, "10 millis")) assert.include(text, "the-body")
+      assert.strictEqual(known.most, 1)
+      known.hangs = true
+      for (const { status } of yield* reading(1, "1 second")) assert.strictEqual(status, 502)
     })
   )
 })

@@ -1,44 +1,18 @@
-/** The deeds of operators. Each of these is a form of a page, and has its lines in the audit; a look changes nothing, and has none. */
+/** The deeds of operators. Each of these is a form of a page, and has its lines in the audit. */
 import * as Effect from "effect/Effect"
 import * as Audit from "../../Audit.ts"
 import { titleOf } from "../pages/deadLetters.ts"
 import type { Place } from "../paths.ts"
 import { Refusal } from "../refusal.ts"
-import { jobQuery, queryOf, type Visit } from "../visit.ts"
-import * as Body from "../work/body.ts"
+import { jobQuery, type Visit } from "../visit.ts"
 import * as CauseId from "../work/causeId.ts"
 import type { Connection } from "../work/connections.ts"
-import { newId, roleOf, type Selection, type Work } from "../work/jobs.ts"
-import { longest } from "../work/looks.ts"
+import { roleOf, type Selection, type Work } from "../work/jobs.ts"
 import * as Purge from "../work/purge.ts"
 import * as Redrive from "../work/redrive.ts"
-import { jobOf, letterPage } from "./reading.ts"
+import { numberOf, wrong } from "./fields.ts"
+import { jobOf } from "./reading.ts"
 import { type Asking, type Dependencies, placeOf, type Route } from "./route.ts"
-
-const wrong = (detail: string, remedy: string) => new Refusal({ status: 400, detail, remedy })
-
-/** A number from a field; `undefined` where it is empty. */
-const numberOf = (fields: URLSearchParams, name: string, min: number, max: number) => {
-  const text = (fields.get(name) ?? "").trim()
-  const value = Number(text)
-  if (text === "") return Effect.undefined
-  return value >= min && value <= max
-    ? Effect.succeed(value)
-    : Effect.fail(wrong(`${name} must be a number from ${min} to ${max}`, "Nothing was done. Go back, and change it"))
-}
-
-/** Begins a look. */
-export const lookRoute: Route = {
-  method: "POST",
-  needs: "view",
-  answer: ({ fields, visit }, dependencies) =>
-    Effect.gen(function* () {
-      const { connection, place } = yield* placeOf(fields, dependencies)
-      const limit = yield* numberOf(fields, "limit", 1, longest)
-      yield* dependencies.looks.begin(connection, place.queue, visit.operator, limit ?? longest)
-      return { to: visit.paths.to("deadLetters", queryOf(place)) }
-    })
-}
 
 /** The letters that the fields mean. */
 const selectionOf = (
@@ -165,24 +139,5 @@ export const stopRoute: Route = {
       dependencies.jobs.stop(job.id)
       yield* Audit.begin(dependencies.audit, operation)
       return { to: visit.paths.to("job", jobQuery(job)) }
-    })
-}
-
-/** Shows the body of a letter. */
-export const bodyRoute: Route = {
-  method: "POST",
-  needs: "bodies",
-  answer: (asking, dependencies) =>
-    letterPage(asking, dependencies, (connection, { broker, queue }, key) => {
-      const operation: Audit.Operation = {
-        id: newId(),
-        command: "console body",
-        operator: asking.visit.operator,
-        broker,
-        queues: [queue],
-        options: { letter: key }
-      }
-      const find = Body.find(connection, queue, key, dependencies.redact)
-      return Audit.around(dependencies.audit, operation)(find)
     })
 }

@@ -1,11 +1,13 @@
 /** The body of one letter, which is looked for when somebody asks, and redacted before anybody sees it. */
 import { DeadLetters } from "@requeue/core"
 import * as Effect from "effect/Effect"
+import * as Semaphore from "effect/Semaphore"
 import { createGunzip, createInflate } from "node:zlib"
 import type { Content, Redact } from "../../Redaction.ts"
 import type { Place } from "../paths.ts"
 import { Refusal } from "../refusal.ts"
 import type { Connection, Trouble } from "./connections.ts"
+import * as Deadline from "./deadline.ts"
 import * as Json from "./json.ts"
 import * as Letters from "./letters.ts"
 import { longest } from "./looks.ts"
@@ -118,19 +120,37 @@ const show = (redact: Redact, letter: DeadLetters.DeadLetter, place: Place): Eff
     return { _tag: "Text", kind: "JSON", text: printed(shown, json), ...told }
   })
 
+/** Milliseconds after which nobody waits for a letter any more, as it may be behind 100,000 others. */
+const patience = 30_000
+
+/** Takes turns at a queue: a look gives its letters to no other one meanwhile, which would not find its own. */
+export type Turns = (place: Place) => Semaphore.Semaphore
+
+/** Turns for each queue. */
+export const turns = (): Turns => {
+  const all = new Map<string, Semaphore.Semaphore>()
+  return ({ broker, queue }) => {
+    const key = JSON.stringify([broker, queue])
+    const own = all.get(key) ?? Semaphore.makeUnsafe(1)
+    all.set(key, own)
+    return own
+  }
+}
+
 /** Looks for a letter by its key, and shows its body. */
 export const find = (
   connection: Connection,
   queue: string,
   key: string,
-  redact: Redact
+  { redact, turn }: { readonly redact: Redact; readonly turn: Semaphore.Semaphore }
 ): Effect.Effect<Body, Refusal | Trouble> =>
   Effect.gen(function* () {
-    const found = yield* connection.use(() =>
+    const search = connection.use(() =>
       Effect.flatMap(DeadLetters.make(queue), ({ list }) =>
         list({ limit: 1, filter: ({ metadata }) => Letters.keyOf(metadata) === key })
       )
     )
+    const found = yield* Deadline.within(connection.name, patience)(turn.withPermits(1)(search))
     const [letter] = found
     if (letter === undefined) {
       const detail = `the letter is not among the first ${longest} of ${queue}, or somebody has it`

@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Scope from "effect/Scope"
 import type { Place } from "../paths.ts"
+import type { Refusal } from "../refusal.ts"
 import type { Connection } from "./connections.ts"
 import * as Letters from "./letters.ts"
 
@@ -25,13 +26,24 @@ export interface Look {
   readonly trouble: string | undefined
 }
 
+/** Does something before and after a look, and may refuse it. */
+export type Around = <A, E>(work: Effect.Effect<A, E>) => Effect.Effect<A, E | Refusal>
+
+/** Whose look it is, and how far it goes. */
+export interface Wish {
+  readonly operator: string
+  readonly limit: number
+  /** Default: nothing. */
+  readonly around?: Around | undefined
+}
+
 /** All looks. */
 export interface Looks {
   readonly of: (place: Place) => Look | undefined
   /** Forgets the look of a queue whose letters have changed, unless it runs. */
   readonly forget: (place: Place) => void
   /** Begins a look at up to `limit` letters, unless one runs; answers the one that runs. */
-  readonly begin: (connection: Connection, queue: string, operator: string, limit: number) => Effect.Effect<Look>
+  readonly begin: (connection: Connection, queue: string, wish: Wish) => Effect.Effect<Look>
 }
 
 /** Queues whose looks are kept. */
@@ -56,7 +68,7 @@ export const make: Effect.Effect<Looks, never, Scope.Scope> = Effect.gen(functio
     return look
   }
 
-  const run = (connection: Connection, begun: Look, limit: number) =>
+  const run = (connection: Connection, begun: Look, { around = (work) => work, limit }: Wish) =>
     Effect.gen(function* () {
       const counter = DeadLetters.counter()
       let look = begun
@@ -76,7 +88,7 @@ export const make: Effect.Effect<Looks, never, Scope.Scope> = Effect.gen(functio
           })
         )
       )
-      const exit = yield* Effect.exit(through)
+      const exit = yield* Effect.exit(around(through))
       const ended = yield* Clock.currentTimeMillis
       const error = Exit.isFailure(exit) ? Exit.findErrorOption(exit) : undefined
       const trouble =
@@ -89,14 +101,14 @@ export const make: Effect.Effect<Looks, never, Scope.Scope> = Effect.gen(functio
     forget: (place) => {
       if (looks.get(keyOf(place))?.ended !== undefined) looks.delete(keyOf(place))
     },
-    begin: (connection, queue, operator, limit) =>
+    begin: (connection, queue, wish) =>
       Effect.gen(function* () {
         const place = { broker: connection.name, queue }
         const current = looks.get(keyOf(place))
         if (current !== undefined && current.ended === undefined) return current
         const look = set({
           place,
-          operator,
+          operator: wish.operator,
           begun: yield* Clock.currentTimeMillis,
           ended: undefined,
           progress: { looked: 0, total: undefined },
@@ -104,7 +116,7 @@ export const make: Effect.Effect<Looks, never, Scope.Scope> = Effect.gen(functio
           letters: Letters.make(),
           trouble: undefined
         })
-        yield* Effect.forkIn(run(connection, look, limit), scope)
+        yield* Effect.forkIn(run(connection, look, wish), scope)
         return look
       })
   }
