@@ -46,8 +46,8 @@ export interface Looks {
   readonly begin: (connection: Connection, queue: string, wish: Wish) => Effect.Effect<Look>
 }
 
-/** Queues whose looks are kept. */
-const most = 50
+/** Queues whose looks are kept, and the bytes of their letters. */
+const most = { looks: 50, bytes: 64 * 1024 * 1024 }
 
 /** The most letters that a look goes through. */
 export const longest = 100_000
@@ -63,8 +63,13 @@ export const make: Effect.Effect<Looks, never, Scope.Scope> = Effect.gen(functio
     const key = keyOf(look.place)
     looks.delete(key)
     looks.set(key, look)
-    const over = [...looks].find(([, { ended }]) => ended !== undefined)
-    if (looks.size > most && over !== undefined) looks.delete(over[0])
+    let bytes = [...looks.values()].reduce((sum, { letters }) => sum + letters.size(), 0)
+    for (const [oldest, { ended, letters }] of looks) {
+      if (looks.size <= most.looks && bytes <= most.bytes) break
+      if (ended === undefined || oldest === key) continue
+      bytes -= letters.size()
+      looks.delete(oldest)
+    }
     return look
   }
 
