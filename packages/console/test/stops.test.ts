@@ -74,6 +74,27 @@ describe("a purge", () => {
   )
 })
 
+describe("a dry run", () => {
+  it.effect("says where somebody else reads the letters, and the broker does not tell how many they have", () =>
+    Effect.gen(function* () {
+      const own = yield* MemoryBroker.make()
+      let isRead = false
+      // As RabbitMQ without its management interface, while another process redrives.
+      const counts: Broker.Admin["counts"] = (queue) =>
+        Effect.map(own.admin.counts(queue), (told) => ({ ...told, inFlight: isRead ? undefined : 0, isRead }))
+      const layer = Layer.succeed(Broker.Broker, { ...own, admin: { ...own.admin, counts } })
+      const brokers = [{ name: "local", queues: World.queues, layer, secrets: [] }]
+      const { settled, submit } = World.browser(yield* Console.make({ brokers, audit: () => {} }))
+      yield* own.publish([World.outgoing({ id: "order-1" }, 0)])
+      const causes = yield* settled(World.deadLetters)
+      isRead = true
+      const plan = yield* submit(causes, "/plan")
+      const { text } = yield* settled(plan.headers.get("location")!)
+      assert.match(text, /with another reader[^]*?the broker does not tell/)
+    })
+  )
+})
+
 describe("a stream", () => {
   it.effect("of a look that has ended and is forgotten between two readings ends", () =>
     Effect.gen(function* () {

@@ -57,7 +57,7 @@ const stayed = ({
     ] as const
   ).flatMap(([name, count, isAlarming]) => (count === 0 ? [] : [[name, number(count, isAlarming)]]))
 
-/** What a purge has done, and what it has left. */
+/** The numbers of a purge that has ended. */
 export const purgedOf = ({ held, left, removed }: Purged): Html =>
   facts([
     ["removed", number(removed)],

@@ -53,7 +53,7 @@ export const deadLettersRoute = view(({ fields, visit }, dependencies) =>
   })
 )
 
-/** What a broker can. */
+/** The capabilities of a broker. */
 export const capabilitiesOf = (dependencies: Dependencies, connection: Connection) =>
   inTime(dependencies, connection)(connection.use(({ capabilities }) => Effect.succeed(capabilities)))
 

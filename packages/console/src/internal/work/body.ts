@@ -39,6 +39,7 @@ const inflated = async (inflate: ReturnType<typeof createGunzip>, body: Uint8Arr
   const chunks: Array<Uint8Array> = []
   let size = 0
   inflate.end(body)
+  // Cast, because Node gives chunks no type.
   for await (const chunk of inflate as AsyncIterable<Uint8Array>) {
     chunks.push(chunk)
     size += chunk.length
@@ -121,7 +122,7 @@ const show = (redact: Redact, letter: DeadLetters.DeadLetter, place: Place): Eff
   })
 
 /** Milliseconds after which nobody waits for a letter any more, as it may be behind 100,000 others. */
-const patience = 30_000
+const timeout = 30_000
 
 /** Takes turns at a queue: a look gives its letters to no other one meanwhile, which would not find its own. */
 export type Turns = (place: Place) => Semaphore.Semaphore
@@ -150,7 +151,7 @@ export const find = (
         list({ limit: 1, filter: ({ metadata }) => Letters.keyOf(metadata) === key })
       )
     )
-    const found = yield* Deadline.within(connection.name, patience)(turn.withPermits(1)(search))
+    const found = yield* Deadline.within(connection.name, timeout)(turn.withPermits(1)(search))
     const [letter] = found
     if (letter === undefined) {
       const detail = `the letter is not among the first ${longest} of ${queue}, or somebody has it`

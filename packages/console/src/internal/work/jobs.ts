@@ -20,7 +20,7 @@ export interface Selection {
   readonly title: string
 }
 
-/** What a purge has done. */
+/** The numbers of a purge that has ended. */
 export interface Purged {
   /** The letters that it has removed. */
   readonly removed: number

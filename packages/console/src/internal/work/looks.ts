@@ -30,7 +30,7 @@ export interface Look {
 export type Around = <A, E>(work: Effect.Effect<A, E>) => Effect.Effect<A, E | Refusal>
 
 /** Whose look it is, and how far it goes. */
-export interface Wish {
+export interface Request {
   readonly operator: string
   readonly limit: number
   /** Default: nothing. */
@@ -43,7 +43,7 @@ export interface Looks {
   /** Forgets the look of a queue whose letters have changed, unless it runs. */
   readonly forget: (place: Place) => void
   /** Begins a look at up to `limit` letters, unless one runs; answers the one that runs. */
-  readonly begin: (connection: Connection, queue: string, wish: Wish) => Effect.Effect<Look>
+  readonly begin: (connection: Connection, queue: string, request: Request) => Effect.Effect<Look>
 }
 
 /** Queues whose looks are kept, and the bytes of their letters. */
@@ -73,7 +73,7 @@ export const make: Effect.Effect<Looks, never, Scope.Scope> = Effect.gen(functio
     return look
   }
 
-  const run = (connection: Connection, begun: Look, { around = (work) => work, limit }: Wish) =>
+  const run = (connection: Connection, begun: Look, { around = (work) => work, limit }: Request) =>
     Effect.gen(function* () {
       const counter = DeadLetters.counter()
       let look = begun
@@ -106,14 +106,14 @@ export const make: Effect.Effect<Looks, never, Scope.Scope> = Effect.gen(functio
     forget: (place) => {
       if (looks.get(keyOf(place))?.ended !== undefined) looks.delete(keyOf(place))
     },
-    begin: (connection, queue, wish) =>
+    begin: (connection, queue, request) =>
       Effect.gen(function* () {
         const place = { broker: connection.name, queue }
         const current = looks.get(keyOf(place))
         if (current !== undefined && current.ended === undefined) return current
         const look = set({
           place,
-          operator: wish.operator,
+          operator: request.operator,
           begun: yield* Clock.currentTimeMillis,
           ended: undefined,
           progress: { looked: 0, total: undefined },
@@ -121,7 +121,7 @@ export const make: Effect.Effect<Looks, never, Scope.Scope> = Effect.gen(functio
           letters: Letters.make(),
           trouble: undefined
         })
-        yield* Effect.forkIn(run(connection, look, wish), scope)
+        yield* Effect.forkIn(run(connection, look, request), scope)
         return look
       })
   }
