@@ -110,8 +110,11 @@ describe("a stream", () => {
         headers: { host: "localhost:4747" }
       })
       const response = yield* Effect.promise(() => console.fetch(request, { address: "127.0.0.1" }))
-      const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
-      const read = Effect.promise(() => reader.read())
+      const reader = response.body!.getReader()
+      const read = Effect.promise(async () => {
+        const { done, value } = await reader.read()
+        return { done, value: new TextDecoder().decode(value) }
+      })
       assert.include((yield* read).value, "Looking")
       yield* TestClock.adjust("20 seconds")
       yield* post("/purge", { broker: "local", queue: "orders.dlq", name: "orders.dlq", token: token(page) })
