@@ -20,7 +20,8 @@ type Dependencies = Omit<
 /** The broker's `admin`. */
 export const make = (given: Dependencies): Broker.Admin => {
   const { declarer, management, run, settings } = given
-  const list = Together.make(() => management?.queues ?? Effect.succeed([]))
+  // What it tells is some seconds old anyway: 200 queues that are asked for are one list.
+  const list = Together.make(() => management?.queues ?? Effect.succeed([]), 1000)
   const env = {
     ...given,
     own: Names.own(settings),
