@@ -141,7 +141,7 @@ const mutants: ReadonlyArray<Mutant> = [
   },
   {
     lets: "with what was stopped",
-    file: "routes/acting.ts",
+    file: "routes/looking.ts",
     text: "options: { letter: id }",
     replacement: "options: {}"
   },
@@ -246,8 +246,8 @@ const mutants: ReadonlyArray<Mutant> = [
   {
     lets: "where the redact hook fails",
     file: "work/body.ts",
-    text: "try: () => redact(content, place),",
-    replacement: "try: () => content,"
+    text: "try: () => redact(content, place)",
+    replacement: "try: () => content"
   },
   {
     lets: "for dead letters of the configuration",

@@ -17,6 +17,7 @@ import * as Shown from "./shown.ts"
 import type { Dependencies, Route } from "./routes/route.ts"
 import * as Table from "./routes/table.ts"
 import type { Live, Reply, Visit } from "./visit.ts"
+import * as Body from "./work/body.ts"
 import * as Connections from "./work/connections.ts"
 import type { Trouble } from "./work/connections.ts"
 import * as Jobs from "./work/jobs.ts"
@@ -108,7 +109,8 @@ export const make = (options: Options) =>
       timeout,
       overviews: yield* Effect.forEach(each, (connection) => Overview.make(connection, timeout)),
       looks: yield* Looks.make,
-      jobs: yield* Jobs.make(audit)
+      jobs: yield* Jobs.make(audit),
+      turns: Body.turns()
     }
     const run = Effect.runPromiseWith(yield* Effect.context())
     const respond = responder(assets, run)

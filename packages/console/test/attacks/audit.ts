@@ -19,15 +19,18 @@ const turn = () => new Promise((resolve) => setImmediate(resolve))
 export const attacks: ReadonlyArray<Attack.Attack> = [
   Attack.make("an audit that cannot be written: lets nothing happen", () =>
     Effect.gen(function* () {
-      const audit = () => Promise.reject(new Error("the disk is full"))
-      const { causes, left, letter, post, submit } = yield* prepared({
-        audit,
+      let isFull = false
+      const audit = () => (isFull ? Promise.reject(new Error("the disk is full")) : undefined)
+      const { causes, left, letter, planned, post, submit } = yield* prepared({
+        audit: audit as Console.Options["audit"], // Answers nothing, or rejects.
         authorize: Authorization.everybody("root", "purge")
       })
+      const plan = yield* planned
+      isFull = true
       const body = yield* submit(letter, "/letter")
       assert.strictEqual(body.status, 503)
       assert.notInclude(body.text, "the-body")
-      assert.strictEqual((yield* post("/redrive", redrive(causes))).status, 503)
+      assert.strictEqual((yield* post("/redrive", redrive(plan))).status, 503)
       assert.strictEqual((yield* post("/purge", { ...redrive(causes), name: "orders.dlq" })).status, 503)
       assert.strictEqual(yield* left, 1)
     })
@@ -61,9 +64,9 @@ export const attacks: ReadonlyArray<Attack.Attack> = [
         const stream = new Writable({ write: (_, __, done) => done(new Error(message)) })
         const audit = Audit.toStream(stream)
         const { causes, left, post } = yield* prepared({ audit, authorize: Authorization.everybody("root", "purge") })
-        const redriven = yield* post("/redrive", redrive(causes))
-        assert.strictEqual(redriven.status, 503)
-        assert.include(redriven.text, message)
+        const planned = yield* post("/plan", redrive(causes))
+        assert.strictEqual(planned.status, 503)
+        assert.include(planned.text, message)
         assert.strictEqual((yield* post("/purge", { ...redrive(causes), name: "orders.dlq" })).status, 503)
         assert.strictEqual(yield* left, 1)
       })
@@ -73,7 +76,7 @@ export const attacks: ReadonlyArray<Attack.Attack> = [
     Effect.gen(function* () {
       const audit = Audit.toStream(new Writable({ write: () => undefined }))
       const { causes, left, post } = yield* prepared({ audit })
-      const answer = yield* Effect.forkChild(post("/redrive", redrive(causes)))
+      const answer = yield* Effect.forkChild(post("/plan", redrive(causes)))
       for (let waits = 0; waits < 20; waits++) yield* Effect.andThen(Effect.promise(turn), TestClock.adjust("1 second"))
       assert.isDefined(answer.pollUnsafe(), "it waits for ever")
       const { status, text } = yield* Fiber.join(answer)

@@ -169,7 +169,7 @@ export const attacks: ReadonlyArray<Attack.Attack> = [
     () =>
       Effect.gen(function* () {
         const { get, publish, settled, submit } = yield* World.make({ redact: Redaction.none })
-        yield* publish({ id: "large", body: JSON.stringify({ a: "x".repeat(5_000_000) }) })
+        yield* publish({ id: "large", body: JSON.stringify({ a: "x".repeat(250_000) }) })
         yield* publish({ id: "bytes", body: Uint8Array.from([0xff, 0x00, 0x3c, 0x62, 0x3e]) })
         const cause = yield* Effect.flatMap(settled(World.deadLetters), (causes) => get(World.linkTo(causes, "/group")))
         const links = [...cause.text.matchAll(/href="(\/letter[^"]+)"/g)].map(([, href]) => World.decoded(href!))

@@ -62,16 +62,16 @@ export const attacks: ReadonlyArray<Attack.Attack> = [
   ),
   Attack.make("a form without its token: does nothing, and neither does that of another operator or process", () =>
     Effect.gen(function* () {
-      const { causes, left, post } = yield* prepared({ authorize: basic }, as("purge"))
+      const { left, planned, post } = yield* prepared({ authorize: basic }, as("purge"))
       const other = yield* prepared({ authorize: basic }, as("purge"))
-      const fields = redrive(causes)
+      const fields = redrive(yield* planned)
       const { token: own, ...without } = fields
       const attempts = [
         [without, "purge"],
         [{ ...without, token: "" }, "purge"],
         [{ ...without, token: `${own.slice(0, -4)}AAAA` }, "purge"],
         [fields, "redrive"],
-        [redrive(other.causes), "purge"]
+        [redrive(yield* other.planned), "purge"]
       ] as const
       for (const [sent, name] of attempts) assert.strictEqual((yield* post("/redrive", sent, as(name))).status, 403)
       assert.strictEqual(yield* left, 1)

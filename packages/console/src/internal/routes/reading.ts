@@ -49,13 +49,14 @@ export const deadLettersRoute = view(({ fields, visit }, dependencies) =>
     const { looks } = dependencies
     const begun =
       looks.of(place) === undefined && capabilities.peek
-        ? yield* looks.begin(connection, place.queue, visit.operator, longest)
+        ? yield* looks.begin(connection, place.queue, { operator: visit.operator, limit: longest })
         : undefined
     return { page: deadLetters(visit, { place, count, capabilities, look: looks.of(place) ?? begun }) }
   })
 )
 
-const capabilitiesOf = (dependencies: Dependencies, connection: Connection) =>
+/** The capabilities of a broker. */
+export const capabilitiesOf = (dependencies: Dependencies, connection: Connection) =>
   inTime(dependencies, connection)(connection.use(({ capabilities }) => Effect.succeed(capabilities)))
 
 const found = ({ looks }: Dependencies, place: Place, cause: string) => {
