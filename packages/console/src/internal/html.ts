@@ -2,13 +2,10 @@
 
 /** A piece of HTML. Nothing that comes as text or as JSON can be one. */
 export class Html {
-  readonly #text: string
-  constructor(text: string) {
-    this.#text = text
-  }
   /** The HTML as text, for a response. */
-  get text(): string {
-    return this.#text
+  readonly text: string
+  constructor(text: string) {
+    this.text = text
   }
 }
 

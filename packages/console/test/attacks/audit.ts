@@ -17,6 +17,21 @@ const turn = () => new Promise((resolve) => setImmediate(resolve))
 
 /** These attacks. */
 export const attacks: ReadonlyArray<Attack.Attack> = [
+  Attack.make("an audit that cannot be written: does not keep a job from being stopped", () =>
+    Effect.gen(function* () {
+      let isFull = false
+      const audit = () => (isFull ? Promise.reject(new Error("the disk is full")) : undefined)
+      const { get, planned, post, settled, submit } = yield* prepared({ audit: audit as Console.Options["audit"] }) // Answers nothing, or rejects.
+      const begun = yield* post("/redrive", { ...redrive(yield* planned), how: "stages" })
+      const path = begun.headers.get("location")!
+      const running = yield* get(path)
+      isFull = true
+      const { status, text } = yield* submit(running, "/stop")
+      assert.strictEqual(status, 503)
+      assert.match(text, /the job stops, but the audit could not be written/)
+      assert.match((yield* settled(path)).text, /An operator stopped it\..*|the audit has no line of its end/)
+    })
+  ),
   Attack.make("an audit that cannot be written: lets nothing happen", () =>
     Effect.gen(function* () {
       let isFull = false

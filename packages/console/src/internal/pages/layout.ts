@@ -1,12 +1,15 @@
 /** The frame of every page. */
 import type { Assets } from "../assets.ts"
-import { html, type Html } from "../html.ts"
+import { html, Html } from "../html.ts"
 import type { Page, Visit } from "../visit.ts"
 
 const logo = html`<svg width="18" height="18" viewBox="0 0 18 18" aria-hidden="true">
   <path d="M3 6.5h8.2a3.3 3.3 0 0 1 0 6.6H6" fill="none" stroke="currentColor" stroke-width="1.7" />
   <path d="M8.4 10.4 5.6 13.1l2.8 2.7" fill="none" stroke="currentColor" stroke-width="1.7" />
 </svg>`
+
+/** Not in a template: bundlers give those that have this text to a helper, which would be one more package. */
+const scriptEnd = new Html("</script>")
 
 /** The strongest action that is granted. */
 const roleOf = ({ may }: Visit): string => [...may].at(-1) ?? "nothing"
@@ -26,7 +29,7 @@ export const layout = (visit: Visit, { body, isLive, title }: Page, { icon, scri
         <title>${title} · Requeue</title>
         <link rel="stylesheet" href="${paths.asset(style.name)}" />
         <link rel="icon" href="${paths.asset(icon.name)}" />
-        <script src="${paths.asset(script.name)}" defer></script>
+        <script src="${paths.asset(script.name)}" defer>${scriptEnd}
         ${isLive === true && html`<noscript><meta http-equiv="refresh" content="1" /></noscript>`}
       </head>
       <body>

@@ -104,7 +104,7 @@ export const redriveRoute: Route = {
     )(asking, dependencies)
 }
 
-/** Removes all letters of a queue for good, when its name has been typed. */
+/** Removes letters of a queue for good, those of a cause or all, when its name has been typed. */
 export const purgeRoute: Route = {
   method: "POST",
   needs: "purge",
@@ -139,7 +139,8 @@ export const stopRoute: Route = {
       dependencies.jobs.stop(job.id)
       yield* Effect.mapError(
         Audit.around(dependencies.audit, operation)(Effect.void),
-        ({ detail, status }) => new Refusal({ status, detail, remedy: "The job is stopping all the same" })
+        ({ detail, status }) =>
+          new Refusal({ status, detail: `the job stops, but ${detail}`, remedy: "Mend the audit" })
       )
       return { to: visit.paths.to("job", jobQuery(job)) }
     })
