@@ -38,6 +38,18 @@ describe("a body", () => {
     })
   )
 
+  it.effect("that is one long text has its beginning shown, whatever it is cut in", () =>
+    Effect.gen(function* () {
+      for (let offset = 0; offset < 13; offset++) {
+        const body = `{"id":1,"${"k".repeat(offset + 1)}":["${String.raw`\\\u00e9é`.repeat(40_000)}"]}`
+        const { text } = yield* shown({ body })
+        assert.include(text, `"id": 1,`)
+        assert.include(text, String.raw`\\éé\\éé`)
+        assert.include(text, "JSON, ")
+      }
+    })
+  )
+
   it.effect("that is cut has its secrets hidden, as a whole one", () =>
     Effect.gen(function* () {
       const body = JSON.stringify({ user: { name: "ann", password: "hunter2" }, pad: "x".repeat(300_000), last: 1 })

@@ -27,10 +27,10 @@ export interface Look {
 }
 
 /** Does something before and after a look, and may refuse it. */
-export type Around = <A, E>(work: Effect.Effect<A, E>) => Effect.Effect<A, E | Refusal>
+type Around = <A, E>(work: Effect.Effect<A, E>) => Effect.Effect<A, E | Refusal>
 
 /** Whose look it is, and how far it goes. */
-export interface Request {
+interface Request {
   readonly operator: string
   readonly limit: number
   /** Default: nothing. */
