@@ -12,6 +12,7 @@ import { randomUUID } from "node:crypto"
 import { closeSync, constants, fstatSync, fsyncSync, openSync, writeSync } from "node:fs"
 import { hostname, userInfo } from "node:os"
 import { resolve } from "node:path"
+import type { Writable } from "node:stream"
 import * as Interruption from "./Interruption.ts"
 import { Process } from "./Process.ts"
 import * as LetterFilter from "./LetterFilter.ts"
@@ -87,11 +88,17 @@ const filtersOf = ({ error, id, newerThan, olderThan, origin, reason }: LetterFi
   )
 })
 
+/** Writes a line to a stream, and waits until it has taken it. */
+const taken = (stream: Writable, line: string): Promise<void> =>
+  new Promise((resolve, reject) => {
+    stream.write(line, (error) => (error ? reject(error) : resolve()))
+  })
+
 /**
  * Appends a line, which is on the disk afterwards. Waits for nobody: a pipe that no program reads, or that is full, is an
  * error. Windows has no such pipes, and no flag for them.
  */
-const append = (file: string, line: string): void => {
+const appendTo = (file: string, line: string): void => {
   const { O_APPEND, O_CREAT, O_NONBLOCK, O_WRONLY } = constants
   const opened = openSync(file, O_APPEND | O_CREAT | O_WRONLY | O_NONBLOCK, 0o600)
   try {
@@ -102,6 +109,15 @@ const append = (file: string, line: string): void => {
     closeSync(opened)
   }
 }
+
+type Event = "begin" | "end"
+
+/** The error of a line that was not written. */
+const refused = (event: Event, line: string, error: unknown): UsageError =>
+  new UsageError({
+    detail: `--audit: ${why(error)}`,
+    remedy: event === "begin" ? "Nothing was done. Give a file that can be written" : `Add the line: ${line.trim()}`
+  })
 
 const why = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error)
@@ -129,23 +145,16 @@ export const around =
     return Effect.gen(function* () {
       const { cwd, stderr } = yield* Process
       const clock = yield* Clock.Clock
-      const write = (event: "begin" | "end", told: object): UsageError | undefined => {
-        const time = new Date(clock.currentTimeMillisUnsafe()).toISOString()
-        const line = `${JSON.stringify({ time, event, ...who, ...told })}\n`
-        try {
-          if (file === "-") stderr.write(line)
-          else append(resolve(cwd(), file), line)
-          return undefined
-        } catch (error) {
-          const remedy =
-            event === "begin" ? "Nothing was done. Give a file that can be written" : `Add the line: ${line.trim()}`
-          return new UsageError({ detail: `--audit: ${why(error)}`, remedy })
-        }
-      }
-      const written = (...line: Parameters<typeof write>) =>
+      const lineOf = (event: Event, told: object): string =>
+        `${JSON.stringify({ time: new Date(clock.currentTimeMillisUnsafe()).toISOString(), event, ...who, ...told })}\n`
+      const append = (line: string): void => appendTo(resolve(cwd(), file), line)
+      const written = (event: Event, told: object) =>
         Effect.suspend(() => {
-          const error = write(...line)
-          return error === undefined ? Effect.void : Effect.fail(error)
+          const line = lineOf(event, told)
+          return Effect.tryPromise({
+            try: async () => (file === "-" ? taken(stderr, line) : append(line)),
+            catch: (error) => refused(event, line, error)
+          })
         })
       const end = (exit: Exit.Exit<A, E>) =>
         written("end", {
@@ -154,8 +163,13 @@ export const around =
           ...errorOf(exit)
         })
       const abandoned = () => {
-        const error = write("end", { ...outcome(), outcome: "abandoned" })
-        if (error !== undefined) stderr.write(`${error.message}\n`)
+        const line = lineOf("end", { ...outcome(), outcome: "abandoned" })
+        try {
+          if (file === "-") stderr.write(line)
+          else append(line)
+        } catch (error) {
+          stderr.write(`${refused("end", line, error).message}\n`)
+        }
       }
       yield* written("begin", { queues: operation.queues, filters, options: operation.options })
       return yield* Effect.uninterruptibleMask((restore) =>

@@ -1,9 +1,11 @@
 /** `requeue console`: what it serves, whom it refuses, and how it ends. Its pages are tested in packages/console. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
-import { program, requeue } from "./requeue.ts"
+import { main, program, requeue } from "./requeue.ts"
 import { until } from "./until.ts"
 
 let cwd = ""
@@ -25,6 +27,21 @@ const served = (args: ReadonlyArray<string>, visit: (url: string) => Promise<voi
       await visit((JSON.parse(said()) as { readonly url: string }).url) // As --json has it.
     }
   })
+
+/** Sends the form of a dry run. */
+const planned = async (url: string) => {
+  const path = "dead-letters?broker=local&queue=orders.dlq"
+  // The first page begins a look, and has no forms while that runs.
+  let token: string | undefined
+  await until("the look has ended", async () => {
+    token = /name="token"\s+value="([^"]+)"/.exec(await (await fetch(url + path)).text())?.[1]
+    return token !== undefined
+  })
+  const headers = { origin: url.slice(0, -1), "content-type": "application/x-www-form-urlencoded" }
+  const body = new URLSearchParams({ token: token!, broker: "local", queue: "orders.dlq" })
+  const response = await fetch(`${url}plan`, { method: "POST", headers, body, redirect: "manual" })
+  return { status: response.status, text: await response.text() }
+}
 
 describe("requeue console", () => {
   it("serves every queue of the config file, and a broker whose secret is missing is told as such", async () => {
@@ -59,19 +76,36 @@ describe("requeue console", () => {
     )
   })
 
+  it.each(["a full disk", "a pipe that nobody reads"])("does nothing where its audit goes to %s", async (sink) => {
+    const full = openSync("/dev/full", "w")
+    const args = ["--conditions=@requeue/source", main, "console", "--port", "0", "--json"]
+    const child = spawn(process.execPath, args, {
+      cwd,
+      stdio: ["ignore", "pipe", sink === "a full disk" ? full : "pipe"]
+    })
+    try {
+      child.stderr?.destroy()
+      let said = ""
+      child.stdout!.on("data", (chunk) => (said += String(chunk)))
+      await until("the URL is told", () => said.includes("\n"))
+      const { url } = JSON.parse(said) as { readonly url: string } // As --json has it.
+      for (let times = 0; times < 2; times++) {
+        const { status, text } = await planned(url)
+        assert.strictEqual(status, 503)
+        assert.match(text, /the audit could not be written: .*(ENOSPC|EPIPE)/)
+      }
+      assert.isNull(child.exitCode)
+    } finally {
+      closeSync(full)
+      child.kill()
+      await once(child, "exit")
+    }
+  })
+
   it("writes its audit into a file", async () => {
     const file = join(cwd, "audit.jsonl")
     await served(["--audit", "audit.jsonl", "--operator", "ann"], async (url) => {
-      const path = "dead-letters?broker=local&queue=orders.dlq"
-      // The first page begins a look, and has no forms while that runs.
-      let token: string | undefined
-      await until("the look has ended", async () => {
-        token = /name="token"\s+value="([^"]+)"/.exec(await (await fetch(url + path)).text())?.[1]
-        return token !== undefined
-      })
-      const headers = { origin: url.slice(0, -1), "content-type": "application/x-www-form-urlencoded" }
-      const body = new URLSearchParams({ token: token!, broker: "local", queue: "orders.dlq" })
-      const { status } = await fetch(`${url}plan`, { method: "POST", headers, body, redirect: "manual" })
+      const { status } = await planned(url)
       assert.strictEqual(status, 303)
     })
     const [begin] = readFileSync(file, "utf8").split("\n")
@@ -94,11 +128,19 @@ describe("requeue console", () => {
     assert.match(stderr, said)
   })
 
-  it("is refused a password that is short", async () => {
-    const { code, stderr } = await requeue(["console"], { cwd, env: { REQUEUE_CONSOLE_PASSWORD: "short" } })
-    assert.strictEqual(code, 2)
-    assert.match(stderr, /at least 12 characters/)
-    assert.notInclude(stderr, "short,")
+  it.each([
+    [[], "short", /at least 12 characters.*--operator/s],
+    [[], "", /at least 12 characters/],
+    [[], " ".repeat(12), /at least 12 characters/],
+    [["--operator", "a:b"], "a-long-password", /name must have no colon/],
+    [["--host", "0.0.0.0"], "a-long-password", /by which names.*--name/s],
+    [["--proxy", "proxy.example"], "a-long-password", /proxies must be a list of addresses/]
+  ])("is refused with a password: %j %j", async (args, password, said) => {
+    const env = { REQUEUE_CONSOLE_PASSWORD: password }
+    const { code, stderr } = await requeue(["console", "--port", "0", ...args], { cwd, env })
+    assert.strictEqual(code, 2, stderr)
+    assert.match(stderr, said)
+    assert.notInclude(stderr, "mistake of ours")
   })
 
   it("is loaded by no other command", async () => {

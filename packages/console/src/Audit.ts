@@ -6,8 +6,9 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
-import { appendFile } from "node:fs/promises"
+import { open } from "node:fs/promises"
 import { hostname } from "node:os"
+import type { Writable } from "node:stream"
 import { Refusal } from "./internal/refusal.ts"
 
 /** Takes a line with its line end, and resolves when it is kept. What it throws stops the operation. */
@@ -25,11 +26,43 @@ export interface Operation {
   readonly options: Readonly<Record<string, unknown>>
 }
 
-/** Appends lines to a file, which only its owner can read, and waits until they are on the disk. */
-export const toFile =
-  (path: string): Write =>
-  (line) =>
-    appendFile(path, line, { mode: 0o600, flush: true })
+/** Appends a line; where a write before ended within its line, as on a full disk, that line is ended first. */
+const append = async (path: string, line: string): Promise<void> => {
+  const file = await open(path, "a+", 0o600)
+  try {
+    const { size } = await file.stat()
+    const last = size === 0 ? undefined : (await file.read(Buffer.alloc(1), 0, 1, size - 1)).buffer.toString()
+    await file.appendFile(last === undefined || last === "\n" ? line : `\n${line}`)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+}
+
+/** Appends lines to a file, which only its owner can read, one after the other, and waits until each is on the disk. */
+export const toFile = (path: string): Write => {
+  let last: Promise<unknown> = Promise.resolve()
+  return (line) => {
+    const kept = last.then(() => append(path, line))
+    last = kept.catch(() => undefined)
+    return kept
+  }
+}
+
+/**
+ * Writes lines to a stream, as `process.stderr`, and waits until it has taken each. A stream that fails, since its reader has
+ * gone or its disk is full, fails the line, and not the process.
+ */
+export const toStream = (stream: Writable): Write => {
+  stream.on("error", () => undefined)
+  return (line) =>
+    new Promise((resolve, reject) => {
+      stream.write(line, (error) => (error ? reject(error) : resolve()))
+    })
+}
+
+/** Milliseconds that a line has to be kept. */
+const timeout = 10_000
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
@@ -41,7 +74,9 @@ const lineOf = (event: "begin" | "end", { id, ...operation }: Operation, told: o
   })
 
 const keep = (write: Write, line: string): Effect.Effect<void, string> =>
-  Effect.tryPromise({ try: async () => write(line), catch: messageOf })
+  Effect.tryPromise({ try: async () => write(line), catch: messageOf }).pipe(
+    Effect.timeoutOrElse({ duration: timeout, orElse: () => Effect.fail(`no answer in ${timeout / 1000} s`) })
+  )
 
 /** Writes the first line of an operation. Where that fails, nothing may be done. */
 export const begin = (write: Write, operation: Operation): Effect.Effect<void, Refusal> =>

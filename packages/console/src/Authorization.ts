@@ -27,6 +27,8 @@ export type Decision =
   | { readonly _tag: "Forbidden"; readonly operator: string }
   | {
       readonly _tag: "Unknown"
+      /** Whom the request says it is, wrongly: only they are delayed after many wrong passwords. Default: nobody. */
+      readonly operator?: string | undefined
       /** The challenge of the header `www-authenticate`. Default: none. */
       readonly challenge?: string | undefined
     }
@@ -71,9 +73,9 @@ const find = (known: ReadonlyArray<Known>, secret: string): Known | undefined =>
 const known = (call: string, operator: string, role: Action, secret: string, whole: string): Known => {
   if (!actions.includes(role)) throw new RangeError(`${call}: role must be one of ${actions.join(", ")}, got ${role}`)
   if (operator === "") throw new RangeError(`${call}: name must be text that is not empty`)
-  if (secret.length < fewest) {
+  if (secret.trim().length < fewest) {
     throw new RangeError(
-      `${call}: the secret of ${operator} must have at least ${fewest} characters, got ${secret.length}`
+      `${call}: the secret of ${operator} must have at least ${fewest} characters, got ${secret.trim().length}`
     )
   }
   return { operator, role, digest: digest(whole) }
@@ -107,9 +109,10 @@ export const basic = (users: ReadonlyArray<User>): Authorize => {
   })
   return (request, action) => {
     const given = credentials(request, "basic")
-    const user = given === undefined ? undefined : find(all, Buffer.from(given, "base64").toString())
+    const text = given === undefined ? undefined : Buffer.from(given, "base64").toString()
+    const user = text === undefined ? undefined : find(all, text)
     return user === undefined
-      ? { _tag: "Unknown", challenge: 'Basic realm="Requeue", charset="UTF-8"' }
+      ? { _tag: "Unknown", operator: text?.split(":")[0], challenge: 'Basic realm="Requeue", charset="UTF-8"' }
       : decide(user.operator, user.role, action)
   }
 }

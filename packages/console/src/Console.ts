@@ -12,6 +12,7 @@ import type * as Scope from "effect/Scope"
 import type * as Audit from "./Audit.ts"
 import * as Authorization from "./Authorization.ts"
 import type { BrokerSource } from "./BrokerSource.ts"
+import * as ClientAddress from "./internal/guard/clientAddress.ts"
 import * as Host from "./internal/guard/host.ts"
 import * as Paths from "./internal/paths.ts"
 import * as Handler from "./internal/handler.ts"
@@ -37,7 +38,12 @@ export interface Options {
    * this machine.
    */
   readonly hosts?: ReadonlyArray<string> | undefined
-  /** Hides what people must not see of bodies and headers. Default: `Redaction.standard`. */
+  /**
+   * The addresses of proxies before it, as `10.0.0.7` or `10.0.0.0/8`, whose `X-Forwarded-For` is taken for the client's address.
+   * Limits are for each client; without this, all users of a proxy are one. Default: none.
+   */
+  readonly proxies?: ReadonlyArray<string> | undefined
+  /** Hides what people must not see of letters. Default: `Redaction.standard`. */
   readonly redact?: Redaction.Redact | undefined
   /** Milliseconds that a broker has to answer, 1 to 60,000. Default: 2,000. */
   readonly timeout?: number | undefined
@@ -52,6 +58,8 @@ export interface Console {
   readonly fetch: (request: Request, client?: { readonly address: string }) => Promise<Response>
   /** Whether it has no authentication, and so must not be reached by others. */
   readonly isOpen: boolean
+  /** The hosts by whose names it is reached; `undefined` for those of this machine. */
+  readonly hosts: ReadonlyArray<string> | undefined
 }
 
 const kinds: OptionNames.Of<Options> = {
@@ -61,6 +69,11 @@ const kinds: OptionNames.Of<Options> = {
   authorize: OptionKind.callback,
   local: OptionKind.object("an operator and a role", "operator", "role"),
   hosts: OptionKind.list,
+  proxies: {
+    expected: "a list of addresses, as 10.0.0.7 or 10.0.0.0/8",
+    holds: (value) =>
+      Array.isArray(value) && value.every((each) => typeof each === "string" && ClientAddress.isNetwork(each))
+  },
   redact: OptionKind.callback,
   timeout: OptionKind.whole(1, 60_000)
 }
@@ -96,8 +109,9 @@ export const make = (options: Options): Effect.Effect<Console, never, Scope.Scop
     authorize,
     base = "",
     brokers,
-    hosts = Host.ofThisMachine,
+    hosts,
     local = { operator: "local", role: "redrive" },
+    proxies = [],
     redact = Redaction.standard,
     timeout = 2000
   } = options
@@ -106,7 +120,7 @@ export const make = (options: Options): Effect.Effect<Console, never, Scope.Scop
   )
   if (missing !== undefined) throw new RangeError(`Console.make: ${missing[0]} must be given`)
   const isOpen = authorize === undefined
-  const foreign = hosts.find((host) => !Host.isLoopback(host))
+  const foreign = hosts?.find((host) => !Host.isLoopback(host))
   if (isOpen && foreign !== undefined) {
     throw new RangeError(
       `Console.make: authorize must be given for the host ${foreign}, or everybody there could redrive`
@@ -116,11 +130,12 @@ export const make = (options: Options): Effect.Effect<Console, never, Scope.Scop
   if (twice !== undefined)
     throw new RangeError(`Console.make: brokers must have different names, got ${twice.name} twice`)
   return Effect.gen(function* () {
-    const gate = { hosts, isOpen, authorize: authorize ?? Authorization.everybody(local.operator, local.role) }
+    const gate = { hosts, isOpen, proxies, authorize: authorize ?? Authorization.everybody(local.operator, local.role) }
     const handle = yield* Handler.make({ brokers, audit, redact, timeout, paths: Paths.make(base), gate })
     const run = Effect.runForkWith(yield* Effect.context())
     return {
       isOpen,
+      hosts,
       fetch: (request, client = { address: "" }) =>
         new Promise((resolve) => {
           const answered = Effect.flatMap(Clock.currentTimeMillis, (now) => handle(request, client, now))

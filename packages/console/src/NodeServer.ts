@@ -3,15 +3,30 @@
  */
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from "node:http"
-import { Readable } from "node:stream"
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+  STATUS_CODES
+} from "node:http"
+import { type Duplex, Readable } from "node:stream"
 import { pipeline } from "node:stream/promises"
 import type { Console } from "./Console.ts"
 import * as Host from "./internal/guard/host.ts"
+import * as SecurityHeaders from "./internal/guard/securityHeaders.ts"
 
-/** The URL that was asked for; Express takes the path where it mounts something out of `url`. */
-const urlOf = (incoming: IncomingMessage & { readonly originalUrl?: string }): URL =>
-  new URL(`http://${incoming.headers.host ?? "invalid"}${incoming.originalUrl ?? incoming.url ?? "/"}`)
+/**
+ * The URL that was asked for; Express takes the path where it mounts something out of `url`. A path that a URL writes in another
+ * way, as one with `..`, is refused: who guards paths in front of this has seen another one.
+ */
+const urlOf = ({ headers, originalUrl, url = "/" }: IncomingMessage & { readonly originalUrl?: string }): URL => {
+  const asked = originalUrl ?? url
+  const parsed = new URL(`http://${headers.host ?? "invalid"}${asked}`)
+  if (parsed.pathname !== asked.split(/[?#]/, 1)[0]) throw new TypeError(`the path is not ${parsed.pathname}`)
+  return parsed
+}
 
 const requestOf = (incoming: IncomingMessage): Request => {
   const { headers, method = "GET" } = incoming
@@ -26,7 +41,9 @@ const requestOf = (incoming: IncomingMessage): Request => {
 }
 
 const respond = async (response: Response, outgoing: ServerResponse, isHead: boolean): Promise<void> => {
-  outgoing.writeHead(response.status, Object.fromEntries(response.headers))
+  // What the client still sends is not read.
+  const rest = outgoing.req.complete ? {} : { connection: "close" }
+  outgoing.writeHead(response.status, { ...Object.fromEntries(response.headers), ...rest })
   if (response.body === null || isHead) {
     await response.body?.cancel()
     outgoing.end()
@@ -49,8 +66,24 @@ export const listener =
       await respond(response, outgoing, request.method === "HEAD")
     }
     // A request that is none, as with a host that is no host.
-    answer().catch(() => outgoing.writeHead(400).end())
+    answer().catch(() => {
+      if (outgoing.headersSent) outgoing.destroy()
+      else outgoing.writeHead(400, SecurityHeaders.all).end()
+    })
   }
+
+const statuses: ReadonlyMap<string | undefined, number> = new Map([
+  ["HPE_HEADER_OVERFLOW", 431],
+  ["ERR_HTTP_REQUEST_TIMEOUT", 408]
+])
+
+/** Answers what is no request, as Node would, with the headers of every response. */
+const onClientError = ({ code }: NodeJS.ErrnoException, socket: Duplex): void => {
+  if (!socket.writable) return void socket.destroy()
+  const status = statuses.get(code) ?? 400
+  const headers = Object.entries({ ...SecurityHeaders.all, connection: "close" }).map((each) => each.join(": "))
+  socket.end([`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...headers, "", ""].join("\r\n"))
+}
 
 /** Where a server listens. */
 export interface Options {
@@ -66,9 +99,10 @@ export const defaultPort = 4747
 const isLoopback = (host: string): boolean => host === "localhost" || Host.isLoopbackAddress(host)
 
 /**
- * Serves a console until the scope closes, and answers its URL. Fails with the error of Node when the address is taken.
+ * Serves a console until the scope closes, and answers its URL: with the first of its `hosts`, where it has some. Fails with
+ * the error of Node when the address is taken.
  *
- * @throws RangeError when a console without authentication is to listen to more than this machine
+ * @throws RangeError when a console without authentication, or without `hosts`, is to listen to more than this machine
  */
 export const serve = (
   requeue: Console,
@@ -79,8 +113,15 @@ export const serve = (
       `NodeServer.serve: a console on ${host} must have authentication. Give authorize, or listen on 127.0.0.1`
     )
   }
+  if (requeue.hosts === undefined && !isLoopback(host)) {
+    throw new RangeError(
+      `NodeServer.serve: a console on ${host} must know by which names it is reached. Give hosts, or listen on 127.0.0.1`
+    )
+  }
   const listen = Effect.callback<Server, Error>((resume) => {
     const server = createServer({ maxHeaderSize: 16_384, requestTimeout: 30_000 }, listener(requeue))
+    server.on("clientError", onClientError)
+    server.on("checkExpectation", (_, outgoing) => outgoing.writeHead(417, SecurityHeaders.all).end())
     server.once("error", (error) => resume(Effect.fail(error)))
     server.listen(port, host, () => resume(Effect.succeed(server)))
   })
@@ -92,7 +133,8 @@ export const serve = (
     })
   return Effect.map(Effect.acquireRelease(listen, close), (server) => {
     const address = server.address()
-    const name = host.includes(":") ? `[${host}]` : host
-    return new URL(`http://${name}:${typeof address === "object" && address !== null ? address.port : port}/`)
+    const own = typeof address === "object" && address !== null ? address.port : port
+    const name = requeue.hosts?.[0] ?? (host.includes(":") ? `[${host}]` : host)
+    return new URL(`http://${/:\d+$/.test(name) ? name : `${name}:${own}`}/`)
   })
 }

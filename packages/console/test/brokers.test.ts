@@ -67,6 +67,25 @@ describe("a broker that does not answer", () => {
   )
 })
 
+describe("a broker that has gone away", () => {
+  it.effect("has its last numbers shown, with their age, beside why it does not answer", () =>
+    Effect.gen(function* () {
+      let isDown = false
+      const own = yield* MemoryBroker.make()
+      const backlog: Broker.Admin["backlog"] = (request) =>
+        isDown ? Effect.fail(failure("it is down")) : own.admin.backlog!(request)
+      const broker = { ...own, admin: { ...own.admin, backlog } }
+      const { get } = yield* consoleOf(source("rabbit", Layer.succeed(Broker.Broker, broker)))
+      yield* own.publish([World.outgoing({ id: "order-1" }, 0)])
+      assert.match((yield* get("/")).text, /data-label="dead"><a[^>]*>1</)
+      isDown = true
+      yield* pass(60_000)
+      const { text } = yield* get("/")
+      assert.match(text, /the oldest answer<time[^>]*>1m ago<.*it is down.*data-label="dead"><a[^>]*>1</s)
+    })
+  )
+})
+
 describe("a broker that is slow", () => {
   it.effect("has what it has told shown, and is asked once for all who look", () =>
     Effect.gen(function* () {

@@ -19,13 +19,18 @@ interface Violation {
   readonly nodes: ReadonlyArray<{ readonly html: string }>
 }
 
+/** Names of rows that stand letter below letter. */
+const narrow = `[...document.querySelectorAll("tbody th")].filter((cell) => cell.clientWidth < 30).map((cell) => cell.textContent)`
+
 /** What axe finds wrong with a page, and what does not fit into its width. */
 const faults = async (page: Page): Promise<ReadonlyArray<string>> => {
   await page.evaluate(axe)
   const violations: ReadonlyArray<Violation> = await page.evaluate("axe.run().then(({ violations }) => violations)")
   const isWide = await page.evaluate("document.documentElement.scrollWidth > innerWidth")
   const found = violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`))
-  return isWide === true ? [...found, "it is wider than the screen"] : found
+  const broken: ReadonlyArray<string> = await page.evaluate(narrow)
+  const told = [...found, ...broken.map((name) => `too narrow: ${name.trim()}`)]
+  return isWide === true ? [...told, "it is wider than the screen"] : told
 }
 
 const screens = [

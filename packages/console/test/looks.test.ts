@@ -2,10 +2,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import { MemoryBroker } from "@requeue/adapter-memory"
 import { Broker, BrokerError } from "@requeue/core"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
+import { TestClock } from "effect/testing"
 import { Console } from "../src/index.ts"
 import * as World from "./world.ts"
 
@@ -24,6 +27,26 @@ describe("a look that the broker counts", () => {
       assert.match(looked.text, /Looked at 1 of 2 letters/)
       const cause = yield* get(World.linkTo(looked, "/group"))
       assert.include(cause.text, "It is counted first: memory counts a look")
+    })
+  )
+
+  it.effect("is in the audit, and does not begin without it", () =>
+    Effect.gen(function* () {
+      const { audit, get, publish, settled, submit } = yield* World.make({}, counting)
+      yield* publish({ id: "order-1" })
+      yield* submit(yield* get(World.deadLetters), "/look", { limit: "100" })
+      yield* settled(World.deadLetters)
+      const lines = audit.map(({ command, event, outcome }) => [command, event, outcome])
+      assert.deepStrictEqual(lines, [
+        ["console look", "begin", undefined],
+        ["console look", "end", "done"]
+      ])
+      const full = yield* World.make({ audit: () => Promise.reject(new Error("the disk is full")) }, counting)
+      yield* full.publish({ id: "order-1" })
+      yield* full.submit(yield* full.get(World.deadLetters), "/look", { limit: "100" })
+      const { text } = yield* full.settled(World.deadLetters)
+      assert.match(text, /The look failed\..*the disk is full/)
+      assert.notInclude(text, "from the shop")
     })
   )
 
@@ -53,6 +76,48 @@ describe("two operators", () => {
       yield* submit(yield* get(first.headers.get("location")!), "/stop")
       const stopped = yield* settled(first.headers.get("location")!)
       assert.include(stopped.text, "An operator stopped it.")
+    })
+  )
+})
+
+describe("a redrive", () => {
+  const counted = Effect.gen(function* () {
+    const world = yield* World.make()
+    yield* world.publish({ id: "order-1" })
+    const causes = yield* world.settled(World.deadLetters)
+    const plan = yield* world.submit(causes, "/plan")
+    return { ...world, causes, plan: yield* world.settled(plan.headers.get("location")!) }
+  })
+
+  it.effect("takes no more letters than its dry run has counted", () =>
+    Effect.gen(function* () {
+      const { broker, plan, publish, settled, submit } = yield* counted
+      assert.include(plan.text, "Redrive 1 letter<")
+      yield* publish(...Array.from({ length: 500 }, (_, index) => ({ id: `later-${index}` })))
+      const begun = yield* submit(plan, "/redrive", { how: "at-once" })
+      assert.match((yield* settled(begun.headers.get("location")!)).text, /published<\/dt><dd><span class="strong">1</)
+      assert.strictEqual((yield* broker.admin.counts("orders.dlq")).ready, 500)
+    })
+  )
+
+  it.effect("follows a dry run of the same letters, and each dry run is followed by one", () =>
+    Effect.gen(function* () {
+      const { broker, causes, get, plan, post, publish, settled, submit } = yield* counted
+      yield* publish({ id: "order-2" })
+      const token = /name="token" value="([^"]+)"/.exec(causes.text)![1]!
+      const unplanned = { broker: "local", queue: "orders.dlq", how: "at-once", token }
+      assert.strictEqual((yield* post("/redrive", unplanned)).status, 409)
+      const other = { how: "at-once", cause: "0123456789abcdef" }
+      assert.strictEqual((yield* submit(plan, "/redrive", other)).status, 409)
+      const begun = yield* submit(plan, "/redrive", { how: "at-once" })
+      yield* settled(begun.headers.get("location")!)
+      const again = yield* submit(plan, "/redrive", { how: "at-once" })
+      assert.strictEqual(again.status, 409)
+      assert.match(again.text, /was followed by the redrive \w+/)
+      assert.strictEqual((yield* broker.admin.counts("orders.dlq")).ready, 1)
+      const jobs = yield* get("/jobs")
+      const links = [...jobs.text.matchAll(/href="(\/job[?][^"]+)"/g)].map(([, href]) => href!)
+      assert.include((yield* get(links[1]!)).text, `<a href="${links[0]!}">The redrive that followed</a>`)
     })
   )
 })
@@ -146,6 +211,44 @@ describe("a look whose broker fails", () => {
       const page = yield* settled(World.deadLetters)
       assert.match(page.text, /The look failed\..*the connection was lost/)
       assert.include((yield* get(World.deadLetters)).text, "Look again")
+    })
+  )
+})
+
+describe("bodies of a queue", () => {
+  it.effect("are looked for one after the other, and a broker that hangs is not waited for", () =>
+    Effect.gen(function* () {
+      const own = yield* MemoryBroker.make()
+      const known = { most: 0, now: 0, hangs: false }
+      // As a broker whose look gives its letters to no other one.
+      const look: Broker.Admin["look"] = (...args) =>
+        Effect.gen(function* () {
+          known.most = Math.max(known.most, ++known.now)
+          if (known.hangs) yield* Effect.uninterruptible(Effect.sleep("1 hour"))
+          yield* Effect.sleep("10 millis")
+          known.now--
+          return yield* own.admin.look!(...args)
+        })
+      const layer = Layer.succeed(Broker.Broker, { ...own, admin: { ...own.admin, look } })
+      const source = { name: "local", queues: World.queues, layer, secrets: [] }
+      const { get, settled, submit } = World.browser(yield* Console.make({ brokers: [source], audit: () => {} }))
+      yield* own.publish([World.outgoing({ id: "order-1", body: "the-body" }, 0)])
+      const cause = yield* get(World.linkTo(yield* settled(World.deadLetters), "/group"))
+      const page = yield* get(World.linkTo(cause, "/letter"))
+      const reading = (count: number, step: Duration.Input) =>
+        Effect.gen(function* () {
+          const all = Effect.all(
+            Array.from({ length: count }, () => submit(page, "/letter")),
+            { concurrency: count }
+          )
+          const asked = yield* Effect.forkChild(all, { startImmediately: true })
+          for (let n = 0; n < 40; n++) yield* TestClock.adjust(step)
+          return yield* Fiber.join(asked)
+        })
+      for (const { text } of yield* reading(5, "10 millis")) assert.include(text, "the-body")
+      assert.strictEqual(known.most, 1)
+      known.hangs = true
+      for (const { status } of yield* reading(1, "1 second")) assert.strictEqual(status, 502)
     })
   )
 })

@@ -19,8 +19,8 @@ const mutants: ReadonlyArray<Mutant> = [
   {
     lets: "DNS rebinding",
     file: "guard/host.ts",
-    text: "allowed.some((each) =>",
-    replacement: "allowed.some((each) => each !== '' ||"
+    text: "? isLoopback(host)",
+    replacement: "? true"
   },
   {
     lets: "redrives nothing: a form",
@@ -43,14 +43,14 @@ const mutants: ReadonlyArray<Mutant> = [
   {
     lets: "that of another operator or process",
     file: "guard/gate.ts",
-    text: "given !== null && token.matches(operator, given)",
+    text: "given !== null && token.matches(operator, given, now)",
     replacement: "given !== null"
   },
   {
     lets: "that of another operator or process",
     file: "guard/formToken.ts",
-    text: ".update(operator)",
-    replacement: `.update("")`
+    text: "JSON.stringify([operator, made])",
+    replacement: "made"
   },
   {
     lets: "that of another operator or process",
@@ -61,13 +61,125 @@ const mutants: ReadonlyArray<Mutant> = [
   {
     lets: "a proxy's header says otherwise",
     file: "guard/gate.ts",
-    text: "if (isOpen && !Host.isLoopbackAddress(address)) {",
-    replacement: "if (isOpen && host === address) {"
+    text: "!(Host.isLoopbackAddress(address) &&",
+    replacement: "!(address !== host &&"
+  },
+  {
+    lets: "through a proxy here: via",
+    file: "guard/gate.ts",
+    text: "&& !ClientAddress.isForwarded(request.headers)",
+    replacement: ""
+  },
+  {
+    lets: "and by nobody else",
+    file: "guard/clientAddress.ts",
+    text: "while (isTrusted(client) &&",
+    replacement: "while (client !== '' &&"
+  },
+  {
+    lets: "and by nobody else",
+    file: "guard/clientAddress.ts",
+    text: "return networkOf(client)",
+    replacement: "return client"
+  },
+  {
+    lets: "whoever visits a page that sends it",
+    file: "guard/gate.ts",
+    text: "    // Before the limit",
+    replacement: "    if (!all!.take(address, now)) return tooOften\n    // Before the limit"
+  },
+  {
+    lets: "or without reading",
+    file: "internal/handler.ts",
+    text: "own.length >= mostStreams.each",
+    replacement: "false"
+  },
+  {
+    lets: "or without reading",
+    file: "internal/handler.ts",
+    text: "isHead ? Effect",
+    replacement: "isHead && client === '' ? Effect"
+  },
+  {
+    lets: "or without reading",
+    file: "internal/responses.ts",
+    text: "const lifetime = 60_000",
+    replacement: "const lifetime = 6_000_000"
+  },
+  { lets: "looks like no other one", file: "internal/html.ts", text: "\\p{DI}", replacement: "" },
+  { lets: "forget others", file: "guard/rateLimit.ts", text: "= 100_000", replacement: "= 1000" },
+  { lets: "or with another time", file: "guard/formToken.ts", text: "12 * 3_600_000", replacement: "Infinity" },
+  {
+    lets: "or with another time",
+    file: "guard/formToken.ts",
+    text: "JSON.stringify([operator, made])",
+    replacement: "operator"
+  },
+  {
+    lets: "where its stream fails: EPIPE: nobody reads it",
+    file: "src/Audit.ts",
+    text: "error ? reject(error) : resolve()",
+    replacement: "resolve()"
+  },
+  {
+    lets: "while its stream takes nothing",
+    file: "src/Audit.ts",
+    text: "const timeout = 10_000",
+    replacement: "const timeout = Infinity"
+  },
+  {
+    lets: "glued to one that was torn",
+    file: "src/Audit.ts",
+    text: "last === undefined ||",
+    replacement: "last !== '' ||"
+  },
+  {
+    lets: "glued to one that was torn",
+    file: "src/Audit.ts",
+    text: "last.then(() => append(path, line))",
+    replacement: "append(path, line)"
+  },
+  {
+    lets: "with what was stopped",
+    file: "routes/looking.ts",
+    text: "options: { letter: id }",
+    replacement: "options: {}"
+  },
+  {
+    lets: "without it: bytes",
+    file: "src/Redaction.ts",
+    text: "if (value instanceof Uint8Array) return mark",
+    replacement: "if (value instanceof Uint8Array) return value"
+  },
+  { lets: "without it: UTF-16", file: "work/body.ts", text: "bytes.includes(0)", replacement: "bytes.length === 0" },
+  {
+    lets: "wherever it stands in letters",
+    file: "internal/shown.ts",
+    text: "return struck(answer, secrets)",
+    replacement: "return answer"
+  },
+  {
+    lets: "nobody who may not see bodies",
+    file: "internal/shown.ts",
+    text: "mayBodies ? message :",
+    replacement: "mayBodies || message !== '' ? message :"
+  },
+  {
+    lets: "hook answers nothing",
+    file: "internal/shown.ts",
+    text: "if (!isContent(answer)) throw",
+    replacement: "if (answer === null) throw"
+  },
+  {
+    lets: "and bytes as bytes",
+    file: "internal/shown.ts",
+    text: "id: shown.id ?? mark,",
+    replacement: "id: shown.id ?? id,"
   },
   {
     lets: "are refused for a while",
     file: "guard/gate.ts",
-    text: 'if (request.headers.has("authorization")) failures',
+    text: "if (hasCredentials) failures",
     replacement: "if (false) failures"
   },
   {
@@ -97,8 +209,8 @@ const mutants: ReadonlyArray<Mutant> = [
   {
     lets: "and others are served",
     file: "guard/gate.ts",
-    text: "!all!.take(address, now)",
-    replacement: `!all!.take("", now)`
+    text: "all!.take(clientOf(address, request.headers), now)",
+    replacement: `all!.take("", now)`
   },
   {
     lets: "lets nothing happen",
@@ -134,8 +246,8 @@ const mutants: ReadonlyArray<Mutant> = [
   {
     lets: "where the redact hook fails",
     file: "work/body.ts",
-    text: "try: () => redact(content, place),",
-    replacement: "try: () => content,"
+    text: "try: () => redact(content, place)",
+    replacement: "try: () => content"
   },
   {
     lets: "for dead letters of the configuration",

@@ -7,7 +7,7 @@ import * as Layer from "effect/Layer"
 import { Broker } from "@requeue/core"
 import { once } from "node:events"
 import { createServer, request as httpRequest } from "node:http"
-import type { AddressInfo } from "node:net"
+import { type AddressInfo, connect } from "node:net"
 import { Authorization, Console, NodeServer } from "../src/index.ts"
 import * as World from "./world.ts"
 
@@ -30,6 +30,17 @@ const raw = (url: URL, headers: Readonly<Record<string, string>>): Effect.Effect
         sent.on("error", reject).end()
       })
   )
+
+/** Speaks to a socket, and answers all that it says until it ends. */
+const spoken = (url: URL, text: string): Effect.Effect<string> =>
+  Effect.promise(async () => {
+    const socket = connect(Number(url.port), "127.0.0.1")
+    socket.setTimeout(5000, () => socket.destroy(new Error("it did not end")))
+    socket.write(text)
+    let said = ""
+    for await (const part of socket) said += String(part)
+    return said
+  })
 
 const open = (options: Partial<Console.Options> = {}) =>
   Effect.gen(function* () {
@@ -73,7 +84,62 @@ describe("a server", () => {
       assert.throws(() => NodeServer.serve(console, { host: "::" }), /must have authentication/)
       const authorize = Authorization.basic([{ name: "ops", password: "a-long-password", role: "view" }])
       const guarded = yield* open({ authorize })
-      assert.doesNotThrow(() => NodeServer.serve(guarded.console, { host: "0.0.0.0", port: 0 }))
+      assert.throws(() => NodeServer.serve(guarded.console, { host: "0.0.0.0" }), /by which names/)
+      const named = yield* open({ authorize, hosts: ["ops.localhost"] })
+      const url = yield* NodeServer.serve(named.console, { host: "0.0.0.0", port: 0 })
+      assert.match(url.href, /^http:\/\/ops\.localhost:\d+\/$/)
+    })
+  )
+
+  it.live("is reached by the URL that it tells, whatever its address is", () =>
+    Effect.gen(function* () {
+      const { console } = yield* open()
+      for (const host of ["127.0.0.2", "::1", "::ffff:127.0.0.1", "localhost"]) {
+        const url = yield* NodeServer.serve(console, { host, port: 0 })
+        assert.strictEqual((yield* raw(url, {})).status, 200, host)
+        const headers = { host: `localhost.:${url.port}` }
+        assert.strictEqual((yield* raw(url, headers)).status, 200, host)
+      }
+    })
+  )
+
+  it.live("has the headers of its pages on all that Node answers by itself", () =>
+    Effect.gen(function* () {
+      const { url } = yield* open()
+      const get = "GET / HTTP/1.1\r\nhost: localhost\r\n"
+      const bad: ReadonlyArray<readonly [string, number]> = [
+        ["nonsense\r\n\r\n", 400],
+        [`${get}connection: close\r\n\r\n`.replace("localhost", "a b"), 400],
+        [`${get}x: ${"x".repeat(20_000)}\r\n\r\n`, 431],
+        [`${get}expect: wonders\r\nconnection: close\r\n\r\n`, 417]
+      ]
+      for (const [sent, status] of bad) {
+        const answer = yield* spoken(url, sent)
+        assert.include(answer, `HTTP/1.1 ${status} `)
+        assert.include(answer, "content-security-policy: default-src 'none'")
+      }
+    })
+  )
+
+  it.live("gets no path that others read in another way", () =>
+    Effect.gen(function* () {
+      const { url } = yield* open({ base: "/requeue" })
+      const head = "HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"
+      assert.include(yield* spoken(url, `GET /requeue/jobs ${head}`), "200 OK")
+      for (const path of ["/x/../requeue/jobs", "/./requeue/jobs", "/%2e/requeue/jobs", "/\\..\\requeue/jobs"]) {
+        assert.include(yield* spoken(url, `GET ${path} ${head}`), "400 Bad Request", path)
+      }
+    })
+  )
+
+  it.live("reads nothing more of a form that is too large, and closes", () =>
+    Effect.gen(function* () {
+      const { url } = yield* open()
+      const form = `content-type: application/x-www-form-urlencoded\r\ncontent-length: 100000000`
+      const own = `host: localhost:${url.port}\r\norigin: http://localhost:${url.port}`
+      // It ends, since the console ends it.
+      const answer = yield* spoken(url, `POST /look HTTP/1.1\r\n${own}\r\n${form}\r\n\r\nbroker=local`)
+      assert.include(answer, "413 Payload Too Large")
     })
   )
 

@@ -126,7 +126,11 @@ export const decoded = (text: string): string =>
     .replaceAll("&amp;", "&")
 
 /** The broker of a test, its console, and who uses it. */
-export const make = (options: Partial<Console.Options> = {}, memory: Parameters<typeof MemoryBroker.make>[0] = {}) =>
+export const make = (
+  options: Partial<Console.Options> = {},
+  memory: Parameters<typeof MemoryBroker.make>[0] = {},
+  secrets: ReadonlyArray<string> = []
+) =>
   Effect.gen(function* () {
     const broker = yield* MemoryBroker.make(memory)
     const audit: Array<Record<string, unknown>> = []
@@ -134,7 +138,7 @@ export const make = (options: Partial<Console.Options> = {}, memory: Parameters<
       name: "local",
       queues,
       layer: Layer.succeed(Broker.Broker, broker),
-      secrets: []
+      secrets
     }
     const console = yield* Console.make({
       brokers: [source],

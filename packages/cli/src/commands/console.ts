@@ -34,6 +34,13 @@ const flags = {
     Flag.withDescription("A host by whose name it is reached, as ops.example.com; can be repeated"),
     Flag.atLeast(0)
   ),
+  proxy: Flag.String("proxy").pipe(
+    Flag.withMetavar("ADDRESS"),
+    Flag.withDescription(
+      "A proxy before it, as 10.0.0.7 or 10.0.0.0/8, which tells the client's address; can be repeated"
+    ),
+    Flag.atLeast(0)
+  ),
   role: Flag.Literals("role", roles).pipe(
     Flag.withDescription("The most that may be done: each includes those before it. Default: redrive"),
     Flag.withDefault("redrive" as const)
@@ -75,17 +82,17 @@ const brokersOf = (
   })
 
 /** Turns what the console refuses into an error of arguments. */
-const refusing = <A, E, R>(make: () => Effect.Effect<A, E, R>): Effect.Effect<A, E | UsageError, R> =>
+const refusing = <A, E, R>(remedy: string, make: () => Effect.Effect<A, E, R>): Effect.Effect<A, E | UsageError, R> =>
   Effect.suspend((): Effect.Effect<A, E | UsageError, R> => {
     try {
       return make()
     } catch (error) {
       if (!(error instanceof RangeError)) throw error
-      return Effect.fail(new UsageError({ detail: error.message, remedy: `Set ${variable}, or listen on 127.0.0.1` }))
+      return Effect.fail(new UsageError({ detail: error.message, remedy }))
     }
   })
 
-export const console = Command.make("console", flags, ({ audit, host, name, operator, port, role, ...rest }) =>
+export const console = Command.make("console", flags, ({ audit, host, name, operator, port, proxy, role, ...rest }) =>
   Effect.gen(function* () {
     const { line } = yield* Output
     const { cwd, env, stderr } = yield* Process
@@ -96,16 +103,23 @@ export const console = Command.make("console", flags, ({ audit, host, name, oper
     const { Authorization } = loaded
     const password = env[variable]
     const hosts = name.length > 0 ? name : undefined
-    const requeue = yield* refusing(() =>
+    const authorize = yield* refusing(
+      `Set ${variable} to at least 12 characters, and --operator to a name without a colon`,
+      () => Effect.succeed(password === undefined ? undefined : Authorization.basic([{ name: who, password, role }]))
+    )
+    const requeue = yield* refusing(`Set ${variable}, or leave out --name and --proxy`, () =>
       loaded.Console.make({
         brokers,
         hosts,
-        authorize: password === undefined ? undefined : Authorization.basic([{ name: who, password, role }]),
+        proxies: proxy,
+        authorize,
         local: { operator: who, role },
-        audit: audit === "-" ? (text) => void stderr.write(text) : loaded.Audit.toFile(resolve(cwd(), audit))
+        audit: audit === "-" ? loaded.Audit.toStream(stderr) : loaded.Audit.toFile(resolve(cwd(), audit))
       })
     )
-    const url = yield* refusing(() => loaded.NodeServer.serve(requeue, { host, port })).pipe(
+    const url = yield* refusing(`Set ${variable} and give --name, or listen on 127.0.0.1`, () =>
+      loaded.NodeServer.serve(requeue, { host, port })
+    ).pipe(
       Effect.mapError((error) =>
         error instanceof UsageError ? error : new UsageError({ detail: error.message, remedy: "Give another --port" })
       )

@@ -13,10 +13,13 @@ import { refused } from "./pages/refused.ts"
 import { type Paths, routes } from "./paths.ts"
 import { Refusal } from "./refusal.ts"
 import * as Responses from "./responses.ts"
+import * as Shown from "./shown.ts"
 import type { Dependencies, Route } from "./routes/route.ts"
 import * as Table from "./routes/table.ts"
 import type { Live, Reply, Visit } from "./visit.ts"
+import * as Body from "./work/body.ts"
 import * as Connections from "./work/connections.ts"
+import type { Trouble } from "./work/connections.ts"
 import * as Jobs from "./work/jobs.ts"
 import * as Looks from "./work/looks.ts"
 import * as Overview from "./work/overview.ts"
@@ -31,38 +34,69 @@ export interface Options {
   readonly gate: Omit<Gate.Options, "token">
 }
 
-/** Streams that are open at a time. */
-const mostStreams = 100
+/** Streams that are open at a time: of all together, and of an operator at a client. */
+const mostStreams = { all: 100, each: 10 }
 
-const nobody = (paths: Paths, now: number): Visit => ({ paths, now, operator: "", may: new Set(), token: "" })
+const nobody = (paths: Paths, now: number): Visit => ({
+  paths,
+  now,
+  operator: "",
+  may: new Set(),
+  token: "",
+  shown: (cause) => cause
+})
 
 const notFound = new Refusal({ status: 404, detail: "there is no such page", remedy: "Go back to the overview" })
 
+const tooMany = new Refusal({ status: 503, detail: "too many pages are open", remedy: "Close some" })
+
 /** Turns replies into responses, and bounds those that stay open. */
 const responder = (assets: Assets.Assets, run: Responses.Run) => {
-  let streams = 0
-  const open = (live: Live): Effect.Effect<Response, Refusal> => {
-    if (streams >= mostStreams) {
-      return Effect.fail(new Refusal({ status: 503, detail: "too many pages are open", remedy: "Close some" }))
-    }
-    streams++
-    let isOpen = true
-    const onEnd = () => {
-      if (isOpen) streams--
-      isOpen = false
-    }
-    return Effect.succeed(Responses.events(live, run, onEnd))
+  const streams = new Set<{ readonly client: string }>()
+  const open = (live: Live, client: string): Effect.Effect<Response, Refusal> => {
+    const own = [...streams].filter((each) => each.client === client)
+    if (streams.size >= mostStreams.all || own.length >= mostStreams.each) return Effect.fail(tooMany)
+    const stream = { client }
+    streams.add(stream)
+    return Effect.succeed(Responses.events(live, run, () => void streams.delete(stream)))
   }
-  return (visit: Visit, reply: Reply): Effect.Effect<Response, Refusal> => {
+  return (visit: Visit, reply: Reply, client: string, isHead: boolean): Effect.Effect<Response, Refusal> => {
     if ("page" in reply) return Effect.succeed(Responses.page(layout(visit, reply.page, assets)))
-    return "to" in reply ? Effect.succeed(Responses.seeOther(reply.to)) : open(reply.live)
+    if ("to" in reply) return Effect.succeed(Responses.seeOther(reply.to))
+    return isHead ? Effect.succeed(Responses.stream(null)) : open(reply.live, client)
   }
 }
+
+/** Answers a page as well where a request fails. */
+const told = (
+  answer: Effect.Effect<Response, Refusal | Trouble>,
+  visit: Visit,
+  assets: Assets.Assets
+): Effect.Effect<Response> =>
+  answer.pipe(
+    Effect.catchTag("Trouble", ({ broker, message }) =>
+      Effect.fail(new Refusal({ status: 502, detail: `${broker} does not answer: ${message}`, remedy: "Try again" }))
+    ),
+    Effect.catchTag("Refusal", (refusal) => {
+      const body = layout(visit, refused(refusal), assets)
+      return Effect.succeed(Responses.page(body, refusal.status, refusal.headers))
+    }),
+    Effect.catchCause((cause) => {
+      const detail = "a mistake of ours; the log has it"
+      const body = layout(visit, refused({ status: 500, detail, remedy: "Please report it" }), assets)
+      return Effect.as(Effect.logError("a request failed", Cause.pretty(cause)), Responses.page(body, 500))
+    })
+  )
 
 /** Makes a handler, which ends with the scope. */
 export const make = (options: Options) =>
   Effect.gen(function* () {
-    const { audit, brokers, paths, redact, timeout } = options
+    const { audit, brokers, paths, timeout } = options
+    // A letter of one broker may tell of another one.
+    const redact = Shown.guarded(
+      options.redact,
+      brokers.flatMap(({ secrets }) => secrets)
+    )
     const token = FormToken.make()
     const gate = Gate.make({ ...options.gate, token })
     const assets = Assets.make()
@@ -75,19 +109,28 @@ export const make = (options: Options) =>
       timeout,
       overviews: yield* Effect.forEach(each, (connection) => Overview.make(connection, timeout)),
       looks: yield* Looks.make,
-      jobs: yield* Jobs.make(audit)
+      jobs: yield* Jobs.make(audit),
+      turns: Body.turns()
     }
     const run = Effect.runPromiseWith(yield* Effect.context())
     const respond = responder(assets, run)
 
-    const follow = (route: Route, request: Request, client: Gate.Client, now: number, query: URLSearchParams) =>
+    const follow = (route: Route, request: Request, from: Gate.Client, now: number, query: URLSearchParams) =>
       Effect.gen(function* () {
-        const { may, operator } = yield* gate.admit(request, client, route.needs, now)
+        const { client, may, operator } = yield* gate.admit(request, from, route.needs, now)
         const fields = route.method === "POST" ? yield* FormBody.of(request) : query
-        const wrong = route.method === "POST" ? gate.verify(operator, fields.get(FormToken.field)) : undefined
+        const wrong = route.method === "POST" ? gate.verify(operator, fields.get(FormToken.field), now) : undefined
         if (wrong !== undefined) return yield* wrong
-        const visit: Visit = { paths, operator, may, now, token: token.of(operator) }
-        return yield* respond(visit, yield* route.answer({ visit, fields }, dependencies))
+        const visit: Visit = {
+          paths,
+          operator,
+          may,
+          now,
+          token: token.of(operator, now),
+          shown: (cause, place) => Shown.cause(redact, cause, place)
+        }
+        const reply = yield* route.answer({ visit, fields }, dependencies)
+        return yield* respond(visit, reply, client, request.method === "HEAD")
       })
 
     const answer = (request: Request, client: Gate.Client, now: number) =>
@@ -114,20 +157,5 @@ export const make = (options: Options) =>
       })
 
     return (request: Request, client: Gate.Client, now: number): Effect.Effect<Response> =>
-      answer(request, client, now).pipe(
-        Effect.catchTag("Trouble", ({ broker, message }) =>
-          Effect.fail(
-            new Refusal({ status: 502, detail: `${broker} does not answer: ${message}`, remedy: "Try again" })
-          )
-        ),
-        Effect.catchTag("Refusal", (refusal) => {
-          const body = layout(nobody(paths, now), refused(refusal), assets)
-          return Effect.succeed(Responses.page(body, refusal.status, refusal.headers))
-        }),
-        Effect.catchCause((cause) => {
-          const detail = "a mistake of ours; the log has it"
-          const body = layout(nobody(paths, now), refused({ status: 500, detail, remedy: "Please report it" }), assets)
-          return Effect.as(Effect.logError("a request failed", Cause.pretty(cause)), Responses.page(body, 500))
-        })
-      )
+      told(answer(request, client, now), nobody(paths, now), assets)
   })

@@ -22,10 +22,11 @@ const entities: Readonly<Record<string, string>> = {
 }
 
 /**
- * Characters that are shown as U+FFFD: those that control something, as a terminal, and those that change the direction of
- * what follows, by which a producer could make a text look like another one. Tabs and line ends may stay.
+ * Characters that are shown as U+FFFD: those that control something, as a terminal, those that change the direction of what
+ * follows, and those that nobody sees, by which a producer could make a text look like another one. Tabs and line ends may
+ * stay, and what chooses the look of the character before.
  */
-const hidden = /[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
+const hidden = /[[\p{Cc}\p{Cf}\p{DI}\u2028\u2029\u2800]--[\ufe00-\ufe0f]]/gv
 
 /** Text without characters that change how others are shown. */
 const visible = (text: string): string =>

@@ -27,6 +27,15 @@ export const seeOther = (location: string): Response =>
 export const asset = ({ body, type }: Asset): Response =>
   new Response(body, { headers: { ...SecurityHeaders.asset, "content-type": type } })
 
+/** Milliseconds that a stream lasts. Then the browser asks for it again, and is asked again who it is and what they may do. */
+const lifetime = 60_000
+
+/** A stream of events; for `HEAD`, only that it is one. */
+export const stream = (body: ReadableStream<Uint8Array> | null): Response =>
+  new Response(body, {
+    headers: { ...SecurityHeaders.all, "content-type": "text/event-stream; charset=utf-8", "x-accel-buffering": "no" }
+  })
+
 const event = (name: string, text: string): string =>
   `event: ${name}\n${text
     .split("\n")
@@ -61,22 +70,28 @@ export const events = ({ read }: Live, run: Run, onEnd: () => void): Response =>
     return undefined
   })
   const encoder = new TextEncoder()
+  const end = (close: () => void) => {
+    if (abandoned.signal.aborted) return
+    abandoned.abort()
+    onEnd()
+    close()
+  }
   const body = new ReadableStream<Uint8Array>(
     {
+      // Also where nobody reads it.
+      start: (controller) => {
+        const { signal } = abandoned
+        const over = () => end(() => controller.close())
+        run(Effect.sleep(lifetime), { signal }).then(over, over)
+      },
       pull: async (controller) => {
         const text = await run(next, { signal: abandoned.signal }).catch(() => undefined)
-        if (text !== undefined) return controller.enqueue(encoder.encode(text))
-        onEnd()
-        if (!abandoned.signal.aborted) controller.close()
+        if (text === undefined) end(() => controller.close())
+        else controller.enqueue(encoder.encode(text))
       },
-      cancel: () => {
-        abandoned.abort()
-        onEnd()
-      }
+      cancel: () => end(() => undefined)
     },
     { highWaterMark: 0 }
   )
-  return new Response(body, {
-    headers: { ...SecurityHeaders.all, "content-type": "text/event-stream; charset=utf-8", "x-accel-buffering": "no" }
-  })
+  return stream(body)
 }

@@ -6,5 +6,6 @@ const mark = "***"
 /** Strikes out the passwords of all URLs, and each of the secrets, wherever they stand. */
 export const strike = (text: string, secrets: ReadonlyArray<string> = []): string =>
   secrets
+    .toSorted((one, other) => other.length - one.length)
     .reduce((struck, secret) => struck.replaceAll(secret, mark), text)
-    .replace(/([a-z][a-z\d+.-]*:\/\/[^\s:@/]*):[^\s@/]*@/gi, `$1:${mark}@`)
+    .replace(/(?<![a-z\d+.-])([a-z][a-z\d+.-]{0,31}:\/\/[^\s:@/]*):[^\s/"'<>]*@/gi, `$1:${mark}@`)

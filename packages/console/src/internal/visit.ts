@@ -1,4 +1,5 @@
 /** A request that is served: who it is, what they may do, and what they ask for. */
+import type { DeadLetters } from "@requeue/core"
 import type { Action } from "../Authorization.ts"
 import type { Html } from "./html.ts"
 import type { Paths, Place } from "./paths.ts"
@@ -13,6 +14,8 @@ export interface Visit {
   readonly token: string
   /** Milliseconds since the epoch. */
   readonly now: number
+  /** A cause as people may see it. */
+  readonly shown: <A extends DeadLetters.Cause>(cause: A, place: Place) => A
 }
 
 /** A page without its frame. */

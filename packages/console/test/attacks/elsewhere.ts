@@ -29,10 +29,45 @@ export const attacks: ReadonlyArray<Attack.Attack> = [
       Effect.gen(function* () {
         const { get } = yield* World.make()
         for (const address of ["203.0.113.9", "::ffff:10.0.0.1", "", "127.0.0.1.evil.example"]) {
-          const headers = { "x-forwarded-for": "127.0.0.1", forwarded: "for=127.0.0.1" }
-          assert.strictEqual((yield* get("/", { address, headers })).status, 403, address)
+          for (const headers of [{}, { "x-forwarded-for": "127.0.0.1", forwarded: "for=127.0.0.1" }]) {
+            assert.strictEqual((yield* get("/", { address, headers })).status, 403, address)
+          }
         }
       })
+  ),
+  ...["forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip", "via"].map((name) =>
+    Attack.make(`who comes from elsewhere: is refused without authentication, also through a proxy here: ${name}`, () =>
+      Effect.gen(function* () {
+        const { get } = yield* World.make()
+        assert.strictEqual((yield* get("/", { headers: { [name]: "127.0.0.1" } })).status, 403)
+      })
+    )
+  ),
+  Attack.make("who comes from elsewhere: is told by proxies that are configured, and by nobody else", () =>
+    Effect.gen(function* () {
+      const { get } = yield* World.make({ authorize: basic, proxies: ["10.0.0.0/8", "127.0.0.1"] })
+      const from = (address: string, told: string) =>
+        get("/jobs", { address, headers: { ...as("view").headers, "x-forwarded-for": told } })
+      const many = (address: string, told: (n: number) => string) =>
+        Effect.map(
+          Effect.forEach(Array.from({ length: 220 }), (_, n) => from(address, told(n))),
+          (answers) => answers.at(-1)!.status
+        )
+      // The client behind two proxies; what it says itself of others changes nothing.
+      assert.strictEqual(yield* many("127.0.0.1", (n) => `192.0.2.${n}, 203.0.113.9, 10.0.0.7`), 429)
+      assert.strictEqual((yield* from("127.0.0.1", "203.0.113.8, 10.0.0.7")).status, 200)
+      // Others say what they like, and have all the addresses of their network.
+      assert.strictEqual(yield* many("203.0.113.7", (n) => `192.0.2.${n}`), 429)
+      assert.strictEqual(yield* many("127.0.0.1", (n) => `2001:db8::${n + 1}`), 429)
+      assert.strictEqual((yield* from("127.0.0.1", "2001:db8:0:1::1")).status, 200)
+    })
+  ),
+  Attack.make("who comes from elsewhere: is not served at all: proxies are addresses", () =>
+    Effect.sync(() => {
+      for (const proxy of ["proxy.example", "10.0.0.0/33", "10.0.0.0/x", "", "::1/129"]) {
+        assert.throws(() => World.make({ proxies: [proxy] }).pipe(Effect.scoped, Effect.runSync), /proxies must be/)
+      }
+    })
   ),
   Attack.make("who comes from elsewhere: is not served at all: other hosts want authentication", () =>
     Effect.sync(() => {

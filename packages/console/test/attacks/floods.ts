@@ -1,9 +1,11 @@
 /** Much of everything. */
 import { assert } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import { TestClock } from "effect/testing"
+import * as RateLimit from "../../src/internal/guard/rateLimit.ts"
 import * as World from "../world.ts"
 import * as Attack from "./Attack.ts"
-import { prepared } from "./prepared.ts"
+import { as, basic, prepared } from "./prepared.ts"
 
 /** These attacks. */
 export const attacks: ReadonlyArray<Attack.Attack> = [
@@ -33,6 +35,45 @@ export const attacks: ReadonlyArray<Attack.Attack> = [
       assert.strictEqual(answers.at(-1)!.status, 429)
       assert.isNotNull(answers.at(-1)!.headers.get("retry-after"))
       assert.strictEqual((yield* get("/jobs", { address: "127.0.0.2" })).status, 200)
+    })
+  ),
+  Attack.make("a sender of much: is not whoever visits a page that sends it", () =>
+    Effect.gen(function* () {
+      const { get } = yield* World.make()
+      const headers = { "sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors", "sec-fetch-dest": "image" }
+      for (let n = 0; n < 220; n++) yield* get("/jobs", { headers })
+      assert.strictEqual((yield* get("/jobs")).status, 200)
+    })
+  ),
+  Attack.make("a sender of much: takes no live page from others, by HEAD, by many, or without reading", () =>
+    Effect.gen(function* () {
+      const { console, publish } = yield* prepared({ authorize: basic }, as("view"))
+      yield* publish({ id: "order-2" })
+      const asked = (name: string, method: string) =>
+        Effect.promise(() => {
+          const headers = { ...as(name).headers, host: "localhost:4747" }
+          const url = `${World.origin}/live/look?broker=local&queue=orders.dlq`
+          return console.fetch(new Request(url, { method, headers }), { address: "127.0.0.1" })
+        })
+      for (let n = 0; n < 30; n++) assert.strictEqual((yield* asked("view", "HEAD")).status, 200)
+      const unread = yield* Effect.forEach(Array.from({ length: 11 }), () => asked("view", "GET"))
+      assert.deepStrictEqual(
+        unread.map(({ status }) => status),
+        [...Array.from({ length: 10 }, () => 200), 503]
+      )
+      assert.strictEqual((yield* asked("bodies", "GET")).status, 200)
+      // A stream ends by itself, and is asked for again: also for those whose rights ended meanwhile.
+      yield* TestClock.adjust("61 seconds")
+      yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+      assert.strictEqual((yield* asked("view", "GET")).status, 200)
+    })
+  ),
+  Attack.make("a sender of much: does not make the console forget others", () =>
+    Effect.sync(() => {
+      const limit = RateLimit.make(10, 0.2)
+      for (let n = 0; n < 11; n++) limit.take("guesser", 0)
+      for (let n = 0; n < 5000; n++) limit.take(`other-${n}`, 0)
+      assert.isFalse(limit.has("guesser", 0))
     })
   ),
   Attack.make("a sender of much: is refused what is no form", () =>

@@ -1,6 +1,7 @@
 /** Pages of other sites, and forms that are none of this console. */
 import { assert } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import { TestClock } from "effect/testing"
 import * as World from "../world.ts"
 import * as Attack from "./Attack.ts"
 import { as, basic, prepared, redrive } from "./prepared.ts"
@@ -61,20 +62,32 @@ export const attacks: ReadonlyArray<Attack.Attack> = [
   ),
   Attack.make("a form without its token: does nothing, and neither does that of another operator or process", () =>
     Effect.gen(function* () {
-      const { causes, left, post } = yield* prepared({ authorize: basic }, as("purge"))
+      const { left, planned, post } = yield* prepared({ authorize: basic }, as("purge"))
       const other = yield* prepared({ authorize: basic }, as("purge"))
-      const fields = redrive(causes)
+      const fields = redrive(yield* planned)
       const { token: own, ...without } = fields
       const attempts = [
         [without, "purge"],
         [{ ...without, token: "" }, "purge"],
         [{ ...without, token: `${own.slice(0, -4)}AAAA` }, "purge"],
         [fields, "redrive"],
-        [redrive(other.causes), "purge"]
+        [redrive(yield* other.planned), "purge"]
       ] as const
       for (const [sent, name] of attempts) assert.strictEqual((yield* post("/redrive", sent, as(name))).status, 403)
       assert.strictEqual(yield* left, 1)
       assert.strictEqual((yield* post("/redrive", fields, as("purge"))).status, 303)
+    })
+  ),
+  Attack.make("a form without its token: does nothing, and neither does one of yesterday, or with another time", () =>
+    Effect.gen(function* () {
+      const { causes, left, post } = yield* prepared()
+      yield* TestClock.adjust("13 hours")
+      const { token, ...fields } = redrive(causes)
+      const later = `${(13 * 3_600_000).toString(36)}.${token.split(".")[1]}`
+      for (const each of [token, later]) {
+        assert.strictEqual((yield* post("/redrive", { ...fields, token: each })).status, 403)
+      }
+      assert.strictEqual(yield* left, 1)
     })
   )
 ]

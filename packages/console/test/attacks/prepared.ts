@@ -21,20 +21,27 @@ export const prepared = (options: Partial<Console.Options> = {}, sent: World.Sen
     const causes = yield* world.settled(World.deadLetters, sent)
     const cause = yield* world.get(World.linkTo(causes, "/group"), sent)
     const letter = yield* world.get(World.linkTo(cause, "/letter"), sent)
+    /** The page of a dry run that has ended. */
+    const planned = Effect.flatMap(world.submit(causes, "/plan", {}, sent), ({ headers }) =>
+      world.settled(headers.get("location")!, sent)
+    )
     return {
       ...world,
       causes,
       cause,
       letter,
+      planned,
       left: Effect.map(world.broker.admin.counts("orders.dlq"), ({ ready }) => ready)
     }
   })
 
 const token = ({ text }: World.Arrived): string => /name="token" value="([^"]+)"/.exec(text)![1]!
 
+/** The fields of a redrive, as its form has them: that of the page of its dry run. */
 export const redrive = (page: World.Arrived) => ({
   broker: "local",
   queue: "orders.dlq",
   how: "at-once",
+  plan: /name="plan" value="([^"]+)"/.exec(page.text)?.[1] ?? "",
   token: token(page)
 })

@@ -52,12 +52,14 @@ export const attacks: ReadonlyArray<Attack.Attack> = [
     })
   ),
   Attack.make(
-    "who may less: cannot guess: after ten wrong passwords, right ones of that address are refused for a while",
+    "who may less: cannot guess: after ten wrong passwords, right ones of that name and address are refused for a while",
     () =>
       Effect.gen(function* () {
         const { get } = yield* World.make({ authorize: basic })
         for (let n = 0; n < 10; n++) yield* get("/", as("view", `guess-number-${n}`))
         assert.strictEqual((yield* get("/", as("view"))).status, 429)
+        // Nobody else is kept out.
+        assert.strictEqual((yield* get("/", as("purge"))).status, 200)
         assert.strictEqual((yield* get("/", { ...as("view"), address: "127.0.0.2" })).status, 200)
       })
   ),
@@ -94,6 +96,10 @@ export const attacks: ReadonlyArray<Attack.Attack> = [
       assert.throws(() => Authorization.bearer([{ name: "a", token: "short", role: "view" }]), /at least 12 characters/)
       assert.throws(
         () => Authorization.basic([{ name: "a", password: "short", role: "view" }]),
+        /at least 12 characters/
+      )
+      assert.throws(
+        () => Authorization.basic([{ name: "a", password: " ".repeat(12), role: "view" }]),
         /at least 12 characters/
       )
       assert.throws(() => Authorization.basic([]), /at least one/)

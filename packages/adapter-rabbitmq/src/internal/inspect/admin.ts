@@ -5,18 +5,31 @@ import * as Semaphore from "effect/Semaphore"
 import * as Names from "../names.ts"
 import * as Backlog from "./backlog.ts"
 import * as DelayedAtMost from "./delayedAtMost.ts"
+import * as DelayQueues from "./delayQueues.ts"
 import * as Look from "./look.ts"
 import type * as LookSession from "./lookSession.ts"
-import type { Management } from "./management.ts"
+import type { Management, QueueInfo } from "./management.ts"
 import * as Sift from "./sift.ts"
+import * as Together from "./together.ts"
 
 /** The broker's own. */
-type Dependencies = Omit<LookSession.Dependencies & Sift.Dependencies, "own" | "sleep">
+type Dependencies = Omit<
+  LookSession.Dependencies & Sift.Dependencies & Backlog.Dependencies,
+  "own" | "sleep" | "ready" | "listed"
+>
 
 /** The broker's `admin`. */
 export const make = (given: Dependencies): Broker.Admin => {
   const { declarer, management, run, settings } = given
-  const env = { ...given, own: Names.own(settings), sleep: (millis: number) => run(Effect.sleep(millis)) }
+  // What it tells is some seconds old anyway: 200 queues that are asked for are one list.
+  const list = Together.make(() => management?.queues ?? Effect.succeed([]), 1000)
+  const env = {
+    ...given,
+    own: Names.own(settings),
+    sleep: (millis: number) => run(Effect.sleep(millis)),
+    ready: Together.make((name) => DelayQueues.ready(declarer, "counts", name)),
+    listed: list("all")
+  }
   /** Two looks at the same delay queue would each see a part. */
   const lock = Semaphore.makeUnsafe(1)
 
@@ -44,7 +57,8 @@ export const make = (given: Dependencies): Broker.Admin => {
       }
     })
 
-  const counts = (queue: string) =>
+  /** `listed` is what the management interface tells of the queue among all others, where somebody has asked that. */
+  const counts = (queue: string, listed?: QueueInfo) =>
     Effect.gen(function* () {
       const answer = yield* orMissing(
         declarer.onChannel("counts", queue, (channel) => channel.checkQueue(queue)),
@@ -56,7 +70,7 @@ export const make = (given: Dependencies): Broker.Admin => {
       const isFree = consumerCount === 0 && env.found(queue).type === "quorum"
       const own = { ready: messageCount, isFree, consumers: consumerCount }
       if (management === undefined || isFree) return { ...own, inFlight: management && 0 }
-      return { ...own, inFlight: yield* unacknowledged(management, queue) }
+      return { ...own, inFlight: listed?.unacknowledged ?? (yield* unacknowledged(management, queue)) }
     })
 
   return {
@@ -69,9 +83,12 @@ export const make = (given: Dependencies): Broker.Admin => {
         ...(isMissing ? { isMissing } : {})
       })),
     backlog: (request) =>
-      Effect.flatMap(counts(request.queue), ({ consumers, inFlight, isFree, ready }) =>
-        Backlog.of(env, request, { ready, consumers, inFlight: isFree ? 0 : inFlight })
-      ),
+      Effect.gen(function* () {
+        const all = yield* Effect.orElseSucceed(env.listed, () => [])
+        const listed = all.find(({ name }) => name === request.queue)
+        const { consumers, inFlight, isFree, ready } = yield* counts(request.queue, listed)
+        return yield* Backlog.of(env, request, { ready, consumers, inFlight: isFree ? 0 : inFlight })
+      }),
     ...(settings.topology === "native"
       ? {}
       : { sift: (request, removes) => lock.withPermits(1)(Sift.sift(env, request, removes)) }),

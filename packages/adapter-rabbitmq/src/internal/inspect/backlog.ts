@@ -3,15 +3,17 @@ import { Backlog, type Broker, type BrokerError } from "@requeue/core/adapter-ki
 import * as Effect from "effect/Effect"
 import type { Settings } from "../../RabbitMqOptions.ts"
 import type * as RabbitMqPlan from "../../RabbitMqPlan.ts"
-import type { Declarer } from "../declare/declare.ts"
 import * as Names from "../names.ts"
 import * as DelayQueues from "./delayQueues.ts"
-import type { Management } from "./management.ts"
+import type { Management, QueueInfo } from "./management.ts"
 
 /** The broker's own. */
 export interface Dependencies {
   readonly settings: Settings
-  readonly declarer: Pick<Declarer, "onChannel">
+  /** Messages of a queue that are ready; 0 of one that does not exist. */
+  readonly ready: (name: string) => Effect.Effect<number, BrokerError.BrokerError>
+  /** All queues that the management interface tells; none without it. */
+  readonly listed: Effect.Effect<ReadonlyArray<QueueInfo>, BrokerError.BrokerError>
   readonly management: Management | undefined
   /** Milliseconds since the epoch. */
   readonly now: () => number
@@ -19,9 +21,9 @@ export interface Dependencies {
 }
 
 /** Messages of a queue that are ready, or the error where this user may not look. */
-const readyIn = ({ declarer }: Dependencies, name: string) =>
+const readyIn = ({ ready }: Dependencies, name: string) =>
   Effect.catchIf(
-    DelayQueues.ready(declarer, "counts", name),
+    ready(name),
     ({ reason }) => reason === "AccessRefused",
     (error) => Effect.succeed(error)
   )
@@ -60,10 +62,10 @@ const complete = new Set(["levels", "perMessageTtl", "perMessageTtlShared"])
 /** Counts the delay queues, whose number does not depend on that of the messages. */
 const delays = (env: Dependencies, { queue, retry }: Backlog.Request) =>
   Effect.gen(function* () {
-    const { management, settings } = env
+    const { listed, management, settings } = env
     const plan = yield* env.plan({ queue, retry })
     if (plan.native !== undefined) return yield* byItself(env, queue)
-    const known = management === undefined ? [] : yield* Effect.orElseSucceed(management.queues, () => [])
+    const known = yield* Effect.orElseSucceed(listed, () => [])
     const places = DelayQueues.of(plan, settings, known)
     const counted = yield* Effect.forEach(
       places,
@@ -115,12 +117,11 @@ const undelivered = (env: Dependencies) =>
   )
 
 /** The age of the first message, which classic queues tell. https://www.rabbitmq.com/docs/management */
-const oldest = ({ management, now }: Dependencies, queue: string) =>
-  management === undefined
-    ? Effect.undefined
-    : Effect.map(management.queue(queue), (info) =>
-        info?.headTimestamp === undefined ? undefined : Math.max(0, now() - info.headTimestamp)
-      )
+const oldest = ({ listed, now }: Dependencies, queue: string) =>
+  Effect.map(listed, (all) => {
+    const { headTimestamp } = all.find(({ name }) => name === queue) ?? {}
+    return headTimestamp === undefined ? undefined : Math.max(0, now() - headTimestamp)
+  })
 
 /** A queue's own numbers. */
 export interface Own extends Pick<Broker.Counts, "ready" | "inFlight"> {

@@ -23,6 +23,7 @@ import type { Sender } from "../publish/sender.ts"
 import * as Version from "../version.ts"
 import * as Wire from "../wire.ts"
 import type * as Backlog from "./backlog.ts"
+import type { Declarer } from "../declare/declare.ts"
 import * as DelayQueues from "./delayQueues.ts"
 import * as Look from "./look.ts"
 import * as Moving from "./moving.ts"
@@ -30,6 +31,7 @@ import * as Taking from "./taking.ts"
 
 /** The broker's own. */
 export interface Dependencies extends Backlog.Dependencies {
+  readonly declarer: Pick<Declarer, "onChannel">
   readonly sender: Pick<Sender, "sendEach">
   readonly publisher: Pick<Publisher, "submit">
   readonly serverVersion: () => string

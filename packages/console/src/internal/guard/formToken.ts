@@ -6,20 +6,30 @@ export const field = "token"
 
 /** Makes and checks tokens. */
 export interface FormToken {
-  readonly of: (operator: string) => string
-  readonly matches: (operator: string, given: string) => boolean
+  readonly of: (operator: string, now: number) => string
+  readonly matches: (operator: string, given: string, now: number) => boolean
 }
 
-/** Tokens under a secret of their own, which ends with the process. */
+/** Milliseconds that a form can be sent after its page was made. */
+const lifetime = 12 * 3_600_000
+
+/** Tokens under a secret of their own, which ends with the process: the time at which each was made, and a signature. */
 export const make = (): FormToken => {
   const secret = randomBytes(32)
-  const sign = (operator: string) => createHmac("sha256", secret).update(operator).digest()
+  const sign = (operator: string, made: string) =>
+    createHmac("sha256", secret)
+      .update(JSON.stringify([operator, made]))
+      .digest()
   return {
-    of: (operator) => sign(operator).toString("base64url"),
-    matches: (operator, given) => {
-      const bytes = Buffer.from(given, "base64url")
-      const own = sign(operator)
-      return bytes.length === own.length && timingSafeEqual(bytes, own)
+    of: (operator, now) => {
+      const made = now.toString(36)
+      return `${made}.${sign(operator, made).toString("base64url")}`
+    },
+    matches: (operator, given, now) => {
+      const [made = "", signature = ""] = given.split(".")
+      const bytes = Buffer.from(signature, "base64url")
+      const own = sign(operator, made)
+      return bytes.length === own.length && timingSafeEqual(bytes, own) && now - Number.parseInt(made, 36) < lifetime
     }
   }
 }

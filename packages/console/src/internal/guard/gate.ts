@@ -1,7 +1,8 @@
-/** The gate that every request passes, in this order: its host, its rate, its origin, who it is and what they may do, its token. */
+/** The gate that every request passes, in this order: its host, its origin, its rate, who it is and what they may do, its token. */
 import * as Effect from "effect/Effect"
 import { type Action, actions, type Authorize, type Decision } from "../../Authorization.ts"
 import { Refusal } from "../refusal.ts"
+import * as ClientAddress from "./clientAddress.ts"
 import * as CrossSite from "./crossSite.ts"
 import type * as FormToken from "./formToken.ts"
 import * as Host from "./host.ts"
@@ -15,14 +16,17 @@ export interface Client {
 
 /** The settings of a gate. */
 export interface Options {
-  readonly hosts: ReadonlyArray<string>
+  /** Default: the names of this machine. */
+  readonly hosts: ReadonlyArray<string> | undefined
   readonly authorize: Authorize
   /** Whether everybody who reaches the console may use it: then nobody does but this machine. */
   readonly isOpen: boolean
   readonly token: FormToken.FormToken
+  /** Proxies whose word is taken for the client's address. */
+  readonly proxies: ReadonlyArray<string>
 }
 
-/** Requests, requests that change something, and wrong credentials, of a client. */
+/** Requests of a client; and requests that change something and wrong credentials, of an operator at a client. */
 const limits = { all: [200, 50], acts: [30, 2], failures: [10, 0.2] } as const
 
 const refuse = (
@@ -37,7 +41,8 @@ const tooOften = refuse(429, "too many requests", "Wait a minute", { "retry-afte
 /** Whether an answer of a hook is a decision; hooks may be JavaScript. */
 const isDecision = (answer: unknown): answer is Decision => {
   const { _tag, operator }: { readonly _tag?: unknown; readonly operator?: unknown } = Object(answer)
-  return _tag === "Unknown" || ((_tag === "Granted" || _tag === "Forbidden") && typeof operator === "string")
+  if (_tag === "Unknown") return operator === undefined || typeof operator === "string"
+  return (_tag === "Granted" || _tag === "Forbidden") && typeof operator === "string"
 }
 
 /** A hook that throws, or answers something else, refuses. */
@@ -50,11 +55,14 @@ const decide = (authorize: Authorize, request: Request, action: Action): Effect.
   )
 }
 
+const isRead = ({ method }: Request): boolean => method === "GET" || method === "HEAD"
+
 /** A gate. */
-export const make = ({ authorize, hosts, isOpen, token }: Options) => {
+export const make = ({ authorize, hosts, isOpen, proxies, token }: Options) => {
   const [all, acts, failures] = [limits.all, limits.acts, limits.failures].map(([burst, rate]) =>
     RateLimit.make(burst, rate)
   )
+  const clientOf = ClientAddress.make(proxies)
 
   /** Refuses what does not depend on who it is. */
   const enter = (request: Request, { address }: Client, now: number): Refusal | undefined => {
@@ -62,47 +70,53 @@ export const make = ({ authorize, hosts, isOpen, token }: Options) => {
     if (!Host.isAllowed(host, hosts)) {
       return refuse(421, `this console is not ${host}`, "Name the host in hosts, if it is meant to be one")
     }
-    if (isOpen && !Host.isLoopbackAddress(address)) {
-      return refuse(403, "this console has no authentication, and serves this machine alone", "Give authorize")
+    if (isOpen && !(Host.isLoopbackAddress(address) && !ClientAddress.isForwarded(request.headers))) {
+      return refuse(
+        403,
+        "this console has no authentication, and serves this machine alone, through no proxy",
+        "Give authorize"
+      )
     }
-    if (!all!.take(address, now) || !failures!.has(address, now)) return tooOften
-    const isRead = request.method === "GET" || request.method === "HEAD"
-    if (isRead) {
-      return CrossSite.isReadable(request.headers)
-        ? undefined
-        : refuse(403, "the request comes from another site", "Open the console itself")
+    // Before the limit: what another site makes a browser send takes nothing from its user.
+    if (isRead(request) && !CrossSite.isReadable(request.headers)) {
+      return refuse(403, "the request comes from another site", "Open the console itself")
     }
-    if (!CrossSite.isOwn(request.headers, host)) {
+    if (!isRead(request) && !CrossSite.isOwn(request.headers, host)) {
       return refuse(403, "the request does not come from a page of this console", "Nothing was done")
     }
-    return acts!.take(address, now) ? undefined : tooOften
+    return all!.take(clientOf(address, request.headers), now) ? undefined : tooOften
   }
 
-  /** Answers who it is and all that they may do, if they may do this. */
+  /** Answers who it is and all that they may do, if they may do this; `client` is what has limits of its own. */
   const admit = (request: Request, { address }: Client, action: Action, now: number) =>
     Effect.gen(function* () {
       const decision = yield* decide(authorize, request, action)
+      const client = JSON.stringify([clientOf(address, request.headers), decision.operator?.slice(0, 64)])
+      const hasCredentials = request.headers.has("authorization")
+      // Who gives none is asked for them.
+      if (hasCredentials && !failures!.has(client, now)) return yield* tooOften
+      if (decision._tag === "Granted" && !isRead(request) && !acts!.take(client, now)) return yield* tooOften
       if (decision._tag === "Granted") {
         const each = yield* Effect.forEach(actions, (other) =>
           Effect.map(decide(authorize, request, other), ({ _tag }) => (_tag === "Granted" ? [other] : []))
         )
-        return { operator: decision.operator, may: new Set(each.flat()) }
+        return { operator: decision.operator, may: new Set(each.flat()), client }
       }
       if (decision._tag === "Forbidden") {
         return yield* refuse(403, `${decision.operator} may not do this: it needs ${action}`, "Ask somebody who may")
       }
-      if (request.headers.has("authorization")) failures!.take(address, now)
+      if (hasCredentials) failures!.take(client, now)
       const headers = decision.challenge === undefined ? undefined : { "www-authenticate": decision.challenge }
       return yield* refuse(401, "nobody knows who you are", "Sign in", headers)
     })
 
   /** Refuses a form that no page of this process has made for this operator. */
-  const verify = (operator: string, given: string | null): Refusal | undefined =>
-    given !== null && token.matches(operator, given)
+  const verify = (operator: string, given: string | null, now: number): Refusal | undefined =>
+    given !== null && token.matches(operator, given, now)
       ? undefined
       : refuse(
           403,
-          "the form is not one of this process",
+          "the form is not one of this process, or is old",
           "Nothing was done. Go back, load the page again, and repeat it"
         )
 

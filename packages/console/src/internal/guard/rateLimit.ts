@@ -9,7 +9,7 @@ export interface RateLimit {
 }
 
 /** Clients that are remembered; one more forgets the one that was seen longest ago. */
-const remembered = 1000
+const remembered = 100_000
 
 /** A limit of `burst` at once, and of `perSecond` in the long run. Times are in milliseconds. */
 export const make = (burst: number, perSecond: number): RateLimit => {

@@ -35,7 +35,7 @@ const row = (
   const href = visit.paths.to("group", { ...queryOf(place), cause: CauseId.of(group) })
   return html`<tr>
     <th scope="row" class="wrap">
-      <a href="${href}">${titleOf(group)}</a><br /><span class="soft">${subtitle(group)}</span>
+      <a href="${href}">${titleOf(visit.shown(group, place))}</a><br /><span class="soft">${subtitle(group)}</span>
     </th>
     <td class="n strong" data-label="letters">${Format.count(count)}</td>
     <td class="share" data-label="share">

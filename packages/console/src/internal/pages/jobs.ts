@@ -3,20 +3,23 @@ import { Delay, type DeadLetters } from "@requeue/core"
 import * as Format from "../format.ts"
 import { html, type Html, type Part } from "../html.ts"
 import { jobQuery, type Page, queryOf, type Visit } from "../visit.ts"
-import type { Job } from "../work/jobs.ts"
+import { type Job, roleOf } from "../work/jobs.ts"
 import * as Redrive from "../work/redrive.ts"
 import { crumbs } from "./group.ts"
-import { alarm, facts, form, forThose } from "./parts.ts"
-import { number, reportOf } from "./report.ts"
+import { alarm, form, forThose } from "./parts.ts"
+import { number, purgedOf, reportOf } from "./report.ts"
 
 const names: { readonly [K in Job["kind"]]: string } = { plan: "Dry run", redrive: "Redrive", purge: "Purge" }
 
 /** How a job is, in a word or two. */
-const stateOf = ({ ended, isStopping, report, trouble }: Job): string => {
+const stateOf = (job: Job): string => {
+  const { ended, isStopping, trouble } = job
   if (ended === undefined) return isStopping ? "stopping" : "running"
   if (trouble !== undefined) return "failed"
-  return report?.stoppedBy === undefined ? "done" : "stopped"
+  return stoppedBy(job) === undefined ? "done" : "stopped"
 }
+
+const stoppedBy = ({ purged, report }: Job) => (report ?? purged)?.stoppedBy
 
 const isBad = (job: Job): boolean => ["failed", "stopped"].includes(stateOf(job))
 
@@ -28,10 +31,13 @@ const stops: { readonly [By in DeadLetters.StoppedBy]: string } = {
 }
 
 /** The form that begins a redrive which was counted. */
-const start = (visit: Visit, { place, report, selection: { cause } }: Job): Part => {
+const start = (visit: Visit, { id, place, report, selection: { cause }, usedBy }: Job): Part => {
+  if (usedBy !== undefined) {
+    return html`<p><a href="${visit.paths.to("job", { id: usedBy })}">The redrive that followed</a></p>`
+  }
   const count = report?.redriven ?? 0
   if (count === 0) return html`<p class="soft">There is nothing to redrive.</p>`
-  const fields = { ...queryOf(place), ...(cause === undefined ? {} : { cause }) }
+  const fields = { ...queryOf(place), plan: id, ...(cause === undefined ? {} : { cause }) }
   return form(
     visit,
     "redrive",
@@ -54,19 +60,15 @@ const start = (visit: Visit, { place, report, selection: { cause } }: Job): Part
 
 /** The part of a job's page that changes while it runs. */
 export const progress = (visit: Visit, job: Job): Html => {
-  const { ended, kind, place, removed, report, trouble } = job
-  const stop = forThose(
-    visit,
-    kind === "purge" ? "purge" : "redrive",
-    form(visit, "stop", jobQuery(job), html`<button>Stop</button>`)
-  )
+  const { ended, kind, place, purged, report, trouble } = job
+  const by = stoppedBy(job)
+  const stop = forThose(visit, roleOf[kind], form(visit, "stop", jobQuery(job), html`<button>Stop</button>`))
   return html`<p role="status" class="soft">
       ${stateOf(job)}${ended !== undefined &&
       html` in ${Delay.format(ended - job.begun)}, ${Format.ago(ended, visit.now)}`}
     </p>
-    ${trouble !== undefined && alarm("It failed.", trouble)}
-    ${report?.stoppedBy !== undefined && alarm("It stopped.", stops[report.stoppedBy])}
-    ${report !== undefined && reportOf(job, report)} ${removed !== undefined && facts([["removed", number(removed)]])}
+    ${trouble !== undefined && alarm("It failed.", trouble)} ${by !== undefined && alarm("It stopped.", stops[by])}
+    ${report !== undefined && reportOf(job, report)} ${purged !== undefined && purgedOf(purged)}
     ${ended === undefined
       ? stop
       : kind === "plan"
@@ -97,7 +99,7 @@ const row = (visit: Visit, each: Job): Html => html`<tr>
   </th>
   <td class="wrap" data-label="letters">${each.selection.title}</td>
   <td data-label="state">${isBad(each) ? html`<span class="alarm">${stateOf(each)}</span>` : stateOf(each)}</td>
-  <td class="n" data-label="done">${number(each.removed ?? each.report?.redriven)}</td>
+  <td class="n" data-label="done">${number(each.purged?.removed ?? each.report?.redriven)}</td>
   <td data-label="by">${each.operator}</td>
   <td class="n" data-label="begun">${Format.ago(each.begun, visit.now)}</td>
 </tr>`

@@ -4,7 +4,7 @@ import * as Format from "../format.ts"
 import { html, type Html, type Part } from "../html.ts"
 import type { Place } from "../paths.ts"
 import { type Page, queryOf, type Visit } from "../visit.ts"
-import type { Body } from "../work/body.ts"
+import { type Body, longestText as longest } from "../work/body.ts"
 import type { Kept } from "../work/letters.ts"
 import { cost } from "./deadLetters.ts"
 import { crumbs } from "./group.ts"
@@ -22,13 +22,11 @@ export interface Shown {
   readonly body: Body | undefined
 }
 
-/** Characters of a body that are shown. */
-const longest = 100_000
-
 const textOf = (body: Body): string => (body._tag === "Text" ? body.text.slice(0, longest) : Hex.dump(body.bytes))
 
 const kindOf = (body: Body): string => {
-  const whole = body._tag === "Text" ? body.text.length <= longest : body.bytes.length <= Hex.longest
+  const fits = body._tag === "Text" ? body.text.length <= longest : body.bytes.length <= Hex.longest
+  const whole = body.isWhole && fits
   return `${body._tag === "Text" ? body.kind : "no text"}, ${Format.counted(body.size, "byte")}${whole ? "" : ", of which the beginning is shown"}`
 }
 

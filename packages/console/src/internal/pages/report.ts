@@ -2,7 +2,7 @@
 import type { DeadLetters } from "@requeue/core"
 import * as Format from "../format.ts"
 import { html, type Html, type Part } from "../html.ts"
-import type { Job } from "../work/jobs.ts"
+import type { Job, Purged } from "../work/jobs.ts"
 import * as Redrive from "../work/redrive.ts"
 import { facts } from "./parts.ts"
 
@@ -53,9 +53,17 @@ const stayed = ({
       ["came back from this job", repeated, true],
       ["refused by the broker", refused, true],
       ["published, not removed", unremoved, true],
-      ["with another reader", held ?? 0, true]
+      ["with another reader", held, true]
     ] as const
   ).flatMap(([name, count, isAlarming]) => (count === 0 ? [] : [[name, number(count, isAlarming)]]))
+
+/** The numbers of a purge that has ended. */
+export const purgedOf = ({ held, left, removed }: Purged): Html =>
+  facts([
+    ["removed", number(removed)],
+    ["left here", number(left)],
+    ...(held === 0 ? [] : [["with another reader, who may give them back", number(held, true)] as const])
+  ])
 
 /** The report of a redrive or of its dry run, as far as it is. */
 export const reportOf = ({ ended, kind }: Job, report: Report): Html => {

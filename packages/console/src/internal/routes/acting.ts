@@ -1,49 +1,22 @@
-/** The deeds of operators. Each of these is a form of a page, and has its lines in the audit; a look changes nothing, and has none. */
+/** The deeds of operators. Each of these is a form of a page, and has its lines in the audit. */
 import * as Effect from "effect/Effect"
 import * as Audit from "../../Audit.ts"
 import { titleOf } from "../pages/deadLetters.ts"
 import type { Place } from "../paths.ts"
 import { Refusal } from "../refusal.ts"
-import { jobQuery, queryOf, type Visit } from "../visit.ts"
-import * as Body from "../work/body.ts"
+import { jobQuery, type Visit } from "../visit.ts"
 import * as CauseId from "../work/causeId.ts"
 import type { Connection } from "../work/connections.ts"
-import * as Deadline from "../work/deadline.ts"
-import { newId, type Selection, type Work } from "../work/jobs.ts"
-import { longest } from "../work/looks.ts"
+import { roleOf, type Selection, type Work } from "../work/jobs.ts"
 import * as Purge from "../work/purge.ts"
 import * as Redrive from "../work/redrive.ts"
-import { jobOf, letterPage } from "./reading.ts"
+import { numberOf, wrong } from "./fields.ts"
+import { jobOf } from "./reading.ts"
 import { type Asking, type Dependencies, placeOf, type Route } from "./route.ts"
-
-const wrong = (detail: string, remedy: string) => new Refusal({ status: 400, detail, remedy })
-
-/** A number from a field; `undefined` where it is empty. */
-const numberOf = (fields: URLSearchParams, name: string, min: number, max: number) => {
-  const text = (fields.get(name) ?? "").trim()
-  const value = Number(text)
-  if (text === "") return Effect.undefined
-  return value >= min && value <= max
-    ? Effect.succeed(value)
-    : Effect.fail(wrong(`${name} must be a number from ${min} to ${max}`, "Nothing was done. Go back, and change it"))
-}
-
-/** Begins a look. */
-export const lookRoute: Route = {
-  method: "POST",
-  needs: "view",
-  answer: ({ fields, visit }, dependencies) =>
-    Effect.gen(function* () {
-      const { connection, place } = yield* placeOf(fields, dependencies)
-      const limit = yield* numberOf(fields, "limit", 1, longest)
-      yield* dependencies.looks.begin(connection, place.queue, visit.operator, limit ?? longest)
-      return { to: visit.paths.to("deadLetters", queryOf(place)) }
-    })
-}
 
 /** The letters that the fields mean. */
 const selectionOf = (
-  fields: URLSearchParams,
+  { fields, visit }: Asking,
   { looks }: Dependencies,
   place: Place
 ): Effect.Effect<Selection, Refusal> => {
@@ -51,7 +24,7 @@ const selectionOf = (
   if (cause === undefined) return Effect.succeed({ cause, title: "all letters" })
   if (!/^[\da-f]{16}$/.test(cause)) return Effect.fail(wrong("there is no such cause", "Nothing was done. Look again"))
   const group = looks.of(place)?.groups.find((each) => CauseId.of(each) === cause)
-  return Effect.succeed({ cause, title: group === undefined ? `cause ${cause}` : titleOf(group) })
+  return Effect.succeed({ cause, title: group === undefined ? `cause ${cause}` : titleOf(visit.shown(group, place)) })
 }
 
 /** Begins a job, and leads to its page. A look of before is no longer true when it has changed something. */
@@ -69,45 +42,73 @@ const begin = ({ visit }: { readonly visit: Visit }, { jobs, looks }: Dependenci
   }))
 }
 
+interface Selected {
+  readonly place: Place
+  readonly selection: Selection
+}
+
 const working =
-  (
-    make: (asking: Asking, connection: Connection, place: Place, selection: Selection) => Effect.Effect<Work, Refusal>
-  ) =>
+  (make: (asking: Asking, connection: Connection, selected: Selected) => Effect.Effect<Work, Refusal>) =>
   (asking: Asking, dependencies: Dependencies) =>
     Effect.gen(function* () {
       const { connection, place } = yield* placeOf(asking.fields, dependencies)
-      const selection = yield* selectionOf(asking.fields, dependencies, place)
-      return yield* begin(asking, dependencies, place, yield* make(asking, connection, place, selection))
+      const selection = yield* selectionOf(asking, dependencies, place)
+      return yield* begin(asking, dependencies, place, yield* make(asking, connection, { place, selection }))
     })
 
 /** Counts what a redrive would do. */
 export const planRoute: Route = {
   method: "POST",
   needs: "redrive",
-  answer: working((_, connection, { queue }, selection) => Effect.succeed(Redrive.plan(connection, queue, selection)))
+  answer: working((_, connection, { place, selection }) =>
+    Effect.succeed(Redrive.plan(connection, place.queue, selection))
+  )
 }
 
-/** Redrives. */
+/** The dry run that a form is from: one of the same letters, which has ended well. */
+const planOf = ({ jobs }: Dependencies, id: string, { place, selection }: Selected) => {
+  const job = jobs.of(id)
+  return job?.kind === "plan" &&
+    job.ended !== undefined &&
+    job.trouble === undefined &&
+    (job.report?.redriven ?? 0) > 0 &&
+    job.place.broker === place.broker &&
+    job.place.queue === place.queue &&
+    job.selection.cause === selection.cause
+    ? Effect.succeed(job)
+    : Effect.fail(
+        new Refusal({
+          status: 409,
+          detail: "nobody has counted these letters",
+          remedy: "Nothing was done. Count first"
+        })
+      )
+}
+
+/** Redrives what a dry run has counted. */
 export const redriveRoute: Route = {
   method: "POST",
   needs: "redrive",
-  answer: working(({ fields }, connection, { queue }, selection) =>
-    Effect.gen(function* () {
-      const how = fields.get("how")
-      if (how !== "stages" && how !== "at-once") {
-        return yield* wrong("how must be stages or at-once", "Nothing was done")
-      }
-      const rate = yield* numberOf(fields, "rate", 0.001, 100_000)
-      return Redrive.redrive(connection, queue, selection, { isStaged: how === "stages", rate })
-    })
-  )
+  answer: (asking, dependencies) =>
+    working(({ fields }, connection, selected) =>
+      Effect.gen(function* () {
+        const plan = yield* planOf(dependencies, fields.get("plan") ?? "", selected)
+        const how = fields.get("how")
+        if (how !== "stages" && how !== "at-once") {
+          return yield* wrong("how must be stages or at-once", "Nothing was done")
+        }
+        const rate = yield* numberOf(fields, "rate", "decimal", 0.001, 100_000)
+        const { place, selection } = selected
+        return Redrive.redrive(connection, place.queue, selection, { plan, isStaged: how === "stages", rate })
+      })
+    )(asking, dependencies)
 }
 
 /** Removes letters of a queue for good, those of a cause or all, when its name has been typed. */
 export const purgeRoute: Route = {
   method: "POST",
   needs: "purge",
-  answer: working(({ fields }, connection, { queue }, selection) =>
+  answer: working(({ fields }, connection, { place: { queue }, selection }) =>
     fields.get("name") === queue
       ? Effect.succeed(Purge.make(connection, queue, selection))
       : Effect.fail(wrong(`the name that was typed is not ${queue}`, "Nothing was removed"))
@@ -121,6 +122,11 @@ export const stopRoute: Route = {
   answer: ({ fields, visit }, dependencies) =>
     Effect.gen(function* () {
       const job = yield* jobOf(fields, dependencies)
+      const needs = roleOf[job.kind]
+      if (!visit.may.has(needs)) {
+        const detail = `a ${job.kind} is stopped by the role ${needs}`
+        return yield* new Refusal({ status: 403, detail, remedy: "It goes on. Ask somebody who has it" })
+      }
       const operation: Audit.Operation = {
         id: job.id,
         command: "console stop",
@@ -131,31 +137,11 @@ export const stopRoute: Route = {
       }
       // What stops is never held up: an audit that fails is told afterwards.
       dependencies.jobs.stop(job.id)
-      yield* Effect.mapError(Audit.begin(dependencies.audit, operation), ({ detail, status }) => {
-        return new Refusal({ status, detail: `the job stops, but ${detail}`, remedy: "Mend the audit" })
-      })
+      yield* Effect.mapError(
+        Audit.around(dependencies.audit, operation)(Effect.void),
+        ({ detail, status }) =>
+          new Refusal({ status, detail: `the job stops, but ${detail}`, remedy: "Mend the audit" })
+      )
       return { to: visit.paths.to("job", jobQuery(job)) }
-    })
-}
-
-/** Milliseconds that it may take to find a letter: it may be behind 100,000 others. */
-const longestFind = 60_000
-
-/** Shows the body of a letter. */
-export const bodyRoute: Route = {
-  method: "POST",
-  needs: "bodies",
-  answer: (asking, dependencies) =>
-    letterPage(asking, dependencies, (connection, { broker, queue }, key) => {
-      const operation: Audit.Operation = {
-        id: newId(),
-        command: "console body",
-        operator: asking.visit.operator,
-        broker,
-        queues: [queue],
-        options: { letter: key }
-      }
-      const find = Deadline.within(broker, longestFind)(Body.find(connection, queue, key, dependencies.redact))
-      return Audit.around(dependencies.audit, operation)(find)
     })
 }

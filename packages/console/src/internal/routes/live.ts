@@ -17,9 +17,12 @@ export const liveLookRoute: Route = {
       if (first === undefined) {
         return yield* new Refusal({ status: 404, detail: "nobody has looked", remedy: "Look again" })
       }
+      let last = first
       const read = (now: number) => {
-        const look = dependencies.looks.of(place) ?? first
-        return { body: causes({ ...visit, now }, look), isOver: look.ended !== undefined }
+        const look = dependencies.looks.of(place)
+        last = look ?? last
+        // One that is forgotten has ended, whether somebody saw that or not.
+        return { body: causes({ ...visit, now }, last), isOver: look === undefined || look.ended !== undefined }
       }
       return { live: { read } }
     })
@@ -31,9 +34,11 @@ export const liveJobRoute: Route = {
   needs: "view",
   answer: ({ fields, visit }, dependencies) =>
     Effect.map(jobOf(fields, dependencies), (first) => {
+      let last = first
       const read = (now: number) => {
-        const job = dependencies.jobs.of(first.id) ?? first
-        return { body: progress({ ...visit, now }, job), isOver: job.ended !== undefined }
+        const job = dependencies.jobs.of(first.id)
+        last = job ?? last
+        return { body: progress({ ...visit, now }, last), isOver: job === undefined || job.ended !== undefined }
       }
       return { live: { read } }
     })

@@ -8,10 +8,12 @@ import { letter } from "../pages/letter.ts"
 import { overview } from "../pages/overview.ts"
 import type { Place } from "../paths.ts"
 import { Refusal } from "../refusal.ts"
-import { queryOf } from "../visit.ts"
-import * as Body from "../work/body.ts"
+import * as Shown from "../shown.ts"
+import { queryOf, type Visit } from "../visit.ts"
+import type { Body } from "../work/body.ts"
 import * as CauseId from "../work/causeId.ts"
 import type { Connection } from "../work/connections.ts"
+import type { Kept } from "../work/letters.ts"
 import { longest } from "../work/looks.ts"
 import * as Deadline from "../work/deadline.ts"
 import { type Asking, type Dependencies, placeOf, type Route } from "./route.ts"
@@ -47,13 +49,14 @@ export const deadLettersRoute = view(({ fields, visit }, dependencies) =>
     const { looks } = dependencies
     const begun =
       looks.of(place) === undefined && capabilities.peek
-        ? yield* looks.begin(connection, place.queue, visit.operator, longest)
+        ? yield* looks.begin(connection, place.queue, { operator: visit.operator, limit: longest })
         : undefined
     return { page: deadLetters(visit, { place, count, capabilities, look: looks.of(place) ?? begun }) }
   })
 )
 
-const capabilitiesOf = (dependencies: Dependencies, connection: Connection) =>
+/** The capabilities of a broker. */
+export const capabilitiesOf = (dependencies: Dependencies, connection: Connection) =>
   inTime(dependencies, connection)(connection.use(({ capabilities }) => Effect.succeed(capabilities)))
 
 const found = ({ looks }: Dependencies, place: Place, cause: string) => {
@@ -61,6 +64,9 @@ const found = ({ looks }: Dependencies, place: Place, cause: string) => {
   const group = look?.groups.find((each) => CauseId.of(each) === cause)
   return look === undefined || group === undefined ? undefined : { group, letters: look.letters.of(group) }
 }
+
+const visible = ({ may }: Visit, { redact }: Dependencies, place: Place, letter: Kept) =>
+  Shown.letter(redact, letter, place, may.has("bodies"))
 
 /** The letters of a cause. Where the look is over, its page is the one to go on from. */
 export const groupRoute = view(({ fields, visit }, dependencies) =>
@@ -70,7 +76,8 @@ export const groupRoute = view(({ fields, visit }, dependencies) =>
     const shown = found(dependencies, place, cause)
     if (shown === undefined) return { to: visit.paths.to("deadLetters", queryOf(place)) }
     const capabilities = yield* capabilitiesOf(dependencies, connection)
-    return { page: group(visit, { place, cause, capabilities, ...shown }) }
+    const letters = yield* Effect.forEach(shown.letters, (each) => visible(visit, dependencies, place, each))
+    return { page: group(visit, { place, cause, capabilities, group: visit.shown(shown.group, place), letters }) }
   })
 )
 
@@ -78,17 +85,17 @@ export const groupRoute = view(({ fields, visit }, dependencies) =>
 export const letterPage = (
   { fields, visit }: Asking,
   dependencies: Dependencies,
-  find: (connection: Connection, place: Place, key: string) => Effect.Effect<Body.Body | undefined, Refusal | TroubleOf>
+  find: (connection: Connection, place: Place, letter: Kept) => Effect.Effect<Body | undefined, Refusal | TroubleOf>
 ) =>
   Effect.gen(function* () {
     const { connection, place } = yield* placeOf(fields, dependencies)
     const [cause, key] = [fields.get("cause") ?? "", fields.get("letter") ?? ""]
     const kept = found(dependencies, place, cause)?.letters.find((each) => each.key === key)
     if (kept === undefined) return { to: visit.paths.to("deadLetters", queryOf(place)) }
-    const headers = yield* Body.headersOf(dependencies.redact, kept.headers, place)
+    const shown = yield* visible(visit, dependencies, place, kept)
     const capabilities = yield* capabilitiesOf(dependencies, connection)
-    const body = yield* find(connection, place, key)
-    return { page: letter(visit, { place, cause, letter: kept, headers, capabilities, body }) }
+    const body = yield* find(connection, place, kept)
+    return { page: letter(visit, { place, cause, letter: shown, headers: shown.headers, capabilities, body }) }
   })
 
 type TroubleOf = Effect.Error<ReturnType<Connection["use"]>>

@@ -7,6 +7,7 @@ import type { Redact } from "../../Redaction.ts"
 import type { Place } from "../paths.ts"
 import { Refusal } from "../refusal.ts"
 import type { Reply, Visit } from "../visit.ts"
+import type { Turns } from "../work/body.ts"
 import type { Connection, Trouble } from "../work/connections.ts"
 import type { Jobs } from "../work/jobs.ts"
 import type { Looks } from "../work/looks.ts"
@@ -19,6 +20,7 @@ export interface Dependencies {
   readonly overviews: ReadonlyArray<Overview>
   readonly looks: Looks
   readonly jobs: Jobs
+  readonly turns: Turns
   readonly audit: Audit.Write
   readonly redact: Redact
   /** Milliseconds that a broker has to answer what a page waits for. */

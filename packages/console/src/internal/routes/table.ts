@@ -2,6 +2,7 @@
 import { routes } from "../paths.ts"
 import * as Acting from "./acting.ts"
 import * as Live from "./live.ts"
+import * as Looking from "./looking.ts"
 import * as Reading from "./reading.ts"
 import type { Route } from "./route.ts"
 
@@ -10,10 +11,10 @@ const all: ReadonlyArray<readonly [path: string, route: Route]> = [
   [routes.deadLetters, Reading.deadLettersRoute],
   [routes.group, Reading.groupRoute],
   [routes.letter, Reading.letterRoute],
-  [routes.letter, Acting.bodyRoute],
+  [routes.letter, Looking.bodyRoute],
   [routes.jobs, Reading.jobsRoute],
   [routes.job, Reading.jobRoute],
-  [routes.look, Acting.lookRoute],
+  [routes.look, Looking.lookRoute],
   [routes.plan, Acting.planRoute],
   [routes.redrive, Acting.redriveRoute],
   [routes.purge, Acting.purgeRoute],

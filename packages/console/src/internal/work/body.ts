@@ -1,96 +1,155 @@
 /** The body of one letter, which is looked for when somebody asks, and redacted before anybody sees it. */
 import { DeadLetters } from "@requeue/core"
 import * as Effect from "effect/Effect"
-import { gunzipSync, inflateSync } from "node:zlib"
+import * as Semaphore from "effect/Semaphore"
+import { createGunzip, createInflate } from "node:zlib"
 import type { Content, Redact } from "../../Redaction.ts"
 import type { Place } from "../paths.ts"
 import { Refusal } from "../refusal.ts"
 import type { Connection, Trouble } from "./connections.ts"
+import * as Deadline from "./deadline.ts"
+import * as Json from "./json.ts"
 import * as Letters from "./letters.ts"
 import { longest } from "./looks.ts"
 
 /** A body as it is shown. */
-export type Body =
-  | { readonly _tag: "Text"; readonly kind: "JSON" | "text"; readonly text: string; readonly size: number }
-  | { readonly _tag: "Bytes"; readonly bytes: Uint8Array; readonly size: number }
+export type Body = (
+  | { readonly _tag: "Text"; readonly kind: "JSON" | "text"; readonly text: string }
+  | { readonly _tag: "Bytes"; readonly bytes: Uint8Array }
+) & {
+  /** Bytes of the body, as it is in the queue. */
+  readonly size: number
+  /** Whether all of it was read; else it is the beginning. */
+  readonly isWhole: boolean
+}
 
-/** The most bytes that a body is inflated to: a few kilobytes may hold gigabytes. */
-const maxOutputLength = 16 * 1024 * 1024
+/** Bytes of a body that is read whole: what it costs to show one has a bound. Of a larger one, those of the beginning are read. */
+const limits = { whole: 256 * 1024, beginning: 64 * 1024 }
 
-const inflates: ReadonlyMap<string | undefined, typeof gunzipSync> = new Map([
-  ["gzip", gunzipSync],
-  ["deflate", inflateSync]
+/** Characters of a body that are shown. */
+export const longestText = 100_000
+
+const inflates: ReadonlyMap<string | undefined, typeof createGunzip> = new Map([
+  ["gzip", createGunzip],
+  ["deflate", createInflate]
 ])
 
+/** The beginning of what a few kilobytes inflate to, which may be gigabytes. */
+const inflated = async (inflate: ReturnType<typeof createGunzip>, body: Uint8Array): Promise<Uint8Array> => {
+  const chunks: Array<Uint8Array> = []
+  let size = 0
+  inflate.end(body)
+  // Cast, because Node gives chunks no type.
+  for await (const chunk of inflate as AsyncIterable<Uint8Array>) {
+    chunks.push(chunk)
+    size += chunk.length
+    if (size > limits.whole) break
+  }
+  return Buffer.concat(chunks)
+}
+
 /** The body before it was compressed, where its headers say how it was and that is true. */
-const plain = ({ body, headers }: Pick<DeadLetters.DeadLetter, "body" | "headers">): Uint8Array => {
+const plain = ({ body, headers }: Pick<DeadLetters.DeadLetter, "body" | "headers">): Effect.Effect<Uint8Array> => {
+  const make = inflates.get(headers["content-encoding"]?.toLowerCase())
+  if (make === undefined) return Effect.succeed(body)
+  return Effect.promise(() => inflated(make(), body).catch(() => body))
+}
+
+const textOf = (bytes: Uint8Array, isWhole: boolean): string | undefined => {
   try {
-    return inflates.get(headers["content-encoding"]?.toLowerCase())?.(body, { maxOutputLength }) ?? body
+    // UTF-16 is UTF-8 as well, but with NUL between its letters; nothing would be found in that.
+    if (bytes.includes(0)) return undefined
+    // The beginning may end within a character.
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes, { stream: !isWhole })
   } catch {
-    return body
+    return undefined
   }
 }
 
-const decoder = new TextDecoder("utf-8", { fatal: true })
-
-const textOf = (bytes: Uint8Array): string | undefined => {
+const jsonOf = (text: string): { readonly value: unknown; readonly text: string } | undefined => {
   try {
-    return decoder.decode(bytes)
+    return { value: JSON.parse(text) as unknown, text } // The type of any JSON.
   } catch {
     return undefined
   }
 }
 
-const jsonOf = (text: string): { readonly value: unknown } | undefined => {
+/** A value as JSON; `undefined` where it is none: too deep, or made by a hook. */
+const written = (value: unknown): string | undefined => {
   try {
-    return { value: JSON.parse(text) as unknown } // The type of any JSON.
+    return JSON.stringify(value)
   } catch {
     return undefined
   }
 }
+
+/** The text itself where nothing of it was hidden or is said twice: what was parsed has lost digits of large numbers. */
+const printed = (shown: string, { text, value }: { readonly value: unknown; readonly text: string }): string =>
+  Json.indented(shown === written(value) && Json.isAlike(shown, text) ? text : shown, longestText)
+
+const hookFailed = new Refusal({
+  status: 503,
+  detail: "the redact hook failed",
+  remedy: "Nothing is shown. Mend the hook"
+})
 
 /** A hook that throws hides everything. */
 const redacted = (redact: Redact, content: Content, place: Place): Effect.Effect<Content, Refusal> =>
-  Effect.try({
-    try: () => redact(content, place),
-    catch: () =>
-      new Refusal({ status: 503, detail: "the redact hook failed", remedy: "Nothing is shown. Mend the hook" })
-  })
-
-/** The headers of a letter as people may see them. */
-export const headersOf = (redact: Redact, headers: Content["headers"], place: Place) =>
-  Effect.map(redacted(redact, { headers }, place), (content) => content.headers)
+  Effect.try({ try: () => redact(content, place), catch: () => hookFailed })
 
 const show = (redact: Redact, letter: DeadLetters.DeadLetter, place: Place): Effect.Effect<Body, Refusal> =>
   Effect.gen(function* () {
-    const bytes = plain(letter)
-    const size = letter.body.length
-    const text = textOf(bytes)
-    const json = text === undefined ? undefined : jsonOf(text)
+    const all = yield* plain(letter)
+    const isWhole = all.length <= limits.whole
+    const bytes = isWhole ? all : all.subarray(0, limits.beginning)
+    const told = { size: letter.body.length, isWhole }
+    const text = textOf(bytes, isWhole)
+    const json = text === undefined ? undefined : jsonOf(isWhole ? text : Json.closed(text))
     const { body } = yield* redacted(
       redact,
-      { headers: letter.headers, body: json === undefined ? text : json.value },
+      { headers: letter.headers, body: json === undefined ? (text ?? bytes) : json.value },
       place
     )
-    if (text === undefined && body === undefined) return { _tag: "Bytes", bytes, size }
-    return json === undefined || typeof body === "string"
-      ? { _tag: "Text", kind: json === undefined ? "text" : "JSON", text: String(body), size }
-      : { _tag: "Text", kind: "JSON", text: JSON.stringify(body, undefined, 2) ?? "", size }
+    if (body instanceof Uint8Array) return { _tag: "Bytes", bytes: body, ...told }
+    if (json === undefined || typeof body === "string") {
+      return { _tag: "Text", kind: json === undefined ? "text" : "JSON", text: String(body), ...told }
+    }
+    const shown = written(body)
+    if (shown === undefined) return yield* hookFailed
+    return { _tag: "Text", kind: "JSON", text: printed(shown, json), ...told }
   })
+
+/** Milliseconds after which nobody waits for a letter any more, as it may be behind 100,000 others. */
+const timeout = 30_000
+
+/** Takes turns at a queue: a look gives its letters to no other one meanwhile, which would not find its own. */
+export type Turns = (place: Place) => Semaphore.Semaphore
+
+/** Turns for each queue. */
+export const turns = (): Turns => {
+  const all = new Map<string, Semaphore.Semaphore>()
+  return ({ broker, queue }) => {
+    const key = JSON.stringify([broker, queue])
+    const own = all.get(key) ?? Semaphore.makeUnsafe(1)
+    all.set(key, own)
+    return own
+  }
+}
 
 /** Looks for a letter by its key, and shows its body. */
 export const find = (
   connection: Connection,
   queue: string,
   key: string,
-  redact: Redact
+  { redact, turn }: { readonly redact: Redact; readonly turn: Semaphore.Semaphore }
 ): Effect.Effect<Body, Refusal | Trouble> =>
   Effect.gen(function* () {
-    const found = yield* connection.use(() =>
+    const search = connection.use(() =>
       Effect.flatMap(DeadLetters.make(queue), ({ list }) =>
         list({ limit: 1, filter: ({ metadata }) => Letters.keyOf(metadata) === key })
       )
     )
+    const found = yield* Deadline.within(connection.name, timeout)(turn.withPermits(1)(search))
     const [letter] = found
     if (letter === undefined) {
       const detail = `the letter is not among the first ${longest} of ${queue}, or somebody has it`

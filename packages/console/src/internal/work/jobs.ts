@@ -7,6 +7,7 @@ import * as Fiber from "effect/Fiber"
 import type * as Scope from "effect/Scope"
 import { randomUUID } from "node:crypto"
 import * as Audit from "../../Audit.ts"
+import type { Action } from "../../Authorization.ts"
 import type { Place } from "../paths.ts"
 import { Refusal } from "../refusal.ts"
 import type { Connection } from "./connections.ts"
@@ -17,6 +18,18 @@ export interface Selection {
   readonly cause: string | undefined
   /** The cause in words. */
   readonly title: string
+}
+
+/** The numbers of a purge that has ended. */
+export interface Purged {
+  /** The letters that it has removed. */
+  readonly removed: number
+  /** Those that are in the queue when it ends; `undefined` where the broker cannot count. */
+  readonly left: number | undefined
+  /** Those that another reader has then; `undefined` where somebody may have some, and the broker does not tell. */
+  readonly held: number | undefined
+  /** Why it went no further; `undefined` when it came to its end. */
+  readonly stoppedBy: DeadLetters.StoppedBy | undefined
 }
 
 /** A job. Times are in milliseconds since the epoch. */
@@ -31,12 +44,14 @@ export interface Job {
   readonly ended: number | undefined
   /** The report so far; `undefined` for a purge, and before there is any. */
   readonly report: DeadLetters.RedriveReport | undefined
-  /** The letters that a purge has removed. */
-  readonly removed: number | undefined
+  /** `undefined` for a redrive, and before a purge has ended. */
+  readonly purged: Purged | undefined
   /** Why it failed. */
   readonly trouble: string | undefined
   /** Whether somebody has asked it to stop. */
   readonly isStopping: boolean
+  /** The redrive that has followed a dry run: there is one at most. */
+  readonly usedBy: string | undefined
 }
 
 /** The work of a job: it tells of its progress, and ends soon after the signal. */
@@ -45,12 +60,14 @@ export interface Work {
   readonly connection: Connection
   readonly queue: string
   readonly selection: Selection
+  /** The id of the dry run that it follows. */
+  readonly plan?: string | undefined
   /** For the audit. */
   readonly options: Readonly<Record<string, unknown>>
   readonly run: (
     job: string,
     signal: AbortSignal,
-    tell: (progress: Pick<Job, "report"> | Pick<Job, "removed">) => void
+    tell: (progress: Pick<Job, "report"> | Pick<Job, "purged">) => void
   ) => ReturnType<Connection["use"]>
 }
 
@@ -63,6 +80,9 @@ export interface Jobs {
   /** Asks a job to stop. */
   readonly stop: (id: string) => void
 }
+
+/** The role that may begin a job of each kind, and stop it. */
+export const roleOf: { readonly [K in Job["kind"]]: Action } = { plan: "redrive", redrive: "redrive", purge: "purge" }
 
 /** Jobs that are kept. */
 const most = 200
@@ -91,9 +111,10 @@ const newJob = (kind: Job["kind"], place: Place, selection: Selection, operator:
   begun,
   ended: undefined,
   report: undefined,
-  removed: undefined,
+  purged: undefined,
   trouble: undefined,
-  isStopping: false
+  isStopping: false,
+  usedBy: undefined
 })
 
 /** Jobs that are stopped, and waited for, when the scope closes. */
@@ -119,13 +140,11 @@ export const make = (audit: Audit.Write): Effect.Effect<Jobs, never, Scope.Scope
         const error = Exit.findErrorOption(exit)
         const failure =
           error._tag === "Some" ? error.value.message : Exit.isFailure(exit) ? "it was interrupted" : undefined
-        const { removed, report } = jobs.get(id)!
+        const { purged, report } = jobs.get(id)!
         const lost = yield* Audit.end(audit, operation, {
-          outcome: failure === undefined ? (report?.stoppedBy ?? "done") : "failed",
+          outcome: failure === undefined ? ((report ?? purged)?.stoppedBy ?? "done") : "failed",
           ...(failure === undefined ? {} : { error: failure }),
-          queues: [
-            { queue: operation.queues[0], ...booked(report, mask), ...(removed === undefined ? {} : { removed }) }
-          ]
+          queues: [{ queue: operation.queues[0], ...booked(report, mask), ...purged }]
         })
         const trouble = [failure, lost === undefined ? undefined : `the audit has no line of its end: ${lost}`]
         running.delete(id)
@@ -141,7 +160,7 @@ export const make = (audit: Audit.Write): Effect.Effect<Jobs, never, Scope.Scope
         running.get(id)?.stop.abort()
         change(id, { isStopping: true })
       },
-      begin: ({ connection, kind, options, queue, run, selection }, operator) =>
+      begin: ({ connection, kind, options, plan, queue, run, selection }, operator) =>
         Effect.gen(function* () {
           const place = { broker: connection.name, queue }
           const other = [...jobs.values()].find(
@@ -151,12 +170,18 @@ export const make = (audit: Audit.Write): Effect.Effect<Jobs, never, Scope.Scope
             const detail = `job ${other.id} of ${other.operator} works on ${queue}`
             return yield* new Refusal({ status: 409, detail, remedy: "Wait for its end, or stop it" })
           }
+          const follower = plan === undefined ? undefined : jobs.get(plan)?.usedBy
+          if (follower !== undefined) {
+            const detail = `the dry run ${plan} was followed by the redrive ${follower}`
+            return yield* new Refusal({ status: 409, detail, remedy: "Nothing was done. Count again" })
+          }
           const job = newJob(kind, place, selection, operator, yield* Clock.currentTimeMillis)
           const { id } = job
           // Before the audit is written, so that nobody else begins meanwhile.
           jobs.set(id, job)
           const operation = { id, command: `console ${kind}`, operator, broker: place.broker, queues: [queue], options }
           yield* Effect.tapError(Audit.begin(audit, operation), () => Effect.sync(() => void jobs.delete(id)))
+          if (plan !== undefined && jobs.has(plan)) change(plan, { usedBy: id })
           const stop = new AbortController()
           const work = Effect.flatMap(Effect.exit(run(id, stop.signal, (told) => change(id, told))), (exit) =>
             finish(id, operation, exit, connection.mask)

@@ -26,12 +26,28 @@ export const keyOf = (metadata: Metadata.Metadata): string =>
 
 /** The letters that are kept of a look. */
 export interface Letters {
+  /** Bytes that they take, about. */
+  readonly size: () => number
   readonly add: (cause: DeadLetters.Cause, letter: DeadLetters.DeadLetter) => void
   readonly of: (cause: DeadLetters.Cause) => ReadonlyArray<Kept>
 }
 
-/** Letters of a cause, and of all together. */
-const limits = { each: 100, all: 5000 }
+/** Letters of a cause and of all together, and the bytes that they take: headers of one may have 100 kilobytes. */
+const limits = { each: 100, all: 5000, bytes: 8 * 1024 * 1024 }
+
+/** Bytes that a letter takes beside its texts, about. */
+const overhead = 500
+
+/** Two bytes for each character of its texts, as strings may have. */
+const sizeOf = ({ headers, history, id, origin }: Kept): number => {
+  const texts = [
+    ...Object.entries(headers).flat(),
+    ...history.map(({ error }) => error),
+    id,
+    origin?.error.message ?? ""
+  ]
+  return overhead + texts.reduce((sum, text) => sum + 2 * text.length, 0)
+}
 
 const kept = ({ body, headers, history, id, metadata, origin, redrives }: DeadLetters.DeadLetter): Kept => ({
   key: keyOf(metadata),
@@ -50,14 +66,19 @@ const nameOf = ({ error, pattern, queue, reason }: DeadLetters.Cause): string =>
 /** Keeps nothing yet. */
 export const make = (): Letters => {
   const all = new Map<string, Array<Kept>>()
-  let size = 0
+  let [count, bytes] = [0, 0]
   return {
+    size: () => bytes,
     add: (cause, letter) => {
       const name = nameOf(cause)
       const own = all.get(name) ?? []
-      if (own.length >= limits.each || size >= limits.all) return
-      size++
-      own.push(kept(letter))
+      if (own.length >= limits.each || count >= limits.all) return
+      const one = kept(letter)
+      const size = sizeOf(one)
+      if (bytes + size > limits.bytes) return
+      count++
+      bytes += size
+      own.push(one)
       all.set(name, own)
     },
     of: (cause) => all.get(nameOf(cause)) ?? []

@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Scope from "effect/Scope"
 import type { Place } from "../paths.ts"
+import type { Refusal } from "../refusal.ts"
 import type { Connection } from "./connections.ts"
 import * as Letters from "./letters.ts"
 
@@ -25,17 +26,28 @@ export interface Look {
   readonly trouble: string | undefined
 }
 
+/** Does something before and after a look, and may refuse it. */
+type Around = <A, E>(work: Effect.Effect<A, E>) => Effect.Effect<A, E | Refusal>
+
+/** Whose look it is, and how far it goes. */
+interface Request {
+  readonly operator: string
+  readonly limit: number
+  /** Default: nothing. */
+  readonly around?: Around | undefined
+}
+
 /** All looks. */
 export interface Looks {
   readonly of: (place: Place) => Look | undefined
   /** Forgets the look of a queue whose letters have changed, unless it runs. */
   readonly forget: (place: Place) => void
   /** Begins a look at up to `limit` letters, unless one runs; answers the one that runs. */
-  readonly begin: (connection: Connection, queue: string, operator: string, limit: number) => Effect.Effect<Look>
+  readonly begin: (connection: Connection, queue: string, request: Request) => Effect.Effect<Look>
 }
 
-/** Queues whose looks are kept. */
-const most = 50
+/** Queues whose looks are kept, and the bytes of their letters. */
+const most = { looks: 50, bytes: 64 * 1024 * 1024 }
 
 /** The most letters that a look goes through. */
 export const longest = 100_000
@@ -51,12 +63,17 @@ export const make: Effect.Effect<Looks, never, Scope.Scope> = Effect.gen(functio
     const key = keyOf(look.place)
     looks.delete(key)
     looks.set(key, look)
-    const over = [...looks].find(([, { ended }]) => ended !== undefined)
-    if (looks.size > most && over !== undefined) looks.delete(over[0])
+    let bytes = [...looks.values()].reduce((sum, { letters }) => sum + letters.size(), 0)
+    for (const [oldest, { ended, letters }] of looks) {
+      if (looks.size <= most.looks && bytes <= most.bytes) break
+      if (ended === undefined || oldest === key) continue
+      bytes -= letters.size()
+      looks.delete(oldest)
+    }
     return look
   }
 
-  const run = (connection: Connection, begun: Look, limit: number) =>
+  const run = (connection: Connection, begun: Look, { around = (work) => work, limit }: Request) =>
     Effect.gen(function* () {
       const counter = DeadLetters.counter()
       let look = begun
@@ -76,7 +93,7 @@ export const make: Effect.Effect<Looks, never, Scope.Scope> = Effect.gen(functio
           })
         )
       )
-      const exit = yield* Effect.exit(through)
+      const exit = yield* Effect.exit(around(through))
       const ended = yield* Clock.currentTimeMillis
       const error = Exit.isFailure(exit) ? Exit.findErrorOption(exit) : undefined
       const trouble =
@@ -89,14 +106,14 @@ export const make: Effect.Effect<Looks, never, Scope.Scope> = Effect.gen(functio
     forget: (place) => {
       if (looks.get(keyOf(place))?.ended !== undefined) looks.delete(keyOf(place))
     },
-    begin: (connection, queue, operator, limit) =>
+    begin: (connection, queue, request) =>
       Effect.gen(function* () {
         const place = { broker: connection.name, queue }
         const current = looks.get(keyOf(place))
         if (current !== undefined && current.ended === undefined) return current
         const look = set({
           place,
-          operator,
+          operator: request.operator,
           begun: yield* Clock.currentTimeMillis,
           ended: undefined,
           progress: { looked: 0, total: undefined },
@@ -104,7 +121,7 @@ export const make: Effect.Effect<Looks, never, Scope.Scope> = Effect.gen(functio
           letters: Letters.make(),
           trouble: undefined
         })
-        yield* Effect.forkIn(run(connection, look, limit), scope)
+        yield* Effect.forkIn(run(connection, look, request), scope)
         return look
       })
   }

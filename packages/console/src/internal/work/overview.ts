@@ -33,13 +33,13 @@ export interface BrokerView {
 export type Overview = Effect.Effect<BrokerView>
 
 /** Queues that are asked for at a time. */
-const atOnce = 16
+const atOnce = 32
 
 /** Milliseconds after which a round is given up. */
 const longest = 60_000
 
 /** Milliseconds for which the answers of a round are good: reloads of several operators are one round. */
-const fresh = 1000
+const fresh = 2000
 
 /** Milliseconds that a page waits for newer answers where it has some of all queues that are not too old, and that age. */
 const glance = { wait: 200, age: 30_000 }
@@ -76,8 +76,6 @@ export const make = (connection: Connection, timeout: number): Effect.Effect<Ove
       Effect.gen(function* () {
         const exit = yield* Effect.exit(Deadline.within(name, longest)(ask))
         const error = Exit.isFailure(exit) ? Exit.findErrorOption(exit) : undefined
-        // What was true before it failed may not be true any more.
-        if (error !== undefined) known.clear()
         round.ended = yield* Clock.currentTimeMillis
         yield* Deferred.succeed(round.end, error?._tag === "Some" ? error.value.message : undefined)
       })

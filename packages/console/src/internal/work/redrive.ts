@@ -3,10 +3,12 @@ import { DeadLetters, type Delivery, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as CauseId from "./causeId.ts"
 import type { Connection } from "./connections.ts"
-import type { Selection, Work } from "./jobs.ts"
+import type { Job, Selection, Work } from "./jobs.ts"
 
 /** The wishes of an operator for. */
 export interface Asked {
+  /** The dry run that it follows: no more letters are redriven than that has counted. */
+  readonly plan: Pick<Job, "id" | "report">
   /** Whether it works in stages, and stops by itself; else all letters go at once. */
   readonly isStaged: boolean
   /** Letters in a second at most; `undefined` for no limit. */
@@ -38,9 +40,14 @@ export const filterOf = ({ cause }: Selection): ((letter: Delivery.Delivery) => 
     ? undefined
     : ({ metadata }) => CauseId.of(DeadLetters.causeOf({ origin: metadata.deadLetter })) === cause
 
-const optionsOf = (connection: Connection, queue: string, { isStaged, rate }: Asked): DeadLetters.RedriveOptions => ({
+const optionsOf = (
+  connection: Connection,
+  queue: string,
+  { isStaged, plan, rate }: Asked
+): DeadLetters.RedriveOptions => ({
   maxRedrives,
   rate,
+  limit: plan.report?.redriven,
   ...(isStaged
     ? { stages, stopAt, wait: DeadLetters.waitFor(policiesOf(connection, queue)), watch: watchOf(connection, queue) }
     : {})
@@ -81,5 +88,7 @@ export const plan = (connection: Connection, queue: string, selection: Selection
   make("plan", connection, queue, selection, { maxRedrives })
 
 /** Sends letters back to the queues that they came from. */
-export const redrive = (connection: Connection, queue: string, selection: Selection, asked: Asked): Work =>
-  make("redrive", connection, queue, selection, optionsOf(connection, queue, asked))
+export const redrive = (connection: Connection, queue: string, selection: Selection, asked: Asked): Work => ({
+  ...make("redrive", connection, queue, selection, optionsOf(connection, queue, asked)),
+  plan: asked.plan.id
+})

@@ -1,0 +1,58 @@
+/** Looks that somebody asks for, since they may cost something: at letters, and for the body of one. */
+import * as Effect from "effect/Effect"
+import * as Audit from "../../Audit.ts"
+import { queryOf } from "../visit.ts"
+import * as Body from "../work/body.ts"
+import { newId } from "../work/jobs.ts"
+import { longest } from "../work/looks.ts"
+import { numberOf } from "./fields.ts"
+import { capabilitiesOf, letterPage } from "./reading.ts"
+import { placeOf, type Route } from "./route.ts"
+
+/** Begins a look. It is in the audit where it changes something: where each letter counts as delivered. */
+export const lookRoute: Route = {
+  method: "POST",
+  needs: "view",
+  answer: ({ fields, visit }, dependencies) =>
+    Effect.gen(function* () {
+      const { connection, place } = yield* placeOf(fields, dependencies)
+      const limit = yield* numberOf(fields, "limit", "whole", 1, longest)
+      const { peek } = yield* capabilitiesOf(dependencies, connection)
+      const operation: Audit.Operation = {
+        id: newId(),
+        command: "console look",
+        operator: visit.operator,
+        broker: place.broker,
+        queues: [place.queue],
+        options: { limit: limit ?? longest }
+      }
+      yield* dependencies.looks.begin(connection, place.queue, {
+        operator: visit.operator,
+        limit: limit ?? longest,
+        around: peek ? undefined : Audit.around(dependencies.audit, operation)
+      })
+      return { to: visit.paths.to("deadLetters", queryOf(place)) }
+    })
+}
+
+/** Shows the body of a letter. */
+export const bodyRoute: Route = {
+  method: "POST",
+  needs: "bodies",
+  answer: (asking, dependencies) =>
+    letterPage(asking, dependencies, (connection, { broker, queue }, { id, key }) => {
+      const operation: Audit.Operation = {
+        id: newId(),
+        command: "console body",
+        operator: asking.visit.operator,
+        broker,
+        queues: [queue],
+        options: { letter: id }
+      }
+      const find = Body.find(connection, queue, key, {
+        redact: dependencies.redact,
+        turn: dependencies.turns({ broker, queue })
+      })
+      return Audit.around(dependencies.audit, operation)(find)
+    })
+}
