@@ -78,12 +78,13 @@ export const user = (): string => {
   }
 }
 
-const filtersOf = ({ error, id, newerThan, olderThan, origin, reason }: LetterFilter.Filter) => ({
+const filtersOf = ({ error, header, id, newerThan, olderThan, origin, reason, since }: LetterFilter.Filter) => ({
   ...(reason.length === 0 ? {} : { reason }),
   ...(id.length === 0 ? {} : { id }),
+  ...(header.length === 0 ? {} : { header }),
   ...Object.fromEntries(
-    Object.entries({ error, origin, olderThan, newerThan }).flatMap(([name, value]) =>
-      Option.isSome<string | number>(value) ? [[name, value.value]] : []
+    Object.entries({ error, origin, since, olderThan, newerThan }).flatMap(([name, value]) =>
+      Option.isSome<unknown>(value) ? [[name, value.value]] : []
     )
   )
 })

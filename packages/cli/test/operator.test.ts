@@ -352,7 +352,7 @@ describe.concurrent("requeue dead-letters", () => {
       "audited",
       ...args
     )
-    await run("dead-letters purge --reason permanent --yes", "audited", ...args)
+    await run("dead-letters purge --reason permanent --since 1d --header content-type --yes", "audited", ...args)
     const lines = readFileSync(file, "utf8")
       .trimEnd()
       .split("\n")
@@ -368,11 +368,16 @@ describe.concurrent("requeue dead-letters", () => {
         ["end", "ada", "dead-letters purge"]
       ]
     )
-    const [begun, ended, , purged] = lines
+    const [begun, ended, meant, purged] = lines
     assert.deepStrictEqual([begun.broker, begun.queues, begun.filters], ["amqp", ["audited.dlq"], { error: "503" }])
     assert.strictEqual(begun.options.to, "elsewhere-audited")
     assert.strictEqual(begun.operation, ended.operation)
     assert.deepStrictEqual([ended.outcome, ended.queues[0].redriven], ["done", 4])
+    assert.deepStrictEqual(meant.filters, {
+      reason: ["permanent"],
+      header: ["content-type"],
+      since: { ago: 86_400_000 }
+    })
     assert.deepStrictEqual([purged.outcome, purged.queues], ["done", [{ queue: "audited.dlq", removed: 2 }]])
     rmSync(file)
   })
