@@ -87,11 +87,8 @@ const several = (visit: Visit, broker: string, dead: Status["dead"] = []): Part 
 
 const row = (visit: Visit, broker: string, { queue, status }: QueueView): Html => html`<tr>
   <th scope="row">
-    ${queue}${status?.isPaused === true && html` <span class="alarm">paused</span>`}${several(
-      visit,
-      broker,
-      status?.dead
-    )}
+    ${queue}${status?.isMissing === true && html` <span class="alarm">missing</span>`}${status?.isPaused === true &&
+    html` <span class="alarm">paused</span>`}${several(visit, broker, status?.dead)}
   </th>
   ${columns.map((column) => cell(visit, broker, status, column))}
 </tr>`
