@@ -38,7 +38,7 @@ describe("a core is found that", () => {
       "keeps those behind a message that goes back",
       "groups",
       "else follow(cut(group, item, load))",
-      "else cutAlone(group, item, load)"
+      "else group.out.delete(item)"
     ],
     [
       "lets a body that is decoded sooner overtake",

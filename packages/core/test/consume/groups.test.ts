@@ -188,6 +188,29 @@ describe("single messages of groups", () => {
     }
   )
 
+  it.effect("wait for those that came again before the broker had answered that they went back", () => {
+    const broker = Scripted.make({ settleBatch: 10, connectionBound: false, lease: { duration: 1e9, max: 1e9 } })
+    return Effect.gen(function* () {
+      const runs: Array<string> = []
+      yield* Consumer.start("q", { concurrency: 3 }, ({ attempts, id }) => {
+        runs.push(`${id} ${attempts}`)
+        return id === "a1" && attempts === 1 ? Effect.fail(new Error("no")) : Effect.sleep(100)
+      })
+      broker.faults.settle = ({ delivery, settlement }) => {
+        if (delivery.metadata.id === "a2" && settlement._tag === "Release")
+          for (const id of ["a1", "a2"]) broker.deliver(id, { group: "a", attempts: 2 })
+        return undefined
+      }
+      for (const id of ["a1", "a2"]) broker.deliver(id, { group: "a" })
+      yield* TestClock.adjust(50)
+      broker.deliver("a3", { group: "a" })
+      yield* TestClock.adjust(0)
+      assert.deepStrictEqual(runs, ["a1 1", "a1 2"])
+      yield* TestClock.adjust(300)
+      assert.deepStrictEqual(runs, ["a1 1", "a1 2", "a2 1", "a3 1"])
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+
   it.effect("none is given up by the number of its deliveries alone, and those run alone, in order", () => {
     const broker = Scripted.make({ settleBatch: 10, connectionBound: false, uncountedRelease: false })
     return Effect.gen(function* () {

@@ -95,9 +95,8 @@ export const make = ({ giveBack, join, load, single, unwait }: Dependencies): Gr
     ended: (item, isBack) => {
       const group = item.group!
       item.group = undefined
-      if (!isBack) group.out.delete(item)
       // What follows another one goes back for its sake, and those behind it went with it.
-      else if (item.isFollowing) cutAlone(group, item, load)
+      if (!isBack || item.isFollowing) group.out.delete(item)
       else follow(cut(group, item, load))
       advance(group)
     },
@@ -109,8 +108,10 @@ export const make = ({ giveBack, join, load, single, unwait }: Dependencies): Gr
 
 const isUnbegun = ({ stage }: Item): boolean => stage === "waiting" || stage === "decoding"
 
+/** Removes those behind from there on: when they end, the group may be another one, of messages that have come since. */
 const takeBehind = ({ behind }: Group, from: number, load: Load): ReadonlyArray<Item> => {
   const items = behind.splice(from).map(({ item }) => item)
+  for (const item of items) item.group = undefined
   load.behind -= items.length
   return items
 }
@@ -132,13 +133,4 @@ const cut = (group: Group, item: Item, load: Load): ReadonlyArray<Item> => {
   }
   group.out.delete(item)
   return [...out.slice(place + 1).filter(isUnbegun), ...takeBehind(group, 0, load)]
-}
-
-/** Removes a message from its group, wherever it is. */
-const cutAlone = ({ behind, out }: Group, item: Item, load: Load): void => {
-  if (out.delete(item)) return
-  const place = behind.findIndex((each) => each.item === item)
-  if (place < 0) return
-  behind.splice(place, 1)
-  load.behind--
 }

@@ -48,7 +48,7 @@ export interface Item extends Bag.Member {
   isSuperseded: boolean
   /** Whether it only ends another delivery of a message that has been settled. */
   isEcho: boolean
-  /** The group whose order it keeps, while it is in flight. */
+  /** The group that has it, out or behind; `undefined` for one of no group, and for one that has left its group. */
   group: Group | undefined
   /** Whether it goes back because one before it in its group does. */
   isFollowing: boolean
