@@ -108,7 +108,7 @@ export const make = ({ giveBack, join, load, single, unwait }: Dependencies): Gr
 
 const isUnbegun = ({ stage }: Item): boolean => stage === "waiting" || stage === "decoding"
 
-/** Removes those behind from there on: when they end, the group may be another one, of messages that have come since. */
+/** Removes those behind from there on. By the time that they end, messages may have come that are a new group of that name. */
 const takeBehind = ({ behind }: Group, from: number, load: Load): ReadonlyArray<Item> => {
   const items = behind.splice(from).map(({ item }) => item)
   for (const item of items) item.group = undefined
