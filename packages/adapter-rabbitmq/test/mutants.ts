@@ -5,7 +5,7 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
   {
     name: "takes a queue that is missing for an empty one",
     kills: "a queue that is missing is told as missing, and is not made by looking at it",
-    file: "inspect/admin.ts",
+    file: "inspect/counting.ts",
     text: "consumers: 0, isMissing: true",
     replacement: "consumers: 0"
   },
