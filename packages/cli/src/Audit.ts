@@ -9,7 +9,7 @@ import * as Exit from "effect/Exit"
 import * as Flag from "effect/cli/Flag"
 import * as Option from "effect/Option"
 import { randomUUID } from "node:crypto"
-import { closeSync, constants, fstatSync, fsyncSync, openSync, writeSync } from "node:fs"
+import { closeSync, constants, fstatSync, fsyncSync, openSync, readSync, statSync, writeSync } from "node:fs"
 import { hostname, userInfo } from "node:os"
 import { resolve } from "node:path"
 import type { Writable } from "node:stream"
@@ -95,17 +95,25 @@ const taken = (stream: Writable, line: string): Promise<void> =>
     stream.write(line, (error) => (error ? reject(error) : resolve()))
   })
 
+/** Whether the last line of a file has no end, because a write was torn. */
+const isTorn = (file: number): boolean => {
+  const { size } = fstatSync(file)
+  const last = Buffer.alloc(1)
+  return size > 0 && readSync(file, last, 0, 1, size - 1) === 1 && last.toString() !== "\n"
+}
+
 /**
- * Appends a line, which is on the disk afterwards. Waits for nobody: a pipe that no program reads, or that is full, is an
- * error. Windows has no such pipes, and no flag for them.
+ * Appends a line, which is on the disk afterwards; one before it that was torn, as by a full disk, is ended first. Waits for
+ * nobody: a pipe that no program reads, or that is full, is an error. Windows has no such pipes, and no flag for them.
  */
 const appendTo = (file: string, line: string): void => {
-  const { O_APPEND, O_CREAT, O_NONBLOCK, O_WRONLY } = constants
-  const opened = openSync(file, O_APPEND | O_CREAT | O_WRONLY | O_NONBLOCK, 0o600)
+  const { O_APPEND, O_CREAT, O_NONBLOCK, O_RDWR, O_WRONLY } = constants
+  const isFile = statSync(file, { throwIfNoEntry: false })?.isFile() ?? true
+  const opened = openSync(file, O_APPEND | O_CREAT | (isFile ? O_RDWR : O_WRONLY) | O_NONBLOCK, 0o600)
   try {
-    const bytes = Buffer.from(line)
+    const bytes = Buffer.from(isFile && isTorn(opened) ? `\n${line}` : line)
     if (writeSync(opened, bytes) < bytes.length) throw new Error(`only a part of the line fits into ${file}`)
-    if (fstatSync(opened).isFile()) fsyncSync(opened)
+    if (isFile) fsyncSync(opened)
   } finally {
     closeSync(opened)
   }

@@ -1,5 +1,5 @@
 /** What operators do to a running system, against a real RabbitMQ. The sessions in docs/dead-letters.md are the rest. */
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
+import { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { proxy } from "@requeue/brokers"
@@ -352,10 +352,12 @@ describe.concurrent("requeue dead-letters", () => {
       "audited",
       ...args
     )
+    appendFileSync(file, '{"torn":')
     await run("dead-letters purge --reason permanent --since 1d --header content-type --yes", "audited", ...args)
     const lines = readFileSync(file, "utf8")
       .trimEnd()
       .split("\n")
+      .filter((line) => line !== '{"torn":')
       .map((line) => JSON.parse(line))
     assert.strictEqual(code, 0)
     assert.strictEqual(statSync(file).mode & 0o777, 0o600)
@@ -426,9 +428,9 @@ describe.concurrent("requeue dead-letters", () => {
     await settled("edited.dlq", 2)
   })
 
-  it("removes the original of an edited letter when its copy has succeeded, at its retry as well", async (context) => {
+  it("removes the original of an edited letter when its copy has succeeded, at its retry as well", async () => {
     const { managementUrl } = await rabbitmq()
-    if (managementUrl === undefined) return context.skip("the server has no management interface")
+    assert.isDefined(managementUrl)
     await bury("mended", 2, () => new Error("no"))
     const seen: Array<unknown> = []
     const retry = { maxRetries: 1, backoff: constant("3 seconds") }

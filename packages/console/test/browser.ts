@@ -35,6 +35,7 @@ const body = (n: number) =>
 /** A console at a URL, whose letters wait. `heal` starts a consumer that takes whatever comes. */
 export const world = Effect.gen(function* () {
   const broker = yield* MemoryBroker.make()
+  yield* World.queueOfLetters(broker)
   const now = yield* Clock.currentTimeMillis
   const letters = Object.entries(causes).flatMap(([error, count], cause) =>
     Array.from({ length: count }, (_, n) =>

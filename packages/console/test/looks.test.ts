@@ -1,7 +1,7 @@
 /** Looks and jobs: what they cost, who shares them, and how they end. */
 import { assert, describe, it } from "@effect/vitest"
 import { MemoryBroker } from "@requeue/adapter-memory"
-import { Broker, BrokerError } from "@requeue/core"
+import { Broker, BrokerError, Consumer, RetryPolicy } from "@requeue/core"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -9,7 +9,7 @@ import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import { TestClock } from "effect/testing"
-import { Console } from "../src/index.ts"
+import { BrokerSource, Console } from "../src/index.ts"
 import * as World from "./world.ts"
 
 describe("a look that the broker counts", () => {
@@ -143,6 +143,45 @@ describe("a job", () => {
       assert.match(counted.text, /redriven 3 times before<\/dt><dd><span class="alarm">1</)
       assert.include(counted.text, "Redrive 1 letter<")
     })
+  )
+
+  it.effect("leaves letters whose queue was deleted, and makes no queue", () =>
+    Effect.gen(function* () {
+      const { broker, settled, submit } = yield* World.make()
+      const letter = World.outgoing({ id: "order-1" }, 0)
+      const deadLetter = { ...letter.metadata.deadLetter!, queue: "gone" }
+      yield* broker.publish([{ ...letter, metadata: { ...letter.metadata, deadLetter } }])
+      const plan = yield* submit(yield* settled(World.deadLetters), "/plan")
+      const counted = yield* settled(plan.headers.get("location")!)
+      const begun = yield* submit(counted, "/redrive", { how: "stages" })
+      yield* settled(begun.headers.get("location")!)
+      assert.strictEqual((yield* broker.admin.counts("orders.dlq")).ready, 1)
+      assert.isTrue((yield* broker.admin.counts("gone")).isMissing)
+    })
+  )
+
+  it.effect(
+    "sees letters come back to the dead-letter queue of the queue that they go to, which it may have to make",
+    () =>
+      Effect.gen(function* () {
+        const retry = RetryPolicy.make({ maxRetries: 0, deadLetter: { queue: "mails.dlq" } })
+        const queues = [...World.queues, BrokerSource.queueOf({ name: "letters", options: { retry } })]
+        const own = yield* MemoryBroker.make()
+        const letter = World.outgoing({ id: "letter-1" }, 0)
+        const deadLetter = { ...letter.metadata.deadLetter!, queue: "letters" }
+        yield* own.publish([{ ...letter, metadata: { ...letter.metadata, deadLetter } }])
+        const layer = Layer.succeed(Broker.Broker, own)
+        yield* Effect.provide(
+          Consumer.start("letters", { retry }, () => Effect.fail(new Error("503"))),
+          layer
+        )
+        const source = { name: "local", queues, layer, secrets: [] }
+        const { settled, submit } = World.browser(yield* Console.make({ brokers: [source], audit: () => {} }))
+        const plan = yield* submit(yield* settled(World.deadLetters), "/plan")
+        const begun = yield* submit(yield* settled(plan.headers.get("location")!), "/redrive", { how: "stages" })
+        const { text } = yield* settled(begun.headers.get("location")!)
+        assert.match(text, /came back<\/dt><dd>[^0-9]*1</, text.slice(text.indexOf("<main")))
+      })
   )
 
   it.effect("is refused a rate that is none, and a way that is not known", () =>

@@ -125,6 +125,10 @@ export const decoded = (text: string): string =>
     .replaceAll("&gt;", ">")
     .replaceAll("&amp;", "&")
 
+/** Makes the queue that letters came from; it is empty. */
+export const queueOfLetters = ({ admin, publish }: Broker.Service) =>
+  Effect.orDie(Effect.andThen(publish([{ ...outgoing({ id: "first" }, 0), queue: "orders" }]), admin.purge("orders")))
+
 /** The broker of a test, its console, and who uses it. */
 export const make = (
   options: Partial<Console.Options> = {},
@@ -133,6 +137,7 @@ export const make = (
 ) =>
   Effect.gen(function* () {
     const broker = yield* MemoryBroker.make(memory)
+    yield* queueOfLetters(broker)
     const audit: Array<Record<string, unknown>> = []
     const source: BrokerSource.BrokerSource = {
       name: "local",

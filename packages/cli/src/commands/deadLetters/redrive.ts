@@ -82,6 +82,8 @@ const reports = (broker: string, asked: RedriveView.Asked) => {
   let underway: RedriveView.Redriven | undefined
   /** With what is known of the queue that is worked on. */
   const all = () => (underway === undefined ? finished : [...finished, underway])
+  const text = (some: ReadonlyArray<RedriveView.Redriven>): string =>
+    some.map((each) => RedriveView.text(each, asked)).join("\n")
   return {
     finished,
     show: (each: RedriveView.Redriven | undefined) => (underway = each),
@@ -90,11 +92,8 @@ const reports = (broker: string, asked: RedriveView.Asked) => {
         underway = undefined
         finished.push({ queue, report })
       }),
-    told: () => finished.map((each) => RedriveView.text(each, asked)).join("\n"),
-    toldAll: () =>
-      all()
-        .map((each) => RedriveView.text(each, asked))
-        .join("\n"),
+    told: () => text(finished),
+    toldAll: () => text(all()),
     json: () => ({ broker, dryRun: asked.dryRun, interrupted: false, queues: all().map(RedriveView.toJson) }),
     outcome: (): Audit.Outcome => ({
       outcome: finished.findLast(({ report }) => report.stoppedBy !== undefined)?.report.stoppedBy ?? "done",

@@ -28,11 +28,13 @@ export const maxRedrives = 3
 const policiesOf = ({ queues }: Connection, dead: string): ReadonlyArray<RetryPolicy.RetryPolicy> =>
   queues.flatMap(({ name, retry }) => (RetryPolicy.deadLetterQueues(retry, name).includes(dead) ? [retry] : []))
 
-/** The dead-letter queues to which letters of one may come back. */
-const watchOf = ({ queues }: Connection, dead: string): ReadonlyArray<string> => {
-  const all = queues.map(({ name, retry }) => RetryPolicy.deadLetterQueues(retry, name))
-  return [...new Set([dead, ...all.filter((names) => names.includes(dead)).flat()])]
-}
+/** The dead-letter queues to which letters of one may come back from a queue: that one, and those of the queue's policy. */
+const watchOf =
+  ({ queues }: Connection, dead: string) =>
+  (target: string): ReadonlyArray<string> => {
+    const retry = queues.find(({ name }) => name === target)?.retry ?? RetryPolicy.make()
+    return [dead, ...RetryPolicy.deadLetterQueues(retry, target)]
+  }
 
 /** The filter of a selection; `undefined` for all letters. */
 export const filterOf = ({ cause }: Selection): ((letter: Delivery.Delivery) => boolean) | undefined =>
@@ -47,6 +49,8 @@ const optionsOf = (
 ): DeadLetters.RedriveOptions => ({
   maxRedrives,
   rate,
+  // As on the command line: letters go to no queue that was deleted.
+  create: false,
   limit: plan.report?.redriven,
   ...(isStaged
     ? { stages, stopAt, wait: DeadLetters.waitFor(policiesOf(connection, queue)), watch: watchOf(connection, queue) }
