@@ -21,6 +21,8 @@ import * as Body from "./work/body.ts"
 import * as Connections from "./work/connections.ts"
 import type { Trouble } from "./work/connections.ts"
 import * as Jobs from "./work/jobs.ts"
+import * as Comparison from "./work/comparison.ts"
+import * as Outage from "./work/outage.ts"
 import * as Looks from "./work/looks.ts"
 import * as Overview from "./work/overview.ts"
 
@@ -108,6 +110,8 @@ export const make = (options: Options) =>
       redact,
       timeout,
       overviews: yield* Effect.forEach(each, (connection) => Overview.make(connection, timeout)),
+      compare: yield* Comparison.make(timeout),
+      simulate: Outage.make(),
       looks: yield* Looks.make,
       jobs: yield* Jobs.make(audit),
       turns: Body.turns()

@@ -12,6 +12,7 @@ export interface Place {
 /** The paths of routes, below the base. */
 export const routes = {
   overview: "/",
+  queue: "/queue",
   deadLetters: "/dead-letters",
   look: "/look",
   group: "/group",

@@ -30,7 +30,8 @@ const isSome = (_: Status, value: number): boolean => value > 0
 /** Messages wait, and nobody takes them. */
 const isLeft = ({ ready = 0 }: Status, consumers: number): boolean => consumers === 0 && ready > 0
 
-const columns: ReadonlyArray<Column> = [
+/** The numbers of a queue. */
+export const columns: ReadonlyArray<Column> = [
   { field: "ready", title: "ready", number: ({ ready }) => ready },
   { field: "inFlight", title: "in flight", number: ({ inFlight }) => inFlight },
   { field: "delayed", title: "in backoff", number: ({ delayed }) => delayed },
@@ -87,14 +88,15 @@ const several = (visit: Visit, broker: string, dead: Status["dead"] = []): Part 
 
 const row = (visit: Visit, broker: string, { queue, status }: QueueView): Html => html`<tr>
   <th scope="row">
-    ${queue}${status?.isMissing === true && html` <span class="alarm">missing</span>`}${status?.isPaused === true &&
+    <a href="${visit.paths.to("queue", { broker, queue })}">${queue}</a>${status?.isMissing === true &&
+    html` <span class="alarm">missing</span>`}${status?.isPaused === true &&
     html` <span class="alarm">paused</span>`}${several(visit, broker, status?.dead)}
   </th>
   ${columns.map((column) => cell(visit, broker, status, column))}
 </tr>`
 
 /** Each remark once, with the sign of the numbers that it is on. */
-const remarks = (queues: ReadonlyArray<QueueView>): ReadonlyArray<string> => [
+export const remarks = (queues: ReadonlyArray<QueueView>): ReadonlyArray<string> => [
   ...new Set(
     columns.flatMap(({ field, number, title }) =>
       queues.flatMap(({ status }) => {

@@ -8,9 +8,11 @@ import type { Place } from "../paths.ts"
 import { Refusal } from "../refusal.ts"
 import type { Reply, Visit } from "../visit.ts"
 import type { Turns } from "../work/body.ts"
+import type { Compare } from "../work/comparison.ts"
 import type { Connection, Trouble } from "../work/connections.ts"
 import type { Jobs } from "../work/jobs.ts"
 import type { Looks } from "../work/looks.ts"
+import type { Simulate } from "../work/outage.ts"
 import type { Overview } from "../work/overview.ts"
 
 /** All that routes work with. */
@@ -18,6 +20,8 @@ export interface Dependencies {
   readonly connections: ReadonlyMap<string, Connection>
   /** The queues of each broker. */
   readonly overviews: ReadonlyArray<Overview>
+  readonly compare: Compare
+  readonly simulate: Simulate
   readonly looks: Looks
   readonly jobs: Jobs
   readonly turns: Turns

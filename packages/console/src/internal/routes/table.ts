@@ -3,11 +3,13 @@ import { routes } from "../paths.ts"
 import * as Acting from "./acting.ts"
 import * as Live from "./live.ts"
 import * as Looking from "./looking.ts"
+import * as Queue from "./queue.ts"
 import * as Reading from "./reading.ts"
 import type { Route } from "./route.ts"
 
 const all: ReadonlyArray<readonly [path: string, route: Route]> = [
   [routes.overview, Reading.overviewRoute],
+  [routes.queue, Queue.queueRoute],
   [routes.deadLetters, Reading.deadLettersRoute],
   [routes.group, Reading.groupRoute],
   [routes.letter, Reading.letterRoute],

@@ -24,6 +24,8 @@ export interface Connection {
   readonly use: <A, E>(
     work: (broker: Broker.Service) => Effect.Effect<A, E, Broker.Broker>
   ) => Effect.Effect<A, Trouble>
+  /** An effect whose errors, also those that are thrown, are troubles without secrets. */
+  readonly contain: <A, E>(effect: Effect.Effect<A, E>) => Effect.Effect<A, Trouble>
   /** A text without the broker's secrets. */
   readonly mask: (text: string) => string
 }
@@ -78,6 +80,7 @@ export const make = ({
       queues,
       operations,
       mask,
+      contain: contained,
       use: (work) =>
         Effect.flatMap(connected, (broker) => contained(Effect.provideService(work(broker), Broker.Broker, broker)))
     }
