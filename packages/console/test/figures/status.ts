@@ -20,7 +20,7 @@ const timed = <A, E, R>(work: Effect.Effect<A, E, R>) =>
   })
 
 const round = Effect.flatMap(Broker.Broker, (broker) =>
-  Effect.forEach(Queues.names(200), (queue) => QueueStatus.of(broker, { queue, retry }), { concurrency: 32 })
+  Effect.forEach(Queues.names(200), (queue) => QueueStatus.of(broker, { queue, retry }), { concurrency: 256 })
 )
 
 const program = Effect.gen(function* () {

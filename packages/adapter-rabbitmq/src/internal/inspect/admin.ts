@@ -16,7 +16,7 @@ import * as Together from "./together.ts"
 /** The broker's own. */
 type Dependencies = Omit<
   LookSession.Dependencies & Sift.Dependencies & Backlog.Dependencies,
-  "own" | "sleep" | "ready" | "listed" | "passive"
+  "own" | "sleep" | "ready" | "readyInShared" | "listed" | "passive"
 >
 
 /** The broker's `admin`. */
@@ -25,12 +25,14 @@ export const make = (given: Dependencies): Broker.Admin => {
   // What it tells is some seconds old anyway: 200 queues that are asked for are one list.
   const list = Together.make(() => management?.queues ?? Effect.succeed([]), 1000)
   const passive = Passive.make(given)
+  const ready = Together.make((name) => DelayQueues.ready(passive, name))
   const env = {
     ...given,
     passive,
     own: Names.own(settings),
     sleep: (millis: number) => run(Effect.sleep(millis)),
-    ready: Together.make((name) => DelayQueues.ready(passive, name)),
+    ready,
+    readyInShared: Backlog.inShared({ ready }),
     listed: list("all")
   }
   /** Two looks at the same delay queue would each see a part. */
