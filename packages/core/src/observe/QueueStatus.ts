@@ -32,6 +32,12 @@ const waiting = ({ delayed = 0, ready }: Counts): number | undefined =>
 /** A queue that is not there has no numbers: zeros would say that all is well. */
 const nobody = { ready: undefined, inFlight: undefined, oldest: undefined, consumers: undefined }
 
+/**
+ * Queues whose status is worth asking for at a time: adapters bound their own requests, and ask together for what they are asked
+ * together.
+ */
+export const atOnce = 256
+
 /** Asks a broker for the status of a queue. It makes no queue. */
 export const of = (broker: Backlog.Teller, request: Backlog.Request): Effect.Effect<QueueStatus, BrokerError> =>
   Effect.gen(function* () {
