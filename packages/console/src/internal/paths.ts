@@ -25,6 +25,7 @@ export const routes = {
   job: "/job",
   liveLook: "/live/look",
   liveJob: "/live/job",
+  liveOverview: "/live/overview",
   assets: "/assets/"
 } as const
 

@@ -22,7 +22,8 @@ const all: ReadonlyArray<readonly [path: string, route: Route]> = [
   [routes.purge, Acting.purgeRoute],
   [routes.stop, Acting.stopRoute],
   [routes.liveLook, Live.liveLookRoute],
-  [routes.liveJob, Live.liveJobRoute]
+  [routes.liveJob, Live.liveJobRoute],
+  [routes.liveOverview, Live.liveOverviewRoute]
 ]
 
 /** The routes at a path; none where there is no page. */
