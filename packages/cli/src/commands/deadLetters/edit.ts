@@ -101,6 +101,15 @@ const editing = (target: DeadLetterTarget.DeadLetterTarget, asked: Asked) =>
     if (!isSure) return yield* result({ broker: asked.broker, edited: null }, () => "nothing was changed")
     let report: DeadLetters.EditReport | undefined
     const told = () => (report === undefined ? [] : [{ queue: dead.queue, id: letter.id, ...report }])
+    const operation: Audit.Operation = {
+      id: asked.options.operation,
+      command: "dead-letters redrive --edit",
+      broker: asked.broker,
+      queues: [dead.queue],
+      filters: asked.filters,
+      options: { to: queue }
+    }
+    const audit = yield* Audit.ofLetters(asked.audit, operation, { to: queue })
     const published = Interruption.gently(
       (signal) =>
         dead.edit(letter, {
@@ -108,6 +117,7 @@ const editing = (target: DeadLetterTarget.DeadLetterTarget, asked: Asked) =>
           ...asked.options,
           to: Option.getOrUndefined(asked.to),
           create: asked.create,
+          audit: audit(dead.queue),
           signal
         }),
       (ended) =>
@@ -119,14 +129,6 @@ const editing = (target: DeadLetterTarget.DeadLetterTarget, asked: Asked) =>
           )
         })
     )
-    const operation: Audit.Operation = {
-      id: asked.options.operation,
-      command: "dead-letters redrive --edit",
-      broker: asked.broker,
-      queues: [dead.queue],
-      filters: asked.filters,
-      options: { to: queue }
-    }
     const ended = yield* published.pipe(
       Effect.tap((done) => Effect.sync(() => (report = done))),
       Audit.around(asked.audit, operation, () => ({ outcome: report?.outcome ?? "failed", queues: told() }))
