@@ -262,6 +262,66 @@ const mutants: ReadonlyArray<Mutant> = [
     replacement: "found[0]"
   },
   {
+    lets: "go: /redrive",
+    file: "work/redrive.ts",
+    text: "audit: audit({ to: options.to }),",
+    replacement: ""
+  },
+  {
+    lets: "go: /purge",
+    file: "work/purge.ts",
+    text: ", audit: audit({ isRemoval: true })",
+    replacement: ""
+  },
+  {
+    lets: "go: /redrive",
+    file: "src/Audit.ts",
+    text: "if (lost !== undefined) throw new Error(lost)",
+    replacement: ""
+  },
+  {
+    lets: "each letter that has gone",
+    file: "src/Audit.ts",
+    text: "operation: id, command, operator, broker, queue",
+    replacement: "operation: id, command, operator: broker, broker, queue"
+  },
+  {
+    lets: "what is hidden",
+    file: "work/selection.ts",
+    text: "passes(told) && passes(shown(",
+    replacement: "passes(told) || passes(shown("
+  },
+  {
+    lets: "what is hidden",
+    file: "work/selection.ts",
+    text: "? letter : patterned(letter)",
+    replacement: "? letter : letter"
+  },
+  {
+    lets: "stands for no letters",
+    file: "routes/filters.ts",
+    text: 'if (typeof part === "string") {',
+    replacement: 'if (typeof part === "string") continue\n    if (name === "") {'
+  },
+  {
+    lets: "few wait",
+    file: "work/looks.ts",
+    text: ">= mostAtOnce",
+    replacement: ">= 1000"
+  },
+  {
+    lets: "and of no others",
+    file: "routes/acting.ts",
+    text: "Selection.isSame(job.selection, selection)",
+    replacement: "true"
+  },
+  {
+    lets: "that is not configured",
+    file: "routes/acting.ts",
+    text: "queues.some((queue) => queue.name === to)",
+    replacement: "queues.length > 0"
+  },
+  {
     lets: "or be told of it",
     file: "guard/securityHeaders.ts",
     text: "frame-ancestors 'none'",

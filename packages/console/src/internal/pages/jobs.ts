@@ -30,14 +30,44 @@ const stops: { readonly [By in DeadLetters.StoppedBy]: string } = {
   abort: "An operator stopped it."
 }
 
+/** The fields that mean the letters of a job. */
+const lettersOf = ({ place, selection: { cause, letter } }: Job): Readonly<Record<string, string>> => ({
+  ...queryOf(place),
+  ...(cause === undefined ? {} : { cause }),
+  ...(letter === undefined ? {} : { letter })
+})
+
+/** The form that counts the same letters for another queue. */
+const elsewhere = (visit: Visit, job: Job): Part =>
+  job.usedBy === undefined &&
+  html`<details ${job.to !== undefined && html`open`}>
+    <summary>To another queue…</summary>
+    ${form(
+      visit,
+      "plan",
+      lettersOf(job),
+      html`<label
+          >Queue
+          <select name="to">
+            <option value="">where each came from</option>
+            ${job.targets.map(
+              (name) => html`<option value="${name}" ${name === job.to && html`selected`}>${name}</option>`
+            )}
+          </select></label
+        >
+        <button>Count for that</button>`
+    )}
+  </details>`
+
 /** The form that begins a redrive which was counted. */
-const start = (visit: Visit, { id, place, report, selection: { cause }, usedBy }: Job): Part => {
+const start = (visit: Visit, job: Job): Part => {
+  const { id, report, usedBy } = job
   if (usedBy !== undefined) {
     return html`<p><a href="${visit.paths.to("job", { id: usedBy })}">The redrive that followed</a></p>`
   }
   const count = report?.redriven ?? 0
   if (count === 0) return html`<p class="soft">There is nothing to redrive.</p>`
-  const fields = { ...queryOf(place), plan: id, ...(cause === undefined ? {} : { cause }) }
+  const fields = { ...lettersOf(job), plan: id }
   return form(
     visit,
     "redrive",
@@ -54,7 +84,9 @@ const start = (visit: Visit, { id, place, report, selection: { cause }, usedBy }
           <span class="soft">(no limit where it is empty)</span></label
         >
       </fieldset>
-      <button class="primary">Redrive ${Format.counted(count, "letter")}</button>`
+      <button class="primary">
+        Redrive ${Format.counted(count, "letter")}${job.to !== undefined && ` to ${job.to}`}
+      </button>`
   )
 }
 
@@ -72,7 +104,7 @@ export const progress = (visit: Visit, job: Job): Html => {
     ${ended === undefined
       ? stop
       : kind === "plan"
-        ? forThose(visit, "redrive", trouble === undefined && start(visit, job))
+        ? forThose(visit, "redrive", trouble === undefined && [start(visit, job), elsewhere(visit, job)])
         : html`<p><a href="${visit.paths.to("deadLetters", queryOf(place))}">What is left in ${place.queue}</a></p>`}`
 }
 

@@ -6,10 +6,10 @@ import type { Place } from "../paths.ts"
 import { type Page, queryOf, type Visit } from "../visit.ts"
 import { type Body, longestText as longest } from "../work/body.ts"
 import type { Kept } from "../work/letters.ts"
-import { cost } from "./deadLetters.ts"
+import { cost, planForm } from "./deadLetters.ts"
 import { crumbs } from "./group.ts"
 import * as Hex from "./hex.ts"
-import { facts, form } from "./parts.ts"
+import { facts, form, forThose } from "./parts.ts"
 
 /** A letter, and its body where somebody has asked for it. */
 export interface Shown {
@@ -82,14 +82,26 @@ const headersOf = (headers: Kept["headers"]): Html =>
         </tbody>
       </table>`
 
+const redriveForm = (visit: Visit, { capabilities, cause, letter, place }: Shown): Html =>
+  planForm(
+    visit,
+    { place, capabilities, cause, letter: letter.key },
+    html`<button class="primary">Redrive this letter…</button>`
+  )
+
 /** A letter. */
 export const letter = (visit: Visit, shown: Shown): Page => {
   const { cause, letter, place } = shown
   const { history, id, origin, publishedAt, redrives } = letter
   return {
     title: id,
-    body: html`${crumbs(visit, place)}
-      <h1 class="mono">${id}</h1>
+    body: html`<div class="head">
+        <div>
+          ${crumbs(visit, place)}
+          <h1 class="mono">${id}</h1>
+        </div>
+        <div class="do">${forThose(visit, "redrive", redriveForm(visit, shown))}</div>
+      </div>
       ${facts([
         [
           "cause",

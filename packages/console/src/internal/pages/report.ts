@@ -36,18 +36,13 @@ export const number = (value: number | undefined, isAlarming = false): Html => {
 }
 
 /** Letters that stayed, each kind where there are some. */
-const stayed = ({
-  filtered,
-  guarded,
-  held,
-  homeless,
-  refused,
-  repeated,
-  unremoved
-}: Report): ReadonlyArray<readonly [string, Part]> =>
+const stayed = (
+  { filtered, guarded, held, homeless, refused, repeated, unremoved }: Report,
+  { filter, letter }: Job["selection"]
+): ReadonlyArray<readonly [string, Part]> =>
   (
     [
-      ["of other causes", filtered, false],
+      [filter === undefined && letter === undefined ? "of other causes" : "not meant", filtered, false],
       [`redriven ${Redrive.maxRedrives} times before`, guarded, true],
       ["of unknown origin", homeless, true],
       ["came back from this job", repeated, true],
@@ -66,12 +61,12 @@ export const purgedOf = ({ held, left, removed }: Purged): Html =>
   ])
 
 /** The report of a redrive or of its dry run, as far as it is. */
-export const reportOf = ({ ended, kind }: Job, report: Report): Html => {
+export const reportOf = ({ ended, kind, selection, to }: Job, report: Report): Html => {
   if (kind === "plan")
     return facts([
       ["would be redriven", number(report.redriven)],
-      ["to", "the queues that they came from"],
-      ...stayed(report)
+      ["to", to ?? "the queues that they came from"],
+      ...stayed(report, selection)
     ])
   const { cameBack, published, queued, stages, succeeded, waiting } = report
   const watched: ReadonlyArray<readonly [string, Part]> =
@@ -82,10 +77,12 @@ export const reportOf = ({ ended, kind }: Job, report: Report): Html => {
           ["came back", number(cameBack, true)],
           ["still queued", number(waiting)]
         ]
+  const goal = to === undefined ? [] : ([["to", to]] as const)
   return html`${stages.length > 0 && stagesOf(stages, ended === undefined)}${facts([
     ["published", number(published)],
+    ...goal,
     ...watched,
     ["left here", number(queued)],
-    ...stayed(report)
+    ...stayed(report, selection)
   ])}`
 }

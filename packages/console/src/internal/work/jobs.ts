@@ -11,14 +11,7 @@ import type { Action } from "../../Authorization.ts"
 import type { Place } from "../paths.ts"
 import { Refusal } from "../refusal.ts"
 import type { Connection } from "./connections.ts"
-
-/** The letters of a job: those of one cause, or all. */
-export interface Selection {
-  /** The id of the cause; `undefined` for all letters. */
-  readonly cause: string | undefined
-  /** The cause in words. */
-  readonly title: string
-}
+import type { Selection } from "./selection.ts"
 
 /** The numbers of a purge that has ended. */
 export interface Purged {
@@ -38,6 +31,10 @@ export interface Job {
   readonly kind: "plan" | "redrive" | "purge"
   readonly place: Place
   readonly selection: Selection
+  /** The queue that letters go to; `undefined` for those that they came from, and where they go nowhere. */
+  readonly to: string | undefined
+  /** The queues that they could go to. */
+  readonly targets: ReadonlyArray<string>
   readonly operator: string
   readonly begun: number
   /** `undefined` while it runs. */
@@ -54,21 +51,28 @@ export interface Job {
   readonly usedBy: string | undefined
 }
 
+/** A job, as its work sees it. */
+export interface Running {
+  readonly id: string
+  readonly signal: AbortSignal
+  readonly tell: (progress: Pick<Job, "report"> | Pick<Job, "purged">) => void
+  /** Keeps a line for each letter before it leaves. */
+  readonly audit: (goal: Audit.Goal) => DeadLetters.Audit
+}
+
 /** The work of a job: it tells of its progress, and ends soon after the signal. */
 export interface Work {
   readonly kind: Job["kind"]
   readonly connection: Connection
   readonly queue: string
   readonly selection: Selection
+  /** The queue that letters go to. Default: those that they came from, or none. */
+  readonly to?: string | undefined
   /** The id of the dry run that it follows. */
   readonly plan?: string | undefined
   /** For the audit. */
   readonly options: Readonly<Record<string, unknown>>
-  readonly run: (
-    job: string,
-    signal: AbortSignal,
-    tell: (progress: Pick<Job, "report"> | Pick<Job, "purged">) => void
-  ) => ReturnType<Connection["use"]>
+  readonly run: (job: Running) => ReturnType<Connection["use"]>
 }
 
 /** All jobs. */
@@ -102,11 +106,13 @@ const booked = (report: DeadLetters.RedriveReport | undefined, mask: Connection[
 /** A new id, which is one of an operation as well. */
 export const newId = (): string => randomUUID().replaceAll("-", "").slice(0, 12)
 
-const newJob = (kind: Job["kind"], place: Place, selection: Selection, operator: string, begun: number): Job => ({
+const newJob = ({ connection, kind, queue, selection, to }: Work, operator: string, begun: number): Job => ({
   id: newId(),
   kind,
-  place,
+  place: { broker: connection.name, queue, ...selection.search },
   selection,
+  to,
+  targets: connection.queues.map(({ name }) => name),
   operator,
   begun,
   ended: undefined,
@@ -120,6 +126,7 @@ const newJob = (kind: Job["kind"], place: Place, selection: Selection, operator:
 /** Jobs that are stopped, and waited for, when the scope closes. */
 export const make = (audit: Audit.Write): Effect.Effect<Jobs, never, Scope.Scope> =>
   Effect.gen(function* () {
+    const runPromise = Effect.runPromiseWith(yield* Effect.context())
     const jobs = new Map<string, Job>()
     const running = new Map<string, { readonly stop: AbortController; readonly fiber: Fiber.Fiber<void> }>()
     yield* Effect.addFinalizer(() =>
@@ -160,8 +167,9 @@ export const make = (audit: Audit.Write): Effect.Effect<Jobs, never, Scope.Scope
         running.get(id)?.stop.abort()
         change(id, { isStopping: true })
       },
-      begin: ({ connection, kind, options, plan, queue, run, selection }, operator) =>
+      begin: (asked, operator) =>
         Effect.gen(function* () {
+          const { connection, kind, options, plan, queue, run, selection } = asked
           const place = { broker: connection.name, queue }
           const other = [...jobs.values()].find(
             (job) => job.ended === undefined && job.place.broker === place.broker && job.place.queue === queue
@@ -175,17 +183,29 @@ export const make = (audit: Audit.Write): Effect.Effect<Jobs, never, Scope.Scope
             const detail = `the dry run ${plan} was followed by the redrive ${follower}`
             return yield* new Refusal({ status: 409, detail, remedy: "Nothing was done. Count again" })
           }
-          const job = newJob(kind, place, selection, operator, yield* Clock.currentTimeMillis)
+          const job = newJob(asked, operator, yield* Clock.currentTimeMillis)
           const { id } = job
           // Before the audit is written, so that nobody else begins meanwhile.
           jobs.set(id, job)
-          const operation = { id, command: `console ${kind}`, operator, broker: place.broker, queues: [queue], options }
+          const operation: Audit.Operation = {
+            id,
+            command: `console ${kind}`,
+            operator,
+            broker: place.broker,
+            queues: [queue],
+            filters: selection.filter,
+            options
+          }
           yield* Effect.tapError(Audit.begin(audit, operation), () => Effect.sync(() => void jobs.delete(id)))
           if (plan !== undefined && jobs.has(plan)) change(plan, { usedBy: id })
           const stop = new AbortController()
-          const work = Effect.flatMap(Effect.exit(run(id, stop.signal, (told) => change(id, told))), (exit) =>
-            finish(id, operation, exit, connection.mask)
-          )
+          const inside = {
+            id,
+            signal: stop.signal,
+            tell: (told: Partial<Job>) => change(id, told),
+            audit: Audit.ofLetters(audit, operation, runPromise)
+          }
+          const work = Effect.flatMap(Effect.exit(run(inside)), (exit) => finish(id, operation, exit, connection.mask))
           running.set(id, { stop, fiber: yield* Effect.forkDetach(work) })
           const oldest = [...jobs.values()].find(({ ended }) => ended !== undefined)
           if (jobs.size > most && oldest !== undefined) jobs.delete(oldest.id)
