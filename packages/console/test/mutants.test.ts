@@ -322,6 +322,36 @@ const mutants: ReadonlyArray<Mutant> = [
     replacement: "queues.length > 0"
   },
   {
+    lets: "and may not see bodies",
+    file: "routes/editing.ts",
+    text: 'may.has("bodies")',
+    replacement: 'may.has("view")'
+  },
+  {
+    lets: "the hidden part is not lost",
+    file: "work/drafts.ts",
+    text: "if (!isLeft(body, shown.body))",
+    replacement: "if (false)"
+  },
+  {
+    lets: "to send or to see",
+    file: "routes/editing.ts",
+    text: "draft !== undefined && draft.operator === operator",
+    replacement: "draft !== undefined"
+  },
+  {
+    lets: "and nothing else",
+    file: "routes/editing.ts",
+    text: 'fields.get("copy") !== Drafts.nameOf(draft)',
+    replacement: "false"
+  },
+  {
+    lets: "and no larger one",
+    file: "work/drafts.ts",
+    text: "4 * most.body",
+    replacement: "400 * most.body"
+  },
+  {
     lets: "or be told of it",
     file: "guard/securityHeaders.ts",
     text: "frame-ancestors 'none'",

@@ -20,6 +20,7 @@ import type { Live, Reply, Visit } from "./visit.ts"
 import * as Body from "./work/body.ts"
 import * as Connections from "./work/connections.ts"
 import type { Trouble } from "./work/connections.ts"
+import * as Drafts from "./work/drafts.ts"
 import * as Jobs from "./work/jobs.ts"
 import * as Looks from "./work/looks.ts"
 import * as Overview from "./work/overview.ts"
@@ -110,7 +111,8 @@ export const make = (options: Options) =>
       overviews: yield* Effect.forEach(each, (connection) => Overview.make(connection, timeout)),
       looks: yield* Looks.make,
       jobs: yield* Jobs.make(audit),
-      turns: Body.turns()
+      turns: Body.turns(),
+      drafts: Drafts.make()
     }
     const run = Effect.runPromiseWith(yield* Effect.context())
     const respond = responder(assets, run)
@@ -118,7 +120,7 @@ export const make = (options: Options) =>
     const follow = (route: Route, request: Request, from: Gate.Client, now: number, query: URLSearchParams) =>
       Effect.gen(function* () {
         const { client, may, operator } = yield* gate.admit(request, from, route.needs, now)
-        const fields = route.method === "POST" ? yield* FormBody.of(request) : query
+        const fields = route.method === "POST" ? yield* FormBody.of(request, route.formLimit) : query
         const wrong = route.method === "POST" ? gate.verify(operator, fields.get(FormToken.field), now) : undefined
         if (wrong !== undefined) return yield* wrong
         const visit: Visit = {

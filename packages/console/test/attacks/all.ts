@@ -5,6 +5,7 @@ import * as OtherSites from "./otherSites.ts"
 import * as Roles from "./roles.ts"
 import * as Floods from "./floods.ts"
 import * as Audit from "./audit.ts"
+import * as Editing from "./editing.ts"
 import * as Letters from "./letters.ts"
 import * as Selecting from "./selecting.ts"
 
@@ -15,5 +16,6 @@ export const attacks: ReadonlyArray<Attack> = [
   ...Floods.attacks,
   ...Audit.attacks,
   ...Letters.attacks,
-  ...Selecting.attacks
+  ...Selecting.attacks,
+  ...Editing.attacks
 ]

@@ -7,21 +7,27 @@ import { type Job, roleOf } from "../work/jobs.ts"
 import * as Redrive from "../work/redrive.ts"
 import { crumbs } from "./group.ts"
 import { alarm, form, forThose } from "./parts.ts"
-import { number, purgedOf, reportOf } from "./report.ts"
+import { editedOf, number, purgedOf, reportOf } from "./report.ts"
 
-const names: { readonly [K in Job["kind"]]: string } = { plan: "Dry run", redrive: "Redrive", purge: "Purge" }
+const names: { readonly [K in Job["kind"]]: string } = {
+  plan: "Dry run",
+  redrive: "Redrive",
+  purge: "Purge",
+  edit: "Edited copy"
+}
 
 /** How a job is, in a word or two. */
 const stateOf = (job: Job): string => {
   const { ended, isStopping, trouble } = job
   if (ended === undefined) return isStopping ? "stopping" : "running"
   if (trouble !== undefined) return "failed"
+  if (job.edited !== undefined) return job.edited.outcome === "succeeded" ? "done" : "not done"
   return stoppedBy(job) === undefined ? "done" : "stopped"
 }
 
 const stoppedBy = ({ purged, report }: Job) => (report ?? purged)?.stoppedBy
 
-const isBad = (job: Job): boolean => ["failed", "stopped"].includes(stateOf(job))
+const isBad = (job: Job): boolean => ["failed", "stopped", "not done"].includes(stateOf(job))
 
 const stops: { readonly [By in DeadLetters.StoppedBy]: string } = {
   "stop-at": `More than ${100 * Redrive.stopAt} % of a stage came back.`,
@@ -101,6 +107,7 @@ export const progress = (visit: Visit, job: Job): Html => {
     </p>
     ${trouble !== undefined && alarm("It failed.", trouble)} ${by !== undefined && alarm("It stopped.", stops[by])}
     ${report !== undefined && reportOf(job, report)} ${purged !== undefined && purgedOf(purged)}
+    ${job.edited !== undefined && editedOf(job, job.edited)}
     ${ended === undefined
       ? stop
       : kind === "plan"

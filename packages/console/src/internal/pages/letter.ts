@@ -89,6 +89,9 @@ const redriveForm = (visit: Visit, { capabilities, cause, letter, place }: Shown
     html`<button class="primary">Redrive this letter…</button>`
   )
 
+const editForm = (visit: Visit, { cause, letter, place }: Shown): Html =>
+  form(visit, "edit", { ...queryOf(place), cause, letter: letter.key }, html`<button>Edit a copy…</button>`)
+
 /** A letter. */
 export const letter = (visit: Visit, shown: Shown): Page => {
   const { cause, letter, place } = shown
@@ -100,7 +103,13 @@ export const letter = (visit: Visit, shown: Shown): Page => {
           ${crumbs(visit, place)}
           <h1 class="mono">${id}</h1>
         </div>
-        <div class="do">${forThose(visit, "redrive", redriveForm(visit, shown))}</div>
+        <div class="do">
+          ${forThose(visit, "redrive", redriveForm(visit, shown))}${forThose(
+            visit,
+            "redrive",
+            forThose(visit, "bodies", editForm(visit, shown))
+          )}
+        </div>
       </div>
       ${facts([
         [

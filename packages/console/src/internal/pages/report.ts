@@ -60,6 +60,22 @@ export const purgedOf = ({ held, left, removed }: Purged): Html =>
     ...(held === 0 ? [] : [["with another reader, who may give them back", number(held, true)] as const])
   ])
 
+const outcomes: { readonly [Outcome in DeadLetters.EditOutcome]: string } = {
+  succeeded: "it has succeeded",
+  "came-back": "it came back, and is a dead letter as well",
+  waiting: "it still waits, or is in work",
+  unknown: "it is published, and the broker does not tell what becomes of it",
+  missing: "nothing was published: the letter is not here any more"
+}
+
+/** What became of an edited copy, and of its letter. */
+export const editedOf = ({ to }: Job, { isRemoved, outcome }: DeadLetters.EditReport): Html =>
+  facts([
+    ["to", to ?? "–"],
+    ["the copy", outcomes[outcome]],
+    ["the letter", outcome === "missing" ? "is gone, or somebody has it" : isRemoved ? "is removed" : "is kept"]
+  ])
+
 /** The report of a redrive or of its dry run, as far as it is. */
 export const reportOf = ({ ended, kind, selection, to }: Job, report: Report): Html => {
   if (kind === "plan")

@@ -56,7 +56,12 @@ const selectionOf = (
 }
 
 /** Begins a job, and leads to its page. A look of before is no longer true when it has changed something. */
-const begin = ({ visit }: { readonly visit: Visit }, { jobs, looks }: Dependencies, place: Place, work: Work) => {
+export const begin = (
+  { visit }: { readonly visit: Visit },
+  { jobs, looks }: Dependencies,
+  place: Place,
+  work: Work
+) => {
   const forgetting: Work = {
     ...work,
     run: (...args) =>
@@ -95,7 +100,7 @@ export const planRoute: Route = {
 }
 
 /** The queue that letters are to go to: one that is configured; `undefined` for those that they came from. */
-const targetOf = (fields: URLSearchParams, { name, queues }: Connection) => {
+export const targetOf = (fields: URLSearchParams, { name, queues }: Connection) => {
   const to = fields.get("to") ?? ""
   if (to === "") return Effect.undefined
   return queues.some((queue) => queue.name === to)

@@ -9,6 +9,7 @@ import { Refusal } from "../refusal.ts"
 import type { Reply, Visit } from "../visit.ts"
 import type { Turns } from "../work/body.ts"
 import type { Connection, Trouble } from "../work/connections.ts"
+import type { Drafts } from "../work/drafts.ts"
 import type { Jobs } from "../work/jobs.ts"
 import type { Looks } from "../work/looks.ts"
 import type { Overview } from "../work/overview.ts"
@@ -22,6 +23,7 @@ export interface Dependencies {
   readonly looks: Looks
   readonly jobs: Jobs
   readonly turns: Turns
+  readonly drafts: Drafts
   readonly audit: Audit.Write
   readonly redact: Redact
   /** Milliseconds that a broker has to answer what a page waits for. */
@@ -38,6 +40,8 @@ export interface Asking {
 export interface Route {
   readonly method: "GET" | "POST"
   readonly needs: Action
+  /** Bytes of the largest form. Default: those of names, an id and a token. */
+  readonly formLimit?: number | undefined
   readonly answer: (asking: Asking, dependencies: Dependencies) => Effect.Effect<Reply, Refusal | Trouble>
 }
 

@@ -28,7 +28,7 @@ export interface Purged {
 /** A job. Times are in milliseconds since the epoch. */
 export interface Job {
   readonly id: string
-  readonly kind: "plan" | "redrive" | "purge"
+  readonly kind: "plan" | "redrive" | "purge" | "edit"
   readonly place: Place
   readonly selection: Selection
   /** The queue that letters go to; `undefined` for those that they came from, and where they go nowhere. */
@@ -43,6 +43,8 @@ export interface Job {
   readonly report: DeadLetters.RedriveReport | undefined
   /** `undefined` for a redrive, and before a purge has ended. */
   readonly purged: Purged | undefined
+  /** What became of an edited copy; `undefined` before it is known, and for all others. */
+  readonly edited: DeadLetters.EditReport | undefined
   /** Why it failed. */
   readonly trouble: string | undefined
   /** Whether somebody has asked it to stop. */
@@ -55,7 +57,7 @@ export interface Job {
 export interface Running {
   readonly id: string
   readonly signal: AbortSignal
-  readonly tell: (progress: Pick<Job, "report"> | Pick<Job, "purged">) => void
+  readonly tell: (progress: Pick<Job, "report"> | Pick<Job, "purged"> | Pick<Job, "edited">) => void
   /** Keeps a line for each letter before it leaves. */
   readonly audit: (goal: Audit.Goal) => DeadLetters.Audit
 }
@@ -86,7 +88,12 @@ export interface Jobs {
 }
 
 /** The role that may begin a job of each kind, and stop it. */
-export const roleOf: { readonly [K in Job["kind"]]: Action } = { plan: "redrive", redrive: "redrive", purge: "purge" }
+export const roleOf: { readonly [K in Job["kind"]]: Action } = {
+  plan: "redrive",
+  redrive: "redrive",
+  edit: "redrive",
+  purge: "purge"
+}
 
 /** Jobs that are kept. */
 const most = 200
@@ -118,6 +125,7 @@ const newJob = ({ connection, kind, queue, selection, to }: Work, operator: stri
   ended: undefined,
   report: undefined,
   purged: undefined,
+  edited: undefined,
   trouble: undefined,
   isStopping: false,
   usedBy: undefined
@@ -147,11 +155,11 @@ export const make = (audit: Audit.Write): Effect.Effect<Jobs, never, Scope.Scope
         const error = Exit.findErrorOption(exit)
         const failure =
           error._tag === "Some" ? error.value.message : Exit.isFailure(exit) ? "it was interrupted" : undefined
-        const { purged, report } = jobs.get(id)!
+        const { edited, purged, report } = jobs.get(id)!
         const lost = yield* Audit.end(audit, operation, {
-          outcome: failure === undefined ? ((report ?? purged)?.stoppedBy ?? "done") : "failed",
+          outcome: failure === undefined ? (edited?.outcome ?? (report ?? purged)?.stoppedBy ?? "done") : "failed",
           ...(failure === undefined ? {} : { error: failure }),
-          queues: [{ queue: operation.queues[0], ...booked(report, mask), ...purged }]
+          queues: [{ queue: operation.queues[0], ...booked(report, mask), ...purged, ...edited }]
         })
         const trouble = [failure, lost === undefined ? undefined : `the audit has no line of its end: ${lost}`]
         running.delete(id)

@@ -36,7 +36,7 @@ const policiesOf = (
   })
 
 /** The dead-letter queues to which letters of one may come back from a queue: that one, and those of the queue's policy. */
-const watchOf =
+export const watchOf =
   ({ queues }: Connection, dead: string) =>
   (target: string): ReadonlyArray<string> => {
     const retry = queues.find(({ name }) => name === target)?.retry ?? RetryPolicy.make()
