@@ -16,6 +16,7 @@ import * as Responses from "./responses.ts"
 import * as Shown from "./shown.ts"
 import type { Dependencies, Route } from "./routes/route.ts"
 import * as Table from "./routes/table.ts"
+import type { TraceUrl } from "./trace.ts"
 import type { Live, Reply, Visit } from "./visit.ts"
 import * as Body from "./work/body.ts"
 import * as Connections from "./work/connections.ts"
@@ -31,6 +32,7 @@ export interface Options {
   readonly audit: Audit.Write
   readonly redact: Redact
   readonly timeout: number
+  readonly traceUrl: TraceUrl
   readonly paths: Paths
   readonly gate: Omit<Gate.Options, "token">
 }
@@ -92,7 +94,7 @@ const told = (
 /** Makes a handler, which ends with the scope. */
 export const make = (options: Options) =>
   Effect.gen(function* () {
-    const { audit, brokers, paths, timeout } = options
+    const { audit, brokers, paths, timeout, traceUrl } = options
     // A letter of one broker may tell of another one.
     const redact = Shown.guarded(
       options.redact,
@@ -108,6 +110,7 @@ export const make = (options: Options) =>
       connections,
       redact,
       timeout,
+      traceUrl,
       overviews: yield* Effect.forEach(each, (connection) => Overview.make(connection, timeout)),
       looks: yield* Looks.make,
       jobs: yield* Jobs.make(audit),

@@ -20,6 +20,8 @@ export interface Shown {
   readonly headers: Kept["headers"]
   readonly capabilities: Capabilities.Capabilities
   readonly body: Body | undefined
+  /** The address of its trace; `undefined` where there is none. */
+  readonly trace: string | undefined
 }
 
 const textOf = (body: Body): string => (body._tag === "Text" ? body.text.slice(0, longest) : Hex.dump(body.bytes))
@@ -94,7 +96,7 @@ const editForm = (visit: Visit, { cause, letter, place }: Shown): Html =>
 
 /** A letter. */
 export const letter = (visit: Visit, shown: Shown): Page => {
-  const { cause, letter, place } = shown
+  const { cause, letter, place, trace } = shown
   const { history, id, origin, publishedAt, redrives } = letter
   return {
     title: id,
@@ -122,7 +124,10 @@ export const letter = (visit: Visit, shown: Shown): Page => {
         ["from", origin?.queue ?? "unknown"],
         ["attempts", origin?.attempts ?? "–"],
         ["redriven", Format.counted(redrives, "time")],
-        ["published", Format.ago(publishedAt, visit.now)]
+        ["published", Format.ago(publishedAt, visit.now)],
+        ...(trace === undefined
+          ? []
+          : [["trace", html`<a href="${trace}" target="_blank" rel="noopener noreferrer">open</a>`] as const])
       ])}
       ${bodyOf(visit, shown)}
       <h2>History</h2>

@@ -100,7 +100,8 @@ export const letterPage = (
     const shown = yield* visible(visit, dependencies, place, kept)
     const capabilities = yield* capabilitiesOf(dependencies, connection)
     const body = yield* find(connection, place, kept)
-    return { page: letter(visit, { place, cause, letter: shown, headers: shown.headers, capabilities, body }) }
+    const trace = dependencies.traceUrl(shown.headers)
+    return { page: letter(visit, { place, cause, letter: shown, headers: shown.headers, capabilities, body, trace }) }
   })
 
 type TroubleOf = Effect.Error<ReturnType<Connection["use"]>>

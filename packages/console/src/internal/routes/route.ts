@@ -6,6 +6,7 @@ import type * as Audit from "../../Audit.ts"
 import type { Redact } from "../../Redaction.ts"
 import type { Place } from "../paths.ts"
 import { Refusal } from "../refusal.ts"
+import type { TraceUrl } from "../trace.ts"
 import type { Reply, Visit } from "../visit.ts"
 import type { Turns } from "../work/body.ts"
 import type { Connection, Trouble } from "../work/connections.ts"
@@ -28,6 +29,7 @@ export interface Dependencies {
   readonly redact: Redact
   /** Milliseconds that a broker has to answer what a page waits for. */
   readonly timeout: number
+  readonly traceUrl: TraceUrl
 }
 
 /** The fields of a request: those of its form, or of its query. */
