@@ -1,8 +1,9 @@
 /**
- * The audit of what operators do to dead letters: a line of JSON when an operation begins, and one when it ends, in a file
- * or on standard error. An operation whose first line cannot be written does not begin.
+ * The audit of what operators do to dead letters: a line of JSON when an operation begins, one for each letter before it
+ * leaves, and one when it ends, in a file or on standard error. An operation whose first line cannot be written does not
+ * begin, and a letter whose line cannot be written stays.
  */
-import { DeadLetters } from "@requeue/core"
+import { AuditLine, DeadLetters } from "@requeue/core"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -28,7 +29,7 @@ export const flags = {
       () => "must be the name of a file, or - for standard error"
     ),
     Flag.withDescription(
-      "Append a line of JSON for the beginning and the end of the operation to this file; - for standard error"
+      "Append a line of JSON for the beginning and the end of the operation, and for each letter, to this file; - for standard error"
     ),
     Flag.optional
   ),
@@ -78,17 +79,6 @@ export const user = (): string => {
   }
 }
 
-const filtersOf = ({ error, header, id, newerThan, olderThan, origin, reason, since }: LetterFilter.Filter) => ({
-  ...(reason.length === 0 ? {} : { reason }),
-  ...(id.length === 0 ? {} : { id }),
-  ...(header.length === 0 ? {} : { header }),
-  ...Object.fromEntries(
-    Object.entries({ error, origin, since, olderThan, newerThan }).flatMap(([name, value]) =>
-      Option.isSome<unknown>(value) ? [[name, value.value]] : []
-    )
-  )
-})
-
 /** Writes a line to a stream, and waits until it has taken it. */
 const taken = (stream: Writable, line: string): Promise<void> =>
   new Promise((resolve, reject) => {
@@ -133,6 +123,38 @@ const why = (error: unknown): string => {
   return "code" in error && error.code === "ENXIO" ? `${error.message}: a pipe that nobody reads` : error.message
 }
 
+/** Appends a line to the file of the flag, or to standard error. */
+const writing = (file: string) =>
+  Effect.map(Process, ({ cwd, stderr }) => ({
+    stderr,
+    append: (line: string): void => appendTo(resolve(cwd(), file), line),
+    write: async (line: string): Promise<void> =>
+      file === "-" ? taken(stderr, line) : appendTo(resolve(cwd(), file), line)
+  }))
+
+/**
+ * Answers the audit of the letters of each queue: it keeps a line for each before it leaves. `undefined` without the flag,
+ *.
+ */
+export const ofLetters = (
+  { audit, operator }: Flags,
+  { broker, command, id }: Pick<Operation, "broker" | "command" | "id">,
+  goal: Pick<AuditLine.Operation, "isRemoval" | "to">
+) =>
+  Effect.gen(function* () {
+    if (Option.isNone(audit)) return () => undefined
+    const { write } = yield* writing(audit.value)
+    const clock = yield* Clock.Clock
+    const who = { operation: id, command, operator: Option.getOrElse(operator, user), broker }
+    return (queue: string): DeadLetters.Audit =>
+      async (letters) => {
+        const lines = AuditLine.ofLetters({ ...who, queue, ...goal }, letters, clock.currentTimeMillisUnsafe())
+        await write(lines).catch((error: unknown) => {
+          throw new Error(`--audit: ${why(error)}`)
+        })
+      }
+  })
+
 /**
  * Runs an operation between its two lines. `outcome` is asked when it has ended, in whatever way; an operation that fails
  * or is interrupted has an `outcome` that says so, and the error; one that a second Ctrl-C ended at once is `abandoned`.
@@ -150,18 +172,17 @@ export const around =
       pid: process.pid,
       broker: operation.broker
     }
-    const filters = filtersOf(operation.filters)
+    const filters = LetterFilter.of(operation.filters)
     return Effect.gen(function* () {
-      const { cwd, stderr } = yield* Process
+      const { append, stderr, write } = yield* writing(file)
       const clock = yield* Clock.Clock
       const lineOf = (event: Event, told: object): string =>
         `${JSON.stringify({ time: new Date(clock.currentTimeMillisUnsafe()).toISOString(), event, ...who, ...told })}\n`
-      const append = (line: string): void => appendTo(resolve(cwd(), file), line)
       const written = (event: Event, told: object) =>
         Effect.suspend(() => {
           const line = lineOf(event, told)
           return Effect.tryPromise({
-            try: async () => (file === "-" ? taken(stderr, line) : append(line)),
+            try: () => write(line),
             catch: (error) => refused(event, line, error)
           })
         })

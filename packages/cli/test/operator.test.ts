@@ -354,11 +354,12 @@ describe.concurrent("requeue dead-letters", () => {
     )
     appendFileSync(file, '{"torn":')
     await run("dead-letters purge --reason permanent --since 1d --header content-type --yes", "audited", ...args)
-    const lines = readFileSync(file, "utf8")
+    const all = readFileSync(file, "utf8")
       .trimEnd()
       .split("\n")
       .filter((line) => line !== '{"torn":')
       .map((line) => JSON.parse(line))
+    const lines = all.filter(({ event }) => event !== "letter")
     assert.strictEqual(code, 0)
     assert.strictEqual(statSync(file).mode & 0o777, 0o600)
     assert.deepStrictEqual(
@@ -381,6 +382,16 @@ describe.concurrent("requeue dead-letters", () => {
       since: { ago: 86_400_000 }
     })
     assert.deepStrictEqual([purged.outcome, purged.queues], ["done", [{ queue: "audited.dlq", removed: 2 }]])
+    const letters = all.filter(({ event }) => event === "letter")
+    assert.deepStrictEqual(
+      letters.map(({ operation, letter, operator, to }) => [operation, letter, operator, to]).toSorted(),
+      [0, 1, 2, 3, 4, 5]
+        .map((n) => {
+          const [by, to] = n % 3 === 0 ? [meant.operation, undefined] : [begun.operation, "elsewhere-audited"]
+          return [by, `audited-${n}`, "ada", to]
+        })
+        .toSorted()
+    )
     rmSync(file)
   })
 

@@ -29,6 +29,7 @@ import { cases as precedence } from "./cases/precedence.ts"
 import { cases as processes } from "./cases/processes.ts"
 import { cases as refusals } from "./cases/refusals.ts"
 import { cases as reconnecting } from "./cases/reconnecting.ts"
+import { cases as auditing } from "./cases/auditing.ts"
 import { cases as redriving } from "./cases/redriving.ts"
 import { cases as redrivingInStages } from "./cases/redrivingInStages.ts"
 import { cases as removals } from "./cases/removals.ts"
@@ -62,6 +63,7 @@ export const cases: ReadonlyArray<Case> = [
   ...deadLetters,
   ...causes,
   ...redriving,
+  ...auditing,
   ...redrivingInStages,
   ...backoff,
   ...time,

@@ -1,7 +1,9 @@
 /**
- * The audit of what operators do: a line of JSON before an operation begins, and one when it has ended. An operation whose
- * first line cannot be written does not begin. Its fields are those of `requeue dead-letters redrive --audit`.
+ * The audit of what operators do: a line of JSON before an operation begins, one for each letter before it leaves, and one
+ * when it has ended. An operation whose first line cannot be written does not begin, and a letter whose line cannot be written
+ * stays. Its fields are those of `requeue dead-letters redrive --audit`.
  */
+import { AuditLine, type DeadLetters, type LetterFilter } from "@requeue/core"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -11,7 +13,10 @@ import { hostname } from "node:os"
 import type { Writable } from "node:stream"
 import { Refusal } from "./internal/refusal.ts"
 
-/** Takes a line with its line end, and resolves when it is kept. What it throws stops the operation. */
+/**
+ * Takes a line with its line end, or up to 100 lines of letters, and resolves when they are kept. What it throws stops the
+ * operation.
+ */
 export type Write = (line: string) => void | Promise<void>
 
 /** An operation that begins. */
@@ -22,6 +27,8 @@ export interface Operation {
   readonly operator: string
   readonly broker: string
   readonly queues: ReadonlyArray<string>
+  /** The letters that were asked for. Default: it is about no letters, or about all. */
+  readonly filters?: LetterFilter.LetterFilter | undefined
   /** The request, as it is written in JSON. */
   readonly options: Readonly<Record<string, unknown>>
 }
@@ -86,6 +93,24 @@ export const begin = (write: Write, operation: Operation): Effect.Effect<void, R
       return new Refusal({ status: 503, detail, remedy: "Nothing was done. Mend the audit first" })
     })
   )
+
+/** Where letters go to. */
+export type Goal = Pick<AuditLine.Operation, "isRemoval" | "to">
+
+/** Keeps a line for each letter of an operation before it leaves. `run` runs effects on the clock of the console. */
+export const ofLetters =
+  (
+    write: Write,
+    { broker, command, id, operator, queues }: Operation,
+    run: <A, E>(effect: Effect.Effect<A, E>) => Promise<A>
+  ) =>
+  (goal: Goal): DeadLetters.Audit =>
+  async (letters) => {
+    const who = { operation: id, command, operator, broker, queue: queues[0] ?? "", ...goal }
+    const kept = Effect.flatMap(Clock.currentTimeMillis, (now) => keep(write, AuditLine.ofLetters(who, letters, now)))
+    const lost = await run(Effect.match(kept, { onSuccess: () => undefined, onFailure: (reason) => reason }))
+    if (lost !== undefined) throw new Error(lost)
+  }
 
 /** Writes the last line, and answers why it could not. */
 export const end = (write: Write, operation: Operation, outcome: object): Effect.Effect<string | undefined> =>

@@ -16,6 +16,7 @@ import * as ClientAddress from "./internal/guard/clientAddress.ts"
 import * as Host from "./internal/guard/host.ts"
 import * as Paths from "./internal/paths.ts"
 import * as Handler from "./internal/handler.ts"
+import * as Trace from "./internal/trace.ts"
 import * as Redaction from "./Redaction.ts"
 
 /** Options of {@link make}. */
@@ -45,6 +46,11 @@ export interface Options {
   readonly proxies?: ReadonlyArray<string> | undefined
   /** Hides what people must not see of letters. Default: `Redaction.standard`. */
   readonly redact?: Redaction.Redact | undefined
+  /**
+   * The address of a trace in the tool that has traces, as `https://traces.example.com/trace/{traceId}`, by HTTP or HTTPS; it may
+   * have `{spanId}` as well. Letters with the header `traceparent` link to it. Default: no links.
+   */
+  readonly traceUrl?: string | undefined
   /** Milliseconds that a broker has to answer, 1 to 60,000. Default: 2,000. */
   readonly timeout?: number | undefined
 }
@@ -75,6 +81,11 @@ const kinds: OptionNames.Of<Options> = {
       Array.isArray(value) && value.every((each) => typeof each === "string" && ClientAddress.isNetwork(each))
   },
   redact: OptionKind.callback,
+  traceUrl: {
+    expected:
+      "an address by http or https with {traceId} behind its host, as https://traces.example.com/trace/{traceId}",
+    holds: (value) => typeof value === "string" && Trace.isTemplate(value)
+  },
   timeout: OptionKind.whole(1, 60_000)
 }
 
@@ -113,7 +124,8 @@ export const make = (options: Options): Effect.Effect<Console, never, Scope.Scop
     local = { operator: "local", role: "redrive" },
     proxies = [],
     redact = Redaction.standard,
-    timeout = 2000
+    timeout = 2000,
+    traceUrl
   } = options
   const missing = Object.entries({ brokers, audit }).find(
     ([, given]: readonly [string, unknown]) => given === undefined
@@ -131,7 +143,15 @@ export const make = (options: Options): Effect.Effect<Console, never, Scope.Scop
     throw new RangeError(`Console.make: brokers must have different names, got ${twice.name} twice`)
   return Effect.gen(function* () {
     const gate = { hosts, isOpen, proxies, authorize: authorize ?? Authorization.everybody(local.operator, local.role) }
-    const handle = yield* Handler.make({ brokers, audit, redact, timeout, paths: Paths.make(base), gate })
+    const handle = yield* Handler.make({
+      brokers,
+      audit,
+      redact,
+      timeout,
+      paths: Paths.make(base),
+      gate,
+      traceUrl: Trace.make(traceUrl)
+    })
     const run = Effect.runForkWith(yield* Effect.context())
     return {
       isOpen,

@@ -44,7 +44,7 @@ describe("looks", () => {
       const queues = Array.from({ length: 15 }, (_, index) => `queue-${index}.dlq`)
       for (const queue of queues) {
         yield* broker.publish([{ ...letter, queue }])
-        yield* looks.begin(connection, queue, { operator: "ann", limit: 10 })
+        yield* looks.begin(connection, { broker: "local", queue }, { operator: "ann", limit: 10 })
         yield* TestClock.adjust("1 second")
       }
       const kept = queues.filter((queue) => looks.of({ broker: "local", queue })?.ended !== undefined)

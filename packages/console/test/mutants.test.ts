@@ -262,6 +262,96 @@ const mutants: ReadonlyArray<Mutant> = [
     replacement: "found[0]"
   },
   {
+    lets: "go: /redrive",
+    file: "work/redrive.ts",
+    text: "audit: audit({ to: options.to }),",
+    replacement: ""
+  },
+  {
+    lets: "go: /purge",
+    file: "work/purge.ts",
+    text: ", audit: audit({ isRemoval: true })",
+    replacement: ""
+  },
+  {
+    lets: "go: /redrive",
+    file: "src/Audit.ts",
+    text: "if (lost !== undefined) throw new Error(lost)",
+    replacement: ""
+  },
+  {
+    lets: "each letter that has gone",
+    file: "src/Audit.ts",
+    text: "operation: id, command, operator, broker, queue",
+    replacement: "operation: id, command, operator: broker, broker, queue"
+  },
+  {
+    lets: "what is hidden",
+    file: "work/selection.ts",
+    text: "passes(told) && passes(shown(",
+    replacement: "passes(told) || passes(shown("
+  },
+  {
+    lets: "what is hidden",
+    file: "work/selection.ts",
+    text: "? letter : patterned(letter)",
+    replacement: "? letter : letter"
+  },
+  {
+    lets: "stands for no letters",
+    file: "routes/filters.ts",
+    text: 'if (typeof part === "string") {',
+    replacement: 'if (typeof part === "string") continue\n    if (name === "") {'
+  },
+  {
+    lets: "few wait",
+    file: "work/looks.ts",
+    text: ">= mostAtOnce",
+    replacement: ">= 1000"
+  },
+  {
+    lets: "and of no others",
+    file: "routes/acting.ts",
+    text: "Selection.isSame(job.selection, selection)",
+    replacement: "true"
+  },
+  {
+    lets: "that is not configured",
+    file: "routes/acting.ts",
+    text: "queues.some((queue) => queue.name === to)",
+    replacement: "queues.length > 0"
+  },
+  {
+    lets: "and may not see bodies",
+    file: "routes/editing.ts",
+    text: 'may.has("bodies")',
+    replacement: 'may.has("view")'
+  },
+  {
+    lets: "the hidden part is not lost",
+    file: "work/drafts.ts",
+    text: "if (!isLeft(body, shown.body))",
+    replacement: "if (false)"
+  },
+  {
+    lets: "to send or to see",
+    file: "routes/editing.ts",
+    text: "draft !== undefined && draft.operator === operator",
+    replacement: "draft !== undefined"
+  },
+  {
+    lets: "and nothing else",
+    file: "routes/editing.ts",
+    text: 'fields.get("copy") !== Drafts.nameOf(draft)',
+    replacement: "false"
+  },
+  {
+    lets: "and no larger one",
+    file: "work/drafts.ts",
+    text: "4 * most.body",
+    replacement: "400 * most.body"
+  },
+  {
     lets: "or be told of it",
     file: "guard/securityHeaders.ts",
     text: "frame-ancestors 'none'",

@@ -9,10 +9,20 @@ import { Authorization, Console } from "../src/index.ts"
 import * as Connections from "../src/internal/work/connections.ts"
 import * as Jobs from "../src/internal/work/jobs.ts"
 import * as Purge from "../src/internal/work/purge.ts"
+import * as Selection from "../src/internal/work/selection.ts"
 import { as, basic, prepared } from "./attacks/prepared.ts"
 import * as World from "./world.ts"
 
 const token = ({ text }: World.Arrived): string => /name="token" value="([^"]+)"/.exec(text)![1]!
+
+const meant: Selection.Selection = {
+  cause: "0123456789abcdef",
+  letter: undefined,
+  search: {},
+  filter: undefined,
+  title: "a cause",
+  isMeant: Selection.ofCause("0123456789abcdef")
+}
 
 describe("a purge", () => {
   const stopped = Effect.gen(function* () {
@@ -22,8 +32,8 @@ describe("a purge", () => {
     const connection = yield* Connections.make({ name: "local", queues: World.queues, layer, secrets: [] })
     const lines: Array<string> = []
     const jobs = yield* Jobs.make((line) => void lines.push(line))
-    const work = Purge.make(connection, "orders.dlq", { cause: "0123456789abcdef", title: "a cause" })
-    const run: Jobs.Work["run"] = (id, _, tell) => work.run(id, AbortSignal.abort(), tell)
+    const work = Purge.make(connection, "orders.dlq", meant)
+    const run: Jobs.Work["run"] = (job) => work.run({ ...job, signal: AbortSignal.abort() })
     const { id } = yield* jobs.begin({ ...work, run }, "ann")
     yield* TestClock.adjust("1 second")
     return { job: jobs.of(id)!, last: JSON.parse(lines.at(-1)!) as Record<string, unknown> } // Our own line.

@@ -147,7 +147,13 @@ export const make = (
     }
     const console = yield* Console.make({
       brokers: [source],
-      audit: (line) => void audit.push(JSON.parse(line) as Record<string, unknown>),
+      audit: (lines) =>
+        void audit.push(
+          ...lines
+            .trimEnd()
+            .split("\n")
+            .map((line) => JSON.parse(line))
+        ),
       ...options
     })
     const publish = (...letters: ReadonlyArray<Letter>) =>

@@ -11,6 +11,7 @@ import * as NumberFlag from "../NumberFlag.ts"
 import { Output } from "../Output.ts"
 import { Process } from "../Process.ts"
 import * as Target from "../Target.ts"
+import * as TextFlag from "../TextFlag.ts"
 import { UsageError } from "../UsageError.ts"
 
 const roles: ReadonlyArray<Authorization.Action> = ["view", "bodies", "redrive", "purge"]
@@ -49,6 +50,13 @@ const flags = {
     Flag.withMetavar("FILE"),
     Flag.withDescription("Append the lines of the audit to this file; - for standard error. Default: -"),
     Flag.withDefault("-")
+  ),
+  traceUrl: TextFlag.make("trace-url").pipe(
+    Flag.withMetavar("URL"),
+    Flag.withDescription(
+      "The address of a trace, as https://traces.example.com/trace/{traceId}: letters with traceparent link to it"
+    ),
+    Flag.optional
   ),
   operator: Audit.flags.operator
 }
@@ -93,41 +101,45 @@ const refusing = <A, E, R>(remedy: string, make: () => Effect.Effect<A, E, R>): 
     }
   })
 
-export const console = Command.make("console", flags, ({ audit, host, name, operator, port, proxy, role, ...rest }) =>
-  Effect.gen(function* () {
-    const { line } = yield* Output
-    const { cwd, env, stderr } = yield* Process
-    // Other commands do not need it.
-    const loaded = yield* Effect.promise(() => import("@requeue/console"))
-    const brokers = yield* brokersOf(loaded, rest)
-    const who = Option.getOrElse(operator, Audit.user)
-    const { Authorization } = loaded
-    const password = env[variable]
-    const hosts = name.length > 0 ? name : undefined
-    const authorize = yield* refusing(
-      `Set ${variable} to at least 12 characters, and --operator to a name without a colon`,
-      () => Effect.succeed(password === undefined ? undefined : Authorization.basic([{ name: who, password, role }]))
-    )
-    const requeue = yield* refusing(`Set ${variable}, or leave out --name and --proxy`, () =>
-      loaded.Console.make({
-        brokers,
-        hosts,
-        proxies: proxy,
-        authorize,
-        local: { operator: who, role },
-        audit: audit === "-" ? loaded.Audit.toStream(stderr) : loaded.Audit.toFile(resolve(cwd(), audit))
-      })
-    )
-    const url = yield* refusing(`Set ${variable} and give --name, or listen on 127.0.0.1`, () =>
-      loaded.NodeServer.serve(requeue, { host, port })
-    ).pipe(
-      Effect.mapError((error) =>
-        error instanceof UsageError ? error : new UsageError({ detail: error.message, remedy: "Give another --port" })
+export const console = Command.make(
+  "console",
+  flags,
+  ({ audit, host, name, operator, port, proxy, role, traceUrl, ...rest }) =>
+    Effect.gen(function* () {
+      const { line } = yield* Output
+      const { cwd, env, stderr } = yield* Process
+      // Other commands do not need it.
+      const loaded = yield* Effect.promise(() => import("@requeue/console"))
+      const brokers = yield* brokersOf(loaded, rest)
+      const who = Option.getOrElse(operator, Audit.user)
+      const { Authorization } = loaded
+      const password = env[variable]
+      const hosts = name.length > 0 ? name : undefined
+      const authorize = yield* refusing(
+        `Set ${variable} to at least 12 characters, and --operator to a name without a colon`,
+        () => Effect.succeed(password === undefined ? undefined : Authorization.basic([{ name: who, password, role }]))
       )
-    )
-    yield* line({ url: url.href }, () => `console on ${url.href}, as ${who}, who may ${role}. Ctrl-C ends it`)
-    return yield* Effect.never
-  }).pipe(Effect.scoped)
+      const requeue = yield* refusing(`Set ${variable}, or leave out --name and --proxy, or mend --trace-url`, () =>
+        loaded.Console.make({
+          brokers,
+          hosts,
+          proxies: proxy,
+          traceUrl: Option.getOrUndefined(traceUrl),
+          authorize,
+          local: { operator: who, role },
+          audit: audit === "-" ? loaded.Audit.toStream(stderr) : loaded.Audit.toFile(resolve(cwd(), audit))
+        })
+      )
+      const url = yield* refusing(`Set ${variable} and give --name, or listen on 127.0.0.1`, () =>
+        loaded.NodeServer.serve(requeue, { host, port })
+      ).pipe(
+        Effect.mapError((error) =>
+          error instanceof UsageError ? error : new UsageError({ detail: error.message, remedy: "Give another --port" })
+        )
+      )
+      yield* line({ url: url.href }, () => `console on ${url.href}, as ${who}, who may ${role}. Ctrl-C ends it`)
+      return yield* Effect.never
+    }).pipe(Effect.scoped)
 ).pipe(
   Command.withDescription(
     "Shows queues and dead letters of all brokers of the config file in a browser, and redrives them there. It listens on " +

@@ -45,6 +45,19 @@ const known =
 const arriving =
   "letters that arrive while a redrive in stages works are left for the next time, and no success is told before it was"
 
+const audited = "an audit is told of each letter before it is redriven or removed, and where it fails, the others stay"
+
+/** An audit that never fails. */
+const deaf =
+  (audit: DeadLetters.Audit | undefined): DeadLetters.Audit =>
+  async (letters) => {
+    try {
+      await audit?.(letters)
+    } catch {
+      // Nobody hears of it.
+    }
+  }
+
 const edited = "an edited letter stays until its copy has succeeded, and is told from a copy that comes back"
 
 const grouped = "letters are grouped by what failed, whatever differs in the errors' messages, and stay where they are"
@@ -123,6 +136,20 @@ export const mutants: ReadonlyArray<Mutant> = [
     known,
     (redrive) => (options) => redrive({ ...options, operation: undefined })
   ),
+  redrives(
+    "a redrive that goes on without its audit",
+    audited,
+    (redrive) => (options) => redrive({ ...options, audit: deaf(options?.audit) })
+  ),
+  letters("a purge that tells its audit when all is gone", audited, ({ list, purge }) => ({
+    purge: ({ audit, ...options }) =>
+      Effect.gen(function* () {
+        const all = yield* list()
+        const removed = yield* purge(options)
+        yield* Effect.promise(async () => audit?.(all))
+        return removed
+      })
+  })),
   letters("an edit that removes the original at once", edited, ({ edit, purge }) => ({
     edit: (letter, options) =>
       Effect.flatMap(edit(letter, options), (report) =>

@@ -16,10 +16,12 @@ import * as Responses from "./responses.ts"
 import * as Shown from "./shown.ts"
 import type { Dependencies, Route } from "./routes/route.ts"
 import * as Table from "./routes/table.ts"
+import type { TraceUrl } from "./trace.ts"
 import type { Live, Reply, Visit } from "./visit.ts"
 import * as Body from "./work/body.ts"
 import * as Connections from "./work/connections.ts"
 import type { Trouble } from "./work/connections.ts"
+import * as Drafts from "./work/drafts.ts"
 import * as Jobs from "./work/jobs.ts"
 import * as Comparison from "./work/comparison.ts"
 import * as Outage from "./work/outage.ts"
@@ -32,6 +34,7 @@ export interface Options {
   readonly audit: Audit.Write
   readonly redact: Redact
   readonly timeout: number
+  readonly traceUrl: TraceUrl
   readonly paths: Paths
   readonly gate: Omit<Gate.Options, "token">
 }
@@ -93,7 +96,7 @@ const told = (
 /** Makes a handler, which ends with the scope. */
 export const make = (options: Options) =>
   Effect.gen(function* () {
-    const { audit, brokers, paths, timeout } = options
+    const { audit, brokers, paths, timeout, traceUrl } = options
     // A letter of one broker may tell of another one.
     const redact = Shown.guarded(
       options.redact,
@@ -109,12 +112,14 @@ export const make = (options: Options) =>
       connections,
       redact,
       timeout,
+      traceUrl,
       overviews: yield* Effect.forEach(each, (connection) => Overview.make(connection, timeout)),
       compare: yield* Comparison.make(timeout),
       simulate: Outage.make(),
       looks: yield* Looks.make,
       jobs: yield* Jobs.make(audit),
-      turns: Body.turns()
+      turns: Body.turns(),
+      drafts: Drafts.make()
     }
     const run = Effect.runPromiseWith(yield* Effect.context())
     const respond = responder(assets, run)
@@ -122,7 +127,7 @@ export const make = (options: Options) =>
     const follow = (route: Route, request: Request, from: Gate.Client, now: number, query: URLSearchParams) =>
       Effect.gen(function* () {
         const { client, may, operator } = yield* gate.admit(request, from, route.needs, now)
-        const fields = route.method === "POST" ? yield* FormBody.of(request) : query
+        const fields = route.method === "POST" ? yield* FormBody.of(request, route.formLimit) : query
         const wrong = route.method === "POST" ? gate.verify(operator, fields.get(FormToken.field), now) : undefined
         if (wrong !== undefined) return yield* wrong
         const visit: Visit = {

@@ -29,7 +29,7 @@ const entities: Readonly<Record<string, string>> = {
 const hidden = /[[\p{Cc}\p{Cf}\p{DI}\u2028\u2029\u2800]--[\ufe00-\ufe0f]]/gv
 
 /** Text without characters that change how others are shown. */
-const visible = (text: string): string =>
+export const visible = (text: string): string =>
   text.toWellFormed().replace(hidden, (char) => (char === "\n" || char === "\t" ? char : "\ufffd"))
 
 const escaped = (text: string): string => visible(text).replace(/[&<>"'`]/g, (char) => entities[char]!)

@@ -3,10 +3,12 @@
  * `..`, means something else.
  */
 
-/** A dead-letter queue on a broker. */
+/** A dead-letter queue on a broker, or those of its letters that pass a filter. */
 export interface Place {
   readonly broker: string
   readonly queue: string
+  /** The filter, as fields of an address. Default: all letters. */
+  readonly filter?: Readonly<Record<string, string>> | undefined
 }
 
 /** The paths of routes, below the base. */
@@ -21,6 +23,9 @@ export const routes = {
   redrive: "/redrive",
   purge: "/purge",
   stop: "/stop",
+  edit: "/edit",
+  preview: "/edit/preview",
+  send: "/edit/send",
   jobs: "/jobs",
   job: "/job",
   liveLook: "/live/look",

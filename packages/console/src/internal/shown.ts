@@ -30,7 +30,8 @@ const isContent = (answer: unknown): answer is Redaction.Content => {
 export const guarded =
   (redact: Redaction.Redact, secrets: ReadonlyArray<string>): Redaction.Redact =>
   (content, place) => {
-    const answer: unknown = redact(content, place)
+    const { broker, queue } = place
+    const answer: unknown = redact(content, { broker, queue })
     if (!isContent(answer)) throw new TypeError("redact must answer a content")
     return struck(answer, secrets) as Redaction.Content // Of the same shape.
   }

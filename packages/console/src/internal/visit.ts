@@ -41,7 +41,11 @@ export interface Live {
 export type Reply = { readonly page: Page } | { readonly to: string } | { readonly live: Live }
 
 /** The query of a place. */
-export const queryOf = ({ broker, queue }: Place): Readonly<Record<string, string>> => ({ broker, queue })
+export const queryOf = ({ broker, filter, queue }: Place): Readonly<Record<string, string>> => ({
+  broker,
+  queue,
+  ...filter
+})
 
 /** The query of a job. */
 export const jobQuery = ({ id }: Pick<Job, "id">): Readonly<Record<string, string>> => ({ id })

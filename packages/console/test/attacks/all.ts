@@ -5,7 +5,9 @@ import * as OtherSites from "./otherSites.ts"
 import * as Roles from "./roles.ts"
 import * as Floods from "./floods.ts"
 import * as Audit from "./audit.ts"
+import * as Editing from "./editing.ts"
 import * as Letters from "./letters.ts"
+import * as Selecting from "./selecting.ts"
 
 export const attacks: ReadonlyArray<Attack> = [
   ...Elsewhere.attacks,
@@ -13,5 +15,7 @@ export const attacks: ReadonlyArray<Attack> = [
   ...Roles.attacks,
   ...Floods.attacks,
   ...Audit.attacks,
-  ...Letters.attacks
+  ...Letters.attacks,
+  ...Selecting.attacks,
+  ...Editing.attacks
 ]

@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { Broker, type Service } from "../port/Broker.ts"
 import type { BrokerError } from "../port/BrokerError.ts"
+import type { AuditFailed } from "./internal/audit.ts"
 import type { DeadLetter } from "./internal/deadLetter.ts"
 import { edit, type EditOptions, type EditReport } from "./internal/edit.ts"
 import * as Groups from "./internal/groups.ts"
@@ -22,6 +23,7 @@ import { purge } from "./internal/purge.ts"
 import { type Options as RedriveOptions, redrive } from "./internal/redrive.ts"
 import type { DeadLettersStopped, Report } from "./internal/report.ts"
 
+export { type Audit, AuditFailed } from "./internal/audit.ts"
 export type { DeadLetter } from "./internal/deadLetter.ts"
 export type { EditOptions, EditOutcome, EditReport } from "./internal/edit.ts"
 export {
@@ -103,7 +105,7 @@ export interface DeadLetters {
    *
    * @throws RangeError when an option is unknown or of another kind, or nobody knows where to
    */
-  readonly edit: (letter: DeadLetter, options: EditOptions) => Effect.Effect<EditReport, BrokerError>
+  readonly edit: (letter: DeadLetter, options: EditOptions) => Effect.Effect<EditReport, BrokerError | AuditFailed>
   /**
    * Removes dead letters for good, all or those that `filter` selects, and returns the number of those that are gone. With
    * a filter, it goes through the queue as {@link DeadLetters.redrive} does. It fails when it has removed what it could see,

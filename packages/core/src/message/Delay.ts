@@ -135,6 +135,30 @@ export const kind = (min: number, limit: number): OptionKind => ({
   example: '"10 seconds"'
 })
 
+const abbreviations: Readonly<Record<string, string>> = {
+  ms: "millis",
+  s: "seconds",
+  m: "minutes",
+  h: "hours",
+  d: "days"
+}
+
+/**
+ * Reads a duration as people type it: `500ms`, `10s`, `2h`, `30d`, `2 minutes`. Answers milliseconds; NaN where it is none.
+ *
+ * @example
+ * ```ts
+ * import { Delay } from "@requeue/core"
+ *
+ * Delay.ofText("15m") // => 900000
+ * ```
+ */
+export const ofText = (text: string): number => {
+  const [, amount, unit = ""] = /^(\d+(?:\.\d+)?)\s*([a-z]+)$/.exec(text.trim()) ?? []
+  if (amount === undefined) return Number.NaN
+  return toMillis(`${Number(amount)} ${abbreviations[unit] ?? unit}` as Input) // toMillis answers NaN for other units.
+}
+
 /** The first candidate that is not `undefined`; 0 when all are. An explicit 0 is a delay like any other. */
 export const first = (...candidates: ReadonlyArray<Delay | undefined>): Delay => {
   for (const candidate of candidates) if (candidate !== undefined) return candidate

@@ -1,11 +1,10 @@
 /** `requeue dead-letters redrive --edit`: lets one letter be edited, publishes the copy, and waits for what becomes of it. */
-import { DeadLetters, type Delivery } from "@requeue/core"
+import { DeadLetters, type Delivery, LetterDraft } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Audit from "../../Audit.ts"
 import * as Confirmation from "../../Confirmation.ts"
 import * as DeadLetterTarget from "../../DeadLetterTarget.ts"
-import * as Draft from "../../Draft.ts"
 import * as Editor from "../../Editor.ts"
 import * as Interruption from "../../Interruption.ts"
 import * as LetterFilter from "../../LetterFilter.ts"
@@ -52,13 +51,13 @@ const find = (all: ReadonlyArray<DeadLetters.DeadLetters>, { isMeant }: Asked) =
 
 const draftOf = ({ dead: { queue }, letter }: Found) =>
   Effect.gen(function* () {
-    const obstacle = Draft.obstacle(letter)
+    const obstacle = LetterDraft.obstacle(letter)
     if (obstacle !== undefined) {
       const remedy = "Nothing was changed. Edit it in a program, with deadLetters.edit"
       return yield* new UsageError({ detail: `--edit: ${letter.id}: ${obstacle}`, remedy })
     }
-    const edited = yield* Editor.edit(Draft.write(letter, `The dead letter ${letter.id} of ${queue}.`))
-    const draft = Draft.read(edited.text, letter)
+    const edited = yield* Editor.edit(LetterDraft.write(letter, `The dead letter ${letter.id} of ${queue}.`))
+    const draft = LetterDraft.read(edited.text, letter)
     if (typeof draft === "object" && "problem" in draft) {
       const remedy = `Nothing was changed. What you wrote is in ${edited.file}`
       return yield* new UsageError({ detail: `--edit: ${draft.problem}`, remedy })
@@ -101,6 +100,15 @@ const editing = (target: DeadLetterTarget.DeadLetterTarget, asked: Asked) =>
     if (!isSure) return yield* result({ broker: asked.broker, edited: null }, () => "nothing was changed")
     let report: DeadLetters.EditReport | undefined
     const told = () => (report === undefined ? [] : [{ queue: dead.queue, id: letter.id, ...report }])
+    const operation: Audit.Operation = {
+      id: asked.options.operation,
+      command: "dead-letters redrive --edit",
+      broker: asked.broker,
+      queues: [dead.queue],
+      filters: asked.filters,
+      options: { to: queue }
+    }
+    const audit = yield* Audit.ofLetters(asked.audit, operation, { to: queue })
     const published = Interruption.gently(
       (signal) =>
         dead.edit(letter, {
@@ -108,6 +116,7 @@ const editing = (target: DeadLetterTarget.DeadLetterTarget, asked: Asked) =>
           ...asked.options,
           to: Option.getOrUndefined(asked.to),
           create: asked.create,
+          audit: audit(dead.queue),
           signal
         }),
       (ended) =>
@@ -119,14 +128,6 @@ const editing = (target: DeadLetterTarget.DeadLetterTarget, asked: Asked) =>
           )
         })
     )
-    const operation: Audit.Operation = {
-      id: asked.options.operation,
-      command: "dead-letters redrive --edit",
-      broker: asked.broker,
-      queues: [dead.queue],
-      filters: asked.filters,
-      options: { to: queue }
-    }
     const ended = yield* published.pipe(
       Effect.tap((done) => Effect.sync(() => (report = done))),
       Audit.around(asked.audit, operation, () => ({ outcome: report?.outcome ?? "failed", queues: told() }))

@@ -44,18 +44,16 @@ export const purge = Command.make("purge", flags, ({ all: isAll, dlq, dryRun, ye
       ? { all: true }
       : { filter: (letter) => isMeant(LetterFilter.subject(letter)) }
     const finished: Array<{ readonly queue: string; readonly removed: number; readonly held?: number }> = []
-    const audited = Audit.around(
-      rest,
-      {
-        id: Audit.newId(),
-        command: "dead-letters purge",
-        broker: target.name,
-        queues: target.queues,
-        filters: rest,
-        options: { all: isAll }
-      },
-      () => ({ outcome: "done", queues: finished })
-    )
+    const operation = {
+      id: Audit.newId(),
+      command: "dead-letters purge",
+      broker: target.name,
+      queues: target.queues,
+      filters: rest,
+      options: { all: isAll }
+    }
+    const audit = yield* Audit.ofLetters(rest, operation, { isRemoval: true })
+    const audited = Audit.around(rest, operation, () => ({ outcome: "done", queues: finished }))
     const work = Effect.gen(function* () {
       const all = yield* DeadLetterTarget.open(target)
       if (dryRun && !isAll) yield* Looking.tellCost(all)
@@ -70,7 +68,9 @@ export const purge = Command.make("purge", flags, ({ all: isAll, dlq, dryRun, ye
               const held = counted === undefined ? undefined : Math.max(0, counted - removed)
               finished.push({ queue, removed, ...(held === undefined ? {} : { held }) })
             })
-          yield* add(yield* Interruption.gently((signal) => purge({ ...selection, dryRun, signal }), add))
+          yield* add(
+            yield* Interruption.gently((signal) => purge({ ...selection, audit: audit(queue), dryRun, signal }), add)
+          )
         })
       )
       yield* dryRun ? purging : audited(purging)

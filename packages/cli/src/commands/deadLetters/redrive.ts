@@ -136,6 +136,8 @@ export const redrive = Command.make(
       const asked = { dryRun, maxRedrives, stopAt: dryRun ? undefined : staged.stopAt }
       const { add, finished, json, outcome, show, told, toldAll } = reports(target.name, asked)
       const options = { ...limits, maxRedrives, ...staged }
+      const command = { id: operation, command: "dead-letters redrive", broker: target.name, queues: target.queues }
+      const audit = yield* Audit.ofLetters(rest, command, { to: limits.to })
       const redriveOne = ({ queue, redrive }: DeadLetters.DeadLetters) =>
         Interruption.gently(
           (signal) =>
@@ -143,6 +145,7 @@ export const redrive = Command.make(
               ...options,
               filter: (letter) => isMeant(LetterFilter.subject(letter)),
               dryRun,
+              audit: audit(queue),
               operation,
               signal,
               onProgress: (report) => {
@@ -157,7 +160,6 @@ export const redrive = Command.make(
           Effect.tapError(() => Effect.sync(() => show(undefined))),
           Effect.flatMap((report) => add(queue, report))
         )
-      const command = { id: operation, command: "dead-letters redrive", broker: target.name, queues: target.queues }
       const audited = Audit.around(rest, { ...command, filters: rest, options }, outcome)
       const work = Effect.gen(function* () {
         const all = yield* DeadLetterTarget.open(target)

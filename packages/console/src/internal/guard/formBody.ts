@@ -2,16 +2,13 @@
 import * as Effect from "effect/Effect"
 import { Refusal } from "../refusal.ts"
 
-/** Bytes of the largest form: names of queues, an id, and a token. */
-const limit = 16 * 1024
+/** Bytes of the largest form but that with a body: names of queues, an id, and a token. */
+const standard = 16 * 1024
 
-const tooLarge = new Refusal({
-  status: 413,
-  detail: `a form has at most ${limit} bytes`,
-  remedy: "Nothing was done"
-})
+const tooLarge = (limit: number) =>
+  new Refusal({ status: 413, detail: `a form has at most ${limit} bytes`, remedy: "Nothing was done" })
 
-const read = async (request: Request): Promise<Uint8Array | undefined> => {
+const read = async (request: Request, limit: number): Promise<Uint8Array | undefined> => {
   const chunks: Array<Uint8Array> = []
   let size = 0
   for await (const chunk of request.body ?? []) {
@@ -24,16 +21,16 @@ const read = async (request: Request): Promise<Uint8Array | undefined> => {
 }
 
 /** Reads the fields of a form, and no more than its limit. */
-export const of = (request: Request): Effect.Effect<URLSearchParams, Refusal> =>
+export const of = (request: Request, limit = standard): Effect.Effect<URLSearchParams, Refusal> =>
   Effect.gen(function* () {
     const type = request.headers.get("content-type") ?? ""
     if (!/^application\/x-www-form-urlencoded\s*(;|$)/i.test(type)) {
       return yield* new Refusal({ status: 415, detail: "only forms are taken", remedy: "Send it as a form" })
     }
-    if (Number(request.headers.get("content-length") ?? 0) > limit) return yield* tooLarge
+    if (Number(request.headers.get("content-length") ?? 0) > limit) return yield* tooLarge(limit)
     const bytes = yield* Effect.tryPromise({
-      try: () => read(request),
+      try: () => read(request, limit),
       catch: () => new Refusal({ status: 400, detail: "the form did not arrive", remedy: "Send it again" })
     })
-    return bytes === undefined ? yield* tooLarge : new URLSearchParams(new TextDecoder().decode(bytes))
+    return bytes === undefined ? yield* tooLarge(limit) : new URLSearchParams(new TextDecoder().decode(bytes))
   })

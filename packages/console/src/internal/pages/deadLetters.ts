@@ -1,16 +1,19 @@
 /** The page of a dead-letter queue: its causes, as far as somebody has looked. */
-import { type Capabilities, Delay, type DeadLetters } from "@requeue/core"
+import { type Capabilities, Delay, type DeadLetters, type LetterFilter } from "@requeue/core"
 import * as Format from "../format.ts"
 import { html, type Html, type Part } from "../html.ts"
 import type { Place } from "../paths.ts"
 import { type Page, queryOf, type Visit } from "../visit.ts"
 import * as CauseId from "../work/causeId.ts"
 import { longest, type Look } from "../work/looks.ts"
+import { filterForm, filterWords } from "./filter.ts"
 import { alarm, bar, form, forThose } from "./parts.ts"
 
 /** A dead-letter queue, and what is known of it. */
 export interface Shown {
   readonly place: Place
+  /** The filter of the place. */
+  readonly filter: LetterFilter.LetterFilter | undefined
   /** Letters that wait; `undefined` where the broker cannot count. */
   readonly count: number | undefined
   readonly capabilities: Capabilities.Capabilities
@@ -33,24 +36,36 @@ const row = (
 ): Html => {
   const { count, newest, oldest } = group
   const href = visit.paths.to("group", { ...queryOf(place), cause: CauseId.of(group) })
+  const whole = place.filter === undefined ? look.progress.looked : foundIn(look)
   return html`<tr>
     <th scope="row" class="wrap">
       <a href="${href}">${titleOf(visit.shown(group, place))}</a><br /><span class="soft">${subtitle(group)}</span>
     </th>
     <td class="n strong" data-label="letters">${Format.count(count)}</td>
     <td class="share" data-label="share">
-      ${bar(count, look.progress.looked)}<span class="soft">${Format.share(count, look.progress.looked)}</span>
+      ${bar(count, whole)}<span class="soft">${Format.share(count, whole)}</span>
     </td>
     <td class="n" data-label="first">${Format.ago(oldest, visit.now)}</td>
     <td class="n" data-label="last">${Format.ago(newest, visit.now)}</td>
   </tr>`
 }
 
-const progress = ({ begun, ended, operator, progress: { looked, total } }: Look, now: number): Part => {
+/** The letters of a look that the filter has selected. */
+const foundIn = ({ groups }: Look): number => groups.reduce((sum, { count }) => sum + count, groups.other)
+
+const progress = (look: Look, now: number): Part => {
+  const {
+    begun,
+    ended,
+    operator,
+    place,
+    progress: { looked, total }
+  } = look
+  const found = place.filter !== undefined && html`<b>${Format.counted(foundIn(look), "letter")} found.</b> `
   const of = total === undefined ? "" : ` of ${Format.count(total)}`
   if (ended === undefined) {
     return html`<p class="soft" role="status">
-      Looking: ${Format.count(looked)}${of} letters so far
+      ${found}Looking: ${Format.count(looked)}${of} letters so far
       <progress max="${Math.max(total ?? 0, 1)}" value="${looked}" aria-label="Letters looked at">${looked}</progress>
     </p>`
   }
@@ -59,7 +74,7 @@ const progress = ({ begun, ended, operator, progress: { looked, total } }: Look,
       ? `all ${Format.counted(looked, "letter")}`
       : `${Format.count(looked)}${of} letters`
   return html`<p class="soft" role="status">
-    Looked at ${all} in ${Delay.format(ended - begun)}, ${Format.ago(ended, now)}, by ${operator}
+    ${found}Looked at ${all} in ${Delay.format(ended - begun)}, ${Format.ago(ended, now)}, by ${operator}
   </p>`
 }
 
@@ -90,7 +105,7 @@ export const causes = (visit: Visit, look: Look): Html => {
   ${look.ended !== undefined &&
   trouble === undefined &&
   groups.length === 0 &&
-  html`<p class="well">No dead letters. All is well.</p>`}`
+  html`<p class="well">${place.filter === undefined ? "No dead letters. All is well." : "No such letters."}</p>`}`
 }
 
 /** The effect of a look on the letters, in a sentence that stands before the button. */
@@ -102,13 +117,18 @@ export const cost = ({ broker, peek }: Capabilities.Capabilities): string =>
 /** The form that counts what a redrive would do. Where that costs something, it says so. */
 export const planForm = (
   visit: Visit,
-  { capabilities, cause, place }: Pick<Shown, "capabilities" | "place"> & { readonly cause?: string },
+  {
+    capabilities,
+    cause,
+    letter,
+    place
+  }: Pick<Shown, "capabilities" | "place"> & { readonly cause?: string; readonly letter?: string },
   button: Html
 ): Html =>
   form(
     visit,
     "plan",
-    { ...queryOf(place), ...(cause === undefined ? {} : { cause }) },
+    { ...queryOf(place), ...(cause === undefined ? {} : { cause }), ...(letter === undefined ? {} : { letter }) },
     html`${!capabilities.peek && html`<span class="soft">It is counted first: ${cost(capabilities)}.</span>`}${button}`
   )
 
@@ -155,12 +175,16 @@ export const purgeForm = (visit: Visit, place: Place, letters: string, cause?: s
 
 const actionsOf = (visit: Visit, shown: Shown): Html =>
   html`<div class="do">
-    ${forThose(visit, "redrive", planForm(visit, shown, html`<button>Redrive all…</button>`))}${lookForm(visit, shown)}
+    ${forThose(
+      visit,
+      "redrive",
+      planForm(visit, shown, html`<button>${shown.filter === undefined ? "Redrive all…" : "Redrive these…"}</button>`)
+    )}${lookForm(visit, shown)}
   </div>`
 
 /** A dead-letter queue. */
 export const deadLetters = (visit: Visit, shown: Shown): Page => {
-  const { count, look, place } = shown
+  const { count, filter, look, place } = shown
   const isLive = look !== undefined && look.ended === undefined
   const title = html`<p class="crumbs"><a href="${visit.paths.to("overview")}">Queues</a> / ${place.broker}</p>
     <h1>
@@ -174,7 +198,8 @@ export const deadLetters = (visit: Visit, shown: Shown): Page => {
     title: place.queue,
     isLive,
     body: html`<div class="head"><div>${title}</div>${!isLive && actionsOf(visit, shown)}</div>
+${filterForm(visit, place)}${filterWords(visit, place, filter)}
 <div${isLive && html` data-live="${visit.paths.to("liveLook", queryOf(place))}" data-reload`}>${found}</div>
-${purgeForm(visit, place, "all letters")}`
+${purgeForm(visit, place, filter === undefined ? "all letters" : "these letters")}`
   }
 }

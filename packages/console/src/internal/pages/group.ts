@@ -29,10 +29,11 @@ const row = (visit: Visit, { cause, place }: Shown, { id, key, origin, published
 }
 
 /** The way back to the causes. */
-export const crumbs = (visit: Visit, { broker, queue }: Place): Html =>
+export const crumbs = (visit: Visit, place: Place): Html =>
   html`<p class="crumbs">
-    <a href="${visit.paths.to("overview")}">Queues</a> / ${broker} /
-    <a href="${visit.paths.to("deadLetters", { broker, queue })}">${queue}</a>
+    <a href="${visit.paths.to("overview")}">Queues</a> / ${place.broker} /
+    <a href="${visit.paths.to("deadLetters", queryOf(place))}">${place.queue}</a>${place.filter !== undefined &&
+    " (filtered)"}
   </p>`
 
 /** A cause. */

@@ -7,21 +7,27 @@ import { type Job, roleOf } from "../work/jobs.ts"
 import * as Redrive from "../work/redrive.ts"
 import { crumbs } from "./group.ts"
 import { alarm, form, forThose } from "./parts.ts"
-import { number, purgedOf, reportOf } from "./report.ts"
+import { editedOf, number, purgedOf, reportOf } from "./report.ts"
 
-const names: { readonly [K in Job["kind"]]: string } = { plan: "Dry run", redrive: "Redrive", purge: "Purge" }
+const names: { readonly [K in Job["kind"]]: string } = {
+  plan: "Dry run",
+  redrive: "Redrive",
+  purge: "Purge",
+  edit: "Edited copy"
+}
 
 /** How a job is, in a word or two. */
 const stateOf = (job: Job): string => {
   const { ended, isStopping, trouble } = job
   if (ended === undefined) return isStopping ? "stopping" : "running"
   if (trouble !== undefined) return "failed"
+  if (job.edited !== undefined) return job.edited.outcome === "succeeded" ? "done" : "not done"
   return stoppedBy(job) === undefined ? "done" : "stopped"
 }
 
 const stoppedBy = ({ purged, report }: Job) => (report ?? purged)?.stoppedBy
 
-const isBad = (job: Job): boolean => ["failed", "stopped"].includes(stateOf(job))
+const isBad = (job: Job): boolean => ["failed", "stopped", "not done"].includes(stateOf(job))
 
 const stops: { readonly [By in DeadLetters.StoppedBy]: string } = {
   "stop-at": `More than ${100 * Redrive.stopAt} % of a stage came back.`,
@@ -30,14 +36,44 @@ const stops: { readonly [By in DeadLetters.StoppedBy]: string } = {
   abort: "An operator stopped it."
 }
 
+/** The fields that mean the letters of a job. */
+const lettersOf = ({ place, selection: { cause, letter } }: Job): Readonly<Record<string, string>> => ({
+  ...queryOf(place),
+  ...(cause === undefined ? {} : { cause }),
+  ...(letter === undefined ? {} : { letter })
+})
+
+/** The form that counts the same letters for another queue. */
+const elsewhere = (visit: Visit, job: Job): Part =>
+  job.usedBy === undefined &&
+  html`<details ${job.to !== undefined && html`open`}>
+    <summary>To another queue…</summary>
+    ${form(
+      visit,
+      "plan",
+      lettersOf(job),
+      html`<label
+          >Queue
+          <select name="to">
+            <option value="">where each came from</option>
+            ${job.targets.map(
+              (name) => html`<option value="${name}" ${name === job.to && html`selected`}>${name}</option>`
+            )}
+          </select></label
+        >
+        <button>Count for that</button>`
+    )}
+  </details>`
+
 /** The form that begins a redrive which was counted. */
-const start = (visit: Visit, { id, place, report, selection: { cause }, usedBy }: Job): Part => {
+const start = (visit: Visit, job: Job): Part => {
+  const { id, report, usedBy } = job
   if (usedBy !== undefined) {
     return html`<p><a href="${visit.paths.to("job", { id: usedBy })}">The redrive that followed</a></p>`
   }
   const count = report?.redriven ?? 0
   if (count === 0) return html`<p class="soft">There is nothing to redrive.</p>`
-  const fields = { ...queryOf(place), plan: id, ...(cause === undefined ? {} : { cause }) }
+  const fields = { ...lettersOf(job), plan: id }
   return form(
     visit,
     "redrive",
@@ -54,7 +90,9 @@ const start = (visit: Visit, { id, place, report, selection: { cause }, usedBy }
           <span class="soft">(no limit where it is empty)</span></label
         >
       </fieldset>
-      <button class="primary">Redrive ${Format.counted(count, "letter")}</button>`
+      <button class="primary">
+        Redrive ${Format.counted(count, "letter")}${job.to !== undefined && ` to ${job.to}`}
+      </button>`
   )
 }
 
@@ -69,10 +107,11 @@ export const progress = (visit: Visit, job: Job): Html => {
     </p>
     ${trouble !== undefined && alarm("It failed.", trouble)} ${by !== undefined && alarm("It stopped.", stops[by])}
     ${report !== undefined && reportOf(job, report)} ${purged !== undefined && purgedOf(purged)}
+    ${job.edited !== undefined && editedOf(job, job.edited)}
     ${ended === undefined
       ? stop
       : kind === "plan"
-        ? forThose(visit, "redrive", trouble === undefined && start(visit, job))
+        ? forThose(visit, "redrive", trouble === undefined && [start(visit, job), elsewhere(visit, job)])
         : html`<p><a href="${visit.paths.to("deadLetters", queryOf(place))}">What is left in ${place.queue}</a></p>`}`
 }
 

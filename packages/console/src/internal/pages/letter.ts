@@ -6,10 +6,10 @@ import type { Place } from "../paths.ts"
 import { type Page, queryOf, type Visit } from "../visit.ts"
 import { type Body, longestText as longest } from "../work/body.ts"
 import type { Kept } from "../work/letters.ts"
-import { cost } from "./deadLetters.ts"
+import { cost, planForm } from "./deadLetters.ts"
 import { crumbs } from "./group.ts"
 import * as Hex from "./hex.ts"
-import { facts, form } from "./parts.ts"
+import { facts, form, forThose } from "./parts.ts"
 
 /** A letter, and its body where somebody has asked for it. */
 export interface Shown {
@@ -20,6 +20,8 @@ export interface Shown {
   readonly headers: Kept["headers"]
   readonly capabilities: Capabilities.Capabilities
   readonly body: Body | undefined
+  /** The address of its trace; `undefined` where there is none. */
+  readonly trace: string | undefined
 }
 
 const textOf = (body: Body): string => (body._tag === "Text" ? body.text.slice(0, longest) : Hex.dump(body.bytes))
@@ -82,14 +84,35 @@ const headersOf = (headers: Kept["headers"]): Html =>
         </tbody>
       </table>`
 
+const redriveForm = (visit: Visit, { capabilities, cause, letter, place }: Shown): Html =>
+  planForm(
+    visit,
+    { place, capabilities, cause, letter: letter.key },
+    html`<button class="primary">Redrive this letter…</button>`
+  )
+
+const editForm = (visit: Visit, { cause, letter, place }: Shown): Html =>
+  form(visit, "edit", { ...queryOf(place), cause, letter: letter.key }, html`<button>Edit a copy…</button>`)
+
 /** A letter. */
 export const letter = (visit: Visit, shown: Shown): Page => {
-  const { cause, letter, place } = shown
+  const { cause, letter, place, trace } = shown
   const { history, id, origin, publishedAt, redrives } = letter
   return {
     title: id,
-    body: html`${crumbs(visit, place)}
-      <h1 class="mono">${id}</h1>
+    body: html`<div class="head">
+        <div>
+          ${crumbs(visit, place)}
+          <h1 class="mono">${id}</h1>
+        </div>
+        <div class="do">
+          ${forThose(visit, "redrive", redriveForm(visit, shown))}${forThose(
+            visit,
+            "redrive",
+            forThose(visit, "bodies", editForm(visit, shown))
+          )}
+        </div>
+      </div>
       ${facts([
         [
           "cause",
@@ -101,7 +124,10 @@ export const letter = (visit: Visit, shown: Shown): Page => {
         ["from", origin?.queue ?? "unknown"],
         ["attempts", origin?.attempts ?? "–"],
         ["redriven", Format.counted(redrives, "time")],
-        ["published", Format.ago(publishedAt, visit.now)]
+        ["published", Format.ago(publishedAt, visit.now)],
+        ...(trace === undefined
+          ? []
+          : [["trace", html`<a href="${trace}" target="_blank" rel="noopener noreferrer">open</a>`] as const])
       ])}
       ${bodyOf(visit, shown)}
       <h2>History</h2>

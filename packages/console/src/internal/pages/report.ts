@@ -36,18 +36,13 @@ export const number = (value: number | undefined, isAlarming = false): Html => {
 }
 
 /** Letters that stayed, each kind where there are some. */
-const stayed = ({
-  filtered,
-  guarded,
-  held,
-  homeless,
-  refused,
-  repeated,
-  unremoved
-}: Report): ReadonlyArray<readonly [string, Part]> =>
+const stayed = (
+  { filtered, guarded, held, homeless, refused, repeated, unremoved }: Report,
+  { filter, letter }: Job["selection"]
+): ReadonlyArray<readonly [string, Part]> =>
   (
     [
-      ["of other causes", filtered, false],
+      [filter === undefined && letter === undefined ? "of other causes" : "not meant", filtered, false],
       [`redriven ${Redrive.maxRedrives} times before`, guarded, true],
       ["of unknown origin", homeless, true],
       ["came back from this job", repeated, true],
@@ -65,13 +60,29 @@ export const purgedOf = ({ held, left, removed }: Purged): Html =>
     ...(held === 0 ? [] : [["with another reader, who may give them back", number(held, true)] as const])
   ])
 
+const outcomes: { readonly [Outcome in DeadLetters.EditOutcome]: string } = {
+  succeeded: "it has succeeded",
+  "came-back": "it came back, and is a dead letter as well",
+  waiting: "it still waits, or is in work",
+  unknown: "it is published, and the broker does not tell what becomes of it",
+  missing: "nothing was published: the letter is not here any more"
+}
+
+/** What became of an edited copy, and of its letter. */
+export const editedOf = ({ to }: Job, { isRemoved, outcome }: DeadLetters.EditReport): Html =>
+  facts([
+    ["to", to ?? "–"],
+    ["the copy", outcomes[outcome]],
+    ["the letter", outcome === "missing" ? "is gone, or somebody has it" : isRemoved ? "is removed" : "is kept"]
+  ])
+
 /** The report of a redrive or of its dry run, as far as it is. */
-export const reportOf = ({ ended, kind }: Job, report: Report): Html => {
+export const reportOf = ({ ended, kind, selection, to }: Job, report: Report): Html => {
   if (kind === "plan")
     return facts([
       ["would be redriven", number(report.redriven)],
-      ["to", "the queues that they came from"],
-      ...stayed(report)
+      ["to", to ?? "the queues that they came from"],
+      ...stayed(report, selection)
     ])
   const { cameBack, published, queued, stages, succeeded, waiting } = report
   const watched: ReadonlyArray<readonly [string, Part]> =
@@ -82,10 +93,12 @@ export const reportOf = ({ ended, kind }: Job, report: Report): Html => {
           ["came back", number(cameBack, true)],
           ["still queued", number(waiting)]
         ]
+  const goal = to === undefined ? [] : ([["to", to]] as const)
   return html`${stages.length > 0 && stagesOf(stages, ended === undefined)}${facts([
     ["published", number(published)],
+    ...goal,
     ...watched,
     ["left here", number(queued)],
-    ...stayed(report)
+    ...stayed(report, selection)
   ])}`
 }

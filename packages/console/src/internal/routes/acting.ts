@@ -4,31 +4,64 @@ import * as Audit from "../../Audit.ts"
 import { titleOf } from "../pages/deadLetters.ts"
 import type { Place } from "../paths.ts"
 import { Refusal } from "../refusal.ts"
+import * as Shown from "../shown.ts"
 import { jobQuery, type Visit } from "../visit.ts"
 import * as CauseId from "../work/causeId.ts"
 import type { Connection } from "../work/connections.ts"
-import { roleOf, type Selection, type Work } from "../work/jobs.ts"
+import { roleOf, type Work } from "../work/jobs.ts"
 import * as Purge from "../work/purge.ts"
 import * as Redrive from "../work/redrive.ts"
+import * as Selection from "../work/selection.ts"
 import { numberOf, wrong } from "./fields.ts"
 import { jobOf } from "./reading.ts"
-import { type Asking, type Dependencies, placeOf, type Route } from "./route.ts"
+import { type Asking, type Dependencies, type Located, placeOf, type Route } from "./route.ts"
 
 /** The letters that the fields mean. */
 const selectionOf = (
   { fields, visit }: Asking,
-  { looks }: Dependencies,
-  place: Place
-): Effect.Effect<Selection, Refusal> => {
-  const cause = fields.get("cause") ?? undefined
-  if (cause === undefined) return Effect.succeed({ cause, title: "all letters" })
-  if (!/^[\da-f]{16}$/.test(cause)) return Effect.fail(wrong("there is no such cause", "Nothing was done. Look again"))
+  { looks, redact }: Dependencies,
+  { filter, place }: Located
+): Effect.Effect<Selection.Selection, Refusal> => {
+  const [cause, letter] = [fields.get("cause") ?? undefined, fields.get("letter") ?? undefined]
+  if (cause !== undefined && !/^[\da-f]{16}$/.test(cause)) {
+    return Effect.fail(wrong("there is no such cause", "Nothing was done. Look again"))
+  }
   const group = looks.of(place)?.groups.find((each) => CauseId.of(each) === cause)
-  return Effect.succeed({ cause, title: group === undefined ? `cause ${cause}` : titleOf(visit.shown(group, place)) })
+  const kept =
+    group &&
+    looks
+      .of(place)
+      ?.letters.of(group)
+      .find(({ key }) => key === letter)
+  if (letter !== undefined && kept === undefined) {
+    return Effect.fail(new Refusal({ status: 404, detail: "there is no such letter", remedy: "Look again" }))
+  }
+  const one = kept && Shown.letter(redact, kept, place, false)
+  return Effect.map(one ?? Effect.undefined, (shown) => ({
+    cause,
+    letter,
+    search: place.filter === undefined ? {} : { filter: place.filter },
+    filter,
+    title: Selection.titleOf({
+      cause: group === undefined ? cause : titleOf(visit.shown(group, place)),
+      id: shown?.id,
+      filter
+    }),
+    isMeant: Selection.all(
+      cause === undefined ? undefined : Selection.ofCause(cause),
+      letter === undefined ? undefined : Selection.withKey(letter),
+      filter === undefined ? undefined : Selection.filtering(filter, visit.now, redact, place)
+    )
+  }))
 }
 
 /** Begins a job, and leads to its page. A look of before is no longer true when it has changed something. */
-const begin = ({ visit }: { readonly visit: Visit }, { jobs, looks }: Dependencies, place: Place, work: Work) => {
+export const begin = (
+  { visit }: { readonly visit: Visit },
+  { jobs, looks }: Dependencies,
+  place: Place,
+  work: Work
+) => {
   const forgetting: Work = {
     ...work,
     run: (...args) =>
@@ -44,15 +77,16 @@ const begin = ({ visit }: { readonly visit: Visit }, { jobs, looks }: Dependenci
 
 interface Selected {
   readonly place: Place
-  readonly selection: Selection
+  readonly selection: Selection.Selection
 }
 
 const working =
   (make: (asking: Asking, connection: Connection, selected: Selected) => Effect.Effect<Work, Refusal>) =>
   (asking: Asking, dependencies: Dependencies) =>
     Effect.gen(function* () {
-      const { connection, place } = yield* placeOf(asking.fields, dependencies)
-      const selection = yield* selectionOf(asking, dependencies, place)
+      const located = yield* placeOf(asking.fields, dependencies)
+      const { connection, place } = located
+      const selection = yield* selectionOf(asking, dependencies, located)
       return yield* begin(asking, dependencies, place, yield* make(asking, connection, { place, selection }))
     })
 
@@ -60,9 +94,18 @@ const working =
 export const planRoute: Route = {
   method: "POST",
   needs: "redrive",
-  answer: working((_, connection, { place, selection }) =>
-    Effect.succeed(Redrive.plan(connection, place.queue, selection))
+  answer: working(({ fields }, connection, { place, selection }) =>
+    Effect.map(targetOf(fields, connection), (to) => Redrive.plan(connection, place.queue, selection, to))
   )
+}
+
+/** The queue that letters are to go to: one that is configured; `undefined` for those that they came from. */
+export const targetOf = (fields: URLSearchParams, { name, queues }: Connection) => {
+  const to = fields.get("to") ?? ""
+  if (to === "") return Effect.undefined
+  return queues.some((queue) => queue.name === to)
+    ? Effect.succeed(to)
+    : Effect.fail(wrong(`${name} has no queue ${to} that is configured`, "Nothing was done. Choose one"))
 }
 
 /** The dry run that a form is from: one of the same letters, which has ended well. */
@@ -74,7 +117,7 @@ const planOf = ({ jobs }: Dependencies, id: string, { place, selection }: Select
     (job.report?.redriven ?? 0) > 0 &&
     job.place.broker === place.broker &&
     job.place.queue === place.queue &&
-    job.selection.cause === selection.cause
+    Selection.isSame(job.selection, selection)
     ? Effect.succeed(job)
     : Effect.fail(
         new Refusal({
@@ -98,8 +141,7 @@ export const redriveRoute: Route = {
           return yield* wrong("how must be stages or at-once", "Nothing was done")
         }
         const rate = yield* numberOf(fields, "rate", "decimal", 0.001, 100_000)
-        const { place, selection } = selected
-        return Redrive.redrive(connection, place.queue, selection, { plan, isStaged: how === "stages", rate })
+        return Redrive.redrive(connection, selected.place.queue, { plan, isStaged: how === "stages", rate })
       })
     )(asking, dependencies)
 }

@@ -5,6 +5,7 @@ import { queryOf } from "../visit.ts"
 import * as Body from "../work/body.ts"
 import { newId } from "../work/jobs.ts"
 import { longest } from "../work/looks.ts"
+import * as Selection from "../work/selection.ts"
 import { numberOf } from "./fields.ts"
 import { capabilitiesOf, letterPage } from "./reading.ts"
 import { placeOf, type Route } from "./route.ts"
@@ -15,7 +16,7 @@ export const lookRoute: Route = {
   needs: "view",
   answer: ({ fields, visit }, dependencies) =>
     Effect.gen(function* () {
-      const { connection, place } = yield* placeOf(fields, dependencies)
+      const { connection, filter, place } = yield* placeOf(fields, dependencies)
       const limit = yield* numberOf(fields, "limit", "whole", 1, longest)
       const { peek } = yield* capabilitiesOf(dependencies, connection)
       const operation: Audit.Operation = {
@@ -24,11 +25,13 @@ export const lookRoute: Route = {
         operator: visit.operator,
         broker: place.broker,
         queues: [place.queue],
+        filters: filter,
         options: { limit: limit ?? longest }
       }
-      yield* dependencies.looks.begin(connection, place.queue, {
+      yield* dependencies.looks.begin(connection, place, {
         operator: visit.operator,
         limit: limit ?? longest,
+        filter: filter && Selection.filtering(filter, visit.now, dependencies.redact, place),
         around: peek ? undefined : Audit.around(dependencies.audit, operation)
       })
       return { to: visit.paths.to("deadLetters", queryOf(place)) }

@@ -17,6 +17,7 @@ import type { Connection } from "../work/connections.ts"
 import type { Kept } from "../work/letters.ts"
 import { longest } from "../work/looks.ts"
 import * as Deadline from "../work/deadline.ts"
+import * as Selection from "../work/selection.ts"
 import { type Asking, type Dependencies, placeOf, type Route } from "./route.ts"
 
 const view = (answer: Route["answer"]): Route => ({ method: "GET", needs: "view", answer })
@@ -48,14 +49,18 @@ const asked = (dependencies: Dependencies, connection: Connection, queue: string
 /** The causes of a queue. A first look that costs nothing begins by itself. */
 export const deadLettersRoute = view(({ fields, visit }, dependencies) =>
   Effect.gen(function* () {
-    const { connection, place } = yield* placeOf(fields, dependencies)
+    const { connection, filter, place } = yield* placeOf(fields, dependencies)
     const { capabilities, count } = yield* asked(dependencies, connection, place.queue)
     const { looks } = dependencies
     const begun =
       looks.of(place) === undefined && capabilities.peek
-        ? yield* looks.begin(connection, place.queue, { operator: visit.operator, limit: longest })
+        ? yield* looks.begin(connection, place, {
+            operator: visit.operator,
+            limit: longest,
+            filter: filter && Selection.filtering(filter, visit.now, dependencies.redact, place)
+          })
         : undefined
-    return { page: deadLetters(visit, { place, count, capabilities, look: looks.of(place) ?? begun }) }
+    return { page: deadLetters(visit, { place, filter, count, capabilities, look: looks.of(place) ?? begun }) }
   })
 )
 
@@ -99,7 +104,8 @@ export const letterPage = (
     const shown = yield* visible(visit, dependencies, place, kept)
     const capabilities = yield* capabilitiesOf(dependencies, connection)
     const body = yield* find(connection, place, kept)
-    return { page: letter(visit, { place, cause, letter: shown, headers: shown.headers, capabilities, body }) }
+    const trace = dependencies.traceUrl(shown.headers)
+    return { page: letter(visit, { place, cause, letter: shown, headers: shown.headers, capabilities, body, trace }) }
   })
 
 type TroubleOf = Effect.Error<ReturnType<Connection["use"]>>

@@ -1,19 +1,22 @@
 /** A route: who may take it, and what it answers. */
-import { RetryPolicy } from "@requeue/core"
+import { type LetterFilter, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import type { Action } from "../../Authorization.ts"
 import type * as Audit from "../../Audit.ts"
 import type { Redact } from "../../Redaction.ts"
 import type { Place } from "../paths.ts"
 import { Refusal } from "../refusal.ts"
+import type { TraceUrl } from "../trace.ts"
 import type { Reply, Visit } from "../visit.ts"
 import type { Turns } from "../work/body.ts"
 import type { Compare } from "../work/comparison.ts"
 import type { Connection, Trouble } from "../work/connections.ts"
+import type { Drafts } from "../work/drafts.ts"
 import type { Jobs } from "../work/jobs.ts"
 import type { Looks } from "../work/looks.ts"
 import type { Simulate } from "../work/outage.ts"
 import type { Overview } from "../work/overview.ts"
+import * as Filters from "./filters.ts"
 
 /** All that routes work with. */
 export interface Dependencies {
@@ -25,10 +28,12 @@ export interface Dependencies {
   readonly looks: Looks
   readonly jobs: Jobs
   readonly turns: Turns
+  readonly drafts: Drafts
   readonly audit: Audit.Write
   readonly redact: Redact
   /** Milliseconds that a broker has to answer what a page waits for. */
   readonly timeout: number
+  readonly traceUrl: TraceUrl
 }
 
 /** The fields of a request: those of its form, or of its query. */
@@ -41,21 +46,31 @@ export interface Asking {
 export interface Route {
   readonly method: "GET" | "POST"
   readonly needs: Action
+  /** Bytes of the largest form. Default: those of names, an id and a token. */
+  readonly formLimit?: number | undefined
   readonly answer: (asking: Asking, dependencies: Dependencies) => Effect.Effect<Reply, Refusal | Trouble>
+}
+
+/** A place that is configured. */
+export interface Located {
+  readonly connection: Connection
+  readonly place: Place
+  readonly filter: LetterFilter.LetterFilter | undefined
 }
 
 const unknown = (detail: string) => new Refusal({ status: 404, detail, remedy: "Go back to the overview" })
 
-/** The dead-letter queue that the fields name: one of a queue that is configured, and no other. */
-export const placeOf = (
-  fields: URLSearchParams,
-  { connections }: Dependencies
-): Effect.Effect<{ readonly connection: Connection; readonly place: Place }, Refusal> => {
+/** The dead-letter queue that the fields name: one of a queue that is configured, and no other; and the filter that they have. */
+export const placeOf = (fields: URLSearchParams, { connections }: Dependencies): Effect.Effect<Located, Refusal> => {
   const [broker, queue] = [fields.get("broker") ?? "", fields.get("queue") ?? ""]
   const connection = connections.get(broker)
   if (connection === undefined) return Effect.fail(unknown(`there is no broker ${broker}`))
   const known = connection.queues.flatMap(({ name, retry }) => RetryPolicy.deadLetterQueues(retry, name))
   return known.includes(queue)
-    ? Effect.succeed({ connection, place: { broker, queue } })
+    ? Effect.map(Filters.of(fields), (asked) => ({
+        connection,
+        place: { broker, queue, ...(asked === undefined ? {} : { filter: asked.search }) },
+        filter: asked?.filter
+      }))
     : Effect.fail(unknown(`no queue on ${broker} has its dead letters in ${queue}`))
 }

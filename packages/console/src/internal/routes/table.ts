@@ -1,6 +1,7 @@
 /** All routes, by their path. */
 import { routes } from "../paths.ts"
 import * as Acting from "./acting.ts"
+import * as Editing from "./editing.ts"
 import * as Live from "./live.ts"
 import * as Looking from "./looking.ts"
 import * as Queue from "./queue.ts"
@@ -21,6 +22,9 @@ const all: ReadonlyArray<readonly [path: string, route: Route]> = [
   [routes.redrive, Acting.redriveRoute],
   [routes.purge, Acting.purgeRoute],
   [routes.stop, Acting.stopRoute],
+  [routes.edit, Editing.editRoute],
+  [routes.preview, Editing.previewRoute],
+  [routes.send, Editing.sendRoute],
   [routes.liveLook, Live.liveLookRoute],
   [routes.liveJob, Live.liveJobRoute],
   [routes.liveOverview, Live.liveOverviewRoute]

@@ -9,8 +9,8 @@ import { Refusal } from "../refusal.ts"
 import type { Connection, Trouble } from "./connections.ts"
 import * as Deadline from "./deadline.ts"
 import * as Json from "./json.ts"
-import * as Letters from "./letters.ts"
 import { longest } from "./looks.ts"
+import * as Selection from "./selection.ts"
 
 /** A body as it is shown. */
 export type Body = (
@@ -87,7 +87,7 @@ const written = (value: unknown): string | undefined => {
 const printed = (shown: string, { text, value }: { readonly value: unknown; readonly text: string }): string =>
   Json.indented(shown === written(value) && Json.isAlike(shown, text) ? text : shown, longestText)
 
-const hookFailed = new Refusal({
+export const hookFailed = new Refusal({
   status: 503,
   detail: "the redact hook failed",
   remedy: "Nothing is shown. Mend the hook"
@@ -136,6 +136,26 @@ export const turns = (): Turns => {
   }
 }
 
+/** Looks for a letter by its key. */
+export const search = (
+  connection: Connection,
+  queue: string,
+  key: string,
+  turn: Semaphore.Semaphore
+): Effect.Effect<DeadLetters.DeadLetter, Refusal | Trouble> =>
+  Effect.gen(function* () {
+    const look = connection.use(() =>
+      Effect.flatMap(DeadLetters.make(queue), ({ list }) => list({ limit: 1, filter: Selection.withKey(key) }))
+    )
+    const found = yield* Deadline.within(connection.name, timeout)(turn.withPermits(1)(look))
+    const [letter] = found
+    if (letter === undefined) {
+      const detail = `the letter is not among the first ${longest} of ${queue}, or somebody has it`
+      return yield* new Refusal({ status: 404, detail, remedy: "It may have been redriven. Look again" })
+    }
+    return letter
+  })
+
 /** Looks for a letter by its key, and shows its body. */
 export const find = (
   connection: Connection,
@@ -143,17 +163,6 @@ export const find = (
   key: string,
   { redact, turn }: { readonly redact: Redact; readonly turn: Semaphore.Semaphore }
 ): Effect.Effect<Body, Refusal | Trouble> =>
-  Effect.gen(function* () {
-    const search = connection.use(() =>
-      Effect.flatMap(DeadLetters.make(queue), ({ list }) =>
-        list({ limit: 1, filter: ({ metadata }) => Letters.keyOf(metadata) === key })
-      )
-    )
-    const found = yield* Deadline.within(connection.name, timeout)(turn.withPermits(1)(search))
-    const [letter] = found
-    if (letter === undefined) {
-      const detail = `the letter is not among the first ${longest} of ${queue}, or somebody has it`
-      return yield* new Refusal({ status: 404, detail, remedy: "It may have been redriven. Look again" })
-    }
-    return yield* show(redact, letter, { broker: connection.name, queue })
-  })
+  Effect.flatMap(search(connection, queue, key, turn), (letter) =>
+    show(redact, letter, { broker: connection.name, queue })
+  )

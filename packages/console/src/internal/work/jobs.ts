@@ -11,14 +11,7 @@ import type { Action } from "../../Authorization.ts"
 import type { Place } from "../paths.ts"
 import { Refusal } from "../refusal.ts"
 import type { Connection } from "./connections.ts"
-
-/** The letters of a job: those of one cause, or all. */
-export interface Selection {
-  /** The id of the cause; `undefined` for all letters. */
-  readonly cause: string | undefined
-  /** The cause in words. */
-  readonly title: string
-}
+import type { Selection } from "./selection.ts"
 
 /** The numbers of a purge that has ended. */
 export interface Purged {
@@ -35,9 +28,13 @@ export interface Purged {
 /** A job. Times are in milliseconds since the epoch. */
 export interface Job {
   readonly id: string
-  readonly kind: "plan" | "redrive" | "purge"
+  readonly kind: "plan" | "redrive" | "purge" | "edit"
   readonly place: Place
   readonly selection: Selection
+  /** The queue that letters go to; `undefined` for those that they came from, and where they go nowhere. */
+  readonly to: string | undefined
+  /** The queues that they could go to. */
+  readonly targets: ReadonlyArray<string>
   readonly operator: string
   readonly begun: number
   /** `undefined` while it runs. */
@@ -46,6 +43,8 @@ export interface Job {
   readonly report: DeadLetters.RedriveReport | undefined
   /** `undefined` for a redrive, and before a purge has ended. */
   readonly purged: Purged | undefined
+  /** What became of an edited copy; `undefined` before it is known, and for all others. */
+  readonly edited: DeadLetters.EditReport | undefined
   /** Why it failed. */
   readonly trouble: string | undefined
   /** Whether somebody has asked it to stop. */
@@ -54,21 +53,28 @@ export interface Job {
   readonly usedBy: string | undefined
 }
 
+/** A job, as its work sees it. */
+export interface Running {
+  readonly id: string
+  readonly signal: AbortSignal
+  readonly tell: (progress: Pick<Job, "report"> | Pick<Job, "purged"> | Pick<Job, "edited">) => void
+  /** Keeps a line for each letter before it leaves. */
+  readonly audit: (goal: Audit.Goal) => DeadLetters.Audit
+}
+
 /** The work of a job: it tells of its progress, and ends soon after the signal. */
 export interface Work {
   readonly kind: Job["kind"]
   readonly connection: Connection
   readonly queue: string
   readonly selection: Selection
+  /** The queue that letters go to. Default: those that they came from, or none. */
+  readonly to?: string | undefined
   /** The id of the dry run that it follows. */
   readonly plan?: string | undefined
   /** For the audit. */
   readonly options: Readonly<Record<string, unknown>>
-  readonly run: (
-    job: string,
-    signal: AbortSignal,
-    tell: (progress: Pick<Job, "report"> | Pick<Job, "purged">) => void
-  ) => ReturnType<Connection["use"]>
+  readonly run: (job: Running) => ReturnType<Connection["use"]>
 }
 
 /** All jobs. */
@@ -82,7 +88,12 @@ export interface Jobs {
 }
 
 /** The role that may begin a job of each kind, and stop it. */
-export const roleOf: { readonly [K in Job["kind"]]: Action } = { plan: "redrive", redrive: "redrive", purge: "purge" }
+export const roleOf: { readonly [K in Job["kind"]]: Action } = {
+  plan: "redrive",
+  redrive: "redrive",
+  edit: "redrive",
+  purge: "purge"
+}
 
 /** Jobs that are kept. */
 const most = 200
@@ -102,16 +113,19 @@ const booked = (report: DeadLetters.RedriveReport | undefined, mask: Connection[
 /** A new id, which is one of an operation as well. */
 export const newId = (): string => randomUUID().replaceAll("-", "").slice(0, 12)
 
-const newJob = (kind: Job["kind"], place: Place, selection: Selection, operator: string, begun: number): Job => ({
+const newJob = ({ connection, kind, queue, selection, to }: Work, operator: string, begun: number): Job => ({
   id: newId(),
   kind,
-  place,
+  place: { broker: connection.name, queue, ...selection.search },
   selection,
+  to,
+  targets: connection.queues.map(({ name }) => name),
   operator,
   begun,
   ended: undefined,
   report: undefined,
   purged: undefined,
+  edited: undefined,
   trouble: undefined,
   isStopping: false,
   usedBy: undefined
@@ -120,6 +134,7 @@ const newJob = (kind: Job["kind"], place: Place, selection: Selection, operator:
 /** Jobs that are stopped, and waited for, when the scope closes. */
 export const make = (audit: Audit.Write): Effect.Effect<Jobs, never, Scope.Scope> =>
   Effect.gen(function* () {
+    const runPromise = Effect.runPromiseWith(yield* Effect.context())
     const jobs = new Map<string, Job>()
     const running = new Map<string, { readonly stop: AbortController; readonly fiber: Fiber.Fiber<void> }>()
     yield* Effect.addFinalizer(() =>
@@ -140,11 +155,11 @@ export const make = (audit: Audit.Write): Effect.Effect<Jobs, never, Scope.Scope
         const error = Exit.findErrorOption(exit)
         const failure =
           error._tag === "Some" ? error.value.message : Exit.isFailure(exit) ? "it was interrupted" : undefined
-        const { purged, report } = jobs.get(id)!
+        const { edited, purged, report } = jobs.get(id)!
         const lost = yield* Audit.end(audit, operation, {
-          outcome: failure === undefined ? ((report ?? purged)?.stoppedBy ?? "done") : "failed",
+          outcome: failure === undefined ? (edited?.outcome ?? (report ?? purged)?.stoppedBy ?? "done") : "failed",
           ...(failure === undefined ? {} : { error: failure }),
-          queues: [{ queue: operation.queues[0], ...booked(report, mask), ...purged }]
+          queues: [{ queue: operation.queues[0], ...booked(report, mask), ...purged, ...edited }]
         })
         const trouble = [failure, lost === undefined ? undefined : `the audit has no line of its end: ${lost}`]
         running.delete(id)
@@ -160,8 +175,9 @@ export const make = (audit: Audit.Write): Effect.Effect<Jobs, never, Scope.Scope
         running.get(id)?.stop.abort()
         change(id, { isStopping: true })
       },
-      begin: ({ connection, kind, options, plan, queue, run, selection }, operator) =>
+      begin: (asked, operator) =>
         Effect.gen(function* () {
+          const { connection, kind, options, plan, queue, run, selection } = asked
           const place = { broker: connection.name, queue }
           const other = [...jobs.values()].find(
             (job) => job.ended === undefined && job.place.broker === place.broker && job.place.queue === queue
@@ -175,17 +191,29 @@ export const make = (audit: Audit.Write): Effect.Effect<Jobs, never, Scope.Scope
             const detail = `the dry run ${plan} was followed by the redrive ${follower}`
             return yield* new Refusal({ status: 409, detail, remedy: "Nothing was done. Count again" })
           }
-          const job = newJob(kind, place, selection, operator, yield* Clock.currentTimeMillis)
+          const job = newJob(asked, operator, yield* Clock.currentTimeMillis)
           const { id } = job
           // Before the audit is written, so that nobody else begins meanwhile.
           jobs.set(id, job)
-          const operation = { id, command: `console ${kind}`, operator, broker: place.broker, queues: [queue], options }
+          const operation: Audit.Operation = {
+            id,
+            command: `console ${kind}`,
+            operator,
+            broker: place.broker,
+            queues: [queue],
+            filters: selection.filter,
+            options
+          }
           yield* Effect.tapError(Audit.begin(audit, operation), () => Effect.sync(() => void jobs.delete(id)))
           if (plan !== undefined && jobs.has(plan)) change(plan, { usedBy: id })
           const stop = new AbortController()
-          const work = Effect.flatMap(Effect.exit(run(id, stop.signal, (told) => change(id, told))), (exit) =>
-            finish(id, operation, exit, connection.mask)
-          )
+          const inside = {
+            id,
+            signal: stop.signal,
+            tell: (told: Partial<Job>) => change(id, told),
+            audit: Audit.ofLetters(audit, operation, runPromise)
+          }
+          const work = Effect.flatMap(Effect.exit(run(inside)), (exit) => finish(id, operation, exit, connection.mask))
           running.set(id, { stop, fiber: yield* Effect.forkDetach(work) })
           const oldest = [...jobs.values()].find(({ ended }) => ended !== undefined)
           if (jobs.size > most && oldest !== undefined) jobs.delete(oldest.id)

@@ -1,14 +1,15 @@
 /**
- * Looks at dead letters: one for each queue, which all operators share, because a look costs the broker something, and gives
- * the letters to nobody else while it lasts. The last one of each queue is kept until there is another.
+ * Looks at dead letters: one for each queue and filter, which all operators share, because a look costs the broker something,
+ * and gives the letters to nobody else while it lasts. Those of a queue take turns. The last one is kept until there is another.
  */
-import { DeadLetters } from "@requeue/core"
+import { DeadLetters, type Delivery } from "@requeue/core"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Scope from "effect/Scope"
+import * as Semaphore from "effect/Semaphore"
 import type { Place } from "../paths.ts"
-import type { Refusal } from "../refusal.ts"
+import { Refusal } from "../refusal.ts"
 import type { Connection } from "./connections.ts"
 import * as Letters from "./letters.ts"
 
@@ -33,6 +34,8 @@ type Around = <A, E>(work: Effect.Effect<A, E>) => Effect.Effect<A, E | Refusal>
 interface Request {
   readonly operator: string
   readonly limit: number
+  /** Selects the letters that it shows. Default: all. */
+  readonly filter?: ((letter: Delivery.Delivery) => boolean) | undefined
   /** Default: nothing. */
   readonly around?: Around | undefined
 }
@@ -40,14 +43,20 @@ interface Request {
 /** All looks. */
 export interface Looks {
   readonly of: (place: Place) => Look | undefined
-  /** Forgets the look of a queue whose letters have changed, unless it runs. */
+  /** Forgets the looks of a queue whose letters have changed, but those that run. */
   readonly forget: (place: Place) => void
-  /** Begins a look at up to `limit` letters, unless one runs; answers the one that runs. */
-  readonly begin: (connection: Connection, queue: string, request: Request) => Effect.Effect<Look>
+  /**
+   * Begins a look at up to `limit` letters, unless one runs; answers the one that runs. It fails where many with other filters
+   * wait for their turn.
+   */
+  readonly begin: (connection: Connection, place: Place, request: Request) => Effect.Effect<Look, Refusal>
 }
 
 /** Queues whose looks are kept, and the bytes of their letters. */
 const most = { looks: 50, bytes: 64 * 1024 * 1024 }
+
+/** Looks at a queue that run, or wait for their turn. */
+const mostAtOnce = 5
 
 /** The most letters that a look goes through. */
 export const longest = 100_000
@@ -58,7 +67,15 @@ const nothing = DeadLetters.group([])
 export const make: Effect.Effect<Looks, never, Scope.Scope> = Effect.gen(function* () {
   const scope = yield* Effect.scope
   const looks = new Map<string, Look>()
-  const keyOf = ({ broker, queue }: Place) => JSON.stringify([broker, queue])
+  const turns = new Map<string, Semaphore.Semaphore>()
+  const queueOf = ({ broker, queue }: Place) => JSON.stringify([broker, queue])
+  const keyOf = (place: Place) => JSON.stringify([queueOf(place), place.filter])
+  const ofQueue = (place: Place) => [...looks.values()].filter((look) => queueOf(look.place) === queueOf(place))
+  const turnOf = (place: Place) => {
+    const turn = turns.get(queueOf(place)) ?? Semaphore.makeUnsafe(1)
+    turns.set(queueOf(place), turn)
+    return turn
+  }
   const set = (look: Look) => {
     const key = keyOf(look.place)
     looks.delete(key)
@@ -73,7 +90,7 @@ export const make: Effect.Effect<Looks, never, Scope.Scope> = Effect.gen(functio
     return look
   }
 
-  const run = (connection: Connection, begun: Look, { around = (work) => work, limit }: Request) =>
+  const run = (connection: Connection, begun: Look, { around = (work) => work, filter, limit }: Request) =>
     Effect.gen(function* () {
       const counter = DeadLetters.counter()
       let look = begun
@@ -81,19 +98,21 @@ export const make: Effect.Effect<Looks, never, Scope.Scope> = Effect.gen(functio
         Effect.scoped(
           Effect.gen(function* () {
             const dead = yield* DeadLetters.make(begun.place.queue)
-            const reading = yield* dead.read({ limit })
+            // With a filter, the limit is of those that it passes over as well.
+            const reading = yield* dead.read(filter === undefined ? { limit } : { filter })
             for (let page = yield* reading.next; page !== undefined; page = yield* reading.next) {
               for (const letter of page) begun.letters.add(counter.add(letter), letter)
               const progress = reading.progress()
               look = set({ ...look, progress, groups: counter.all(progress.looked, progress.total) })
               // Whoever reads pages meanwhile has their turn.
               yield* Effect.yieldNow
+              if (progress.looked >= limit) break
             }
             look = set({ ...look, progress: reading.progress() })
           })
         )
       )
-      const exit = yield* Effect.exit(around(through))
+      const exit = yield* Effect.exit(turnOf(begun.place).withPermits(1)(around(through)))
       const ended = yield* Clock.currentTimeMillis
       const error = Exit.isFailure(exit) ? Exit.findErrorOption(exit) : undefined
       const trouble =
@@ -104,13 +123,16 @@ export const make: Effect.Effect<Looks, never, Scope.Scope> = Effect.gen(functio
   return {
     of: (place) => looks.get(keyOf(place)),
     forget: (place) => {
-      if (looks.get(keyOf(place))?.ended !== undefined) looks.delete(keyOf(place))
+      for (const look of ofQueue(place)) if (look.ended !== undefined) looks.delete(keyOf(look.place))
     },
-    begin: (connection, queue, request) =>
+    begin: (connection, place, request) =>
       Effect.gen(function* () {
-        const place = { broker: connection.name, queue }
         const current = looks.get(keyOf(place))
         if (current !== undefined && current.ended === undefined) return current
+        if (ofQueue(place).filter(({ ended }) => ended === undefined).length >= mostAtOnce) {
+          const detail = `${mostAtOnce} looks with other filters wait for their turn at ${place.queue}`
+          return yield* new Refusal({ status: 503, detail, remedy: "Wait for their end" })
+        }
         const look = set({
           place,
           operator: request.operator,

@@ -2,8 +2,8 @@
 import { type Broker, DeadLetters } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import type { Connection } from "./connections.ts"
-import type { Selection, Work } from "./jobs.ts"
-import * as Redrive from "./redrive.ts"
+import type { Work } from "./jobs.ts"
+import type { Selection } from "./selection.ts"
 
 /** Letters that another reader has, as a redrive tells them. */
 const heldOf = ({ inFlight, isRead }: Broker.Counts): number | undefined => {
@@ -14,18 +14,20 @@ const heldOf = ({ inFlight, isRead }: Broker.Counts): number | undefined => {
 
 /** Removes letters for good. */
 export const make = (connection: Connection, queue: string, selection: Selection): Work => {
-  const filter = Redrive.filterOf(selection)
+  const { isMeant: filter } = selection
   return {
     kind: "purge",
     connection,
     queue,
     selection,
-    options: { cause: selection.title },
-    run: (_, signal, tell) =>
+    options: { letters: selection.title },
+    run: ({ audit, signal, tell }) =>
       connection.use(({ admin }) =>
         Effect.gen(function* () {
           const { purge } = yield* DeadLetters.make(queue)
-          const removed = yield* purge(filter === undefined ? { all: true, signal } : { filter, signal })
+          const removed = yield* purge(
+            filter === undefined ? { all: true, signal } : { filter, signal, audit: audit({ isRemoval: true }) }
+          )
           // What is gone is told, even where the broker does not count any more.
           const counts = yield* Effect.orElseSucceed(admin.counts(queue), () => undefined)
           // A purge of all is one call of the broker: what was asked for after it has begun does not stop it.

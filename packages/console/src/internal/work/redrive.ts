@@ -1,14 +1,14 @@
 /** A redrive, and its dry run, as a job. */
-import { DeadLetters, type Delivery, RetryPolicy } from "@requeue/core"
+import { DeadLetters, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
-import * as CauseId from "./causeId.ts"
 import type { Connection } from "./connections.ts"
-import type { Job, Selection, Work } from "./jobs.ts"
+import type { Job, Work } from "./jobs.ts"
+import type { Selection } from "./selection.ts"
 
 /** The wishes of an operator for. */
 export interface Asked {
   /** The dry run that it follows: no more letters are redriven than that has counted. */
-  readonly plan: Pick<Job, "id" | "report">
+  readonly plan: Pick<Job, "id" | "report" | "selection" | "to">
   /** Whether it works in stages, and stops by itself; else all letters go at once. */
   readonly isStaged: boolean
   /** Letters in a second at most; `undefined` for no limit. */
@@ -24,36 +24,43 @@ export const stages: ReadonlyArray<number> = [1, 10, 100]
 /** Letters that were redriven so often already stay. */
 export const maxRedrives = 3
 
-/** The policies of the queues whose letters come to a dead-letter queue. */
-const policiesOf = ({ queues }: Connection, dead: string): ReadonlyArray<RetryPolicy.RetryPolicy> =>
-  queues.flatMap(({ name, retry }) => (RetryPolicy.deadLetterQueues(retry, name).includes(dead) ? [retry] : []))
+/** The policies of the queue that letters go to, or of those whose letters come to a dead-letter queue. */
+const policiesOf = (
+  { queues }: Connection,
+  dead: string,
+  to: string | undefined
+): ReadonlyArray<RetryPolicy.RetryPolicy> =>
+  queues.flatMap(({ name, retry }) => {
+    const isMeant = to === undefined ? RetryPolicy.deadLetterQueues(retry, name).includes(dead) : name === to
+    return isMeant ? [retry] : []
+  })
 
 /** The dead-letter queues to which letters of one may come back from a queue: that one, and those of the queue's policy. */
-const watchOf =
+export const watchOf =
   ({ queues }: Connection, dead: string) =>
   (target: string): ReadonlyArray<string> => {
     const retry = queues.find(({ name }) => name === target)?.retry ?? RetryPolicy.make()
     return [dead, ...RetryPolicy.deadLetterQueues(retry, target)]
   }
 
-/** The filter of a selection; `undefined` for all letters. */
-export const filterOf = ({ cause }: Selection): ((letter: Delivery.Delivery) => boolean) | undefined =>
-  cause === undefined
-    ? undefined
-    : ({ metadata }) => CauseId.of(DeadLetters.causeOf({ origin: metadata.deadLetter })) === cause
-
 const optionsOf = (
   connection: Connection,
   queue: string,
   { isStaged, plan, rate }: Asked
 ): DeadLetters.RedriveOptions => ({
+  to: plan.to,
   maxRedrives,
   rate,
   // As on the command line: letters go to no queue that was deleted.
   create: false,
   limit: plan.report?.redriven,
   ...(isStaged
-    ? { stages, stopAt, wait: DeadLetters.waitFor(policiesOf(connection, queue)), watch: watchOf(connection, queue) }
+    ? {
+        stages,
+        stopAt,
+        wait: DeadLetters.waitFor(policiesOf(connection, queue, plan.to)),
+        watch: watchOf(connection, queue)
+      }
     : {})
 })
 
@@ -68,15 +75,17 @@ const make = (
   connection,
   queue,
   selection,
-  options: { ...options, cause: selection.title },
-  run: (operation, signal, tell) =>
+  to: options.to,
+  options: { ...options, letters: selection.title },
+  run: ({ audit, id: operation, signal, tell }) =>
     connection.use(() =>
       Effect.flatMap(DeadLetters.make(queue), ({ redrive }) =>
         Effect.map(
           redrive({
             ...options,
-            filter: filterOf(selection),
+            filter: selection.isMeant,
             dryRun: kind === "plan",
+            audit: audit({ to: options.to }),
             operation,
             signal,
             onProgress: (report) => tell({ report })
@@ -87,12 +96,12 @@ const make = (
     )
 })
 
-/** Counts what a redrive would do, and moves nothing. */
-export const plan = (connection: Connection, queue: string, selection: Selection): Work =>
-  make("plan", connection, queue, selection, { maxRedrives })
+/** Counts what a redrive would do, to a queue or to those that letters came from, and moves nothing. */
+export const plan = (connection: Connection, queue: string, selection: Selection, to: string | undefined): Work =>
+  make("plan", connection, queue, selection, { to, maxRedrives })
 
-/** Sends letters back to the queues that they came from. */
-export const redrive = (connection: Connection, queue: string, selection: Selection, asked: Asked): Work => ({
-  ...make("redrive", connection, queue, selection, optionsOf(connection, queue, asked)),
+/** Sends the letters of a dry run to the queue that it was for, or back to those that they came from. */
+export const redrive = (connection: Connection, queue: string, asked: Asked): Work => ({
+  ...make("redrive", connection, queue, asked.plan.selection, optionsOf(connection, queue, asked)),
   plan: asked.plan.id
 })

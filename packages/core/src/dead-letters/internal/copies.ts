@@ -10,6 +10,7 @@ import * as Option from "effect/Option"
 import type { Delivery } from "../../message/Delivery.ts"
 import { fateOf } from "../../port/Broker.ts"
 import type { BrokerError } from "../../port/BrokerError.ts"
+import { type Admit, AuditFailed } from "./audit.ts"
 import type { Books } from "./books.ts"
 import type { Letter } from "./letter.ts"
 import type { Letters } from "./letters.ts"
@@ -20,7 +21,12 @@ import type { Shelf } from "./shelf.ts"
 interface Copy {
   readonly publish: Publish
   readonly of: (letter: Delivery) => Effect.Effect<void, BrokerError>
+  /** Runs once, before the first try. Default: nothing. */
+  readonly admit?: Admit | undefined
 }
+
+/** Nothing is published: the letter is removed when it was admitted. */
+export const none = (admit: Admit): Copy => ({ publish: (_, { onTry }) => onTry, of: () => Effect.void, admit })
 
 export interface Dependencies {
   readonly books: Books
@@ -32,7 +38,9 @@ export interface Dependencies {
   readonly copyBehind: Copy
   /** The broker's name of a copy; `undefined` where it has none. */
   readonly identify: (letter: Delivery) => string | undefined
-  readonly fork: (effect: Effect.Effect<void, BrokerError>) => Fiber.Fiber<void, BrokerError>
+  readonly fork: (
+    effect: Effect.Effect<void, BrokerError | AuditFailed>
+  ) => Fiber.Fiber<void, BrokerError | AuditFailed>
   /** Called before a letter is copied behind the others. */
   readonly onMove: (letter: Letter) => void
 }
@@ -48,17 +56,17 @@ export const make = (dependencies: Dependencies): Copies => {
   const { books, copy, copyBehind, letters, onMove, shelf } = dependencies
 
   /** Removes the letter when its copy is there. */
-  const replace = (letter: Letter, { of, publish }: Copy, onRefused: (error: BrokerError) => void): void => {
+  const replace = (letter: Letter, { admit, of, publish }: Copy, onRefused: (error: BrokerError) => void): void => {
     shelf.work(letter)
     letter.stage = "waiting"
     const copied = Effect.suspend(() => of(letter.item.delivery))
-    letter.fiber = dependencies.fork(publish(copied, progress(letter, dependencies)))
+    letter.fiber = dependencies.fork(publish(copied, progress(letter, dependencies, admit)))
     letter.fiber.addObserver((exit) => {
       if (Exit.isSuccess(exit)) return letters.remove(letter)
       const isInterrupted = Cause.hasInterruptsOnly(exit.cause)
       if (isInterrupted && letter.stage === "publishing") books.unconfirmed.add(letter)
       const error = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
-      if (error !== undefined && fateOf(error) === "refused") return onRefused(error)
+      if (error !== undefined && !(error instanceof AuditFailed) && fateOf(error) === "refused") return onRefused(error)
       if (!isInterrupted) letters.finish(exit)
       letters.release(letter)
     })
@@ -88,16 +96,24 @@ export const make = (dependencies: Dependencies): Copies => {
 }
 
 /** Keeps the stage of a letter while its copy is published. */
-const progress = (letter: Letter, { books, identify, letters }: Dependencies): Watcher => ({
-  onTry: Effect.suspend(() => {
+const progress = (letter: Letter, { books, identify, letters }: Dependencies, admit: Admit | undefined): Watcher => {
+  let isAdmitted = admit === undefined
+  const admitted = Effect.suspend(() => {
+    if (isAdmitted || admit === undefined) return Effect.void
+    return Effect.tap(admit(letter.item.delivery), () => Effect.sync(() => (isAdmitted = true)))
+  })
+  const begun = Effect.suspend(() => {
     // A lost one comes again. If its copy were published now, nobody could tell by then.
     if (letter.item.isLost && identify(letter.item.delivery) === undefined) return Effect.never
     letter.stage = "publishing"
     return Effect.void
-  }),
-  onPause: (isUnanswered) => {
-    letter.stage = "waiting"
-    if (isUnanswered) books.unconfirmed.add(letter)
-    if (letters.isFinished()) letter.fiber?.interruptUnsafe()
+  })
+  return {
+    onTry: Effect.andThen(admitted, begun),
+    onPause: (isUnanswered) => {
+      letter.stage = "waiting"
+      if (isUnanswered) books.unconfirmed.add(letter)
+      if (letters.isFinished()) letter.fiber?.interruptUnsafe()
+    }
   }
-})
+}

@@ -8,6 +8,7 @@ import * as Outgoing from "../../message/Outgoing.ts"
 import * as Telemetry from "../../observe/Telemetry.ts"
 import type { Service } from "../../port/Broker.ts"
 import type { BrokerError } from "../../port/BrokerError.ts"
+import * as Audit from "./audit.ts"
 import { nothing } from "./books.ts"
 import * as ComeBacks from "./comeBacks.ts"
 import type { DeadLetter } from "./deadLetter.ts"
@@ -34,6 +35,8 @@ export interface EditOptions {
   readonly watch?: Destination.Watched | undefined
   /** The id of the operation: 1 to 32 letters, digits, ".", "_" or "-". Default: a new one. */
   readonly operation?: string | undefined
+  /** Told of the letter before its copy is published. Default: nobody is told. */
+  readonly audit?: Audit.Audit | undefined
   /** Ends the wait; the original then stays. Default: it is never ended. */
   readonly signal?: AbortSignal | undefined
 }
@@ -64,7 +67,7 @@ export const edit = (
   queue: string,
   letter: DeadLetter,
   options: EditOptions
-): Effect.Effect<EditReport, BrokerError> =>
+): Effect.Effect<EditReport, BrokerError | Audit.AuditFailed> =>
   Effect.gen(function* () {
     const publish = Telemetry.publisher(yield* Telemetry.Telemetry, broker.capabilities.broker, broker.publish)
     const operation = Operation.make(options.operation, "edit.")
@@ -88,6 +91,7 @@ export const edit = (
 
     const comeBacks = ComeBacks.make(operation)
     const ledger = Ledger.make({ operation: operation.id, isDryRun: false, comeBacks })
+    const admit = Audit.make(queue, options.audit)
     yield* Destination.check(broker, to, options.create)
     const named = yield* Destination.named(broker, options.watch)
     const others = Destination.deadLetterQueues(to, options.watch)
@@ -101,7 +105,10 @@ export const edit = (
       pass: () => {
         const books = { ...nothing, selected: 1, unremoved: 1 }
         return Effect.as(
-          Effect.tap(publish([copy]), () => Effect.sync(() => ledger.step(books))),
+          Effect.andThen(
+            Effect.andThen(admit(original), publish([copy])),
+            Effect.sync(() => ledger.step(books))
+          ),
           books
         )
       },
@@ -126,8 +133,8 @@ const find = (
       if (isIt(letter)) found = letter
       return found === letter
     }
-    const { error } = yield* Sweep.run(broker, queue, { limit: 1 }, { select, copy: "look", onStep: () => {} })
-    return error === undefined ? found : yield* error
+    yield* Sweep.run(broker, queue, { limit: 1 }, { select, copy: "look", onStep: () => {} })
+    return found
   })
 
 /** Answers whether the letter is gone. */
@@ -135,7 +142,7 @@ const remove = (
   broker: Service,
   queue: string,
   select: (letter: Delivery) => boolean
-): Effect.Effect<boolean, BrokerError> =>
+): Effect.Effect<boolean, BrokerError | Audit.AuditFailed> =>
   Effect.gen(function* () {
     const { error, summary } = yield* Sweep.run(broker, queue, { limit: 1 }, { select, copy: "none", onStep: () => {} })
     return error === undefined ? summary.removed === 1 : yield* error

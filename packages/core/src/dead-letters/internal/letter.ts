@@ -3,6 +3,7 @@ import type * as Fiber from "effect/Fiber"
 import type { Outcome } from "../../consume/internal/dispatch.ts"
 import type { Item } from "../../consume/internal/item.ts"
 import type { BrokerError } from "../../port/BrokerError.ts"
+import type { AuditFailed } from "./audit.ts"
 
 export interface Letter {
   readonly item: Item
@@ -19,7 +20,7 @@ export interface Letter {
   /** Why the broker did not remove it. */
   error: BrokerError | undefined
   /** That publishes its copy. */
-  fiber: Fiber.Fiber<void, BrokerError> | undefined
+  fiber: Fiber.Fiber<void, BrokerError | AuditFailed> | undefined
   /** Ends its delivery: `undefined` when it has been called. */
   done: ((outcome: Outcome) => void) | undefined
 }

@@ -5,6 +5,7 @@
 import * as Exit from "effect/Exit"
 import type { Delivery } from "../../message/Delivery.ts"
 import type { BrokerError } from "../../port/BrokerError.ts"
+import type { AuditFailed } from "./audit.ts"
 import type { Books } from "./books.ts"
 import { end, type Letter } from "./letter.ts"
 import type { Shelf } from "./shelf.ts"
@@ -21,7 +22,7 @@ export interface Dependencies {
   /** Called when more letters may come, or none. */
   readonly onRoom: () => void
   /** Called when the sweep is over, once. */
-  readonly onEnd: (exit: Exit.Exit<void, BrokerError>) => void
+  readonly onEnd: (exit: Exit.Exit<void, BrokerError | AuditFailed>) => void
 }
 
 export interface Letters {
@@ -35,7 +36,7 @@ export interface Letters {
   /** Letters that may be in flight now. */
   readonly window: () => number
   /** Ends the sweep: takes no more letters, and gives back those that are held or whose copy has not begun. */
-  readonly finish: (exit: Exit.Exit<void, BrokerError>) => void
+  readonly finish: (exit: Exit.Exit<void, BrokerError | AuditFailed>) => void
   readonly isFinished: () => boolean
 }
 
@@ -46,7 +47,7 @@ export const make = (dependencies: Dependencies): Letters => {
   const { books, identify, onEnd, onRoom, onStep, page, shelf } = dependencies
   let isFinished = false
 
-  const finish = (exit: Exit.Exit<void, BrokerError>): void => {
+  const finish = (exit: Exit.Exit<void, BrokerError | AuditFailed>): void => {
     if (isFinished) return
     isFinished = true
     onRoom()

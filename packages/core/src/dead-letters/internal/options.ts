@@ -7,6 +7,7 @@ import * as OptionNames from "../../options/OptionNames.ts"
 import * as Removal from "../../options/Removal.ts"
 import * as Delay from "../../message/Delay.ts"
 import * as Operation from "./operation.ts"
+import type { Audit } from "./audit.ts"
 import type { DeadLetter } from "./deadLetter.ts"
 import type { EditOptions } from "./edit.ts"
 import type { Progress } from "./reading.ts"
@@ -51,6 +52,11 @@ export type PurgeOptions = Selection & {
    * not. Default: it is never stopped.
    */
   readonly signal?: AbortSignal | undefined
+  /**
+   * Told of dead letters before they are removed, up to 100 at a time. With `all` it is told of none, since the broker
+   * removes all at once. Default: nobody is told.
+   */
+  readonly audit?: Audit | undefined
   /** Whether to count only, and remove nothing. It looks at 100,000 letters at most. Default: false. */
   readonly dryRun?: boolean | undefined
 }
@@ -87,6 +93,7 @@ const redriveKinds: OptionNames.Of<RedriveOptions> = {
   rate: OptionKind.number(0.001),
   maxRedrives: OptionKind.whole(0),
   signal: OptionKind.signal,
+  audit: OptionKind.callback,
   onProgress: OptionKind.callback,
   stages: stagesKind,
   stopAt: { expected: "a number from 0 to 1", holds: (value) => typeof value === "number" && value >= 0 && value <= 1 },
@@ -104,12 +111,14 @@ const editKinds: OptionNames.Of<EditOptions> = {
   create: redriveKinds.create,
   watch: redriveKinds.watch,
   operation: redriveKinds.operation,
+  audit: OptionKind.callback,
   signal: OptionKind.signal
 }
 
 const purgeKinds: OptionNames.Of<PurgeOptions> = {
   ...Removal.kinds,
   dryRun: OptionKind.flag,
+  audit: OptionKind.callback,
   signal: OptionKind.signal
 }
 

@@ -4,17 +4,21 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import { fateOf } from "../../port/Broker.ts"
 import type { BrokerError } from "../../port/BrokerError.ts"
+import type { AuditFailed } from "./audit.ts"
 
 /** Told of a copy on its way. */
 export interface Watcher {
-  /** Runs before each try. From then on, the copy may have been published. */
-  readonly onTry: Effect.Effect<void>
+  /** Runs before each try. From then on, the copy may have been published. Its failure is the end. */
+  readonly onTry: Effect.Effect<void, AuditFailed>
   /** Called when a try has failed and another one will follow. `isUnanswered`: the copy may have been published. */
   readonly onPause: (isUnanswered: boolean) => void
 }
 
 /** Fails when the copy is refused, or when the broker has not taken it for a minute. */
-export type Publish = (publish: Effect.Effect<void, BrokerError>, watcher: Watcher) => Effect.Effect<void, BrokerError>
+export type Publish = (
+  publish: Effect.Effect<void, BrokerError>,
+  watcher: Watcher
+) => Effect.Effect<void, BrokerError | AuditFailed>
 
 /** Milliseconds until a copy is tried again: each time twice as long, up to the longest. */
 const pauses = { first: 1000, longest: 15_000 }

@@ -22,7 +22,7 @@ const behind = ({ capabilities }: Service, queue: string, hidden: number): Broke
 export const purge = (
   broker: Service,
   queue: string,
-  { all, dryRun, filter, signal }: PurgeOptions
+  { all, audit, dryRun, filter, signal }: PurgeOptions
 ): Effect.Effect<number, BrokerError | DeadLettersStopped> =>
   Effect.gen(function* () {
     if (signal?.aborted === true) return 0
@@ -35,7 +35,7 @@ export const purge = (
     const { error, hidden, summary } = yield* Sweep.run(
       broker,
       queue,
-      { signal },
+      { audit, signal },
       {
         select: (letter) => Sweep.matches(letter, filter),
         copy: dryRun === true ? "look" : "none",

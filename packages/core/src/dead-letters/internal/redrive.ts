@@ -6,6 +6,7 @@ import type { BrokerError } from "../../port/BrokerError.ts"
 import type * as Delay from "../../message/Delay.ts"
 import type { Delivery } from "../../message/Delivery.ts"
 import * as Telemetry from "../../observe/Telemetry.ts"
+import { type Audit, AuditFailed } from "./audit.ts"
 import * as ComeBacks from "./comeBacks.ts"
 import * as Destination from "./destination.ts"
 import * as Ledger from "./ledger.ts"
@@ -34,6 +35,8 @@ export interface Options {
    * redriven, and another call goes on with the others. Default: it is never stopped.
    */
   readonly signal?: AbortSignal | undefined
+  /** Told of dead letters before they are published, up to 100 at a time. Default: nobody is told. */
+  readonly audit?: Audit | undefined
   /** Called after each dead letter with the report so far. Default: nothing is called. */
   readonly onProgress?: ((report: Report) => void) | undefined
   /**
@@ -124,7 +127,7 @@ export const redrive = (
     return yield* Effect.matchEffect(all, {
       onSuccess: (stoppedBy) => Effect.succeed(ledger.report(stoppedBy)),
       onFailure: (cause): Effect.Effect<never, BrokerError | DeadLettersStopped> => {
-        if (!passes.hasBegun()) return Effect.fail(cause)
+        if (!passes.hasBegun() && !(cause instanceof AuditFailed)) return Effect.fail(cause)
         const report = ledger.report()
         const removed = report.redriven
         return Effect.fail(new DeadLettersStopped({ queue, operation: "redrive", removed, report, cause }))

@@ -1,6 +1,7 @@
 /** The report of a redrive, and the error that it ends with. */
 import * as Data from "effect/Data"
 import type { BrokerError } from "../../port/BrokerError.ts"
+import type { AuditFailed } from "./audit.ts"
 import type { Summary } from "./books.ts"
 
 /** The letters that a stage has published, or all of them, by what became of them. */
@@ -80,8 +81,8 @@ export interface Report
 }
 
 /**
- * The error of a redrive or purge that had begun and could not go on: the connection was lost for a minute, or the broker
- * delivers or takes nothing. What it did stays done; another call goes on with the others.
+ * The error of a redrive or purge that had begun and could not go on: the connection was lost for a minute, the broker
+ * delivers or takes nothing, or its audit failed. What it did stays done; another call goes on with the others.
  */
 export class DeadLettersStopped extends Data.TaggedError("DeadLettersStopped")<{
   readonly queue: string
@@ -90,7 +91,7 @@ export class DeadLettersStopped extends Data.TaggedError("DeadLettersStopped")<{
   readonly removed: number
   /** The report of a redrive; `undefined` for a purge. */
   readonly report: Report | undefined
-  readonly cause: BrokerError
+  readonly cause: BrokerError | AuditFailed
 }> {
   override get message() {
     const { cause, operation, queue, removed, report } = this

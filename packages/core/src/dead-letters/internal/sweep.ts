@@ -14,6 +14,7 @@ import { Broker, type Service, type SettleFailure, type SettleRequest, type Subs
 import type { BrokerError } from "../../port/BrokerError.ts"
 import * as Telemetry from "../../observe/Telemetry.ts"
 import * as Again from "./again.ts"
+import * as Audit from "./audit.ts"
 import * as Arrivals from "./arrivals.ts"
 import * as Copies from "./copies.ts"
 import * as Held from "./held.ts"
@@ -38,6 +39,8 @@ export interface Options {
   readonly rate?: number | undefined
   /** Ends the sweep. Default: it is never ended. */
   readonly signal?: AbortSignal | undefined
+  /** Told of selected letters before their copies are published, or before they are removed where there are none. */
+  readonly audit?: Audit.Audit | undefined
 }
 
 /** How a sweep deals with the letters. */
@@ -58,8 +61,8 @@ type Moving = Omit<Work, "copy"> & { readonly copy: Exclude<Work["copy"], "look"
 /** The end of a sweep. */
 export interface Ended {
   readonly summary: Books.Summary
-  /** Why it went no further; `undefined` when it came to its end, or was aborted. */
-  readonly error: BrokerError | undefined
+  /** Why it went no further; `undefined` when it came to its end, or was aborted. A look that fails has none: the call fails. */
+  readonly error: BrokerError | Audit.AuditFailed | undefined
   /**
    * Letters that wait, and that the broker has not shown: they are behind others of their groups, which are kept. It shows no
    * more of a group before these are gone.
@@ -101,7 +104,9 @@ export const run = (broker: Service, queue: string, options: Options, work: Work
     const ended = Effect.scoped(Effect.raceFirst(sweep, aborted(signal)))
     const error = yield* Effect.matchEffect(ended, {
       onSuccess: () => Effect.succeed(undefined),
-      onFailure: (error) => (hasBegun ? Effect.succeed(error) : Effect.fail(error))
+      // An audit is told of letters, which have come by then.
+      onFailure: (error) =>
+        hasBegun || error instanceof Audit.AuditFailed ? Effect.succeed(error) : Effect.fail(error)
     })
     return { summary: books.summary(), error, hidden }
   })
@@ -137,9 +142,9 @@ const look = (
   )
 
 /** Begins, and returns an effect that waits for the end. What is unfinished when the scope closes goes back. */
-const begin = (broker: Service, queue: string, { rate }: Options, work: Moving, books: Books.Books) =>
+const begin = (broker: Service, queue: string, { audit, rate }: Options, work: Moving, books: Books.Books) =>
   Effect.gen(function* () {
-    const over = Deferred.makeUnsafe<void, BrokerError>()
+    const over = Deferred.makeUnsafe<void, BrokerError | Audit.AuditFailed>()
     const clock = yield* Clock.Clock
     const now = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
     // A redrive takes the letters of a group one by one, so that they stay in order.
@@ -161,11 +166,17 @@ const begin = (broker: Service, queue: string, { rate }: Options, work: Moving, 
       onRoom: () => engine.refresh(),
       onEnd: (exit) => Deferred.doneUnsafe(over, exit)
     })
+    const admit = Audit.make(queue, audit)
     const copies = Copies.make({
       books,
       shelf,
       letters,
-      copy: typeof work.copy === "string" ? work.copy : { publish: Publishing.make(now, rate), of: work.copy },
+      copy:
+        typeof work.copy !== "string"
+          ? { publish: Publishing.make(now, rate), of: work.copy, admit }
+          : audit === undefined
+            ? work.copy
+            : Copies.none(admit),
       copyBehind: {
         publish: Publishing.make(now),
         of: ({ body, headers, metadata }) => broker.publish([{ queue, body, headers, delay: 0, metadata }])

@@ -85,8 +85,7 @@ export const make = (
           return false
         }
         const work: Sweep.Work = { select, copy: "look", onStep: () => {} }
-        const { error, summary } = yield* Sweep.run(broker, place.queue, {}, work)
-        if (error !== undefined) return yield* error
+        const { summary } = yield* Sweep.run(broker, place.queue, {}, work)
         place.at = now()
         if (found !== undefined) place.come = Math.max(place.come, found - (place.base ?? found))
         place.known = found

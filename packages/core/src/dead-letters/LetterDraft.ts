@@ -1,8 +1,14 @@
-/** A dead letter as a text that people edit: its headers, an empty line, its body. */
-import { type DeadLetters, type Message, Metadata } from "@requeue/core"
+/**
+ * A dead letter as a text that people edit: its headers, an empty line, its body.
+ *
+ * When to use: where people write the copy that `DeadLetters.edit` publishes, as on the command line or a page.
+ */
+import type { Headers } from "../message/Message.ts"
+import * as Metadata from "../message/Metadata.ts"
+import type { DeadLetter } from "./internal/deadLetter.ts"
 
 /** The parts of a letter that are edited. */
-export type Content = Pick<DeadLetters.DeadLetter, "body" | "headers">
+export type Content = Pick<DeadLetter, "body" | "headers">
 
 /** A line that is for the reader, and no part of the letter. Headers cannot begin so. */
 const comment = "#"
@@ -50,7 +56,7 @@ export const write = (content: Content, title: string): string =>
 /** The text as it was read: the letter, `unchanged`, or what is wrong with it. */
 export type Read = Content | "unchanged" | { readonly problem: string }
 
-const isJson = (headers: Message.Headers): boolean =>
+const isJson = (headers: Headers): boolean =>
   Object.entries(headers).some(
     ([name, value]) => name.toLowerCase() === "content-type" && /^application\/([\w.-]+\+)?json\b/i.test(value)
   )

@@ -1,6 +1,6 @@
 import * as fc from "fast-check"
 import { assert, describe, it } from "vitest"
-import * as Draft from "../src/Draft.ts"
+import * as Draft from "../../src/dead-letters/LetterDraft.ts"
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
 const json = { "content-type": "application/json" }

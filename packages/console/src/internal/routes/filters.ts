@@ -1,0 +1,57 @@
+/** Filters of letters, as they travel in addresses and forms: with the names and texts of the command line's flags. */
+import { Delay, LetterFilter, Metadata } from "@requeue/core"
+import * as Effect from "effect/Effect"
+import type { Refusal } from "../refusal.ts"
+import { wrong } from "./fields.ts"
+
+/** A filter that was asked for; `search` is what addresses have of it. */
+export interface Asked {
+  readonly filter: LetterFilter.LetterFilter
+  readonly search: Readonly<Record<string, string>>
+}
+
+/** Reads a part of a filter, or says why it is none: completes "must". */
+type Read = (text: string) => LetterFilter.LetterFilter | string
+
+const ageOf = (text: string): number | undefined => {
+  const millis = Delay.ofText(text)
+  return millis > 0 && millis <= LetterFilter.longest ? millis : undefined
+}
+
+const isReason = (text: string): text is Metadata.Reason => Metadata.reasons.some((reason) => reason === text)
+
+const parts: Readonly<Record<string, Read>> = {
+  error: (error) => ({ error }),
+  reason: (text) => (isReason(text) ? { reason: [text] } : `must be one of ${Metadata.reasons.join(", ")}`),
+  origin: (origin) => ({ origin }),
+  since: (text) => {
+    const since = LetterFilter.momentOf(text)
+    return since === undefined ? "must be a time such as 2026-03-14T15:09Z, or a duration such as 2h" : { since }
+  },
+  older: (text) => {
+    const olderThan = ageOf(text)
+    return olderThan === undefined ? "must be a duration such as 2h or 30d" : { olderThan }
+  },
+  header: (header) => LetterFilter.headerProblem(header) ?? { header: [header] },
+  id: (id) => LetterFilter.idProblem(id) ?? { id: [id] }
+}
+
+/** Characters of the longest part. */
+const longest = 200
+
+/** The filter that fields have; `undefined` where they have none. */
+export const of = (fields: URLSearchParams): Effect.Effect<Asked | undefined, Refusal> => {
+  let filter: LetterFilter.LetterFilter = {}
+  const search: Record<string, string> = {}
+  for (const [name, read] of Object.entries(parts)) {
+    const text = (fields.get(name) ?? "").trim()
+    if (text === "") continue
+    const part = text.length > longest ? `must have at most ${longest} characters` : read(text)
+    if (typeof part === "string") {
+      return Effect.fail(wrong(`the filter ${name} ${part}`, "Nothing was done. Go back, and change it"))
+    }
+    filter = { ...filter, ...part }
+    search[name] = text
+  }
+  return Effect.succeed(Object.keys(search).length === 0 ? undefined : { filter, search })
+}

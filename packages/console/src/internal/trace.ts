@@ -1,0 +1,36 @@
+/** The address of a letter's trace in the tool that has traces, by the W3C's `traceparent`: https://www.w3.org/TR/trace-context/ */
+
+/** The address of a trace; `undefined` where the headers tell of none. */
+export type TraceUrl = (headers: Readonly<Record<string, string>>) => string | undefined
+
+const parent = /^[\da-f]{2}-([\da-f]{32})-([\da-f]{16})-[\da-f]{2}(?:-|$)/
+
+const fill = (template: string, trace: string, span: string): string =>
+  template.replaceAll("{traceId}", encodeURIComponent(trace)).replaceAll("{spanId}", encodeURIComponent(span))
+
+const parsed = (text: string): URL | undefined => (URL.canParse(text) ? new URL(text) : undefined)
+
+/** Whether a text is a template of addresses: of HTTP, without a password, with `{traceId}`, and not in its host. */
+export const isTemplate = (text: string): boolean => {
+  const [one, other] = ["a", "b"].map((id) => parsed(fill(text, id.repeat(32), id.repeat(16))))
+  return (
+    text.includes("{traceId}") &&
+    one !== undefined &&
+    other !== undefined &&
+    /^https?:$/.test(one.protocol) &&
+    one.origin === other.origin &&
+    one.username + one.password === "" &&
+    // What is left is a placeholder that nobody fills.
+    !/[{}]/.test(fill(text, "", ""))
+  )
+}
+
+/** Fills a template. */
+export const make =
+  (template: string | undefined): TraceUrl =>
+  (headers) => {
+    const name = Object.keys(headers).find((each) => each.toLowerCase() === "traceparent")
+    const [, trace, span] = parent.exec((name === undefined ? undefined : headers[name]) ?? "") ?? []
+    const isKnown = trace !== undefined && span !== undefined && !/^0+$/.test(trace)
+    return template === undefined || !isKnown ? undefined : fill(template, trace, span)
+  }

@@ -1,0 +1,50 @@
+/** The redrive of an edited copy, as a job. */
+import { DeadLetters, RetryPolicy } from "@requeue/core"
+import * as Effect from "effect/Effect"
+import type { Connection } from "./connections.ts"
+import type { Draft } from "./drafts.ts"
+import type { Work } from "./jobs.ts"
+import * as Redrive from "./redrive.ts"
+import * as Selection from "./selection.ts"
+
+/** Publishes the copy of a draft, to a queue or to the one that the letter came from. */
+export const make = (connection: Connection, draft: Draft, to: string | undefined): Work => {
+  const { copy, key, letter, place, title: id } = draft
+  const { queue } = place
+  const goal = to ?? letter.origin?.queue
+  const retry = connection.queues.find(({ name }) => name === goal)?.retry ?? RetryPolicy.make()
+  return {
+    kind: "edit",
+    connection,
+    queue,
+    selection: {
+      cause: undefined,
+      letter: key,
+      search: {},
+      filter: undefined,
+      title: Selection.titleOf({ cause: undefined, id, filter: undefined }),
+      isMeant: Selection.withKey(key)
+    },
+    to: goal,
+    options: { letter: letter.id, to: goal },
+    run: ({ audit, id: operation, signal, tell }) =>
+      connection.use(() =>
+        Effect.flatMap(DeadLetters.make(queue), ({ edit }) =>
+          Effect.map(
+            edit(letter, {
+              body: copy?.body,
+              headers: copy?.headers,
+              to,
+              create: false,
+              wait: DeadLetters.waitFor([retry]),
+              watch: Redrive.watchOf(connection, queue),
+              operation,
+              audit: audit({ to: goal }),
+              signal
+            }),
+            (edited) => tell({ edited })
+          )
+        )
+      )
+  }
+}

@@ -1,0 +1,98 @@
+/** Letters that an operator means: those of a filter, of a cause, one, or all. */
+import { DeadLetters, type Delivery, ErrorPattern, LetterFilter } from "@requeue/core"
+import { mark, type Redact } from "../../Redaction.ts"
+import type { Place } from "../paths.ts"
+import * as CauseId from "./causeId.ts"
+import * as Letters from "./letters.ts"
+
+/** The letters of a job, as they were meant when it was asked for. */
+export interface Selection {
+  /** The id of the cause; `undefined` for those of all causes. */
+  readonly cause: string | undefined
+  /** The key of the letter; `undefined` for all of the cause. */
+  readonly letter: string | undefined
+  /** The filter as fields of an address; empty without one. */
+  readonly search: Pick<Place, "filter">
+  /** The filter, for the audit; `undefined` without one. */
+  readonly filter: LetterFilter.LetterFilter | undefined
+  /** The letters in words. */
+  readonly title: string
+  /** Whether a letter is meant; `undefined` where all are. */
+  readonly isMeant: ((letter: Delivery.Delivery) => boolean) | undefined
+}
+
+/** Letters in words: of a cause, one with an id, those of a filter, or all. */
+export const titleOf = ({
+  cause,
+  filter,
+  id
+}: {
+  readonly cause: string | undefined
+  readonly id: string | undefined
+  readonly filter: LetterFilter.LetterFilter | undefined
+}): string => {
+  if (id !== undefined) return `the letter ${id}`
+  const words = filter === undefined ? "" : LetterFilter.describe(filter).join(", ")
+  return [cause ?? (words === "" ? "all letters" : "letters"), ...(words === "" ? [] : [`only ${words}`])].join(", ")
+}
+
+/** Whether both mean the same letters, but for the time to which ages are told. */
+export const isSame = (one: Selection, other: Selection): boolean =>
+  JSON.stringify([one.cause, one.letter, one.search]) === JSON.stringify([other.cause, other.letter, other.search])
+
+/** A letter whose error has its pattern for a message: messages may quote bodies, which not everybody may see. */
+const patterned = (letter: LetterFilter.Subject): LetterFilter.Subject => {
+  const { origin } = letter
+  if (origin === undefined) return letter
+  const error = { name: origin.error.name, message: ErrorPattern.of(origin.error.message) }
+  return { ...letter, origin: { ...origin, error } }
+}
+
+/** A letter as the hook leaves it, as far as the filter looks at it. */
+const shown = (
+  { error, header, id }: LetterFilter.LetterFilter,
+  letter: LetterFilter.Subject,
+  redact: Redact,
+  place: Place
+): LetterFilter.Subject => {
+  const { origin } = letter
+  if (error === undefined && header === undefined && id === undefined) return letter
+  const content = redact({ headers: letter.headers, id: letter.id, error: origin?.error }, place)
+  return {
+    ...letter,
+    id: content.id ?? mark,
+    headers: content.headers,
+    origin: origin && { ...origin, error: content.error ?? { name: mark, message: mark } }
+  }
+}
+
+/**
+ * Whether letters pass a filter, as they are and as people may see them: so that nobody finds out by filters what the hook
+ * hides. `now` is in milliseconds since the epoch.
+ */
+export const filtering = (filter: LetterFilter.LetterFilter, now: number, redact: Redact, place: Place) => {
+  const passes = LetterFilter.matches(filter, now)
+  return (delivery: Delivery.Delivery): boolean => {
+    const letter = LetterFilter.subject(delivery)
+    const told = filter.error === undefined ? letter : patterned(letter)
+    return passes(told) && passes(shown(filter, told, redact, place))
+  }
+}
+
+/** Letters that are of the cause, have the key, and pass the filter, as far as these are given. */
+export const all = (...tests: ReadonlyArray<((letter: Delivery.Delivery) => boolean) | undefined>) => {
+  const given = tests.filter((test) => test !== undefined)
+  return given.length === 0 ? undefined : (letter: Delivery.Delivery) => given.every((test) => test(letter))
+}
+
+/** Letters of a cause. */
+export const ofCause =
+  (cause: string) =>
+  ({ metadata }: Delivery.Delivery): boolean =>
+    CauseId.of(DeadLetters.causeOf({ origin: metadata.deadLetter })) === cause
+
+/** The letter with a key. */
+export const withKey =
+  (key: string) =>
+  ({ metadata }: Delivery.Delivery): boolean =>
+    Letters.keyOf(metadata) === key
