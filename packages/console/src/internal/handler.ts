@@ -20,6 +20,7 @@ import type { Live, Reply, Visit } from "./visit.ts"
 import * as Body from "./work/body.ts"
 import * as Connections from "./work/connections.ts"
 import type { Trouble } from "./work/connections.ts"
+import * as Delayed from "./work/delayed.ts"
 import * as Jobs from "./work/jobs.ts"
 import * as Looks from "./work/looks.ts"
 import * as Overview from "./work/overview.ts"
@@ -110,7 +111,8 @@ export const make = (options: Options) =>
       overviews: yield* Effect.forEach(each, (connection) => Overview.make(connection, timeout)),
       looks: yield* Looks.make,
       jobs: yield* Jobs.make(audit),
-      turns: Body.turns()
+      turns: Body.turns(),
+      delayed: Delayed.memory()
     }
     const run = Effect.runPromiseWith(yield* Effect.context())
     const respond = responder(assets, run)

@@ -19,6 +19,8 @@ export const routes = {
   plan: "/plan",
   redrive: "/redrive",
   purge: "/purge",
+  delayed: "/delayed",
+  purgeDelayed: "/purge-delayed",
   stop: "/stop",
   jobs: "/jobs",
   job: "/job",

@@ -28,11 +28,15 @@ const row = (visit: Visit, { cause, place }: Shown, { id, key, origin, published
   </tr>`
 }
 
-/** The way back to the causes. */
-export const crumbs = (visit: Visit, { broker, queue }: Place): Html =>
+/** The way back to the causes, or to another page of a queue. */
+export const crumbs = (
+  visit: Visit,
+  { broker, queue }: Place,
+  route: "deadLetters" | "delayed" = "deadLetters"
+): Html =>
   html`<p class="crumbs">
     <a href="${visit.paths.to("overview")}">Queues</a> / ${broker} /
-    <a href="${visit.paths.to("deadLetters", { broker, queue })}">${queue}</a>
+    <a href="${visit.paths.to(route, { broker, queue })}">${queue}</a>
   </p>`
 
 /** A cause. */

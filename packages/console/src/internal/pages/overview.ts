@@ -2,6 +2,7 @@
 import { type Backlog, Delay, QueueStatus } from "@requeue/core"
 import * as Format from "../format.ts"
 import { html, type Html, type Part } from "../html.ts"
+import type { Place } from "../paths.ts"
 import { type Page, queryOf, type Visit } from "../visit.ts"
 import type { BrokerView, QueueView } from "../work/overview.ts"
 import { alarm } from "./parts.ts"
@@ -58,12 +59,16 @@ const soonest = ({ backoff = [] }: Status): Part =>
   backoff[0] !== undefined &&
   html` <span class="soft">${Format.count(backoff[0].count)} in ${Delay.format(backoff[0].within)}</span>`
 
+/** The number of those in backoff, which leads to them. */
+const delayed = (visit: Visit, place: Place, text: string): Html =>
+  html`<a href="${visit.paths.to("delayed", queryOf(place))}">${text}</a>`
+
 const linked = (visit: Visit, broker: string, status: Status, text: string): Part =>
   status.dead.length === 1
     ? html`<a href="${visit.paths.to("deadLetters", { broker, queue: status.dead[0]!.queue })}">${text}</a>`
     : text
 
-const cell = (visit: Visit, broker: string, status: Status | undefined, column: Column): Html => {
+const cell = (visit: Visit, place: Place, status: Status | undefined, column: Column): Html => {
   const { field, isAlarming = () => false, number, show = Format.count, title } = column
   const value = status && number(status)
   if (status === undefined || value === undefined) {
@@ -71,7 +76,8 @@ const cell = (visit: Visit, broker: string, status: Status | undefined, column: 
   }
   const text = `${show(value)}${remarkOf(status, field) === undefined ? "" : "*"}`
   const kind = isAlarming(status, value) ? "n alarm" : value === 0 ? "n zero" : "n"
-  const content = field === "dead" ? linked(visit, broker, status, text) : text
+  const leading = { dead: () => linked(visit, place.broker, status, text), delayed: () => delayed(visit, place, text) }
+  const content = field === "dead" || field === "delayed" ? leading[field]() : text
   return html`<td class="${kind}" data-label="${title}">${content}${field === "delayed" && soonest(status)}</td>`
 }
 
@@ -90,7 +96,7 @@ const row = (visit: Visit, broker: string, { queue, status }: QueueView): Html =
     ${queue}${status?.isMissing === true && html` <span class="alarm">missing</span>`}${status?.isPaused === true &&
     html` <span class="alarm">paused</span>`}${several(visit, broker, status?.dead)}
   </th>
-  ${columns.map((column) => cell(visit, broker, status, column))}
+  ${columns.map((column) => cell(visit, { broker, queue }, status, column))}
 </tr>`
 
 /** Each remark once, with the sign of the numbers that it is on. */

@@ -8,6 +8,7 @@ import type { Place } from "../paths.ts"
 import { Refusal } from "../refusal.ts"
 import type { Reply, Visit } from "../visit.ts"
 import type { Turns } from "../work/body.ts"
+import type * as Delayed from "../work/delayed.ts"
 import type { Connection, Trouble } from "../work/connections.ts"
 import type { Jobs } from "../work/jobs.ts"
 import type { Looks } from "../work/looks.ts"
@@ -21,6 +22,7 @@ export interface Dependencies {
   readonly looks: Looks
   readonly jobs: Jobs
   readonly turns: Turns
+  readonly delayed: Delayed.Memory
   readonly audit: Audit.Write
   readonly redact: Redact
   /** Milliseconds that a broker has to answer what a page waits for. */
@@ -40,7 +42,8 @@ export interface Route {
   readonly answer: (asking: Asking, dependencies: Dependencies) => Effect.Effect<Reply, Refusal | Trouble>
 }
 
-const unknown = (detail: string) => new Refusal({ status: 404, detail, remedy: "Go back to the overview" })
+/** The refusal of what is not configured. */
+export const unknown = (detail: string) => new Refusal({ status: 404, detail, remedy: "Go back to the overview" })
 
 /** The dead-letter queue that the fields name: one of a queue that is configured, and no other. */
 export const placeOf = (

@@ -1,6 +1,7 @@
 /** All routes, by their path. */
 import { routes } from "../paths.ts"
 import * as Acting from "./acting.ts"
+import * as Delaying from "./delaying.ts"
 import * as Live from "./live.ts"
 import * as Looking from "./looking.ts"
 import * as Reading from "./reading.ts"
@@ -18,6 +19,9 @@ const all: ReadonlyArray<readonly [path: string, route: Route]> = [
   [routes.plan, Acting.planRoute],
   [routes.redrive, Acting.redriveRoute],
   [routes.purge, Acting.purgeRoute],
+  [routes.delayed, Delaying.delayedRoute],
+  [routes.delayed, Delaying.lookRoute],
+  [routes.purgeDelayed, Delaying.purgeRoute],
   [routes.stop, Acting.stopRoute],
   [routes.liveLook, Live.liveLookRoute],
   [routes.liveJob, Live.liveJobRoute]

@@ -1,4 +1,4 @@
-/** Jobs: redrives, their dry runs, and purges, each with its books, its audit and a way to stop it. */
+/** Jobs: redrives, their dry runs, and removals, each with its books, its audit and a way to stop it. */
 import type { DeadLetters } from "@requeue/core"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -35,7 +35,7 @@ export interface Purged {
 /** A job. Times are in milliseconds since the epoch. */
 export interface Job {
   readonly id: string
-  readonly kind: "plan" | "redrive" | "purge"
+  readonly kind: "plan" | "redrive" | "purge" | "purge-delayed"
   readonly place: Place
   readonly selection: Selection
   readonly operator: string
@@ -82,7 +82,12 @@ export interface Jobs {
 }
 
 /** The role that may begin a job of each kind, and stop it. */
-export const roleOf: { readonly [K in Job["kind"]]: Action } = { plan: "redrive", redrive: "redrive", purge: "purge" }
+export const roleOf: { readonly [K in Job["kind"]]: Action } = {
+  plan: "redrive",
+  redrive: "redrive",
+  purge: "purge",
+  "purge-delayed": "purge"
+}
 
 /** Jobs that are kept. */
 const most = 200
