@@ -13,7 +13,7 @@ export interface Shown {
   readonly place: Place
   readonly status: QueueStatus.QueueStatus
   readonly capabilities: Capabilities.Capabilities
-  /** What a look has found; `undefined` where nobody has asked for one. */
+  /** The result of a look; `undefined` where nobody has asked for one. */
   readonly found: Found | undefined
 }
 
@@ -155,7 +155,7 @@ const lookedAt = ({ isWhole, looked }: Found): Html => html`<p class="soft" role
   now${!isWhole && ". There are more, which the broker did not show, or which somebody else looks at"}
 </p>`
 
-/** What a look has found, or why there is none. */
+/** The result of a look, or why there is none. */
 const content = (visit: Visit, shown: Shown): Html => {
   const { capabilities, found, place, status } = shown
   if (capabilities.delayedMessages !== true) {

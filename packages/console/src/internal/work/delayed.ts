@@ -47,7 +47,7 @@ const timeout = 30_000
 const errorOf = ({ history }: Pick<DelayedMessages.DelayedMessage, "history">): string | undefined =>
   history.at(-1)?.error
 
-/** What the error of the last attempt looks like; that of a message which has had none is empty. */
+/** The pattern of the error of the last attempt; that of a message which has had none is empty. */
 const causeOf = (message: Pick<DelayedMessages.DelayedMessage, "history">): DeadLetters.Cause => ({
   queue: undefined,
   reason: undefined,
