@@ -22,6 +22,7 @@ import * as Body from "./work/body.ts"
 import * as Connections from "./work/connections.ts"
 import type { Trouble } from "./work/connections.ts"
 import * as Drafts from "./work/drafts.ts"
+import * as Delayed from "./work/delayed.ts"
 import * as Jobs from "./work/jobs.ts"
 import * as Comparison from "./work/comparison.ts"
 import * as Outage from "./work/outage.ts"
@@ -119,7 +120,8 @@ export const make = (options: Options) =>
       looks: yield* Looks.make,
       jobs: yield* Jobs.make(audit),
       turns: Body.turns(),
-      drafts: Drafts.make()
+      drafts: Drafts.make(),
+      delayed: Delayed.memory()
     }
     const run = Effect.runPromiseWith(yield* Effect.context())
     const respond = responder(assets, run)

@@ -22,6 +22,8 @@ export const routes = {
   plan: "/plan",
   redrive: "/redrive",
   purge: "/purge",
+  delayed: "/delayed",
+  purgeDelayed: "/purge-delayed",
   stop: "/stop",
   edit: "/edit",
   preview: "/edit/preview",

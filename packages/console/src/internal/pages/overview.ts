@@ -2,6 +2,7 @@
 import { type Backlog, Delay, QueueStatus } from "@requeue/core"
 import * as Format from "../format.ts"
 import { html, type Html, type Part } from "../html.ts"
+import type { Place } from "../paths.ts"
 import { type Page, queryOf, type Visit } from "../visit.ts"
 import type { BrokerView, QueueView } from "../work/overview.ts"
 import * as History from "../work/history.ts"
@@ -55,12 +56,16 @@ const soonest = ({ backoff = [] }: Status): Part =>
   backoff[0] !== undefined &&
   html` <span class="soft">${Format.count(backoff[0].count)} in ${Delay.format(backoff[0].within)}</span>`
 
+/** The number of those in backoff, which leads to them. */
+const delayed = (visit: Visit, place: Place, text: string): Html =>
+  html`<a href="${visit.paths.to("delayed", queryOf(place))}">${text}</a>`
+
 const linked = (visit: Visit, broker: string, status: Status, text: string): Part =>
   status.dead.length === 1
     ? html`<a href="${visit.paths.to("deadLetters", { broker, queue: status.dead[0]!.queue })}">${text}</a>`
     : text
 
-const cell = (visit: Visit, broker: string, { samples, status }: QueueView, column: Column): Html => {
+const cell = (visit: Visit, place: Place, { samples, status }: QueueView, column: Column): Html => {
   const { field, isAlarming = () => false, number, show = Format.count, title } = column
   const value = status && number(status)
   const line = (field === "ready" || field === "dead") && spark(samples, field)
@@ -69,7 +74,8 @@ const cell = (visit: Visit, broker: string, { samples, status }: QueueView, colu
   }
   const text = `${show(value)}${remarkOf(status, field) === undefined ? "" : "*"}`
   const kind = isAlarming(status, value) ? "n alarm" : value === 0 ? "n zero" : "n"
-  const content = field === "dead" ? linked(visit, broker, status, text) : text
+  const leading = { dead: () => linked(visit, place.broker, status, text), delayed: () => delayed(visit, place, text) }
+  const content = field === "dead" || field === "delayed" ? leading[field]() : text
   return html`<td class="${kind}" data-label="${title}">${content}${line}${field === "delayed" && soonest(status)}</td>`
 }
 
@@ -86,13 +92,13 @@ const several = (visit: Visit, broker: string, dead: Status["dead"] = []): Part 
 const write = (visit: Visit, broker: string, view: QueueView, id: string): Html => {
   const { queue, status } = view
   return html`<tr id="${id}">
-  <th scope="row">
-    <a href="${visit.paths.to("queue", { broker, queue })}">${queue}</a>${status?.isMissing === true &&
-    html` <span class="alarm">missing</span>`}${status?.isPaused === true &&
-    html` <span class="alarm">paused</span>`}${several(visit, broker, status?.dead)}
-  </th>
-  ${columns.map((column) => cell(visit, broker, view, column))}
-</tr>`
+    <th scope="row">
+      <a href="${visit.paths.to("queue", { broker, queue })}">${queue}</a>${status?.isMissing === true &&
+      html` <span class="alarm">missing</span>`}${status?.isPaused === true &&
+      html` <span class="alarm">paused</span>`}${several(visit, broker, status?.dead)}
+    </th>
+    ${columns.map((column) => cell(visit, { broker, queue }, view, column))}
+  </tr>`
 }
 
 /** Rows that were written: they change with the answers of brokers alone, and many look at them. */
@@ -105,10 +111,10 @@ const row = (visit: Visit, broker: string, view: QueueView, id: string): Html =>
 }
 
 /** Each remark once, with the sign of the numbers that it is on. */
-export const remarks = (queues: ReadonlyArray<QueueView>): ReadonlyArray<string> => [
+export const remarks = (statuses: ReadonlyArray<Status | undefined>): ReadonlyArray<string> => [
   ...new Set(
     columns.flatMap(({ field, number, title }) =>
-      queues.flatMap(({ status }) => {
+      statuses.flatMap((status) => {
         const remark = status && remarkOf(status, field)
         return status === undefined || remark === undefined
           ? []
@@ -147,7 +153,9 @@ const head = (visit: Visit, view: BrokerView, id: string): Html => {
 
 const notes = (brokers: ReadonlyArray<BrokerView>, id: string): Html =>
   html`<ul class="remarks" id="${id}">
-    ${remarks(brokers.flatMap(({ queues }) => queues)).map((note) => html`<li>${note}</li>`)}
+    ${remarks(brokers.flatMap(({ queues }) => queues.map(({ status }) => status))).map(
+      (note) => html`<li>${note}</li>`
+    )}
   </ul>`
 
 /** The id of the remarks. */

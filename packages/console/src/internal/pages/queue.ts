@@ -38,7 +38,7 @@ export interface Shown {
 }
 
 const numbers = (status: QueueStatus.QueueStatus): Html => {
-  const notes = remarks([{ queue: "", status }])
+  const notes = remarks([status])
   return html`${facts(
     columns.map(({ isAlarming = () => false, number, show = Format.count, title }) => {
       const value = number(status)

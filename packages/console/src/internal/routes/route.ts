@@ -10,6 +10,7 @@ import type { TraceUrl } from "../trace.ts"
 import type { Reply, Visit } from "../visit.ts"
 import type { Turns } from "../work/body.ts"
 import type { Compare } from "../work/comparison.ts"
+import type * as Delayed from "../work/delayed.ts"
 import type { Connection, Trouble } from "../work/connections.ts"
 import type { Drafts } from "../work/drafts.ts"
 import type { Jobs } from "../work/jobs.ts"
@@ -29,6 +30,7 @@ export interface Dependencies {
   readonly jobs: Jobs
   readonly turns: Turns
   readonly drafts: Drafts
+  readonly delayed: Delayed.Memory
   readonly audit: Audit.Write
   readonly redact: Redact
   /** Milliseconds that a broker has to answer what a page waits for. */
@@ -58,7 +60,8 @@ export interface Located {
   readonly filter: LetterFilter.LetterFilter | undefined
 }
 
-const unknown = (detail: string) => new Refusal({ status: 404, detail, remedy: "Go back to the overview" })
+/** The refusal of what is not configured. */
+export const unknown = (detail: string) => new Refusal({ status: 404, detail, remedy: "Go back to the overview" })
 
 /** The dead-letter queue that the fields name: one of a queue that is configured, and no other; and the filter that they have. */
 export const placeOf = (fields: URLSearchParams, { connections }: Dependencies): Effect.Effect<Located, Refusal> => {

@@ -2,6 +2,7 @@
 import { routes } from "../paths.ts"
 import * as Acting from "./acting.ts"
 import * as Editing from "./editing.ts"
+import * as Delaying from "./delaying.ts"
 import * as Live from "./live.ts"
 import * as Looking from "./looking.ts"
 import * as Queue from "./queue.ts"
@@ -21,6 +22,9 @@ const all: ReadonlyArray<readonly [path: string, route: Route]> = [
   [routes.plan, Acting.planRoute],
   [routes.redrive, Acting.redriveRoute],
   [routes.purge, Acting.purgeRoute],
+  [routes.delayed, Delaying.delayedRoute],
+  [routes.delayed, Delaying.lookRoute],
+  [routes.purgeDelayed, Delaying.purgeRoute],
   [routes.stop, Acting.stopRoute],
   [routes.edit, Editing.editRoute],
   [routes.preview, Editing.previewRoute],
