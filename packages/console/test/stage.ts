@@ -31,7 +31,7 @@ export const serverOf = (name: BrokerName) =>
   )
 
 /** The broker at a URL, as a config file names it. */
-export const sourceOf = (name: string, url: string, queue: string) =>
+export const sourceOf = (name: string, url: string | object, queue: string) =>
   Effect.gen(function* () {
     const folder = mkdtempSync(join(tmpdir(), "requeue-console-"))
     yield* Effect.addFinalizer(() => Effect.sync(() => rmSync(folder, { recursive: true })))
@@ -58,7 +58,7 @@ export const application = ({ layer }: BrokerSource.BrokerSource, queue: string)
     const broker = Context.get(yield* Layer.build(layer), Broker.Broker)
     const [published, handled, dead] = [new Set<string>(), new Array<string>(), new Set<string>()]
     let [isMended, waiting] = [false, Promise.withResolvers<void>()]
-    const consumer = yield* Effect.provideService(
+    const open = Effect.provideService(
       Consumer.start(
         queue,
         {
@@ -77,6 +77,7 @@ export const application = ({ layer }: BrokerSource.BrokerSource, queue: string)
       Broker.Broker,
       broker
     )
+    let consumer = yield* open
     /** Waits until the books say so; they change with each message that has ended. */
     const until = (isSo: () => boolean) =>
       Effect.promise(async () => {
@@ -91,6 +92,7 @@ export const application = ({ layer }: BrokerSource.BrokerSource, queue: string)
       /** Publishes messages of these causes, and waits until the consumer has given all of them up. */
       giveUp: (causes: Readonly<Record<string, number>>) =>
         Effect.gen(function* () {
+          isMended = false
           const now = yield* Clock.currentTimeMillis
           const bodies = Object.entries(causes).flatMap(([cause, count]) => Array.from({ length: count }, () => cause))
           const messages = bodies.map((cause) => {
@@ -106,6 +108,8 @@ export const application = ({ layer }: BrokerSource.BrokerSource, queue: string)
       mend: () => void (isMended = true),
       /** Ends the consumer. */
       close: Effect.suspend(() => consumer.drain()),
+      /** Starts another consumer. */
+      reopen: Effect.map(open, (opened) => void (consumer = opened)),
       /** Waits until the consumer has taken so many messages. */
       taken: (count: number) => until(() => new Set(handled).size >= count),
       /** What the broker has in a queue. */
