@@ -46,10 +46,13 @@ const event = (name: string, text: string): string =>
 export type Run = <A>(effect: Effect.Effect<A>, options: Effect.RunOptions) => Promise<A>
 
 /**
- * Server-sent events of what changes: `update` with the HTML, and `over` at the end.
+ * Server-sent events of what changes: `update` with the HTML, and `over` at the end. They end with the console as well.
  * https://html.spec.whatwg.org/multipage/server-sent-events.html
  */
-export const events = ({ read }: Live, run: Run, onEnd: () => void): Response => {
+export const events = (
+  { read }: Live,
+  { closing, onEnd, run }: { readonly run: Run; readonly closing: AbortSignal; readonly onEnd: () => void }
+): Response => {
   let [last, idle, isOver] = ["", 0, false]
   const abandoned = new AbortController()
   /** The next text for the stream; `undefined` at its end. */
@@ -83,6 +86,7 @@ export const events = ({ read }: Live, run: Run, onEnd: () => void): Response =>
         const { signal } = abandoned
         const over = () => end(() => controller.close())
         run(Effect.sleep(lifetime), { signal }).then(over, over)
+        closing.addEventListener("abort", over, { signal })
       },
       pull: async (controller) => {
         const text = await run(next, { signal: abandoned.signal }).catch(() => undefined)
