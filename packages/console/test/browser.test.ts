@@ -2,7 +2,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { browser, world } from "./browser.ts"
-import { faults, screens, seen } from "./seeing.ts"
+import { faults } from "./faults.ts"
+import { screens, seen } from "./seeing.ts"
 
 /** Opens a page; `strange` gets what it asks elsewhere, and what the browser complains of. */
 const open = (options: Parameters<Effect.Success<typeof browser>["newContext"]>[0]) =>

@@ -1,35 +1,14 @@
-/** Pages as people see them: what is wrong with one, and its picture. */
+/** Pages as people see them: their pictures. */
 import { assert } from "@effect/vitest"
-import { mkdirSync, readFileSync } from "node:fs"
-import { createRequire } from "node:module"
+import { mkdirSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import type { Page } from "playwright-core"
-
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8")
+import { faults } from "./faults.ts"
 
 /** Pictures for people: they are made anew with `REQUEUE_RECORD=1`, and judged by eye. */
 const pictures = fileURLToPath(new URL("../../../docs/console/", import.meta.url))
 const isRecording = process.env["REQUEUE_RECORD"] !== undefined
 if (isRecording) mkdirSync(pictures, { recursive: true })
-
-interface Violation {
-  readonly id: string
-  readonly nodes: ReadonlyArray<{ readonly html: string }>
-}
-
-/** Names of rows that stand letter below letter. */
-const narrow = `[...document.querySelectorAll("tbody th")].filter((cell) => cell.clientWidth < 30).map((cell) => cell.textContent)`
-
-/** What axe finds wrong with a page, and what does not fit into its width. */
-export const faults = async (page: Page): Promise<ReadonlyArray<string>> => {
-  await page.evaluate(axe)
-  const violations: ReadonlyArray<Violation> = await page.evaluate("axe.run().then(({ violations }) => violations)")
-  const isWide = await page.evaluate("document.documentElement.scrollWidth > innerWidth")
-  const found = violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`))
-  const broken: ReadonlyArray<string> = await page.evaluate(narrow)
-  const told = [...found, ...broken.map((name) => `too narrow: ${name.trim()}`)]
-  return isWide === true ? [...told, "it is wider than the screen"] : told
-}
 
 /** The screens on which pages are seen. */
 export const screens = [

@@ -54,17 +54,19 @@ const nobody = (paths: Paths, now: number): Visit => ({
 
 const notFound = new Refusal({ status: 404, detail: "there is no such page", remedy: "Go back to the overview" })
 
+const closed = new Refusal({ status: 503, detail: "this console is closing", remedy: "Try again when it is back" })
+
 const tooMany = new Refusal({ status: 503, detail: "too many pages are open", remedy: "Close some" })
 
 /** Turns replies into responses, and bounds those that stay open. */
-const responder = (assets: Assets.Assets, run: Responses.Run) => {
+const responder = (assets: Assets.Assets, run: Responses.Run, closing: AbortSignal) => {
   const streams = new Set<{ readonly client: string }>()
   const open = (live: Live, client: string): Effect.Effect<Response, Refusal> => {
     const own = [...streams].filter((each) => each.client === client)
     if (streams.size >= mostStreams.all || own.length >= mostStreams.each) return Effect.fail(tooMany)
     const stream = { client }
     streams.add(stream)
-    return Effect.succeed(Responses.events(live, run, () => void streams.delete(stream)))
+    return Effect.succeed(Responses.events(live, { run, closing, onEnd: () => void streams.delete(stream) }))
   }
   return (visit: Visit, reply: Reply, client: string, isHead: boolean): Effect.Effect<Response, Refusal> => {
     if ("page" in reply) return Effect.succeed(Responses.page(layout(visit, reply.page, assets)))
@@ -124,7 +126,10 @@ export const make = (options: Options) =>
       delayed: Delayed.memory()
     }
     const run = Effect.runPromiseWith(yield* Effect.context())
-    const respond = responder(assets, run)
+    const closing = new AbortController()
+    // The last, so that it comes first when the scope closes: what jobs do at their end is on no page any more.
+    yield* Effect.addFinalizer(() => Effect.sync(() => closing.abort()))
+    const respond = responder(assets, run, closing.signal)
 
     const follow = (route: Route, request: Request, from: Gate.Client, now: number, query: URLSearchParams) =>
       Effect.gen(function* () {
@@ -146,6 +151,7 @@ export const make = (options: Options) =>
 
     const answer = (request: Request, client: Gate.Client, now: number) =>
       Effect.gen(function* () {
+        if (closing.signal.aborted) return yield* closed
         const refusal = gate.enter(request, client, now)
         if (refusal !== undefined) return yield* refusal
         const { pathname, searchParams } = new URL(request.url)

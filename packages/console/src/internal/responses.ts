@@ -58,10 +58,14 @@ const changes = () => {
 }
 
 /**
- * Server-sent events of what changes: `update` with the HTML, or `parts` with that of elements, and `over` at the end.
+ * Server-sent events of what changes: `update` with the HTML, or `parts` with that of elements, and `over` at the end. They end
+ * with the console as well.
  * https://html.spec.whatwg.org/multipage/server-sent-events.html
  */
-export const events = ({ read }: Live, run: Run, onEnd: () => void): Response => {
+export const events = (
+  { read }: Live,
+  { closing, onEnd, run }: { readonly run: Run; readonly closing: AbortSignal; readonly onEnd: () => void }
+): Response => {
   let [idle, isOver] = [0, false]
   const changed = changes()
   const abandoned = new AbortController()
@@ -95,6 +99,7 @@ export const events = ({ read }: Live, run: Run, onEnd: () => void): Response =>
         const { signal } = abandoned
         const over = () => end(() => controller.close())
         run(Effect.sleep(lifetime), { signal }).then(over, over)
+        closing.addEventListener("abort", over, { signal })
       },
       pull: async (controller) => {
         const text = await run(next, { signal: abandoned.signal }).catch(() => undefined)
