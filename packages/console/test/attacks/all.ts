@@ -5,6 +5,7 @@ import * as OtherSites from "./otherSites.ts"
 import * as Roles from "./roles.ts"
 import * as Floods from "./floods.ts"
 import * as Audit from "./audit.ts"
+import * as Queues from "./queues.ts"
 import * as Letters from "./letters.ts"
 
 export const attacks: ReadonlyArray<Attack> = [
@@ -13,5 +14,6 @@ export const attacks: ReadonlyArray<Attack> = [
   ...Roles.attacks,
   ...Floods.attacks,
   ...Audit.attacks,
-  ...Letters.attacks
+  ...Letters.attacks,
+  ...Queues.attacks
 ]

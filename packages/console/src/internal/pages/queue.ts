@@ -102,19 +102,39 @@ const objectRow = ({ details, kind, name, state, why }: Plan.Shown): Html => htm
   <td class="wrap soft" data-label="details">${[details, why].filter(Boolean).join("; ") || "–"}</td>
 </tr>`
 
-const objectTable = (objects: ReadonlyArray<Plan.Shown>): Html => html`<table class="panel objects">
-  <thead>
-    <tr>
-      <th scope="col">object</th>
-      <th scope="col">on the broker</th>
-      <th scope="col">what</th>
-      <th scope="col">details</th>
-    </tr>
-  </thead>
-  <tbody>
-    ${Plan.grouped(objects).map(objectRow)}
-  </tbody>
-</table>`
+const objectTable = (objects: ReadonlyArray<Plan.Shown>): Part =>
+  objects.length > 0 &&
+  html`<table class="panel objects">
+    <thead>
+      <tr>
+        <th scope="col">object</th>
+        <th scope="col">on the broker</th>
+        <th scope="col">what</th>
+        <th scope="col">details</th>
+      </tr>
+    </thead>
+    <tbody>
+      ${objects.map(objectRow)}
+    </tbody>
+  </table>`
+
+/** Those that need a person; the others are shown when somebody asks. */
+const objectTables = (objects: ReadonlyArray<Plan.Shown>): Part => {
+  const all = Plan.grouped(objects)
+  return html`${objectTable(all.filter(({ state }) => isBad(state)))}${all.length > 0 &&
+  html`<details class="table">
+    <summary>All that it needs</summary>
+    ${objectTable(all)}
+  </details>`}`
+}
+
+/** How many objects are as they should be. */
+const summary = (objects: ReadonlyArray<Plan.Inspected>): string => {
+  const count = (wanted: Plan.State) => objects.filter(({ state }) => state === wanted).length
+  const unknown = count("unknown")
+  const told = `${Format.count(count("present"))} of ${Format.counted(objects.length, "object")} as planned`
+  return unknown === 0 ? told : `${told}, ${Format.count(unknown)} not known`
+}
 
 /** What helps where objects are not as planned. */
 const remedy = (objects: ReadonlyArray<Plan.Inspected>, queue: string): Part => {
@@ -152,30 +172,27 @@ const findings = (found: ReadonlyArray<Plan.Finding>): ReadonlyArray<Html> =>
 
 const differences = (visit: Visit, shown: Shown): Html => {
   const { comparison, place, queue } = shown
-  const { compared, plan, trouble } = comparison
-  const objects = compared?.inspection.objects ?? plan?.objects ?? []
-  const asPlanned = compared?.inspection.objects.filter(({ state }) => state === "present").length ?? 0
-  return html`<section aria-labelledby="differences">
+  const { compared, plan, refusal, trouble } = comparison
+  return html`<section class="part" aria-labelledby="differences">
     <h2 id="differences">
       What it needs on the broker
       ${compared !== undefined &&
-      html`<span class="soft"
-        >${asPlanned} of ${Format.counted(objects.length, "object")} as planned,
-        ${Format.ago(compared.at, visit.now)}</span
-      >`}
+      html`<span class="soft">${summary(compared.inspection.objects)}, ${Format.ago(compared.at, visit.now)}</span>`}
     </h2>
     ${trouble !== undefined &&
     html`${alarm("It was not compared.", trouble)}
       <p><a href="${visit.paths.to("queue", queryOf(place))}">Look again</a></p>`}
+    ${refusal !== undefined && alarm("It cannot be planned on this broker.", refusal)}
     ${compared !== undefined && remedy(compared.inspection.objects, queue.name)} ${demands(shown)}
-    ${compared !== undefined && findings(compared.inspection.findings)} ${objects.length > 0 && objectTable(objects)}
+    ${compared !== undefined && findings(compared.inspection.findings)}
+    ${objectTables(compared?.inspection.objects ?? plan?.objects ?? [])}
   </section>`
 }
 
 const planned = ({ comparison: { compared, plan }, queue }: Shown): Part => {
   if (plan === undefined) return undefined
   const nodes = Diagram.nodesOf(plan, compared?.inspection.objects ?? plan.objects, queue.retry)
-  return html`<section aria-labelledby="plan">
+  return html`<section class="part" aria-labelledby="plan">
     <h2 id="plan">
       Its plan on ${plan.broker}
       <span class="soft">delays: ${plan.delays}${compared === undefined && ", as on the newest version"}</span>
@@ -190,7 +207,7 @@ const planned = ({ comparison: { compared, plan }, queue }: Shown): Part => {
 
 const schedule = ({ queue: { options, retry } }: Shown): Html => {
   const description = RetryPolicy.describe(retry, ConsumerOptions.resolve(options ?? {}).retryDelay)
-  return html`<section aria-labelledby="schedule">
+  return html`<section class="part" aria-labelledby="schedule">
     <h2 id="schedule">Its schedule <span class="soft">${description.text}</span></h2>
     ${description.schedule.length > 0 &&
     html`${Schedule.plot(description, retry)}
@@ -214,14 +231,17 @@ export const queue = (visit: Visit, shown: Shown): Page => {
         alarm(status === undefined ? "The broker does not answer." : "A part of it does not answer.", text)
       )}
       ${status !== undefined && numbers(status)}
-      <section aria-labelledby="dead">
+      <section class="part" aria-labelledby="dead">
         <h2 id="dead">Its dead letters</h2>
         ${deadLetters(visit, shown)}
       </section>
-      <section aria-labelledby="words">
-        <h2 id="words">What it does</h2>
-        ${words(Explanation.of(queue.name, queue.options ?? { retry: queue.retry }, lease))}
-      </section>
-      ${schedule(shown)} ${planned(shown)} ${differences(visit, shown)} ${Outage.section(visit, place, asked, answer)}`
+      <div class="two">
+        <section class="part" aria-labelledby="words">
+          <h2 id="words">What it does</h2>
+          ${words(Explanation.of(queue.name, queue.options ?? { retry: queue.retry }, lease))}
+        </section>
+        <div>${schedule(shown)} ${planned(shown)}</div>
+      </div>
+      ${differences(visit, shown)} ${Outage.section(visit, place, asked, answer)}`
   }
 }

@@ -9,7 +9,7 @@ import * as Semaphore from "effect/Semaphore"
 import { Refusal } from "../refusal.ts"
 
 /** The most of everything. */
-export const most = { messages: 50_000, events: 300_000, rounds: 20, running: 2, waiting: 20 }
+export const most = { messages: 50_000, events: 200_000, rounds: 20, running: 2, waiting: 6 }
 
 /** A report, or why the question has none. */
 export type Answer = OutageReport.OutageReport | Outage.Refusal
