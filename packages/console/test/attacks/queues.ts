@@ -82,12 +82,14 @@ export const attacks: ReadonlyArray<Attack.Attack> = [
   Attack.make("an outage without an end: is cut, while others are served", () =>
     Effect.gen(function* () {
       const { get } = yield* make()
-      const begun = performance.now()
       const simulated = yield* Effect.forkChild(get(pathOf("memory", "hot", endless)), { startImmediately: true })
-      const other = yield* get("/jobs")
-      assert.strictEqual(other.status, 200)
-      assert.isUndefined(simulated.pollUnsafe(), "it held the process")
-      assert.isBelow(performance.now() - begun, 5000)
+      let turns = 0
+      while (simulated.pollUnsafe() === undefined) {
+        yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+        turns++
+      }
+      // A simulation of 200 steps lets others in after each.
+      assert.isAbove(turns, 50, "it held the process")
       const { text } = yield* Fiber.join(simulated)
       assert.include(text, "It was cut short.")
     })
@@ -95,7 +97,7 @@ export const attacks: ReadonlyArray<Attack.Attack> = [
   Attack.make("many outages at once: are refused when too many wait", () =>
     Effect.gen(function* () {
       const { get } = yield* make()
-      const path = pathOf("memory", "forever", { outage: "10", rate: "2" })
+      const path = pathOf("memory", "forever", { outage: "1", rate: "2" })
       const all = yield* Effect.all(
         Array.from({ length: most.running + most.waiting + 5 }, () => get(path)),
         { concurrency: "unbounded" }
