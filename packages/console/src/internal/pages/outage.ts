@@ -5,11 +5,11 @@ import * as Format from "../format.ts"
 import { html, type Html, type Part } from "../html.ts"
 import type { Place } from "../paths.ts"
 import { queryOf, type Visit } from "../visit.ts"
-import type { Answer } from "../work/outage.ts"
+import type { Result } from "../work/outage.ts"
 import * as Axis from "./axis.ts"
 import { alarm, facts } from "./parts.ts"
 
-/** What the form asks. Times are in milliseconds, the share is from 0 to 1. */
+/** The fields of the form. Times are in milliseconds, the share is from 0 to 1. */
 export interface Asked extends Pick<Outage.Question, "outage" | "rate" | "handlerTime"> {
   readonly share: number
   readonly concurrency: number | undefined
@@ -17,7 +17,7 @@ export interface Asked extends Pick<Outage.Question, "outage" | "rate" | "handle
   readonly isPausing: boolean | undefined
 }
 
-/** What the form asks at first. */
+/** The fields as they are at first. */
 export const usual: Asked = {
   outage: 15 * 60_000,
   rate: 10,
@@ -136,7 +136,7 @@ const ended = ({ cut, recovery, rounds, unrecovered }: OutageReport.OutageReport
     html` <span class="alarm">${unrecovered} of ${rounds} never</span>`}`
 }
 
-/** What came of it. */
+/** The numbers and plots of a report. */
 const report = (found: OutageReport.OutageReport): Html => {
   const { backlog, cut, deadLetters, discarded, length, messages, peakBacklog, peakLoad, retries, rounds } = found
   const total = backlog.slice * Math.max(backlog.values.length, backlog.runs.length, 1)
@@ -169,7 +169,7 @@ const report = (found: OutageReport.OutageReport): Html => {
 }
 
 /** The section of a queue's page. */
-export const section = (visit: Visit, place: Place, asked: Asked, answer: Answer | undefined): Html => {
+export const section = (visit: Visit, place: Place, asked: Asked, answer: Result | undefined): Html => {
   const found: Part =
     answer !== undefined &&
     ("field" in answer ? alarm("It is not simulated.", `${answer.detail}. ${answer.remedy}.`) : report(answer))

@@ -19,7 +19,7 @@ const attemptsOf = (schedule: RetryPolicy.Description["schedule"]): ReadonlyArra
   ...schedule.map(({ attempt, elapsed: [from, to] }) => ({ number: attempt + 1, from, to }))
 ]
 
-/** What comes after the attempts that are listed. */
+/** The end of the attempts that are listed, in words. */
 const endOf = ({ schedule, worstCase }: RetryPolicy.Description, { maxAge, maxAttempts }: RetryPolicy.RetryPolicy) => {
   const listed = schedule.length + 1
   const isAll = listed >= maxAttempts || (schedule.at(-1)?.elapsed[1] ?? 0) >= maxAge || schedule.length < 100

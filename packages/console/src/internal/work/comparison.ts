@@ -1,5 +1,5 @@
 /**
- * What a queue needs on its broker, and what of that is there. All who look share one comparison of a queue, and few run on a
+ * Queues compared with their brokers: all that each needs, and how much of that is there. All who look share one comparison of a queue, and few run on a
  * broker at a time, since each has a connection of its own.
  */
 import { type Adapter, type Capabilities, Delay, type Plan } from "@requeue/core"
@@ -52,7 +52,7 @@ interface Round {
 
 const none = "its adapter does not tell what it makes on the broker"
 
-/** What an adapter tells, without secrets. */
+/** The words of an adapter, without secrets. */
 const struck = <A>(told: A, mask: (text: string) => string): A => Secrets.struck(told, mask) as A // Of the same shape.
 
 /** Comparisons that end with the scope. `timeout` is in milliseconds. */
