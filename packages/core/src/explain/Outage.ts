@@ -5,7 +5,6 @@
  * are the real ones (`RetryPolicy.decide`, `ConsumerBackoff.step`). They run on a consumer with a number of handlers, each of
  * which takes a fixed time. The broker takes no time and loses no message.
  */
-import type * as Delay from "../message/Delay.ts"
 import * as Backoff from "../policy/Backoff.ts"
 import * as ConsumerBackoff from "../policy/ConsumerBackoff.ts"
 import * as Failure from "../policy/Failure.ts"
