@@ -388,6 +388,48 @@ const mutants: ReadonlyArray<Mutant> = [
     replacement: "(each) => each.name !== ''"
   },
   {
+    lets: "to nobody without a role",
+    file: "routes/queue.ts",
+    text: "connection.queues.find((each) => each.name === name)",
+    replacement: "connection.queues.find((each) => each.name === name || name !== '') && connection.queues[0]"
+  },
+  {
+    lets: "struck out of plans and findings",
+    file: "work/comparison.ts",
+    text: "...struck(told, mask)",
+    replacement: "...told"
+  },
+  {
+    lets: "numbers of an outage: are bounded",
+    file: "routes/queue.ts",
+    text: '"decimal", 0.01, 1440',
+    replacement: '"decimal", 0.01, 1e12'
+  },
+  {
+    lets: "numbers of an outage: are bounded",
+    file: "work/outage.ts",
+    text: "question, most.messages)",
+    replacement: "question, 20 * 1440 * 60_000)"
+  },
+  {
+    lets: "is cut, while others are served",
+    file: "work/outage.ts",
+    text: "yield* Effect.yieldNow",
+    replacement: "yield* Effect.void"
+  },
+  {
+    lets: "refused when too many wait",
+    file: "work/outage.ts",
+    text: "if (asked >= most.running + most.waiting) return",
+    replacement: "if (asked < 0) return"
+  },
+  {
+    lets: "in words, plots and diagrams",
+    file: "internal/html.ts",
+    text: "escaped(String(part))",
+    replacement: "String(part)"
+  },
+  {
     lets: "or be told of it",
     file: "guard/securityHeaders.ts",
     text: "frame-ancestors 'none'",

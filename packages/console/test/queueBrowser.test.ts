@@ -53,7 +53,10 @@ describe("the page of a queue", () => {
             assert.isFalse(await page.evaluate("document.documentElement.scrollWidth > innerWidth"), `${path} is wide`)
             if (isRecording && picture !== undefined) {
               const name = `${picture}-${viewport.width}-${colorScheme}.png`
-              await page.screenshot({ path: `${pictures}${name}`, fullPage: true })
+              const part = await page.$("section:has(.diagram)")
+              await (picture === "queue-plan" ? part! : page).screenshot({ path: `${pictures}${name}` })
+              if (picture !== "queue") continue
+              await (await page.$("#outage"))!.screenshot({ path: `${pictures}queue-outage${name.slice(5)}` })
             }
           }
           assert.deepStrictEqual(strange, [])

@@ -78,7 +78,7 @@ export const operationsOf = (adapter: Adapter.Adapter, url: string) =>
 export const planners = [
   ["rabbitmq", rabbitmq, "amqp://guest:s3cret-word@127.0.0.1:1"],
   ["nsq", nsq, "nsq://127.0.0.1:1"],
-  ["sqs", sqs, "sqs://us-east-1?endpoint=http://127.0.0.1:1"]
+  ["sqs", sqs, "sqs://key:secret@127.0.0.1:1?region=eu-west-1"]
 ] as const
 
 /** The sources of the console. `compared` replaces the operations of the memory broker. */

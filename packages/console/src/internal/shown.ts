@@ -8,14 +8,8 @@ import * as Secrets from "./secrets.ts"
 import type { Kept } from "./work/letters.ts"
 
 /** A value whose texts have no secrets. */
-const struck = (value: unknown, secrets: ReadonlyArray<string>): unknown => {
-  if (typeof value === "string") return Secrets.strike(value, secrets)
-  if (typeof value !== "object" || value === null || value instanceof Uint8Array) return value
-  if (Array.isArray(value)) return value.map((each) => struck(each, secrets))
-  return Object.fromEntries(
-    Object.entries(value).map(([name, each]) => [Secrets.strike(name, secrets), struck(each, secrets)])
-  )
-}
+const struck = (value: unknown, secrets: ReadonlyArray<string>): unknown =>
+  Secrets.struck(value, (text) => Secrets.strike(text, secrets))
 
 const isTexts = (value: unknown): boolean =>
   typeof value === "object" && value !== null && Object.values(value).every((each) => typeof each === "string")

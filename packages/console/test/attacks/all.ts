@@ -7,6 +7,7 @@ import * as Floods from "./floods.ts"
 import * as Audit from "./audit.ts"
 import * as Editing from "./editing.ts"
 import * as Delayed from "./delayed.ts"
+import * as Queues from "./queues.ts"
 import * as Letters from "./letters.ts"
 import * as Selecting from "./selecting.ts"
 
@@ -19,5 +20,6 @@ export const attacks: ReadonlyArray<Attack> = [
   ...Letters.attacks,
   ...Selecting.attacks,
   ...Editing.attacks,
-  ...Delayed.attacks
+  ...Delayed.attacks,
+  ...Queues.attacks
 ]

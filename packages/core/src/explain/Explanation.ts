@@ -12,7 +12,7 @@ import * as RetryPolicy from "../policy/RetryPolicy.ts"
 import type { Lease } from "../port/Capabilities.ts"
 import * as Delays from "./internal/delays.ts"
 
-/** What is said about one part of a configuration. */
+/** The explanation of one part of a configuration. */
 export interface Part {
   /** The part, as `Retries`. */
   readonly about: string

@@ -16,7 +16,10 @@ const day = 24 * hour
 
 /** Times that people count in. */
 const round = [
-  ...[1, 10, 100, 500],
+  1,
+  10,
+  100,
+  500,
   ...[1, 2, 5, 10, 20, 30].map((n) => n * second),
   ...[1, 2, 5, 10, 20, 30].map((n) => n * minute),
   ...[1, 2, 3, 6, 12].map((n) => n * hour),

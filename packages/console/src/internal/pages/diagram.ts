@@ -79,7 +79,7 @@ const box = { height: 38, way: 20, gap: 10 }
 const stateOf = (state: Plan.State | undefined): Part =>
   (state === "missing" || state === "different") && html` <tspan class="alarm">${state}</tspan>`
 
-/** What stands in the lines of the diagram, and how high each is. */
+/** The nodes and their ways with their heights in the diagram. */
 const laidOut = (nodes: ReadonlyArray<Node>) => {
   let y = 1
   return nodes.map((node) => {

@@ -5,11 +5,11 @@ import * as Format from "../format.ts"
 import { html, type Html, type Part } from "../html.ts"
 import type { Place } from "../paths.ts"
 import { queryOf, type Visit } from "../visit.ts"
-import type { Answer } from "../work/outage.ts"
+import type { Result } from "../work/outage.ts"
 import * as Axis from "./axis.ts"
 import { alarm, facts } from "./parts.ts"
 
-/** What the form asks. Times are in milliseconds, the share is from 0 to 1. */
+/** The fields of the form. Times are in milliseconds, the share is from 0 to 1. */
 export interface Asked extends Pick<Outage.Question, "outage" | "rate" | "handlerTime"> {
   readonly share: number
   readonly concurrency: number | undefined
@@ -17,7 +17,7 @@ export interface Asked extends Pick<Outage.Question, "outage" | "rate" | "handle
   readonly isPausing: boolean | undefined
 }
 
-/** What the form asks at first. */
+/** The fields as they are at first. */
 export const usual: Asked = {
   outage: 15 * 60_000,
   rate: 10,
@@ -68,7 +68,7 @@ const whole = (n: number): string => Format.count(Math.round(n))
 
 /** The median, and where nine of ten lie. */
 const range = ({ high, low, median }: OutageReport.Range, show: (n: number) => string, isAlarming = false): Html =>
-  html`<span class="${isAlarming && high > 0 ? "alarm" : "strong"}">${show(median)}</span>${low !== high &&
+  html`<span class="${isAlarming && high > 0 ? "alarm" : "strong"}">${show(median)}</span>${show(low) !== show(high) &&
     html` <span class="soft">${show(low)} to ${show(high)}</span>`}`
 
 /** Columns of a plot: its shapes have no more points, whatever is simulated. */
@@ -119,7 +119,9 @@ export const area = (
       </svg>
       ${Axis.drawn(axis, height)}
       <line class="end" x1="${end}%" x2="${end}%" y1="0" y2="${height}" />
-      <text x="${end > 70 ? end - 1 : end + 1}%" y="12" text-anchor="${end > 70 ? "end" : "start"}">outage ends</text>
+      <text class="over" x="${end > 70 ? end - 1 : end + 1}%" y="12" text-anchor="${end > 70 ? "end" : "start"}">
+        outage ends
+      </text>
     </svg>
   </figure>`
 }
@@ -130,11 +132,11 @@ const ended = ({ cut, recovery, rounds, unrecovered }: OutageReport.OutageReport
       ? html`<span class="alarm">unknown: it was too much to simulate to its end</span>`
       : html`<span class="alarm">never</span>`
   }
-  return html`${range(recovery, (millis) => `${Delay.format(millis)} after its end`)}${unrecovered > 0 &&
-  html` <span class="alarm">${unrecovered} of ${rounds} never</span>`}`
+  return html`${range(recovery, Delay.format)} <span class="soft">after its end</span>${unrecovered > 0 &&
+    html` <span class="alarm">${unrecovered} of ${rounds} never</span>`}`
 }
 
-/** What came of it. */
+/** The numbers and plots of a report. */
 const report = (found: OutageReport.OutageReport): Html => {
   const { backlog, cut, deadLetters, discarded, length, messages, peakBacklog, peakLoad, retries, rounds } = found
   const total = backlog.slice * Math.max(backlog.values.length, backlog.runs.length, 1)
@@ -160,16 +162,18 @@ const report = (found: OutageReport.OutageReport): Html => {
         : `The medians of ${rounds} simulated outages, and where nine of ten lie`};
       the plots are of the first.
     </p>
-    ${area("Load on what is down: handler runs a second", loads, { length, total })}
-    ${area("Backlog: messages that are ready, delayed or in a handler", backlog.values, { length, total })}`
+    <div class="two">
+      ${area("Load on what is down: handler runs a second", loads, { length, total })}
+      ${area("Backlog: messages that are ready, delayed or in a handler", backlog.values, { length, total })}
+    </div>`
 }
 
 /** The section of a queue's page. */
-export const section = (visit: Visit, place: Place, asked: Asked, answer: Answer | undefined): Html => {
+export const section = (visit: Visit, place: Place, asked: Asked, answer: Result | undefined): Html => {
   const found: Part =
     answer !== undefined &&
     ("field" in answer ? alarm("It is not simulated.", `${answer.detail}. ${answer.remedy}.`) : report(answer))
-  return html`<section id="outage" aria-labelledby="outage-title">
+  return html`<section class="part" id="outage" aria-labelledby="outage-title">
     <h2 id="outage-title">Simulate an outage</h2>
     <p class="soft">
       What its handler needs is down, while messages keep coming. Nothing is sent, and no broker is asked.

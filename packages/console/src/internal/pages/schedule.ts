@@ -19,11 +19,12 @@ const attemptsOf = (schedule: RetryPolicy.Description["schedule"]): ReadonlyArra
   ...schedule.map(({ attempt, elapsed: [from, to] }) => ({ number: attempt + 1, from, to }))
 ]
 
-/** What comes after the attempts that are listed. */
+/** The end of the attempts that are listed, in words. */
 const endOf = ({ schedule, worstCase }: RetryPolicy.Description, { maxAge, maxAttempts }: RetryPolicy.RetryPolicy) => {
   const listed = schedule.length + 1
   const isAll = listed >= maxAttempts || (schedule.at(-1)?.elapsed[1] ?? 0) >= maxAge || schedule.length < 100
-  if (isAll) return "given up"
+  const { elapsed: [soonest, latest] = [0, 0] } = schedule.at(-1) ?? {}
+  if (isAll) return soonest === latest ? "given up" : `given up, after ${Delay.format(latest)} at the latest`
   if (worstCase === Number.POSITIVE_INFINITY) return "and so on, without an end"
   const more = Number.isFinite(maxAttempts) ? `${Format.count(maxAttempts - listed)} more` : "so on"
   return `and ${more}; given up after ${Delay.format(worstCase)} at the latest`
@@ -63,7 +64,12 @@ const numbers = (attempts: ReadonlyArray<Attempt>, step: number): ReadonlyArray<
     .filter(({ number }, index) => index !== 1 || (number - 1) * step >= 13)
     .map(
       ({ number }) =>
-        html`<text class="tick" x="${sides[0] - 1.5}%" y="${Axis.percent((number - 0.5) * step + 4)}" text-anchor="end">
+        html`<text
+          class="tick"
+          x="${sides[0] - 1.5}%"
+          y="${Axis.percent(Math.max(9, (number - 0.5) * step + 4))}"
+          text-anchor="end"
+        >
           ${number}
         </text>`
     )

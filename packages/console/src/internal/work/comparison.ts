@@ -1,5 +1,5 @@
 /**
- * What a queue needs on its broker, and what of that is there. All who look share one comparison of a queue, and few run on a
+ * Queues compared with their brokers: all that each needs, and how much of that is there. All who look share one comparison of a queue, and few run on a
  * broker at a time, since each has a connection of its own.
  */
 import { type Adapter, type Capabilities, Delay, type Plan } from "@requeue/core"
@@ -11,6 +11,7 @@ import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import type { Queue } from "../../BrokerSource.ts"
 import { type Connection, Trouble } from "./connections.ts"
+import * as Secrets from "../secrets.ts"
 import * as Deadline from "./deadline.ts"
 
 /** A queue's plan, compared with its broker. */
@@ -27,9 +28,13 @@ export interface Comparison {
   readonly compared: Compared | undefined
   /** The plan; where the broker does not answer, that for its newest version. */
   readonly plan: Plan.Plan | undefined
-  /** Why there is no comparison, or no plan. */
+  /** Why there is no comparison. */
   readonly trouble: string | undefined
+  /** Why it cannot be planned on this broker at all. */
+  readonly refusal: string | undefined
 }
+
+const nothing: Comparison = { compared: undefined, plan: undefined, trouble: undefined, refusal: undefined }
 
 /** Compares a queue with its broker; it waits no longer than a page does. */
 export type Compare = (connection: Connection, queue: Queue) => Effect.Effect<Comparison>
@@ -47,6 +52,9 @@ interface Round {
 
 const none = "its adapter does not tell what it makes on the broker"
 
+/** The words of an adapter, without secrets. */
+const struck = <A>(told: A, mask: (text: string) => string): A => Secrets.struck(told, mask) as A // Of the same shape.
+
 /** Comparisons that end with the scope. `timeout` is in milliseconds. */
 export const make = (timeout: number): Effect.Effect<Compare, never, Scope.Scope> =>
   Effect.map(Effect.scope, (scope) => {
@@ -59,15 +67,14 @@ export const make = (timeout: number): Effect.Effect<Compare, never, Scope.Scope
       return known
     }
 
-    const ask = ({ contain, operations }: Connection, request: Adapter.PlanRequest) =>
+    const ask = ({ contain, mask, operations }: Connection, request: Adapter.PlanRequest) =>
       contain(
         Effect.scoped(
           Effect.gen(function* () {
             if (operations === undefined) return yield* Effect.fail(new Error(none))
             const operator = yield* operations.operate
-            const plan = yield* operator.plan(request)
-            const inspection = yield* operator.inspect(request)
-            return { plan, inspection, capabilities: operator.capabilities, at: yield* Clock.currentTimeMillis }
+            const told = { plan: yield* operator.plan(request), inspection: yield* operator.inspect(request) }
+            return { ...struck(told, mask), capabilities: operator.capabilities, at: yield* Clock.currentTimeMillis }
           })
         )
       )
@@ -95,18 +102,22 @@ export const make = (timeout: number): Effect.Effect<Compare, never, Scope.Scope
 
     return (connection, { name, retry }) =>
       Effect.gen(function* () {
-        const { contain, operations } = connection
+        const { contain, mask, operations } = connection
         const request = { queue: name, retry }
-        if (operations === undefined) return { compared: undefined, plan: undefined, trouble: none }
+        if (operations === undefined) return { ...nothing, trouble: none }
         const { end } = yield* roundOf(connection, request)
         const late = new Trouble({ broker: connection.name, message: `no answer within ${Delay.format(timeout)}` })
         const exit = yield* Effect.exit(
           Effect.timeoutOrElse(Deferred.await(end), { duration: timeout, orElse: () => Effect.fail(late) })
         )
-        if (Exit.isSuccess(exit)) return { compared: exit.value, plan: exit.value.plan, trouble: undefined }
+        if (Exit.isSuccess(exit)) return { ...nothing, compared: exit.value, plan: exit.value.plan }
         const error = Exit.findErrorOption(exit)
         const trouble = error._tag === "Some" ? error.value.message : "it was interrupted"
-        const plan = yield* Effect.option(contain(operations.plan(request)))
-        return { compared: undefined, plan: plan._tag === "Some" ? plan.value : undefined, trouble }
+        return yield* contain(Effect.suspend(() => operations.plan(request))).pipe(
+          Effect.match({
+            onSuccess: (plan): Comparison => ({ ...nothing, plan: struck(plan, mask), trouble }),
+            onFailure: ({ message }): Comparison => ({ ...nothing, refusal: message })
+          })
+        )
       })
   })

@@ -9,13 +9,13 @@ import * as Semaphore from "effect/Semaphore"
 import { Refusal } from "../refusal.ts"
 
 /** The most of everything. */
-export const most = { messages: 50_000, events: 300_000, rounds: 20, running: 2, waiting: 20 }
+export const most = { messages: 50_000, events: 200_000, rounds: 20, running: 2, waiting: 6 }
 
 /** A report, or why the question has none. */
-export type Answer = OutageReport.OutageReport | Outage.Refusal
+export type Result = OutageReport.OutageReport | Outage.Refusal
 
 /** Simulates outages. */
-export type Simulate = (options: ConsumerOptions.Options, question: Outage.Question) => Effect.Effect<Answer, Refusal>
+export type Simulate = (options: ConsumerOptions.Options, question: Outage.Question) => Effect.Effect<Result, Refusal>
 
 /** Runs one outage in steps, each of which lets others in. */
 const stepped = (scenario: Outage.Scenario, events: number): Effect.Effect<Outage.Outcome> =>
@@ -51,7 +51,7 @@ export const make = (): Simulate => {
   const places = Semaphore.makeUnsafe(most.running)
   let asked = 0
   return (options, question) =>
-    Effect.suspend((): Effect.Effect<Answer, Refusal> => {
+    Effect.suspend((): Effect.Effect<Result, Refusal> => {
       const scenario = Outage.scenario(options, question, most.messages)
       if ("field" in scenario) return Effect.succeed(scenario)
       if (asked >= most.running + most.waiting) return Effect.fail(busy)

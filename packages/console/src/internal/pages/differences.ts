@@ -1,0 +1,123 @@
+/** The objects that a queue needs on its broker: which are there as planned, and the remedy where they are not. */
+import { type Capabilities, ConsumerOptions, Feasibility, Plan } from "@requeue/core"
+import type { Queue } from "../../BrokerSource.ts"
+import * as Format from "../format.ts"
+import { html, type Html, type Part } from "../html.ts"
+import type { Place } from "../paths.ts"
+import { queryOf, type Visit } from "../visit.ts"
+import type { Comparison } from "../work/comparison.ts"
+import { alarm } from "./parts.ts"
+
+/** A queue, compared with its broker. */
+export interface Shown {
+  readonly place: Place
+  readonly queue: Queue
+  readonly capabilities: Capabilities.Capabilities | undefined
+  readonly comparison: Comparison
+}
+
+const states: { readonly [S in Plan.State]: string } = {
+  present: "as planned",
+  missing: "missing",
+  different: "different",
+  unknown: "not known"
+}
+
+const isBad = (state: Plan.State | undefined): boolean => state === "missing" || state === "different"
+
+const objectRow = ({ details, kind, name, state, why }: Plan.Shown): Html => html`<tr>
+  <th scope="row" class="wrap mono">${name}</th>
+  <td class="${isBad(state) ? "alarm" : "soft"}" data-label="on the broker">
+    ${state === undefined ? "–" : states[state]}
+  </td>
+  <td data-label="what">${kind}</td>
+  <td class="wrap soft" data-label="details">${[details, why].filter(Boolean).join("; ") || "–"}</td>
+</tr>`
+
+const objectTable = (objects: ReadonlyArray<Plan.Shown>): Part =>
+  objects.length > 0 &&
+  html`<table class="panel objects">
+    <thead>
+      <tr>
+        <th scope="col">object</th>
+        <th scope="col">on the broker</th>
+        <th scope="col">what</th>
+        <th scope="col">details</th>
+      </tr>
+    </thead>
+    <tbody>
+      ${objects.map(objectRow)}
+    </tbody>
+  </table>`
+
+/** Those that need a person; the others are shown when somebody asks. */
+const objectTables = (objects: ReadonlyArray<Plan.Shown>): Part => {
+  const all = Plan.grouped(objects)
+  return html`${objectTable(all.filter(({ state }) => isBad(state)))}${all.length > 0 &&
+  html`<details class="table">
+    <summary>All that it needs</summary>
+    ${objectTable(all)}
+  </details>`}`
+}
+
+/** How many objects are as they should be. */
+const summary = (objects: ReadonlyArray<Plan.Inspected>): string => {
+  const count = (wanted: Plan.State) => objects.filter(({ state }) => state === wanted).length
+  const unknown = count("unknown")
+  const told = `${Format.count(count("present"))} of ${Format.counted(objects.length, "object")} as planned`
+  return unknown === 0 ? told : `${told}, ${Format.count(unknown)} not known`
+}
+
+/** The remedy where objects are not as planned. */
+const remedy = (objects: ReadonlyArray<Plan.Inspected>, queue: string): Part => {
+  const missing = objects.filter(({ state }) => state === "missing").length
+  const different = objects.filter(({ state }) => state === "different").length
+  return html`${missing > 0 &&
+  alarm(
+    `${Format.counted(missing, "object")} missing.`,
+    html`Its first consumer makes what is missing, and so does <code>requeue create --queue ${queue}</code>.`
+  )}${different > 0 &&
+  alarm(
+    `${Format.counted(different, "object")} with other settings.`,
+    "Nothing changes an object that is there. Configure it as it is, or have it deleted when it is empty: then it is made anew."
+  )}`
+}
+
+/** Requirements that the broker meets in another way than exactly, or not at all. */
+const demands = ({ capabilities, queue }: Shown): ReadonlyArray<Html> => {
+  if (capabilities === undefined) return []
+  const resolved = ConsumerOptions.resolve(queue.options ?? { retry: queue.retry }, capabilities.lease)
+  return Feasibility.check(resolved, capabilities, queue.name).flatMap(({ field, support }) => {
+    const told = Feasibility.describe(support)
+    if (told.support === "exact") return []
+    const text = `${told.support}: ${told.detail}`
+    return [told.support === "impossible" ? alarm(field, text) : html`<p><b>${field}</b> ${text}.</p>`]
+  })
+}
+
+const findings = (found: ReadonlyArray<Plan.Finding>): ReadonlyArray<Html> =>
+  found.map(({ about, detail, verdict }) =>
+    verdict === "bad"
+      ? alarm(about, detail)
+      : html`<p><b>${about}</b> <span class="soft">${verdict === "unknown" ? "not known: " : ""}${detail}</span></p>`
+  )
+
+/** The section of a queue's page. */
+export const section = (visit: Visit, shown: Shown): Html => {
+  const { comparison, place, queue } = shown
+  const { compared, plan, refusal, trouble } = comparison
+  return html`<section class="part" aria-labelledby="differences">
+    <h2 id="differences">
+      What it needs on the broker
+      ${compared !== undefined &&
+      html`<span class="soft">${summary(compared.inspection.objects)}, ${Format.ago(compared.at, visit.now)}</span>`}
+    </h2>
+    ${trouble !== undefined &&
+    html`${alarm("It was not compared.", trouble)}
+      <p><a href="${visit.paths.to("queue", queryOf(place))}">Look again</a></p>`}
+    ${refusal !== undefined && alarm("It cannot be planned on this broker.", refusal)}
+    ${compared !== undefined && remedy(compared.inspection.objects, queue.name)} ${demands(shown)}
+    ${compared !== undefined && findings(compared.inspection.findings)}
+    ${objectTables(compared?.inspection.objects ?? plan?.objects ?? [])}
+  </section>`
+}
