@@ -1,0 +1,101 @@
+/**
+ * Measures a look at many dead letters: when the page, the first causes and the last ones came, and the memory of the console's
+ * process. `serve` runs the console in a process of its own, so that its memory is its own.
+ *
+ *     node --conditions=@requeue/source test/figures/letters.ts URL COUNT BYTES [LOOKS] [LIVE]
+ */
+import { Broker } from "@requeue/core"
+import * as Effect from "effect/Effect"
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+import { readFileSync } from "node:fs"
+import { fileURLToPath } from "node:url"
+import { BrokerSource, Console, NodeServer } from "../../src/index.ts"
+import * as Queues from "./queues.ts"
+
+const [url = "memory:", count = "1000", size = "1000", looks = "1", lives = "1"] = process.argv.slice(2)
+const queues = Array.from({ length: Number(looks) }, (_, n) => `letters-${count}-${size}-${n}`)
+
+const serve = Effect.gen(function* () {
+  const config = yield* Queues.configured(url, queues)
+  const brokers = yield* BrokerSource.ofConfiguration(config)
+  const console = yield* Console.make({ brokers, audit: () => {}, timeout: 30_000 })
+  const { href } = yield* NodeServer.serve(console, { port: 0 })
+  process.stdout.write(`${href}\n`)
+  return yield* Effect.never
+})
+
+/** Fills the queues up to the count. */
+const fill = Effect.gen(function* () {
+  const config = yield* Queues.configured(url, queues)
+  const body = new Uint8Array(Number(size)).fill(120)
+  const page = Math.max(1, Math.min(500, Math.floor(8e6 / Number(size))))
+  yield* Effect.gen(function* () {
+    const { admin, publish } = yield* Broker.Broker
+    for (const queue of queues) {
+      const { ready = 0 } = yield* admin.counts(`${queue}.dlq`)
+      for (let n = ready; n < Number(count); n += page) {
+        const some = Array.from({ length: Math.min(page, Number(count) - n) }, (_, at) => n + at)
+        yield* publish(some.map((n) => Queues.letter(queue, n, body)))
+      }
+    }
+  }).pipe(Effect.provide(config.layer()))
+})
+
+/** The most memory that a process has had, in MB. */
+const peak = (pid: number): number =>
+  Math.round(Number(/VmHWM:\s*(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))![1]) / 1024)
+
+const post = async (base: string, path: string, page: string) => {
+  const token = /name="token"\s+value="([^"]+)"/.exec(page)![1]!
+  const [, queue] = /queue=([^&]+)/.exec(path)!
+  const body = new URLSearchParams({ token, broker: "broker", queue: queue!, limit: "100000" })
+  const headers = { origin: base.slice(0, -1), "content-type": "application/x-www-form-urlencoded" }
+  await fetch(`${base}look`, { method: "POST", headers, body, redirect: "manual" })
+}
+
+/** Looks at a queue as a browser does, which reads what streams. */
+const look = async (base: string, queue: string) => {
+  const path = `dead-letters?broker=broker&queue=${queue}.dlq`
+  const begun = performance.now()
+  const since = () => Math.round(performance.now() - begun)
+  const page = await (await fetch(base + path)).text()
+  const shown = since()
+  if (!page.includes("data-live")) await post(base, path, page)
+  const asked = since()
+  let [first, streamed] = [0, 0]
+  const open = await fetch(`${base}live/look?broker=broker&queue=${queue}.dlq`)
+  const decoder = new TextDecoder()
+  let text = ""
+  for await (const chunk of open.body!) {
+    text += decoder.decode(chunk, { stream: true })
+    streamed += chunk.length
+    if (first === 0 && text.includes("<tbody>")) first = since() - asked
+    if (text.includes("event: over")) break
+    text = text.slice(-400_000)
+  }
+  const told = /Looked at[^<]*/.exec(text)?.[0]
+  return { page: shown, first, all: since() - asked, streamed, told }
+}
+
+if (process.env["REQUEUE_FIGURES_SERVE"] !== undefined) await Effect.runPromise(Effect.scoped(serve))
+await Effect.runPromise(Effect.scoped(fill))
+const child = spawn(process.execPath, [...process.execArgv, fileURLToPath(import.meta.url), ...process.argv.slice(2)], {
+  env: { ...process.env, REQUEUE_FIGURES_SERVE: "1" },
+  stdio: ["ignore", "pipe", "inherit"]
+})
+const [told] = (await once(child.stdout, "data")) as [Uint8Array]
+const base = new TextDecoder().decode(told).trim()
+const before = peak(child.pid!)
+const watchers = new AbortController()
+for (let n = 1; n < Number(lives); n++) {
+  const { body } = await fetch(`${base}live/overview`, { signal: watchers.signal })
+  void (async () => {
+    for await (const _ of body!) if (watchers.signal.aborted) return
+  })().catch(() => {})
+}
+const seen = await Promise.all(queues.map((queue) => look(base, queue)))
+console.log(JSON.stringify({ before, peak: peak(child.pid!), seen }))
+watchers.abort()
+child.kill("SIGKILL")
+process.exit(0)
