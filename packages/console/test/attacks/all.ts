@@ -6,6 +6,7 @@ import * as Roles from "./roles.ts"
 import * as Floods from "./floods.ts"
 import * as Audit from "./audit.ts"
 import * as Letters from "./letters.ts"
+import * as Watching from "./watching.ts"
 
 export const attacks: ReadonlyArray<Attack> = [
   ...Elsewhere.attacks,
@@ -13,5 +14,6 @@ export const attacks: ReadonlyArray<Attack> = [
   ...Roles.attacks,
   ...Floods.attacks,
   ...Audit.attacks,
-  ...Letters.attacks
+  ...Letters.attacks,
+  ...Watching.attacks
 ]

@@ -1,6 +1,6 @@
 /**
  * Measures a look at many dead letters: when the page, the first causes and the last ones came, and the memory of the console's
- * process. `serve` runs the console in a process of its own, so that its memory is its own.
+ * process, which is `requeue console` as it was built.
  *
  *     node --conditions=@requeue/source test/figures/letters.ts URL COUNT BYTES [LOOKS] [LIVE]
  */
@@ -9,21 +9,12 @@ import * as Effect from "effect/Effect"
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { readFileSync } from "node:fs"
+import { dirname } from "node:path"
 import { fileURLToPath } from "node:url"
-import { BrokerSource, Console, NodeServer } from "../../src/index.ts"
 import * as Queues from "./queues.ts"
 
 const [url = "memory:", count = "1000", size = "1000", looks = "1", lives = "1"] = process.argv.slice(2)
 const queues = Array.from({ length: Number(looks) }, (_, n) => `letters-${count}-${size}-${n}`)
-
-const serve = Effect.gen(function* () {
-  const config = yield* Queues.configured(url, queues)
-  const brokers = yield* BrokerSource.ofConfiguration(config)
-  const console = yield* Console.make({ brokers, audit: () => {}, timeout: 30_000 })
-  const { href } = yield* NodeServer.serve(console, { port: 0 })
-  process.stdout.write(`${href}\n`)
-  return yield* Effect.never
-})
 
 /** Fills the queues up to the count. */
 const fill = Effect.gen(function* () {
@@ -78,14 +69,17 @@ const look = async (base: string, queue: string) => {
   return { page: shown, first, all: since() - asked, streamed, told }
 }
 
-if (process.env["REQUEUE_FIGURES_SERVE"] !== undefined) await Effect.runPromise(Effect.scoped(serve))
 await Effect.runPromise(Effect.scoped(fill))
-const child = spawn(process.execPath, [...process.execArgv, fileURLToPath(import.meta.url), ...process.argv.slice(2)], {
-  env: { ...process.env, REQUEUE_FIGURES_SERVE: "1" },
-  stdio: ["ignore", "pipe", "inherit"]
+const config = await Effect.runPromise(Queues.configured(url, queues))
+const main = fileURLToPath(new URL("../../../cli/dist/main.js", import.meta.url))
+const child = spawn(process.execPath, [main, "console", "--port", "0", "--json"], {
+  cwd: dirname(config.file),
+  stdio: ["ignore", "pipe", "ignore"]
 })
 const [told] = (await once(child.stdout, "data")) as [Uint8Array]
-const base = new TextDecoder().decode(told).trim()
+const { url: base } = JSON.parse(new TextDecoder().decode(told)) as { readonly url: string }
+// Nothing is connected, and no adapter loaded, before somebody has looked.
+await (await fetch(base)).text()
 const before = peak(child.pid!)
 const watchers = new AbortController()
 for (let n = 1; n < Number(lives); n++) {

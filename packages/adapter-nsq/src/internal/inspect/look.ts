@@ -40,7 +40,7 @@ interface Holder {
 
 /** The most messages of a page, those of the first one, and the bytes of a page that is not the first. */
 const maxPage = 1000
-const firstPage = 8
+const firstPage = 1
 const pageBytes = 4 * 2 ** 20
 
 /** How many times as many a page may have as were shown before: large bodies may stand behind small ones. */

@@ -27,7 +27,7 @@ import {
  * that may keep its order, and where the server counts each look.
  */
 const maxKept = 1000
-const maxKeptBytes = 16 * 2 ** 20
+const maxKeptBytes = 8 * 2 ** 20
 const maxReplacedBytes = 64 * 2 ** 20
 
 /** The delivery as it is shown: nobody can settle it. */

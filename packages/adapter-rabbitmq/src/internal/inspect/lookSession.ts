@@ -69,7 +69,7 @@ const maxPage = 1000
 const pageBytes = 4 * 2 ** 20
 
 /** The most messages of the first page, when nobody knows how large they are. */
-export const firstPage = 4
+export const firstPage = 1
 
 /** How many times as many a page may have as were shown before: large bodies may stand behind small ones. */
 const growth = 16
