@@ -5,7 +5,8 @@ const replace = (next) => {
   const { activeElement } = document
   const held = old.contains(activeElement) ? activeElement.getAttribute("href") : null
   old.replaceWith(next)
-  if (held !== null) [...next.querySelectorAll("a")].find((link) => link.getAttribute("href") === held)?.focus({ preventScroll: true })
+  if (held !== null)
+    [...next.querySelectorAll("a")].find((link) => link.getAttribute("href") === held)?.focus({ preventScroll: true })
 }
 
 const follow = (part) => {

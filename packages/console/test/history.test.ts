@@ -44,7 +44,8 @@ describe("samples of a queue", () => {
 })
 
 describe("a sparkline", () => {
-  const xs = (text: string) => [...text.matchAll(/[ML](-?[\d.]+) (-?[\d.]+)/g)].map(([, x, y]) => [Number(x), Number(y)])
+  const xs = (text: string) =>
+    [...text.matchAll(/[ML](-?[\d.]+) (-?[\d.]+)/g)].map(([, x, y]) => [Number(x), Number(y)])
 
   it("stays within its picture, whatever was seen", () => {
     fc.assert(
@@ -69,11 +70,32 @@ describe("a sparkline", () => {
     assert.include(text, "<title>from 4 to 2 in 1m, 1,200 at most</title>")
     // Nobody has seen what was between the second and the third.
     assert.match(text, /d="M55 15h1L56 1h1M59 15h1"/)
-    assert.include(spark(historyOf([[at(1), 7], [at(9), 7]]), "ready").text, "<title>7 for 2m</title>")
+    assert.include(
+      spark(
+        historyOf([
+          [at(1), 7],
+          [at(9), 7]
+        ]),
+        "ready"
+      ).text,
+      "<title>7 for 2m</title>"
+    )
   })
 
   it("is empty, and has its room, before there are two samples", () => {
-    assert.match(spark(historyOf([[0, 7]]), "ready").text, /^<svg class="spark" viewBox="0 0 60 16" aria-hidden="true">/)
-    assert.include(spark(historyOf([[0, undefined], [99_999, undefined]]), "ready").text, "aria-hidden")
+    assert.match(
+      spark(historyOf([[0, 7]]), "ready").text,
+      /^<svg class="spark" viewBox="0 0 60 16" aria-hidden="true">/
+    )
+    assert.include(
+      spark(
+        historyOf([
+          [0, undefined],
+          [99_999, undefined]
+        ]),
+        "ready"
+      ).text,
+      "aria-hidden"
+    )
   })
 })

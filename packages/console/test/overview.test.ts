@@ -26,7 +26,8 @@ const counted = Effect.gen(function* () {
 })
 
 /** Lets time pass in steps, between which all that is ready runs. */
-const pass = (millis: number) => Effect.forEach(Array.from({ length: millis / 250 }), () => TestClock.adjust("250 millis"))
+const pass = (millis: number) =>
+  Effect.forEach(Array.from({ length: millis / 250 }), () => TestClock.adjust("250 millis"))
 
 /** Opens the live part, and answers all that has come so far. */
 const watched = ({ fetch }: Console.Console) =>
@@ -106,7 +107,10 @@ describe("the overview", () => {
       assert.notInclude((yield* get("/")).text, `role="img"`)
       yield* publish("order-1")
       yield* pass(31_000)
-      assert.match((yield* get("/")).text, /data-label="dead"><a[^>]*>1<\/a><svg[^>]*><title>from 0 to 1 in 30s<\/title>/)
+      assert.match(
+        (yield* get("/")).text,
+        /data-label="dead"><a[^>]*>1<\/a><svg[^>]*><title>from 0 to 1 in 30s<\/title>/
+      )
     })
   )
 })

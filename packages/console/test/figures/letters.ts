@@ -45,6 +45,9 @@ const post = async (base: string, path: string, page: string) => {
   await fetch(`${base}look`, { method: "POST", headers, body, redirect: "manual" })
 }
 
+/** Milliseconds that a look may take. */
+const longest = 300_000
+
 /** Looks at a queue as a browser does, which reads what streams. */
 const look = async (base: string, queue: string) => {
   const path = `dead-letters?broker=broker&queue=${queue}.dlq`
@@ -55,18 +58,19 @@ const look = async (base: string, queue: string) => {
   if (!page.includes("data-live")) await post(base, path, page)
   const asked = since()
   let [first, streamed] = [0, 0]
-  const open = await fetch(`${base}live/look?broker=broker&queue=${queue}.dlq`)
-  const decoder = new TextDecoder()
   let text = ""
-  for await (const chunk of open.body!) {
-    text += decoder.decode(chunk, { stream: true })
-    streamed += chunk.length
-    if (first === 0 && text.includes("<tbody>")) first = since() - asked
-    if (text.includes("event: over")) break
-    text = text.slice(-400_000)
+  // A stream lasts for a minute, and is asked for again.
+  while (!text.includes("event: over") && since() < longest) {
+    const open = await fetch(`${base}live/look?broker=broker&queue=${queue}.dlq`)
+    const decoder = new TextDecoder()
+    for await (const chunk of open.body!) {
+      text = text.slice(-400_000) + decoder.decode(chunk, { stream: true })
+      streamed += chunk.length
+      if (first === 0 && text.includes("<tbody>")) first = since() - asked
+    }
   }
   const told = /Looked at[^<]*/.exec(text)?.[0]
-  return { page: shown, first, all: since() - asked, streamed, told }
+  return { page: shown, first, all: since() - asked, streamed, told: told ?? text.slice(-1200) }
 }
 
 await Effect.runPromise(Effect.scoped(fill))

@@ -85,12 +85,12 @@ const several = (visit: Visit, broker: string, dead: Status["dead"] = []): Part 
 const write = (visit: Visit, broker: string, view: QueueView, id: string): Html => {
   const { queue, status } = view
   return html`<tr id="${id}">
-  <th scope="row">
-    ${queue}${status?.isMissing === true && html` <span class="alarm">missing</span>`}${status?.isPaused === true &&
-    html` <span class="alarm">paused</span>`}${several(visit, broker, status?.dead)}
-  </th>
-  ${columns.map((column) => cell(visit, broker, view, column))}
-</tr>`
+    <th scope="row">
+      ${queue}${status?.isMissing === true && html` <span class="alarm">missing</span>`}${status?.isPaused === true &&
+      html` <span class="alarm">paused</span>`}${several(visit, broker, status?.dead)}
+    </th>
+    ${columns.map((column) => cell(visit, broker, view, column))}
+  </tr>`
 }
 
 /** Rows that were written: they change with the answers of brokers alone, and many look at them. */

@@ -45,5 +45,8 @@ export const spark = (samples: ReadonlyArray<History.Sample>, field: "ready" | "
   const points = pointsOf(samples, field)
   if (points.length < 2) return html`<svg class="spark" viewBox="0 0 60 16" aria-hidden="true"></svg>`
   const path = pathOf(points, samples.at(-1)!.step, Math.max(1, ...points.map(({ value }) => value)))
-  return html`<svg class="spark" viewBox="0 0 60 16" role="img"><title>${words(points)}</title><path d="${path}" /></svg>`
+  return html`<svg class="spark" viewBox="0 0 60 16" role="img">
+    <title>${words(points)}</title>
+    <path d="${path}" />
+  </svg>`
 }

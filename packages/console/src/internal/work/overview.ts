@@ -129,9 +129,7 @@ export const make = (connection: Connection, timeout: number): Effect.Effect<Ove
         name,
         queues: all,
         trouble: trouble ?? (isLate ? `no answer within ${Delay.format(timeout)}` : undefined),
-        missing: [
-          ...new Set(all.flatMap(({ status }) => (status?.missing ?? []).map(({ message }) => mask(message))))
-        ],
+        missing: [...new Set(all.flatMap(({ status }) => (status?.missing ?? []).map(({ message }) => mask(message))))],
         asOf: times.length === 0 ? undefined : Math.min(...times)
       }
     }

@@ -49,9 +49,7 @@ const optionsOf = (
   // As on the command line: letters go to no queue that was deleted.
   create: false,
   limit: plan.report?.redriven,
-  ...(isStaged
-    ? { wait: DeadLetters.waitFor(policiesOf(connection, queue)), watch: watchOf(connection, queue) }
-    : {})
+  ...(isStaged ? { wait: DeadLetters.waitFor(policiesOf(connection, queue)), watch: watchOf(connection, queue) } : {})
 })
 
 const make = (
