@@ -17,6 +17,18 @@ interface Mutant {
 
 const mutants: ReadonlyArray<Mutant> = [
   {
+    lets: "than one who looks",
+    file: "work/overview.ts",
+    text: "if (current !== undefined && (current.ended ?? now) > now - fresh) return current",
+    replacement: ""
+  },
+  {
+    lets: "gone without a word",
+    file: "work/overview.ts",
+    text: "now - seen < History.step * History.steps",
+    replacement: "now >= seen"
+  },
+  {
     lets: "DNS rebinding",
     file: "guard/host.ts",
     text: "? isLoopback(host)",

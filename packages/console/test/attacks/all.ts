@@ -10,6 +10,7 @@ import * as Delayed from "./delayed.ts"
 import * as Queues from "./queues.ts"
 import * as Letters from "./letters.ts"
 import * as Selecting from "./selecting.ts"
+import * as Watching from "./watching.ts"
 
 export const attacks: ReadonlyArray<Attack> = [
   ...Elsewhere.attacks,
@@ -21,5 +22,6 @@ export const attacks: ReadonlyArray<Attack> = [
   ...Selecting.attacks,
   ...Editing.attacks,
   ...Delayed.attacks,
-  ...Queues.attacks
+  ...Queues.attacks,
+  ...Watching.attacks
 ]

@@ -15,7 +15,7 @@ export const configured = (url: string, queues: ReadonlyArray<string>) => {
   const folder = mkdtempSync(join(tmpdir(), "requeue-figures-"))
   const document = { brokers: { broker: url }, queues: Object.fromEntries(queues.map((name) => [name, {}])) }
   writeFileSync(join(folder, "requeue.config.json"), JSON.stringify(document))
-  return Configuration.load({ cwd: folder, environment: {} })
+  return Configuration.load({ file: join(folder, "requeue.config.json"), environment: {} })
 }
 
 /** Makes the queues and their dead-letter queues, each with a message. */

@@ -47,7 +47,7 @@ export {
   type StoppedBy
 } from "./internal/report.ts"
 export type { FailedLetter } from "./internal/books.ts"
-export { waitFor } from "./internal/stages.ts"
+export { type Standard as StandardStages, standard as standardStages, waitFor } from "./internal/stages.ts"
 
 /**
  * The dead letters in one queue. Where parts of the broker do not answer, each call works on the others, and a warning of the

@@ -40,8 +40,11 @@ interface Holder {
 
 /** The most messages of a page, those of the first one, and the bytes of a page that is not the first. */
 const maxPage = 1000
-const firstPage = 100
+const firstPage = 1
 const pageBytes = 4 * 2 ** 20
+
+/** How many times as many a page may have as were shown before: large bodies may stand behind small ones. */
+const growth = 16
 
 /** Milliseconds that no message comes though some were counted, and between two looks at what has come. */
 const silence = 3000
@@ -164,7 +167,7 @@ export const open = (
           holder = undefined
           continue
         }
-        const fitting = Math.max(1, Math.min(maxPage, Math.floor((pageBytes * shown) / (bytes + 1))))
+        const fitting = Math.max(1, Math.min(maxPage, growth * shown, Math.floor((pageBytes * shown) / (bytes + 1))))
         const count = Math.min(wanted, room, shown === 0 ? firstPage : fitting)
         const page = holder === undefined ? [] : yield* take(holder, count)
         if (page.length < count || count <= 0) {

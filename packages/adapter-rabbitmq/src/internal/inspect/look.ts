@@ -12,6 +12,7 @@ import {
   byConsumer,
   byGet,
   type Dependencies,
+  firstPage,
   fitting,
   type Held,
   isCounted,
@@ -21,12 +22,13 @@ import {
   until
 } from "./lookSession.ts"
 
-/** The most messages that are kept while they are looked at, since they may have to be replaced, and their bytes. */
+/**
+ * The most messages that are kept while they are looked at, since they may have to be replaced, and their bytes: of all of a queue
+ * that may keep its order, and where the server counts each look.
+ */
 const maxKept = 1000
+const maxKeptBytes = 8 * 2 ** 20
 const maxReplacedBytes = 64 * 2 ** 20
-
-/** The most messages of the first page, when nobody knows how large they are. */
-const firstPage = 100
 
 /** The delivery as it is shown: nobody can settle it. */
 const shown = (
@@ -93,7 +95,7 @@ export const open = (
     const wanted = (): number => {
       const { bytes, shown } = session
       if (isLimited && bytes > maxReplacedBytes) return 0
-      return Math.min(shown === 0 ? firstPage : fitting(session), most - shown)
+      return Math.min(fitting(session), most - shown)
     }
 
     const keep = (page: ReadonlyArray<Held>): void => {
@@ -101,7 +103,7 @@ export const open = (
       for (const { message } of page) session.bytes += message.content.length
       const found = env.found(queue)
       const all = [...session.kept, ...page]
-      const keepsAll = isLimited || session.shown <= maxKept
+      const keepsAll = isLimited || (session.shown <= maxKept && session.bytes <= maxKeptBytes)
       session.kept = keepsAll ? all : all.filter(({ decoded }) => isNear(decoded, found))
       // More of them could not be replaced.
       isOver ||= session.kept.length >= maxReplaced

@@ -68,9 +68,17 @@ export const read = (message: Client.Incoming, queue: string, { found, now, serv
 const maxPage = 1000
 const pageBytes = 4 * 2 ** 20
 
-/** The messages of a page of so many bytes, by those that were shown, of which there is at least one. */
-export const fitting = ({ bytes, shown }: Session): number =>
-  Math.max(1, Math.min(maxPage, Math.floor((pageBytes * shown) / (bytes + 1))))
+/** The most messages of the first page, when nobody knows how large they are. */
+export const firstPage = 1
+
+/** How many times as many a page may have as were shown before: large bodies may stand behind small ones. */
+const growth = 16
+
+/** The messages of a page of so many bytes, by those that were shown. */
+export const fitting = ({ bytes, shown }: Pick<Session, "bytes" | "shown">): number =>
+  shown === 0
+    ? firstPage
+    : Math.max(1, Math.min(maxPage, growth * shown, Math.floor((pageBytes * shown) / (bytes + 1))))
 
 /** Milliseconds that no message comes, and between two questions. */
 const silence = 500

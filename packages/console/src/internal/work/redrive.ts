@@ -15,11 +15,8 @@ export interface Asked {
   readonly rate: number | undefined
 }
 
-/** The part of a stage that may come back. */
-export const stopAt = 0.1
-
-/** The sizes of the first stages. */
-export const stages: ReadonlyArray<number> = [1, 10, 100]
+/** The sizes of the first stages, and the part of one that may come back. */
+export const { stages, stopAt } = DeadLetters.standardStages
 
 /** Letters that were redriven so often already stay. */
 export const maxRedrives = 3
@@ -55,12 +52,7 @@ const optionsOf = (
   create: false,
   limit: plan.report?.redriven,
   ...(isStaged
-    ? {
-        stages,
-        stopAt,
-        wait: DeadLetters.waitFor(policiesOf(connection, queue, plan.to)),
-        watch: watchOf(connection, queue)
-      }
+    ? { wait: DeadLetters.waitFor(policiesOf(connection, queue, plan.to)), watch: watchOf(connection, queue) }
     : {})
 })
 

@@ -26,7 +26,18 @@ export interface Dependencies extends Omit<Settling.Dependencies, "now" | "stopA
   readonly pass: Pass
 }
 
-const standard = { stages: [1, 10, 100], stopAt: 0.1, wait: 60_000 }
+/** How a redrive in stages goes where its options do not say. */
+export interface Standard {
+  /** The sizes of the first stages. */
+  readonly stages: ReadonlyArray<number>
+  /** The part of a stage that may come back. */
+  readonly stopAt: number
+  /** Milliseconds of the wait behind each stage. */
+  readonly wait: number
+}
+
+/** The stages of a redrive where its options do not say. */
+export const standard: Standard = { stages: [1, 10, 100], stopAt: 0.1, wait: 60_000 }
 
 /**
  * The wait behind a stage, in milliseconds, that lets the retries of queues with these policies end: 1 minute more than these
