@@ -151,7 +151,8 @@ const cell = async ({ activity, kind, mayDeclare, remove }: Cell): Promise<void>
       const isDown = !mayDeclare && isConsumed
       // A redrive of the queue that is missing may have just begun, or ended.
       const isOpen = kind === "the dead-letter queue" && activity === "a redrive"
-      yield* until(`its state, ${name}`, () => isOpen || down(books).length === (isDown ? 1 : 0), 5000)
+      // Before the next look for what nothing tells of, which is due within 35 s.
+      yield* until(`its state, ${name}`, () => isOpen || down(books).length === (isDown ? 1 : 0), 20_000)
       if (isDown) assert.include(down(books)[0], queue)
       assert.strictEqual(broker.connection().state, "up", "no queue takes the others along")
       if (!mayDeclare) yield* mayConfigure(".*")
