@@ -3,7 +3,9 @@
  * the workspace, and runs the README's first example there on every supported Node, as a module and from CommonJS by
  * `require`; a warning is a failure. Every package is loaded both ways, and the command is run. A project that has
  * core without adapters must be told what to install. What an import loads, and what the console takes up, is
- * counted. In a last project, somebody else's adapter is reached in every way.
+ * counted. What users do wrong, or have otherwise, comes to what it should: config files in CommonJS packages, bundles,
+ * `await using`. OpenTelemetry is installed as its README says, in each of its versions. In a last project, somebody else's
+ * adapter is reached in every way.
  *
  * `npm run test:pack -- 24` runs on some Nodes. They come from the npm registry, as everything else.
  */
@@ -11,6 +13,8 @@ import { globSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { extract } from "./examples.mjs"
 import { loading, program } from "./pack/loading.mjs"
+import { bundled, misuse } from "./pack/misuse.mjs"
+import { openTelemetry } from "./pack/openTelemetry.mjs"
 import { call, home, must, project } from "./pack/project.mjs"
 import { size } from "./pack/size.mjs"
 import { thirdParty } from "./pack/thirdParty.mjs"
@@ -62,6 +66,7 @@ const saysWhatToInstall = ({ code, stderr }) =>
     ? undefined
     : "it does not say what to install"
 
+const tried = []
 for (const folder of homes) {
   const node = join(folder, "node_modules", "node", "bin", "node")
   const name = `Node ${(await must(node, ["--version"], folder)).stdout.trim()}`
@@ -75,8 +80,15 @@ for (const folder of homes) {
     verdict(`${name}: without the adapter`, call(node, ["hello.mjs"], bare), saysWhatToInstall),
     verdict(`${name}: without the adapter, by require`, call(node, ["hello.cjs"], bare), saysWhatToInstall)
   ])
+  await misuse(name, node, whole)
+  tried.push([name, node])
 }
 
+await bundled(tried, "rolldown", whole)
+const ours = ["core", "adapter-memory", "opentelemetry"].map((one) =>
+  tarballs.find((file) => file.includes(`requeue-${one}-`))
+)
+await openTelemetry(process.execPath, ...ours, effect)
 // One Node is enough for what is loaded, and for how adapters are found: that they are is seen above.
 await loading(process.execPath, whole)
 await size("@requeue/console", 300_000, whole)
