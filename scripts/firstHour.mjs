@@ -97,7 +97,7 @@ for (const [runtime, [name, path, before]] of chosen) {
       worker({ ...live, SEND: "good" }, "handled good"),
       prints(/handled good\n[^]*closed\n$/, /^/)
     )
-    await step(on("a message that fails"), worker({ ...live, SEND: "bad" }, "waiting"), prints(/closed\n$/, /^/))
+    await step(on("a message that fails"), worker({ ...live, SEND: "bad" }, "failed 2"), prints(/closed\n$/, /^/))
     await step(on("dead letters"), requeue("dead-letters", "list"), prints(/503 Service Unavailable/))
     await step(on("redrive"), requeue("dead-letters", "redrive", "--yes"), prints(/redriven 1/, /^/))
     await step(

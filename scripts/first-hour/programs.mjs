@@ -13,7 +13,10 @@ const { connect, queue } = await loadConfig()
 const webhooks = queue("webhooks")
 const requeue = await connect()
 await requeue.consume(webhooks, webhooks.options, async (message) => {
-  if (message.body.bad && process.env.HEALED === undefined) throw new Error("503 Service Unavailable")
+  if (message.body.bad && process.env.HEALED === undefined) {
+    console.log("failed " + message.attempts)
+    throw new Error("503 Service Unavailable")
+  }
   console.log("handled " + message.body.url)
 })
 process.once("SIGTERM", () => requeue.close().then(() => console.log("closed")))
