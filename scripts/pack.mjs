@@ -18,7 +18,7 @@ import { openTelemetry } from "./pack/openTelemetry.mjs"
 import { call, home, must, project } from "./pack/project.mjs"
 import { size } from "./pack/size.mjs"
 import { thirdParty } from "./pack/thirdParty.mjs"
-import { failed, prints, verdict } from "./pack/verdict.mjs"
+import { failed, prints, refuses, verdict } from "./pack/verdict.mjs"
 import { packages, root } from "./workspace.mjs"
 
 /** The oldest that is supported, and the newest of each later line. */
@@ -52,9 +52,10 @@ const files = {
   "load.cjs": `${names.map((name) => `require("${name}")`).join("\n")}\nconsole.log("loaded")`
 }
 const core = tarballs.find((file) => file.includes("requeue-core-"))
-const [whole, bare, ...homes] = await Promise.all([
+const [whole, bare, old, ...homes] = await Promise.all([
   project("whole", files, ...tarballs, effect),
   project("bare", files, core, effect),
+  project("node-20", {}, "node@20"),
   ...chosen.map((version) => project(`node-${version}`, {}, `node@${version}`))
 ])
 const command = join("node_modules", "@requeue", "cli", "dist", "main.js")
@@ -84,6 +85,8 @@ for (const folder of homes) {
   tried.push([name, node])
 }
 
+const onOld = call(join(old, "node_modules", "node", "bin", "node"), [command, "--version"], whole)
+await verdict("requeue on Node 20", onOld, refuses(2, /it needs Node 22\.19 or newer, and this is v20/))
 await bundled(tried, "rolldown", whole)
 const ours = ["core", "adapter-memory", "opentelemetry"].map((one) =>
   tarballs.find((file) => file.includes(`requeue-${one}-`))
