@@ -20,6 +20,7 @@ export const checks = {
   scripts: [{ command: ["node", "--test", "scripts/*.test.mjs"] }],
   publint: [{ command: turbo("build") }, ...perPublished("publint", "--strict")],
   attw: [{ command: turbo("build") }, ...perPublished("attw", "--pack", ".", "--profile", "esm-only")],
+  workflows: [{ command: ["node", "scripts/workflows.mjs"] }],
   knip: [{ command: ["knip", "--no-progress"] }]
 }
 

@@ -3,7 +3,9 @@
  * the workspace, and runs the README's first example there on every supported Node, as a module and from CommonJS by
  * `require`; a warning is a failure. Every package is loaded both ways, and the command is run. A project that has
  * core without adapters must be told what to install. What an import loads, and what the console takes up, is
- * counted. In a last project, somebody else's adapter is reached in every way.
+ * counted. What users do wrong, or have otherwise, comes to what it should: config files in CommonJS packages, bundles,
+ * `await using`. OpenTelemetry is installed as its README says, in each of its versions. In a last project, somebody else's
+ * adapter is reached in every way.
  *
  * `npm run test:pack -- 24` runs on some Nodes. They come from the npm registry, as everything else.
  */
@@ -11,10 +13,12 @@ import { globSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { extract } from "./examples.mjs"
 import { loading, program } from "./pack/loading.mjs"
+import { bundled, misuse } from "./pack/misuse.mjs"
+import { openTelemetry } from "./pack/openTelemetry.mjs"
 import { call, home, must, project } from "./pack/project.mjs"
 import { size } from "./pack/size.mjs"
 import { thirdParty } from "./pack/thirdParty.mjs"
-import { failed, prints, verdict } from "./pack/verdict.mjs"
+import { failed, prints, refuses, verdict } from "./pack/verdict.mjs"
 import { packages, root } from "./workspace.mjs"
 
 /** The oldest that is supported, and the newest of each later line. */
@@ -48,9 +52,10 @@ const files = {
   "load.cjs": `${names.map((name) => `require("${name}")`).join("\n")}\nconsole.log("loaded")`
 }
 const core = tarballs.find((file) => file.includes("requeue-core-"))
-const [whole, bare, ...homes] = await Promise.all([
+const [whole, bare, old, ...homes] = await Promise.all([
   project("whole", files, ...tarballs, effect),
   project("bare", files, core, effect),
+  project("node-20", {}, "node@20"),
   ...chosen.map((version) => project(`node-${version}`, {}, `node@${version}`))
 ])
 const command = join("node_modules", "@requeue", "cli", "dist", "main.js")
@@ -62,6 +67,7 @@ const saysWhatToInstall = ({ code, stderr }) =>
     ? undefined
     : "it does not say what to install"
 
+const tried = []
 for (const folder of homes) {
   const node = join(folder, "node_modules", "node", "bin", "node")
   const name = `Node ${(await must(node, ["--version"], folder)).stdout.trim()}`
@@ -75,8 +81,17 @@ for (const folder of homes) {
     verdict(`${name}: without the adapter`, call(node, ["hello.mjs"], bare), saysWhatToInstall),
     verdict(`${name}: without the adapter, by require`, call(node, ["hello.cjs"], bare), saysWhatToInstall)
   ])
+  await misuse(name, node, whole)
+  tried.push([name, node])
 }
 
+const onOld = call(join(old, "node_modules", "node", "bin", "node"), [command, "--version"], whole)
+await verdict("requeue on Node 20", onOld, refuses(2, /it needs Node 22\.19 or newer, and this is v20/))
+await bundled(tried, "rolldown", whole)
+const ours = ["core", "adapter-memory", "opentelemetry"].map((one) =>
+  tarballs.find((file) => file.includes(`requeue-${one}-`))
+)
+await openTelemetry(process.execPath, ...ours, effect)
 // One Node is enough for what is loaded, and for how adapters are found: that they are is seen above.
 await loading(process.execPath, whole)
 await size("@requeue/console", 300_000, whole)

@@ -35,9 +35,9 @@ test("every package is fit for npm once it is filled, and says what it lacks bef
       assert.match(one.manifest.scripts.prepublishOnly, /publishable\.mjs$/, one.folder)
     }
     for (const { after, file } of changes(address)) {
-      if (/package\.json$/.test(file)) writeFileSync(join(folder, "package.json"), after)
-      if (/README\.md$/.test(file)) writeFileSync(join(folder, "README.md"), after)
-      if (/README\.md$/.test(file)) assert.deepEqual(problems(folder), [], file)
+      if (file.endsWith("package.json")) writeFileSync(join(folder, "package.json"), after)
+      if (file.endsWith("README.md")) writeFileSync(join(folder, "README.md"), after)
+      if (file.endsWith("README.md")) assert.deepEqual(problems(folder), [], file)
     }
   } finally {
     rmSync(folder, { recursive: true })

@@ -9,10 +9,10 @@ import { explain } from "../run.mjs"
 export const home = mkdtempSync(join(tmpdir(), "requeue-pack-"))
 process.on("exit", () => rmSync(home, { recursive: true, force: true }))
 
-/** The result of a program; `code` is undefined where it could not be run, or took too long. */
-export const call = (command, args, cwd) =>
+/** The result of a program; `code` is undefined where it could not be run, or took longer than so many milliseconds. */
+export const call = (command, args, cwd, timeout = 300_000) =>
   new Promise((resolve) => {
-    const options = { cwd, shell: process.platform === "win32", timeout: 300_000 }
+    const options = { cwd, shell: process.platform === "win32", timeout }
     execFile(command, args, options, (error, stdout, stderr) => {
       const code = error === null ? 0 : typeof error.code === "number" ? error.code : undefined
       resolve({ code, stdout, stderr, error })

@@ -12,9 +12,9 @@ export const say = (heading) => {
 }
 
 /** Runs a program as `call` does, and keeps what it printed. */
-export const logged = async (command, args, cwd) => {
+export const logged = async (command, args, cwd, timeout) => {
   const start = performance.now()
-  const result = await call(command, args, cwd)
+  const result = await call(command, args, cwd, timeout)
   const seconds = ((performance.now() - start) / 1000).toFixed(1)
   const folder = relative(home, cwd) || "."
   parts.push(

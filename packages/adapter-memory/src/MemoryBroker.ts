@@ -28,6 +28,7 @@ import { operations } from "./internal/inspect/operations.ts"
 import * as Publisher from "./internal/publish/publisher.ts"
 import * as Settle from "./internal/settle/settle.ts"
 import * as Queues from "./internal/queues.ts"
+import { keepAlive } from "./internal/consume/keepAlive.ts"
 import { subscribe } from "./internal/consume/subscribe.ts"
 import { fromUrl, kinds, type Options } from "./Options.ts"
 
@@ -161,7 +162,8 @@ export const make = (options: Options = {}): Effect.Effect<Broker.Service, never
 export const layer = (options: Options = {}): Layer.Layer<Broker.Broker> => Layer.effect(Broker.Broker, make(options))
 
 /**
- * Serves `memory:` URLs: `memory:`, or with options `memory:?maxMessages=1000&maxBodySize=1048576`.
+ * Serves `memory:` URLs: `memory:`, or with options `memory:?maxMessages=1000&maxBodySize=1048576`. A consumer keeps the
+ * process alive until it is closed.
  *
  * Fails with a `ConfigurationError` whose `field` names the offending parameter.
  */
@@ -171,7 +173,9 @@ export const adapter: Adapter.Adapter = {
   layer: (url, own) =>
     Layer.effect(
       Broker.Broker,
-      Effect.suspend(() => Effect.flatMap(ConfigurationError.orFail(fromUrl(url, own)), make))
+      Effect.suspend(() => Effect.flatMap(ConfigurationError.orFail(fromUrl(url, own)), make)).pipe(
+        Effect.map(keepAlive)
+      )
     ),
   operations
 }

@@ -22,10 +22,12 @@ import type { AnyBody, DeadLetter, Happening, IdleOptions, Options, Sent, Tools 
 
 export type { DeadLetter, Happening, IdleOptions, Options, Sent, Tools } from "./internal/testing/tools.ts"
 
-/** An open broker. The end of its `await using` block closes it. */
+/** An open broker. The end of its `await using` block closes it, as `close` does. */
 export interface OpenBroker extends Tools, AsyncDisposable {
   /** For the code under test: consume and send with it. */
   readonly requeue: Requeue
+  /** Closes it, where there is no `await using`: Node 22 does not know it. Once is enough, and more does nothing. */
+  readonly close: () => Promise<void>
 }
 
 /** The options of a connection are checked by `connect`. */
@@ -69,6 +71,10 @@ export const open = async (options: Options & ConnectOptions = {}): Promise<Open
   const scope = Scope.makeUnsafe()
   const { context, tools, watch } = await Effect.runPromise(Scope.provide(make(brokerOptions), scope))
   const requeue = await connect(Layer.succeedContext(context), { adapters, logLevel, telemetry })
+  const close = async () => {
+    await tools.finish(requeue.close())
+    await Effect.runPromise(Scope.close(scope, Exit.void))
+  }
   return {
     ...tools,
     requeue: {
@@ -76,10 +82,8 @@ export const open = async (options: Options & ConnectOptions = {}): Promise<Open
       consume: (queue, consumeOptions, handler) => requeue.consume(queue, consumeOptions, watch(handler)),
       consumeBatch: (queue, consumeOptions, handler) => requeue.consumeBatch(queue, consumeOptions, watch(handler))
     },
-    [Symbol.asyncDispose]: async () => {
-      await tools.finish(requeue.close())
-      await Effect.runPromise(Scope.close(scope, Exit.void))
-    }
+    close,
+    [Symbol.asyncDispose]: close
   }
 }
 

@@ -106,7 +106,7 @@ describe("an adapter that is named", () => {
     const address = connecting({ url: "redis://localhost", adapter: "@acme/requeue-redis" })
     assert.strictEqual(
       await program({}, address),
-      "ConfigurationError: url: the adapter for redis: is not installed. Run: npm install @acme/requeue-redis"
+      "ConfigurationError: url: the adapter for redis: is not installed. Run: npm install @acme/requeue-redis. In a bundle, pass what it exports: { adapters: [adapter] }"
     )
   })
 

@@ -52,7 +52,7 @@ describe("an adapter", () => {
   it("that is not installed: which one, and how to", async () => {
     assert.strictEqual(
       await program({}, `"memory:"`),
-      "ConfigurationError: url: the adapter for memory: is not installed. Run: npm install @requeue/adapter-memory"
+      "ConfigurationError: url: the adapter for memory: is not installed. Run: npm install @requeue/adapter-memory. In a bundle, pass what it exports: { adapters: [adapter] }"
     )
   })
 

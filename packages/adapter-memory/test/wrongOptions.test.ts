@@ -109,12 +109,12 @@ const rows: ReadonlyArray<readonly [string, (requeue: Loose) => unknown, string]
   [
     "consume, retry",
     (r) => r.consume("q", { retry: 5 }, handler),
-    "requeue.consume (queue q): retry must be an object such as { maxRetries: 5 }, got 5"
+    "requeue.consume (queue q): retry must be an object such as { maxRetries: 5 }, or { maxRetries: 0 } for none, got 5"
   ],
   [
     "consume, no retry",
     (r) => r.consume("q", { retry: false }, handler),
-    "requeue.consume (queue q): retry must be an object such as { maxRetries: 5 }, got false"
+    "requeue.consume (queue q): retry must be an object such as { maxRetries: 5 }, or { maxRetries: 0 } for none, got false"
   ],
   [
     "consume, a name in retry",

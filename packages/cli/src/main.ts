@@ -2,6 +2,13 @@
 /** The entry of the program. It hears signals before it loads the rest. */
 import { setFlagsFromString } from "node:v8"
 
+// Npm only warns where Node is older, and what follows would fail with an error of the language.
+const [major = 0, minor = 0] = process.versions.node.split(".").map(Number)
+if (major < 22 || (major === 22 && minor < 19)) {
+  console.error(`requeue: it needs Node 22.19 or newer, and this is ${process.version}. Run it on a newer Node`)
+  process.exit(2)
+}
+
 // Long looks make much garbage. V8 would let it grow to a few hundred megabytes; so it stays below half of that.
 setFlagsFromString("--optimize-for-size")
 

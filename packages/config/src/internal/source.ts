@@ -1,7 +1,7 @@
 /** Finding and reading a config file. */
 import * as Effect from "effect/Effect"
 import { existsSync, readFileSync } from "node:fs"
-import { dirname, extname, join, relative, resolve } from "node:path"
+import { basename, dirname, extname, join, relative, resolve } from "node:path"
 import { pathToFileURL } from "node:url"
 import * as Yaml from "yaml"
 import { ConfigFileError } from "../ConfigFileError.ts"
@@ -55,12 +55,23 @@ const parse = async ({ path }: Source): Promise<unknown> => {
   return value
 }
 
+/** What Node says of a module's syntax in a file that it takes for CommonJS, as the package of the file tells it to. */
+const isModuleInCommonJs = /^(Cannot use import statement outside a module|Unexpected token 'export')/
+
+const inCommonJs = ({ file }: Source): ConfigFileError => {
+  const renamed = basename(file).replace(/([jt]s)$/, "m$1")
+  const detail = 'it is written as an ES module, in a package of "type": "commonjs"'
+  return refuse(file, detail, `Rename it to ${renamed}`)
+}
+
 /** Reads the value in a file. */
 export const read = (from: Source): Effect.Effect<unknown, ConfigFileError> =>
   Effect.tryPromise({
     try: () => parse(from),
     catch: (cause) => {
       const [detail = "it cannot be read"] = (cause instanceof Error ? cause.message : String(cause)).split("\n")
-      return refuse(from.file, detail.replace(/[.:]$/, ""), "Mend the file")
+      return isModuleInCommonJs.test(detail)
+        ? inCommonJs(from)
+        : refuse(from.file, detail.replace(/[.:]$/, ""), "Mend the file")
     }
   })

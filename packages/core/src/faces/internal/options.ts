@@ -39,7 +39,7 @@ export interface ConnectOptions extends Limits.Options {
 }
 
 const policyKinds: OptionNames.Of<Policies> = {
-  retry: OptionKind.object("an object such as { maxRetries: 5 }"),
+  retry: OptionKind.object("an object such as { maxRetries: 5 }, or { maxRetries: 0 } for none"),
   batch: OptionKind.object("an object such as { maxBatchSize: 10 }"),
   consumerBackoff: {
     expected: 'true, false, or an object such as { multiplier: "1 second" }',

@@ -139,7 +139,11 @@ const resolvedFrom = (file: string, name: string): string | undefined => {
 
 const missing = (name: string, scheme: string): ConfigurationError => {
   if (name !== conventional(scheme)) {
-    return refusal("url", `the adapter for ${scheme}: is not installed`, `Run: npm install ${packageOf(name)}`)
+    return refusal(
+      "url",
+      `the adapter for ${scheme}: is not installed`,
+      `Run: npm install ${packageOf(name)}. In a bundle, pass what it exports: { adapters: [adapter] }`
+    )
   }
   const known = [...packages.keys()].map((each) => `${each}:`)
   return refusal(
