@@ -298,6 +298,54 @@ const mutants: ReadonlyArray<Mutant> = [
     replacement: "(each) => each.name !== ''"
   },
   {
+    lets: "without a token, or by a link",
+    file: "routes/exporting.ts",
+    text: 'needs: "bodies"',
+    replacement: 'needs: "view"'
+  },
+  {
+    lets: "has none of them: of the configuration",
+    file: "work/redactedLine.ts",
+    text: "isBodySame &&\n    (json",
+    replacement: "(isBodySame || one !== other) &&\n    (json"
+  },
+  {
+    lets: "where a key stands twice",
+    file: "work/redactedLine.ts",
+    text: '(json === undefined || Json.isAlike(one ?? "", json))',
+    replacement: "true"
+  },
+  {
+    lets: "too large to be looked through",
+    file: "work/redactedLine.ts",
+    text: "if (bytes.length > Body.limits.whole) return undefined",
+    replacement: ""
+  },
+  {
+    lets: "nobody takes it for the letter",
+    file: "work/redactedLine.ts",
+    text: "bytes), { isRedacted: true })",
+    replacement: "bytes))"
+  },
+  {
+    lets: "the audit has no line of its end",
+    file: "work/export.ts",
+    text: "trouble === undefined && exported?.stoppedBy === undefined ? close()",
+    replacement: "exported !== undefined ? close()"
+  },
+  {
+    lets: "breaks off where the redact hook fails",
+    file: "work/export.ts",
+    text: "? close() : abort()",
+    replacement: "? close() : close()"
+  },
+  {
+    lets: "whatever the queue's is",
+    file: "internal/responses.ts",
+    text: 'filename="${safe(name)}"',
+    replacement: 'filename="${encodeURI(name)}"'
+  },
+  {
     lets: "or be told of it",
     file: "guard/securityHeaders.ts",
     text: "frame-ancestors 'none'",

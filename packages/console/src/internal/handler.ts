@@ -63,6 +63,7 @@ const responder = (assets: Assets.Assets, run: Responses.Run) => {
   }
   return (visit: Visit, reply: Reply, client: string, isHead: boolean): Effect.Effect<Response, Refusal> => {
     if ("page" in reply) return Effect.succeed(Responses.page(layout(visit, reply.page, assets)))
+    if ("download" in reply) return Effect.succeed(Responses.download(reply.download))
     if ("to" in reply) return Effect.succeed(Responses.seeOther(reply.to))
     return isHead ? Effect.succeed(Responses.stream(null)) : open(reply.live, client)
   }

@@ -19,6 +19,7 @@ export const routes = {
   plan: "/plan",
   redrive: "/redrive",
   purge: "/purge",
+  export: "/export",
   delayed: "/delayed",
   purgeDelayed: "/purge-delayed",
   stop: "/stop",

@@ -6,6 +6,7 @@ import * as Roles from "./roles.ts"
 import * as Floods from "./floods.ts"
 import * as Audit from "./audit.ts"
 import * as Delayed from "./delayed.ts"
+import * as Exports from "./exports.ts"
 import * as Letters from "./letters.ts"
 
 export const attacks: ReadonlyArray<Attack> = [
@@ -15,5 +16,6 @@ export const attacks: ReadonlyArray<Attack> = [
   ...Floods.attacks,
   ...Audit.attacks,
   ...Letters.attacks,
-  ...Delayed.attacks
+  ...Delayed.attacks,
+  ...Exports.attacks
 ]

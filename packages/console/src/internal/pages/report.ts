@@ -2,7 +2,7 @@
 import type { DeadLetters } from "@requeue/core"
 import * as Format from "../format.ts"
 import { html, type Html, type Part } from "../html.ts"
-import type { Job, Purged } from "../work/jobs.ts"
+import type { Exported, Job, Purged } from "../work/jobs.ts"
 import * as Redrive from "../work/redrive.ts"
 import { facts } from "./parts.ts"
 
@@ -63,6 +63,14 @@ export const purgedOf = ({ held, left, removed }: Purged): Html =>
     ["removed", number(removed)],
     ["left here", number(left)],
     ...(held === 0 ? [] : [["with another reader, who may give them back", number(held, true)] as const])
+  ])
+
+/** The numbers of an export. */
+export const exportedOf = ({ looked, redacted, total, written }: Exported): Html =>
+  facts([
+    ["exported", number(written)],
+    ["with parts hidden, which no import takes", number(redacted)],
+    ["looked at", html`${number(looked)}${total !== undefined && total > looked && ` of ${Format.count(total)}`}`]
   ])
 
 /** The report of a redrive or of its dry run, as far as it is. */

@@ -15,7 +15,7 @@ import { jobOf } from "./reading.ts"
 import { type Asking, type Dependencies, placeOf, type Route } from "./route.ts"
 
 /** The letters that the fields mean. */
-const selectionOf = (
+export const selectionOf = (
   { fields, visit }: Asking,
   { looks }: Dependencies,
   place: Place

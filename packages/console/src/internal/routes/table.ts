@@ -2,6 +2,7 @@
 import { routes } from "../paths.ts"
 import * as Acting from "./acting.ts"
 import * as Delaying from "./delaying.ts"
+import * as Exporting from "./exporting.ts"
 import * as Live from "./live.ts"
 import * as Looking from "./looking.ts"
 import * as Reading from "./reading.ts"
@@ -19,6 +20,7 @@ const all: ReadonlyArray<readonly [path: string, route: Route]> = [
   [routes.plan, Acting.planRoute],
   [routes.redrive, Acting.redriveRoute],
   [routes.purge, Acting.purgeRoute],
+  [routes.export, Exporting.exportRoute],
   [routes.delayed, Delaying.delayedRoute],
   [routes.delayed, Delaying.lookRoute],
   [routes.purgeDelayed, Delaying.purgeRoute],

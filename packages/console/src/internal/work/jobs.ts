@@ -1,4 +1,4 @@
-/** Jobs: redrives, their dry runs, and removals, each with its books, its audit and a way to stop it. */
+/** Jobs: redrives, their dry runs, removals and exports, each with its books, its audit and a way to stop it. */
 import type { DeadLetters } from "@requeue/core"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -32,10 +32,24 @@ export interface Purged {
   readonly stoppedBy: DeadLetters.StoppedBy | undefined
 }
 
+/** The numbers of an export, as far as it is. */
+export interface Exported {
+  /** The letters that were written. */
+  readonly written: number
+  /** Those of them of which something was hidden. */
+  readonly redacted: number
+  /** Letters that were looked at. */
+  readonly looked: number
+  /** Letters that waited; `undefined` where the broker cannot count. */
+  readonly total: number | undefined
+  /** Why it went no further: it was stopped, or nobody read it. `undefined` when it came to its end. */
+  readonly stoppedBy: "abort" | "reader" | undefined
+}
+
 /** A job. Times are in milliseconds since the epoch. */
 export interface Job {
   readonly id: string
-  readonly kind: "plan" | "redrive" | "purge" | "purge-delayed"
+  readonly kind: "plan" | "redrive" | "purge" | "purge-delayed" | "export"
   readonly place: Place
   readonly selection: Selection
   readonly operator: string
@@ -46,6 +60,8 @@ export interface Job {
   readonly report: DeadLetters.RedriveReport | undefined
   /** `undefined` for a redrive, and before a purge has ended. */
   readonly purged: Purged | undefined
+  /** `undefined` where it is no export. */
+  readonly exported: Exported | undefined
   /** Why it failed. */
   readonly trouble: string | undefined
   /** Whether somebody has asked it to stop. */
@@ -67,8 +83,10 @@ export interface Work {
   readonly run: (
     job: string,
     signal: AbortSignal,
-    tell: (progress: Pick<Job, "report"> | Pick<Job, "purged">) => void
+    tell: (progress: Pick<Job, "report"> | Pick<Job, "purged"> | Pick<Job, "exported">) => void
   ) => ReturnType<Connection["use"]>
+  /** Called when the last line of the audit is written, or could not be. */
+  readonly onEnd?: ((job: Job) => void) | undefined
 }
 
 /** All jobs. */
@@ -86,7 +104,8 @@ export const roleOf: { readonly [K in Job["kind"]]: Action } = {
   plan: "redrive",
   redrive: "redrive",
   purge: "purge",
-  "purge-delayed": "purge"
+  "purge-delayed": "purge",
+  export: "bodies"
 }
 
 /** Jobs that are kept. */
@@ -117,6 +136,7 @@ const newJob = (kind: Job["kind"], place: Place, selection: Selection, operator:
   ended: undefined,
   report: undefined,
   purged: undefined,
+  exported: undefined,
   trouble: undefined,
   isStopping: false,
   usedBy: undefined
@@ -145,11 +165,11 @@ export const make = (audit: Audit.Write): Effect.Effect<Jobs, never, Scope.Scope
         const error = Exit.findErrorOption(exit)
         const failure =
           error._tag === "Some" ? error.value.message : Exit.isFailure(exit) ? "it was interrupted" : undefined
-        const { purged, report } = jobs.get(id)!
+        const { exported, purged, report } = jobs.get(id)!
         const lost = yield* Audit.end(audit, operation, {
-          outcome: failure === undefined ? ((report ?? purged)?.stoppedBy ?? "done") : "failed",
+          outcome: failure === undefined ? ((report ?? purged ?? exported)?.stoppedBy ?? "done") : "failed",
           ...(failure === undefined ? {} : { error: failure }),
-          queues: [{ queue: operation.queues[0], ...booked(report, mask), ...purged }]
+          queues: [{ queue: operation.queues[0], ...booked(report, mask), ...purged, ...exported }]
         })
         const trouble = [failure, lost === undefined ? undefined : `the audit has no line of its end: ${lost}`]
         running.delete(id)
@@ -165,7 +185,7 @@ export const make = (audit: Audit.Write): Effect.Effect<Jobs, never, Scope.Scope
         running.get(id)?.stop.abort()
         change(id, { isStopping: true })
       },
-      begin: ({ connection, kind, options, plan, queue, run, selection }, operator) =>
+      begin: ({ connection, kind, onEnd = () => {}, options, plan, queue, run, selection }, operator) =>
         Effect.gen(function* () {
           const place = { broker: connection.name, queue }
           const other = [...jobs.values()].find(
@@ -189,7 +209,7 @@ export const make = (audit: Audit.Write): Effect.Effect<Jobs, never, Scope.Scope
           if (plan !== undefined && jobs.has(plan)) change(plan, { usedBy: id })
           const stop = new AbortController()
           const work = Effect.flatMap(Effect.exit(run(id, stop.signal, (told) => change(id, told))), (exit) =>
-            finish(id, operation, exit, connection.mask)
+            Effect.map(finish(id, operation, exit, connection.mask), () => onEnd(jobs.get(id)!))
           )
           running.set(id, { stop, fiber: yield* Effect.forkDetach(work) })
           const oldest = [...jobs.values()].find(({ ended }) => ended !== undefined)
