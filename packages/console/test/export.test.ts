@@ -193,11 +193,11 @@ describe("an export", () => {
   )
 
   it.live(
-    "of 100,000 letters keeps none of those that were taken",
+    "of many letters keeps none of those that were taken",
     () =>
       Effect.gen(function* () {
         const { ask, broker } = yield* made()
-        const count = 100_000
+        const count = 30_000
         for (let n = 0; n < count; n += 1000) {
           const some = Array.from({ length: 1000 }, (_, m) => ({ id: `order-${n + m}`, body: "x".repeat(200) }))
           yield* broker.publish(some.map((letter) => World.outgoing(letter, 0)))

@@ -306,8 +306,8 @@ const mutants: ReadonlyArray<Mutant> = [
   {
     lets: "has none of them: of the configuration",
     file: "work/redactedLine.ts",
-    text: "isBodySame &&\n    (json",
-    replacement: "(isBodySame || one !== other) &&\n    (json"
+    text: "isWhole(content, shown, body.json)",
+    replacement: "(isWhole(content, shown, body.json) || shown !== undefined)"
   },
   {
     lets: "where a key stands twice",
@@ -334,7 +334,7 @@ const mutants: ReadonlyArray<Mutant> = [
     replacement: "exported !== undefined ? close()"
   },
   {
-    lets: "breaks off where the redact hook fails",
+    lets: "where nobody can say what is hidden",
     file: "work/export.ts",
     text: "? close() : abort()",
     replacement: "? close() : close()"
@@ -344,6 +344,48 @@ const mutants: ReadonlyArray<Mutant> = [
     file: "internal/responses.ts",
     text: 'filename="${safe(name)}"',
     replacement: 'filename="${encodeURI(name)}"'
+  },
+  {
+    lets: "below bodies their patterns alone",
+    file: "internal/shownEvent.ts",
+    text: "mayBodies ? text :",
+    replacement: "mayBodies || text !== '' ? text :"
+  },
+  {
+    lets: "as text, and without secrets",
+    file: "internal/shownEvent.ts",
+    text: "error: error && (shown.error ??",
+    replacement: "error: error && (error ??"
+  },
+  {
+    lets: "shows nothing of it",
+    file: "internal/shownEvent.ts",
+    text: "return hidden(told)",
+    replacement: "return told"
+  },
+  {
+    lets: "pushes out what needs a person",
+    file: "work/events.ts",
+    text: "coming.isBad ? rings.bad : rings.others",
+    replacement: "coming.isBad ? rings.others : rings.others"
+  },
+  {
+    lets: "takes no memory",
+    file: "work/events.ts",
+    text: "if (kept.length > most.kept) kept.shift()",
+    replacement: ""
+  },
+  {
+    lets: "takes no memory",
+    file: "work/events.ts",
+    text: "if (into.takes(at)) put(",
+    replacement: "if (into.takes(at) || at > 0) put("
+  },
+  {
+    lets: "takes no memory",
+    file: "work/events.ts",
+    text: "error.message.slice(0, most.message)",
+    replacement: "error.message"
   },
   {
     lets: "or be told of it",

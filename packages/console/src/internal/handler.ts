@@ -14,6 +14,7 @@ import { type Paths, routes } from "./paths.ts"
 import { Refusal } from "./refusal.ts"
 import * as Responses from "./responses.ts"
 import * as Shown from "./shown.ts"
+import * as ShownEvent from "./shownEvent.ts"
 import type { Dependencies, Route } from "./routes/route.ts"
 import * as Table from "./routes/table.ts"
 import type { Live, Reply, Visit } from "./visit.ts"
@@ -21,14 +22,17 @@ import * as Body from "./work/body.ts"
 import * as Connections from "./work/connections.ts"
 import type { Trouble } from "./work/connections.ts"
 import * as Delayed from "./work/delayed.ts"
+import type { Events } from "./work/events.ts"
 import * as Jobs from "./work/jobs.ts"
 import * as Looks from "./work/looks.ts"
 import * as Overview from "./work/overview.ts"
+import * as Watch from "./work/watch.ts"
 
 /** All that a console is made of. */
 export interface Options {
   readonly brokers: ReadonlyArray<BrokerSource>
   readonly audit: Audit.Write
+  readonly events: Events
   readonly redact: Redact
   readonly timeout: number
   readonly paths: Paths
@@ -93,7 +97,7 @@ const told = (
 /** Makes a handler, which ends with the scope. */
 export const make = (options: Options) =>
   Effect.gen(function* () {
-    const { audit, brokers, paths, timeout } = options
+    const { audit, brokers, events, paths, timeout } = options
     // A letter of one broker may tell of another one.
     const redact = Shown.guarded(
       options.redact,
@@ -104,12 +108,16 @@ export const make = (options: Options) =>
     const assets = Assets.make()
     const each = yield* Effect.forEach(brokers, Connections.make)
     const connections = new Map(each.map((connection) => [connection.name, connection]))
+    const overviews = yield* Effect.forEach(each, (connection) => Overview.make(connection, timeout))
     const dependencies: Dependencies = {
       audit,
       connections,
       redact,
       timeout,
-      overviews: yield* Effect.forEach(each, (connection) => Overview.make(connection, timeout)),
+      overviews,
+      events,
+      showEvent: ShownEvent.make(redact),
+      watch: yield* Watch.make(events, overviews),
       looks: yield* Looks.make,
       jobs: yield* Jobs.make(audit),
       turns: Body.turns(),

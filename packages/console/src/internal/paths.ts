@@ -25,6 +25,8 @@ export const routes = {
   stop: "/stop",
   jobs: "/jobs",
   job: "/job",
+  events: "/events",
+  liveEvents: "/live/events",
   liveLook: "/live/look",
   liveJob: "/live/job",
   assets: "/assets/"

@@ -6,6 +6,7 @@ import * as Roles from "./roles.ts"
 import * as Floods from "./floods.ts"
 import * as Audit from "./audit.ts"
 import * as Delayed from "./delayed.ts"
+import * as Events from "./events.ts"
 import * as Exports from "./exports.ts"
 import * as Letters from "./letters.ts"
 
@@ -17,5 +18,6 @@ export const attacks: ReadonlyArray<Attack> = [
   ...Audit.attacks,
   ...Letters.attacks,
   ...Delayed.attacks,
-  ...Exports.attacks
+  ...Exports.attacks,
+  ...Events.attacks
 ]

@@ -71,7 +71,7 @@ export const attacks: ReadonlyArray<Attack.Attack> = [
       }
     })
   ),
-  Attack.make("an export: breaks off where the redact hook fails", () =>
+  Attack.make("an export: breaks off where nobody can say what is hidden", () =>
     Effect.gen(function* () {
       const redact = () => {
         throw new Error("no idea")

@@ -8,6 +8,9 @@ import type { Place } from "../paths.ts"
 import { Refusal } from "../refusal.ts"
 import type { Reply, Visit } from "../visit.ts"
 import type { Turns } from "../work/body.ts"
+import type { Show as ShowEvent } from "../shownEvent.ts"
+import type { Events } from "../work/events.ts"
+import type { Watch } from "../work/watch.ts"
 import type * as Delayed from "../work/delayed.ts"
 import type { Connection, Trouble } from "../work/connections.ts"
 import type { Jobs } from "../work/jobs.ts"
@@ -23,6 +26,10 @@ export interface Dependencies {
   readonly jobs: Jobs
   readonly turns: Turns
   readonly delayed: Delayed.Memory
+  readonly events: Events
+  readonly showEvent: ShowEvent
+  /** Lets brokers be asked for changes while somebody reads events. */
+  readonly watch: Watch
   readonly audit: Audit.Write
   readonly redact: Redact
   /** Milliseconds that a broker has to answer what a page waits for. */

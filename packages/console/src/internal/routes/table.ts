@@ -6,6 +6,7 @@ import * as Exporting from "./exporting.ts"
 import * as Live from "./live.ts"
 import * as Looking from "./looking.ts"
 import * as Reading from "./reading.ts"
+import * as Telling from "./telling.ts"
 import type { Route } from "./route.ts"
 
 const all: ReadonlyArray<readonly [path: string, route: Route]> = [
@@ -20,6 +21,8 @@ const all: ReadonlyArray<readonly [path: string, route: Route]> = [
   [routes.plan, Acting.planRoute],
   [routes.redrive, Acting.redriveRoute],
   [routes.purge, Acting.purgeRoute],
+  [routes.events, Telling.eventsRoute],
+  [routes.liveEvents, Telling.liveEventsRoute],
   [routes.export, Exporting.exportRoute],
   [routes.delayed, Delaying.delayedRoute],
   [routes.delayed, Delaying.lookRoute],
