@@ -352,7 +352,7 @@ const mutants: ReadonlyArray<Mutant> = [
     replacement: "mayBodies || text !== '' ? text :"
   },
   {
-    lets: "as text, and without secrets",
+    lets: "as text, whoever it quotes",
     file: "internal/shownEvent.ts",
     text: "error: error && (shown.error ??",
     replacement: "error: error && (error ??"

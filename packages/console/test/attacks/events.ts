@@ -39,7 +39,7 @@ const made = (options: Partial<Console.Options>, ...events: ReadonlyArray<Event.
 
 /** These attacks. */
 export const attacks: ReadonlyArray<Attack.Attack> = [
-  Attack.make("an event: is shown as text, and without secrets", () =>
+  Attack.make("an event: is shown as text, whoever it quotes", () =>
     Effect.gen(function* () {
       const secret = failed(`${evil} password=hunter2 c0nfigured amqp://ann:hunter2@host/`, `${evil} token=hunter2`)
       const { get } = yield* made({}, secret)
