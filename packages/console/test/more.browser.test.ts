@@ -134,7 +134,7 @@ describe("in a browser", () => {
         hook({ _tag: "BackoffLeft", queue: "orders", because: "handler" })
         await page.getByText("takes messages again").waitFor()
         hook({ _tag: "BackoffLeft", queue: "mails", because: "broker" })
-        await page.getByText("because of the broker").waitFor()
+        await page.getByText("the broker works").waitFor()
         assert.match((await page.locator("tbody tr").first().textContent())!, /mails/)
         await page.locator("a:text('Pause')").click()
         await page.getByText("paused").waitFor()

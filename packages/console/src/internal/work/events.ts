@@ -83,7 +83,7 @@ const said = (event: Event.Event): Said | undefined => {
         isBad: true
       }
     case "BackoffLeft":
-      return { words: `takes messages again, as before the pause because of the ${event.because}` }
+      return { words: `takes messages again: the ${event.because} works` }
   }
 }
 
