@@ -31,8 +31,8 @@ export const asset = ({ body, type }: Asset): Response =>
 const safe = (name: string): string =>
   name
     .replaceAll(/[^\w.-]+/g, "_")
-    .replace(/^[.-]+/, "_")
     .slice(-120)
+    .replace(/^[.-]+/, "_")
 
 /** Lines of JSON, as a file. */
 export const download = ({ body, name }: Download): Response =>

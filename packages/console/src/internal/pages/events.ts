@@ -37,7 +37,7 @@ const kinds: ReadonlyArray<readonly [kind: Kind | "bad", name: string]> = [
 export const kindOf = (text: string | null): Choice["kind"] => kinds.find(([kind]) => kind === text)?.[0]
 
 /** The query of a choice. */
-export const queryOf = ({ broker, kind, queue, until }: Choice): Readonly<Record<string, string>> =>
+const queryOf = ({ broker, kind, queue, until }: Choice): Readonly<Record<string, string>> =>
   Object.fromEntries(
     Object.entries({ of: placeOf(broker, queue), kind, until: until?.toString() }).flatMap(([name, value]) =>
       value === undefined ? [] : [[name, value] as const]

@@ -15,7 +15,7 @@ const portion = 64 * 1024
 /**
  * Milliseconds for which a reader may take nothing, and for which an export lasts: nobody else gets the letters meanwhile.
  */
-const patience = { idle: 60_000, whole: 30 * 60_000 }
+const timeouts = { idle: 60_000, whole: 30 * 60_000 }
 
 /** The work, and the lines that it writes. A stream that is not whole ends with an error, and so does its download. */
 export interface Export {
@@ -38,7 +38,7 @@ const pipe = () => {
     /** Whether it was read. */
     write: (text: string): Effect.Effect<boolean> =>
       Effect.tryPromise(() => writer.write(encoder.encode(text))).pipe(
-        Effect.timeout(patience.idle),
+        Effect.timeout(timeouts.idle),
         Effect.match({ onSuccess: () => true, onFailure: () => false })
       ),
     close: () => ignore(writer.close()),
@@ -90,7 +90,7 @@ export const make = (
       )
     )
     const inTime = Effect.timeoutOrElse(turn.withPermits(1)(through), {
-      duration: patience.whole,
+      duration: timeouts.whole,
       orElse: () => Effect.succeed(false)
     })
     return Effect.ensuring(

@@ -49,7 +49,7 @@ const changed = (before: Status, after: Status): ReadonlyArray<Pick<Coming, "isB
 ]
 
 /** The events between two answers of a broker. */
-export const between = (before: BrokerView, after: BrokerView): ReadonlyArray<Coming> => {
+const between = (before: BrokerView, after: BrokerView): ReadonlyArray<Coming> => {
   const of = { kind: "Broker", broker: after.name } as const
   const isDown = after.trouble !== undefined
   const connection =
