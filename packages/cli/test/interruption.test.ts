@@ -152,20 +152,17 @@ describe("a signal", () => {
     await connection.delayed("backoff").purge({ all: true })
     const ids = Array.from({ length: 50 }, (_, n) => ({ id: `m${n}`, body: n, delay: "1 hour" as const }))
     await connection.sendBatch("backoff", ids)
-    const target = new URL(url)
-    let hear = () => {}
-    const isTaking = new Promise<void>((resolve) => (hear = resolve))
+    const taking = Promise.withResolvers<void>()
     /** The frame of AMQP by which a client begins to take messages: basic.consume. */
     const consume = Buffer.from([0, 60, 0, 20])
-    const wire = await proxy(Number(target.port), (_, from, bytes) => {
-      if (from === "client" && Buffer.from(bytes).includes(consume)) hear()
+    await using wire = await through((_, from, bytes) => {
+      if (from === "client" && bytes.includes(consume)) taking.resolve()
     })
-    target.port = String(wire.port)
-    const args = ["delayed", "purge", "--all", "--yes", "--json", "--url", target.href, "--queue", "backoff"]
+    const args = ["delayed", "purge", "--all", "--yes", "--json", "--url", wire.url, "--queue", "backoff"]
     const ended = await during(args, async ({ kill }) => {
-      await within(isTaking, () => "the removal")
+      await within(taking.promise, () => "the removal")
       kill("SIGINT")
-    }).finally(() => wire.close())
+    })
     const { interrupted, queues } = JSON.parse(ended.stdout)
     assert.deepStrictEqual([ended.code, ended.stderr, interrupted], [130, "", true])
     const { selected } = await connection.delayed("backoff").count()
@@ -195,9 +192,9 @@ describe("a signal", () => {
 })
 
 /** The broker by a connection that can fall silent. */
-const through = async () => {
+const through = async (tap?: Parameters<typeof proxy>[1]) => {
   const target = new URL(url)
-  const wire = await proxy(Number(target.port))
+  const wire = await proxy(Number(target.port), tap)
   target.port = String(wire.port)
   return { ...wire, url: target.href, [Symbol.asyncDispose]: () => wire.close() }
 }

@@ -43,7 +43,8 @@ const follow = (part) => {
 for (const part of document.querySelectorAll("[data-live]")) follow(part)
 
 addEventListener("submit", ({ target }) => {
-  for (const button of target.querySelectorAll("button")) button.disabled = true
+  // A file comes, and the page stays.
+  for (const button of target.querySelectorAll("button:not([data-again])")) button.disabled = true
 })
 // A page that the browser kept is as it was before the form went.
 addEventListener("pageshow", ({ persisted }) => {

@@ -4,6 +4,7 @@
  * When to use: to mount it under a path of an application, behind that application's own sign-in. The command
  * `requeue console` serves it alone.
  */
+import type { Event } from "@requeue/core"
 import { OptionKind, OptionNames } from "@requeue/core/adapter-kit"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -17,6 +18,7 @@ import * as Host from "./internal/guard/host.ts"
 import * as Paths from "./internal/paths.ts"
 import * as Handler from "./internal/handler.ts"
 import * as Trace from "./internal/trace.ts"
+import * as Events from "./internal/work/events.ts"
 import * as Redaction from "./Redaction.ts"
 
 /** Options of {@link make}. */
@@ -66,6 +68,13 @@ export interface Console {
   readonly isOpen: boolean
   /** The hosts by whose names it is reached; `undefined` for those of this machine. */
   readonly hosts: ReadonlyArray<string> | undefined
+  /**
+   * The option `onEvent` of consumers in this process: the page of events shows what goes wrong with their messages. `broker` is
+   * the name of their broker here.
+   *
+   * @throws RangeError when no broker has that name
+   */
+  readonly onEvent: (broker: string) => Event.Hook
 }
 
 const kinds: OptionNames.Of<Options> = {
@@ -88,6 +97,21 @@ const kinds: OptionNames.Of<Options> = {
   },
   timeout: OptionKind.whole(1, 60_000)
 }
+
+/** Tells of operations as events, once their lines are kept. */
+const telling =
+  (audit: Audit.Write, events: Events.Events): Audit.Write =>
+  async (line) => {
+    await audit(line)
+    // Cast, because it is a line of our own.
+    const { broker, command, event, operator, outcome, queues } = JSON.parse(line) as {
+      readonly [Name in "broker" | "command" | "event" | "operator" | "outcome"]: string
+    } & { readonly queues: readonly [string | { readonly queue: string }] }
+    const [first] = queues
+    const words = event === "begin" ? `${command} began, by ${operator}` : `${command} of ${operator} ended: ${outcome}`
+    const queue = typeof first === "string" ? first : first.queue
+    events.add({ kind: "Operation", broker, queue, words, isBad: outcome === "failed" })
+  }
 
 /**
  * Makes a console, which ends with the scope: then jobs are stopped, and waited for. Nothing is connected before somebody
@@ -143,9 +167,12 @@ export const make = (options: Options): Effect.Effect<Console, never, Scope.Scop
     throw new RangeError(`Console.make: brokers must have different names, got ${twice.name} twice`)
   return Effect.gen(function* () {
     const gate = { hosts, isOpen, proxies, authorize: authorize ?? Authorization.everybody(local.operator, local.role) }
+    const clock = yield* Clock.Clock
+    const events = Events.make(() => clock.currentTimeMillisUnsafe())
     const handle = yield* Handler.make({
       brokers,
-      audit,
+      audit: telling(audit, events),
+      events,
       redact,
       timeout,
       paths: Paths.make(base),
@@ -156,6 +183,11 @@ export const make = (options: Options): Effect.Effect<Console, never, Scope.Scop
     return {
       isOpen,
       hosts,
+      onEvent: (broker) => {
+        if (brokers.some(({ name }) => name === broker)) return events.hook(broker)
+        const names = brokers.map(({ name }) => name).join(", ")
+        throw new RangeError(`Console.onEvent: broker must be one of ${names}, got ${broker}`)
+      },
       fetch: (request, client = { address: "" }) =>
         new Promise((resolve) => {
           const answered = Effect.flatMap(Clock.currentTimeMillis, (now) => handle(request, client, now))

@@ -2,12 +2,14 @@
 import { assert, describe, it } from "@effect/vitest"
 import { type BrokerName, start } from "@requeue/brokers"
 import { Configuration } from "@requeue/config"
+import { LetterLine } from "@requeue/core"
 import { connect } from "@requeue/core/promise"
 import * as Effect from "effect/Effect"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Authorization, BrokerSource, Console } from "../src/index.ts"
+import * as Downloading from "./downloading.ts"
 import * as World from "./world.ts"
 
 /** A queue of its own, where the server is used by others as well. */
@@ -39,16 +41,64 @@ const opened = (name: BrokerName) =>
     return { requeue, console: made, ...World.browser(made) }
   })
 
-/** Loads a page again until it changes no more. */
-const ended = (load: Effect.Effect<World.Arrived>): Effect.Effect<World.Arrived> =>
+/** Asks again until it is so. */
+const until = <A>(ask: Effect.Effect<A>, isSo: (answer: A) => boolean): Effect.Effect<A> =>
   Effect.gen(function* () {
-    for (let loads = 0; loads < 600; loads++) {
-      const page = yield* load
-      if (!page.text.includes("data-live")) return page
+    for (let times = 0; times < 600; times++) {
+      const answer = yield* ask
+      if (isSo(answer)) return answer
       yield* Effect.sleep(100)
     }
-    return yield* Effect.die(new Error("it did not come to its end"))
+    return yield* Effect.die(new Error("it did not come to that"))
   })
+
+/** Loads a page again until it changes no more. */
+const ended = (load: Effect.Effect<World.Arrived>) => until(load, ({ text }) => !text.includes("data-live"))
+
+describe.concurrent("an export", () => {
+  for (const name of ["rabbitmq", "nsq", "sqs"] as const) {
+    it.live(`on ${name} has all letters, which stay where they are`, () =>
+      Effect.gen(function* () {
+        const { console, get: load, requeue } = yield* opened(name)
+        const dead = `${queue}.dlq`
+        yield* Effect.promise(async () => {
+          const isDead = Promise.withResolvers<void>()
+          let left = 5
+          const onEvent = ({ _tag }: { readonly _tag: string }) => {
+            if (_tag === "DeadLettered" && --left === 0) isDead.resolve()
+          }
+          const worker = await requeue.consume(queue, { retry: { maxRetries: 0 }, onEvent }, () => {
+            throw new Error("HTTP 503 from the shop")
+          })
+          await requeue.sendBatch(
+            queue,
+            Array.from({ length: 5 }, (_, n) => ({ id: `letter-${n}`, body: { n } }))
+          )
+          await isDead.promise
+          await worker.drain()
+        })
+        const page = yield* load(`/dead-letters?${new URLSearchParams({ broker: name, queue: dead }).toString()}`)
+        yield* ended(load(`/dead-letters?${new URLSearchParams({ broker: name, queue: dead }).toString()}`))
+        const fields = { broker: name, queue: dead, token: Downloading.tokenOf(page) }
+        // Twice: who aborts the first has taken no letter away.
+        const first = yield* Downloading.ask(console, fields)
+        yield* Effect.promise(() => first.body!.cancel())
+        const response = yield* until(Downloading.ask(console, fields), ({ status }) => status === 200)
+        const file = yield* Downloading.read(response)
+        assert.isTrue(file.isWhole)
+        const ids = Downloading.linesOf(file).map((line) => {
+          const letter = LetterLine.parse(line)
+          return "detail" in letter ? letter.detail : letter.metadata.id
+        })
+        assert.deepStrictEqual(
+          ids.toSorted(),
+          Array.from({ length: 5 }, (_, n) => `letter-${n}`)
+        )
+        assert.strictEqual(yield* Effect.promise(() => requeue.deadLetters(dead).count()), 5)
+      })
+    )
+  }
+})
 
 describe.concurrent("messages in backoff", () => {
   for (const name of ["rabbitmq", "nsq", "sqs"] as const) {

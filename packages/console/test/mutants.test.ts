@@ -442,6 +442,96 @@ const mutants: ReadonlyArray<Mutant> = [
     replacement: "String(part)"
   },
   {
+    lets: "without a token, or by a link",
+    file: "routes/exporting.ts",
+    text: 'needs: "bodies"',
+    replacement: 'needs: "view"'
+  },
+  {
+    lets: "has none of them: of the configuration",
+    file: "work/redactedLine.ts",
+    text: "isWhole(content, shown, body.json)",
+    replacement: "(isWhole(content, shown, body.json) || shown !== undefined)"
+  },
+  {
+    lets: "where a key stands twice",
+    file: "work/redactedLine.ts",
+    text: '(json === undefined || Json.isAlike(one ?? "", json))',
+    replacement: "true"
+  },
+  {
+    lets: "too large to be looked through",
+    file: "work/redactedLine.ts",
+    text: "if (bytes.length > Body.limits.whole) return undefined",
+    replacement: ""
+  },
+  {
+    lets: "nobody takes it for the letter",
+    file: "work/redactedLine.ts",
+    text: "bytes), { isRedacted: true })",
+    replacement: "bytes))"
+  },
+  {
+    lets: "the audit has no line of its end",
+    file: "work/export.ts",
+    text: "trouble === undefined && exported?.stoppedBy === undefined ? close()",
+    replacement: "exported !== undefined ? close()"
+  },
+  {
+    lets: "where nobody can say what is hidden",
+    file: "work/export.ts",
+    text: "? close() : abort()",
+    replacement: "? close() : close()"
+  },
+  {
+    lets: "whatever the queue's is",
+    file: "internal/responses.ts",
+    text: 'filename="${safe(name)}"',
+    replacement: 'filename="${encodeURI(name)}"'
+  },
+  {
+    lets: "below bodies their patterns alone",
+    file: "internal/shownEvent.ts",
+    text: "mayBodies ? text :",
+    replacement: "mayBodies || text !== '' ? text :"
+  },
+  {
+    lets: "as text, whoever it quotes",
+    file: "internal/shownEvent.ts",
+    text: "error: error && (shown.error ??",
+    replacement: "error: error && (error ??"
+  },
+  {
+    lets: "shows nothing of it",
+    file: "internal/shownEvent.ts",
+    text: "return hidden(told)",
+    replacement: "return told"
+  },
+  {
+    lets: "pushes out what needs a person",
+    file: "work/events.ts",
+    text: "coming.isBad ? rings.bad : rings.others",
+    replacement: "coming.isBad ? rings.others : rings.others"
+  },
+  {
+    lets: "takes no memory",
+    file: "work/events.ts",
+    text: "if (kept.length > most.kept) kept.shift()",
+    replacement: ""
+  },
+  {
+    lets: "takes no memory",
+    file: "work/events.ts",
+    text: "if (into.takes(at)) put(",
+    replacement: "if (into.takes(at) || at > 0) put("
+  },
+  {
+    lets: "takes no memory",
+    file: "work/events.ts",
+    text: "error.message.slice(0, most.message)",
+    replacement: "error.message"
+  },
+  {
     lets: "or be told of it",
     file: "guard/securityHeaders.ts",
     text: "frame-ancestors 'none'",

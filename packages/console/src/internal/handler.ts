@@ -14,6 +14,7 @@ import { type Paths, routes } from "./paths.ts"
 import { Refusal } from "./refusal.ts"
 import * as Responses from "./responses.ts"
 import * as Shown from "./shown.ts"
+import * as ShownEvent from "./shownEvent.ts"
 import type { Dependencies, Route } from "./routes/route.ts"
 import * as Table from "./routes/table.ts"
 import type { TraceUrl } from "./trace.ts"
@@ -23,16 +24,19 @@ import * as Connections from "./work/connections.ts"
 import type { Trouble } from "./work/connections.ts"
 import * as Drafts from "./work/drafts.ts"
 import * as Delayed from "./work/delayed.ts"
+import type { Events } from "./work/events.ts"
 import * as Jobs from "./work/jobs.ts"
 import * as Comparison from "./work/comparison.ts"
 import * as Outage from "./work/outage.ts"
 import * as Looks from "./work/looks.ts"
 import * as Overview from "./work/overview.ts"
+import * as Watch from "./work/watch.ts"
 
 /** All that a console is made of. */
 export interface Options {
   readonly brokers: ReadonlyArray<BrokerSource>
   readonly audit: Audit.Write
+  readonly events: Events
   readonly redact: Redact
   readonly timeout: number
   readonly traceUrl: TraceUrl
@@ -70,6 +74,7 @@ const responder = (assets: Assets.Assets, run: Responses.Run, closing: AbortSign
   }
   return (visit: Visit, reply: Reply, client: string, isHead: boolean): Effect.Effect<Response, Refusal> => {
     if ("page" in reply) return Effect.succeed(Responses.page(layout(visit, reply.page, assets)))
+    if ("download" in reply) return Effect.succeed(Responses.download(reply.download))
     if ("to" in reply) return Effect.succeed(Responses.seeOther(reply.to))
     return isHead ? Effect.succeed(Responses.stream(null)) : open(reply.live, client)
   }
@@ -99,7 +104,7 @@ const told = (
 /** Makes a handler, which ends with the scope. */
 export const make = (options: Options) =>
   Effect.gen(function* () {
-    const { audit, brokers, paths, timeout, traceUrl } = options
+    const { audit, brokers, events, paths, timeout, traceUrl } = options
     // A letter of one broker may tell of another one.
     const redact = Shown.guarded(
       options.redact,
@@ -110,13 +115,17 @@ export const make = (options: Options) =>
     const assets = Assets.make()
     const each = yield* Effect.forEach(brokers, Connections.make)
     const connections = new Map(each.map((connection) => [connection.name, connection]))
+    const overviews = yield* Effect.forEach(each, (connection) => Overview.make(connection, timeout))
     const dependencies: Dependencies = {
       audit,
       connections,
       redact,
       timeout,
       traceUrl,
-      overviews: yield* Effect.forEach(each, (connection) => Overview.make(connection, timeout)),
+      overviews,
+      events,
+      showEvent: ShownEvent.make(redact),
+      watch: yield* Watch.make(events, overviews),
       compare: yield* Comparison.make(timeout),
       simulate: Outage.make(),
       looks: yield* Looks.make,

@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import type { Asset } from "./assets.ts"
 import * as SecurityHeaders from "./guard/securityHeaders.ts"
 import type { Html } from "./html.ts"
-import type { Live, State } from "./visit.ts"
+import type { Download, Live, State } from "./visit.ts"
 
 /** Milliseconds between two looks at what is live. */
 const interval = 250
@@ -26,6 +26,23 @@ export const seeOther = (location: string): Response =>
 /** A file. */
 export const asset = ({ body, type }: Asset): Response =>
   new Response(body, { headers: { ...SecurityHeaders.asset, "content-type": type } })
+
+/** A name that no file system and no header reads in another way. */
+const safe = (name: string): string =>
+  name
+    .replaceAll(/[^\w.-]+/g, "_")
+    .slice(-120)
+    .replace(/^[.-]+/, "_")
+
+/** Lines of JSON, as a file. */
+export const download = ({ body, name }: Download): Response =>
+  new Response(body, {
+    headers: {
+      ...SecurityHeaders.all,
+      "content-type": "application/x-ndjson; charset=utf-8",
+      "content-disposition": `attachment; filename="${safe(name)}"`
+    }
+  })
 
 /** Milliseconds that a stream lasts. Then the browser asks for it again, and is asked again who it is and what they may do. */
 const lifetime = 60_000

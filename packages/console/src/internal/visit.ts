@@ -37,8 +37,18 @@ export interface Live {
   readonly read: (now: number) => State
 }
 
+/** A file that is made while it is read. */
+export interface Download {
+  readonly name: string
+  readonly body: ReadableStream<Uint8Array>
+}
+
 /** The answer to a visit. */
-export type Reply = { readonly page: Page } | { readonly to: string } | { readonly live: Live }
+export type Reply =
+  | { readonly page: Page }
+  | { readonly to: string }
+  | { readonly live: Live }
+  | { readonly download: Download }
 
 /** The query of a place. */
 export const queryOf = ({ broker, filter, queue }: Place): Readonly<Record<string, string>> => ({

@@ -8,6 +8,8 @@ import * as Audit from "./audit.ts"
 import * as Editing from "./editing.ts"
 import * as Delayed from "./delayed.ts"
 import * as Queues from "./queues.ts"
+import * as Events from "./events.ts"
+import * as Exports from "./exports.ts"
 import * as Letters from "./letters.ts"
 import * as Selecting from "./selecting.ts"
 import * as Watching from "./watching.ts"
@@ -23,5 +25,8 @@ export const attacks: ReadonlyArray<Attack> = [
   ...Editing.attacks,
   ...Delayed.attacks,
   ...Queues.attacks,
-  ...Watching.attacks
+  ...Watching.attacks,
+  ...Delayed.attacks,
+  ...Exports.attacks,
+  ...Events.attacks
 ]

@@ -173,6 +173,31 @@ export const purgeForm = (visit: Visit, place: Place, letters: string, cause?: s
     </details>`
   )
 
+/** The form that writes letters to a file: those of a cause, or all. It is shut, and says what is in the file. */
+export const exportForm = (
+  visit: Visit,
+  { capabilities, cause, place }: Pick<Shown, "capabilities" | "place"> & { readonly cause?: string },
+  letters: string
+): Part =>
+  forThose(
+    visit,
+    "bodies",
+    html`<details>
+      <summary>Export…</summary>
+      ${form(
+        visit,
+        "export",
+        { ...queryOf(place), ...(cause === undefined ? {} : { cause }) },
+        html`<button data-again>Export ${letters}</button>
+          <span class="soft"
+            >As lines of JSON, without what is hidden from you: a letter of which something is hidden says so, and no
+            import takes it. <span class="mono">requeue dead-letters export</span> writes all as they are.
+            ${cost(capabilities)}.</span
+          >`
+      )}
+    </details>`
+  )
+
 const actionsOf = (visit: Visit, shown: Shown): Html =>
   html`<div class="do">
     ${forThose(
@@ -200,6 +225,6 @@ export const deadLetters = (visit: Visit, shown: Shown): Page => {
     body: html`<div class="head"><div>${title}</div>${!isLive && actionsOf(visit, shown)}</div>
 ${filterForm(visit, place)}${filterWords(visit, place, filter)}
 <div${isLive && html` data-live="${visit.paths.to("liveLook", queryOf(place))}" data-reload`}>${found}</div>
-${purgeForm(visit, place, filter === undefined ? "all letters" : "these letters")}`
+${exportForm(visit, shown, filter === undefined ? "all letters" : "these letters")}${purgeForm(visit, place, filter === undefined ? "all letters" : "these letters")}`
   }
 }

@@ -7,14 +7,15 @@ import { type Job, roleOf } from "../work/jobs.ts"
 import * as Redrive from "../work/redrive.ts"
 import { crumbs } from "./group.ts"
 import { alarm, form, forThose } from "./parts.ts"
-import { editedOf, number, purgedOf, reportOf } from "./report.ts"
+import { editedOf, exportedOf, number, purgedOf, reportOf } from "./report.ts"
 
 const names: { readonly [K in Job["kind"]]: string } = {
   plan: "Dry run",
   redrive: "Redrive",
   purge: "Purge",
   edit: "Edited copy",
-  "purge-delayed": "Purge of delayed messages"
+  "purge-delayed": "Purge of delayed messages",
+  export: "Export"
 }
 
 /** The page of what a job works on. */
@@ -29,11 +30,12 @@ const stateOf = (job: Job): string => {
   return stoppedBy(job) === undefined ? "done" : "stopped"
 }
 
-const stoppedBy = ({ purged, report }: Job) => (report ?? purged)?.stoppedBy
+const stoppedBy = ({ exported, purged, report }: Job) => (report ?? purged ?? exported)?.stoppedBy
 
 const isBad = (job: Job): boolean => ["failed", "stopped", "not done"].includes(stateOf(job))
 
-const stops: { readonly [By in DeadLetters.StoppedBy]: string } = {
+const stops: { readonly [By in DeadLetters.StoppedBy | "reader"]: string } = {
+  reader: "Whoever asked for it reads no more. All letters are where they were.",
   "stop-at": `More than ${100 * Redrive.stopAt} % of a stage came back.`,
   wait: "What was published waits, and nothing leaves its queue. Is a consumer running?",
   held: "Another reader, such as a look or a consumer, has letters that were here when it began.",
@@ -102,7 +104,7 @@ const start = (visit: Visit, job: Job): Part => {
 
 /** The part of a job's page that changes while it runs. */
 export const progress = (visit: Visit, job: Job): Html => {
-  const { ended, kind, place, purged, report, trouble } = job
+  const { ended, exported, kind, place, purged, report, trouble } = job
   const by = stoppedBy(job)
   const stop = forThose(visit, roleOf[kind], form(visit, "stop", jobQuery(job), html`<button>Stop</button>`))
   return html`<p role="status" class="soft">
@@ -111,12 +113,16 @@ export const progress = (visit: Visit, job: Job): Html => {
     </p>
     ${trouble !== undefined && alarm("It failed.", trouble)} ${by !== undefined && alarm("It stopped.", stops[by])}
     ${report !== undefined && reportOf(job, report)} ${purged !== undefined && purgedOf(purged)}
-    ${job.edited !== undefined && editedOf(job, job.edited)}
+    ${exported !== undefined && exportedOf(exported)} ${job.edited !== undefined && editedOf(job, job.edited)}
     ${ended === undefined
       ? stop
       : kind === "plan"
         ? forThose(visit, "redrive", trouble === undefined && [start(visit, job), elsewhere(visit, job)])
-        : html`<p><a href="${visit.paths.to(pageOf(job), queryOf(place))}">What is left in ${place.queue}</a></p>`}`
+        : html`<p>
+            <a href="${visit.paths.to(pageOf(job), queryOf(place))}"
+              >${kind === "export" ? "" : "What is left in "}${place.queue}</a
+            >
+          </p>`}`
 }
 
 /** One job. */
@@ -142,7 +148,9 @@ const row = (visit: Visit, each: Job): Html => html`<tr>
   </th>
   <td class="wrap" data-label="letters">${each.selection.title}</td>
   <td data-label="state">${isBad(each) ? html`<span class="alarm">${stateOf(each)}</span>` : stateOf(each)}</td>
-  <td class="n" data-label="done">${number(each.purged?.removed ?? each.report?.redriven)}</td>
+  <td class="n" data-label="done">
+    ${number(each.purged?.removed ?? each.report?.redriven ?? each.exported?.written)}
+  </td>
   <td data-label="by">${each.operator}</td>
   <td class="n" data-label="begun">${Format.ago(each.begun, visit.now)}</td>
 </tr>`

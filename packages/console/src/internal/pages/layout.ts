@@ -37,10 +37,10 @@ export const layout = (visit: Visit, { body, isLive, title }: Page, { icon, scri
           <a class="name" href="${paths.to("overview")}">${logo}Requeue</a>
           <nav aria-label="Sections">
             ${link(paths.to("overview"), "Queues", title === "Queues")}${link(
-              paths.to("jobs"),
-              "Jobs",
-              title === "Jobs"
-            )}
+              paths.to("events"),
+              "Events",
+              title === "Events"
+            )}${link(paths.to("jobs"), "Jobs", title === "Jobs")}
           </nav>
           <span class="who">${operator} <span class="soft">${roleOf(visit)}</span></span>
         </header>

@@ -2,7 +2,7 @@
 import type { DeadLetters } from "@requeue/core"
 import * as Format from "../format.ts"
 import { html, type Html, type Part } from "../html.ts"
-import type { Job, Purged } from "../work/jobs.ts"
+import type { Exported, Job, Purged } from "../work/jobs.ts"
 import * as Redrive from "../work/redrive.ts"
 import { facts } from "./parts.ts"
 
@@ -74,6 +74,14 @@ export const editedOf = ({ to }: Job, { isRemoved, outcome }: DeadLetters.EditRe
     ["to", to ?? "–"],
     ["the copy", outcomes[outcome]],
     ["the letter", outcome === "missing" ? "is gone, or somebody has it" : isRemoved ? "is removed" : "is kept"]
+  ])
+
+/** The numbers of an export. */
+export const exportedOf = ({ looked, redacted, total, written }: Exported): Html =>
+  facts([
+    ["exported", number(written)],
+    ["with parts hidden, which no import takes", number(redacted)],
+    ["looked at", html`${number(looked)}${total !== undefined && total > looked && ` of ${Format.count(total)}`}`]
   ])
 
 /** The report of a redrive or of its dry run, as far as it is. */

@@ -17,7 +17,7 @@ import { jobOf } from "./reading.ts"
 import { type Asking, type Dependencies, type Located, placeOf, type Route } from "./route.ts"
 
 /** The letters that the fields mean. */
-const selectionOf = (
+export const selectionOf = (
   { fields, visit }: Asking,
   { looks, redact }: Dependencies,
   { filter, place }: Located

@@ -10,6 +10,9 @@ import type { TraceUrl } from "../trace.ts"
 import type { Reply, Visit } from "../visit.ts"
 import type { Turns } from "../work/body.ts"
 import type { Compare } from "../work/comparison.ts"
+import type { Show as ShowEvent } from "../shownEvent.ts"
+import type { Events } from "../work/events.ts"
+import type { Watch } from "../work/watch.ts"
 import type * as Delayed from "../work/delayed.ts"
 import type { Connection, Trouble } from "../work/connections.ts"
 import type { Drafts } from "../work/drafts.ts"
@@ -31,6 +34,10 @@ export interface Dependencies {
   readonly turns: Turns
   readonly drafts: Drafts
   readonly delayed: Delayed.Memory
+  readonly events: Events
+  readonly showEvent: ShowEvent
+  /** Lets brokers be asked for changes while somebody reads events. */
+  readonly watch: Watch
   readonly audit: Audit.Write
   readonly redact: Redact
   /** Milliseconds that a broker has to answer what a page waits for. */

@@ -3,10 +3,12 @@ import { routes } from "../paths.ts"
 import * as Acting from "./acting.ts"
 import * as Editing from "./editing.ts"
 import * as Delaying from "./delaying.ts"
+import * as Exporting from "./exporting.ts"
 import * as Live from "./live.ts"
 import * as Looking from "./looking.ts"
 import * as Queue from "./queue.ts"
 import * as Reading from "./reading.ts"
+import * as Telling from "./telling.ts"
 import type { Route } from "./route.ts"
 
 const all: ReadonlyArray<readonly [path: string, route: Route]> = [
@@ -22,6 +24,9 @@ const all: ReadonlyArray<readonly [path: string, route: Route]> = [
   [routes.plan, Acting.planRoute],
   [routes.redrive, Acting.redriveRoute],
   [routes.purge, Acting.purgeRoute],
+  [routes.events, Telling.eventsRoute],
+  [routes.liveEvents, Telling.liveEventsRoute],
+  [routes.export, Exporting.exportRoute],
   [routes.delayed, Delaying.delayedRoute],
   [routes.delayed, Delaying.lookRoute],
   [routes.purgeDelayed, Delaying.purgeRoute],

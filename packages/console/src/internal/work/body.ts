@@ -24,7 +24,7 @@ export type Body = (
 }
 
 /** Bytes of a body that is read whole: what it costs to show one has a bound. Of a larger one, those of the beginning are read. */
-const limits = { whole: 256 * 1024, beginning: 64 * 1024 }
+export const limits = { whole: 256 * 1024, beginning: 64 * 1024 }
 
 /** Characters of a body that are shown. */
 export const longestText = 100_000
@@ -49,13 +49,17 @@ const inflated = async (inflate: ReturnType<typeof createGunzip>, body: Uint8Arr
 }
 
 /** The body before it was compressed, where its headers say how it was and that is true. */
-const plain = ({ body, headers }: Pick<DeadLetters.DeadLetter, "body" | "headers">): Effect.Effect<Uint8Array> => {
+export const plain = ({
+  body,
+  headers
+}: Pick<DeadLetters.DeadLetter, "body" | "headers">): Effect.Effect<Uint8Array> => {
   const make = inflates.get(headers["content-encoding"]?.toLowerCase())
   if (make === undefined) return Effect.succeed(body)
   return Effect.promise(() => inflated(make(), body).catch(() => body))
 }
 
-const textOf = (bytes: Uint8Array, isWhole: boolean): string | undefined => {
+/** Bytes as text; `undefined` where they are none. */
+export const textOf = (bytes: Uint8Array, isWhole: boolean): string | undefined => {
   try {
     // UTF-16 is UTF-8 as well, but with NUL between its letters; nothing would be found in that.
     if (bytes.includes(0)) return undefined
@@ -66,7 +70,8 @@ const textOf = (bytes: Uint8Array, isWhole: boolean): string | undefined => {
   }
 }
 
-const jsonOf = (text: string): { readonly value: unknown; readonly text: string } | undefined => {
+/** Text as JSON; `undefined` where it is none. */
+export const jsonOf = (text: string): { readonly value: unknown; readonly text: string } | undefined => {
   try {
     return { value: JSON.parse(text) as unknown, text } // The type of any JSON.
   } catch {
@@ -75,7 +80,7 @@ const jsonOf = (text: string): { readonly value: unknown; readonly text: string 
 }
 
 /** A value as JSON; `undefined` where it is none: too deep, or made by a hook. */
-const written = (value: unknown): string | undefined => {
+export const written = (value: unknown): string | undefined => {
   try {
     return JSON.stringify(value)
   } catch {

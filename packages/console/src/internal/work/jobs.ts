@@ -1,4 +1,4 @@
-/** Jobs: redrives, their dry runs, and removals, each with its books, its audit and a way to stop it. */
+/** Jobs: redrives, their dry runs, removals and exports, each with its books, its audit and a way to stop it. */
 import type { DeadLetters } from "@requeue/core"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -25,10 +25,24 @@ export interface Purged {
   readonly stoppedBy: DeadLetters.StoppedBy | undefined
 }
 
+/** The numbers of an export, as far as it is. */
+export interface Exported {
+  /** The letters that were written. */
+  readonly written: number
+  /** Those of them of which something was hidden. */
+  readonly redacted: number
+  /** Letters that were looked at. */
+  readonly looked: number
+  /** Letters that waited; `undefined` where the broker cannot count. */
+  readonly total: number | undefined
+  /** Why it went no further: it was stopped, or nobody read it. `undefined` when it came to its end. */
+  readonly stoppedBy: "abort" | "reader" | undefined
+}
+
 /** A job. Times are in milliseconds since the epoch. */
 export interface Job {
   readonly id: string
-  readonly kind: "plan" | "redrive" | "purge" | "edit" | "purge-delayed"
+  readonly kind: "plan" | "redrive" | "purge" | "edit" | "purge-delayed" | "export"
   readonly place: Place
   readonly selection: Selection
   /** The queue that letters go to; `undefined` for those that they came from, and where they go nowhere. */
@@ -45,6 +59,8 @@ export interface Job {
   readonly purged: Purged | undefined
   /** What became of an edited copy; `undefined` before it is known, and for all others. */
   readonly edited: DeadLetters.EditReport | undefined
+  /** `undefined` where it is no export. */
+  readonly exported: Exported | undefined
   /** Why it failed. */
   readonly trouble: string | undefined
   /** Whether somebody has asked it to stop. */
@@ -57,7 +73,9 @@ export interface Job {
 export interface Running {
   readonly id: string
   readonly signal: AbortSignal
-  readonly tell: (progress: Pick<Job, "report"> | Pick<Job, "purged"> | Pick<Job, "edited">) => void
+  readonly tell: (
+    progress: Pick<Job, "report"> | Pick<Job, "purged"> | Pick<Job, "edited"> | Pick<Job, "exported">
+  ) => void
   /** Keeps a line for each letter before it leaves. */
   readonly audit: (goal: Audit.Goal) => DeadLetters.Audit
 }
@@ -75,6 +93,8 @@ export interface Work {
   /** For the audit. */
   readonly options: Readonly<Record<string, unknown>>
   readonly run: (job: Running) => ReturnType<Connection["use"]>
+  /** Called when the last line of the audit is written, or could not be. */
+  readonly onEnd?: ((job: Job) => void) | undefined
 }
 
 /** All jobs. */
@@ -93,7 +113,8 @@ export const roleOf: { readonly [K in Job["kind"]]: Action } = {
   redrive: "redrive",
   edit: "redrive",
   purge: "purge",
-  "purge-delayed": "purge"
+  "purge-delayed": "purge",
+  export: "bodies"
 }
 
 /** Jobs that are kept. */
@@ -127,6 +148,7 @@ const newJob = ({ connection, kind, queue, selection, to }: Work, operator: stri
   report: undefined,
   purged: undefined,
   edited: undefined,
+  exported: undefined,
   trouble: undefined,
   isStopping: false,
   usedBy: undefined
@@ -156,11 +178,12 @@ export const make = (audit: Audit.Write): Effect.Effect<Jobs, never, Scope.Scope
         const error = Exit.findErrorOption(exit)
         const failure =
           error._tag === "Some" ? error.value.message : Exit.isFailure(exit) ? "it was interrupted" : undefined
-        const { edited, purged, report } = jobs.get(id)!
+        const { edited, exported, purged, report } = jobs.get(id)!
+        const stoppedBy = (report ?? purged ?? exported)?.stoppedBy
         const lost = yield* Audit.end(audit, operation, {
-          outcome: failure === undefined ? (edited?.outcome ?? (report ?? purged)?.stoppedBy ?? "done") : "failed",
+          outcome: failure === undefined ? (edited?.outcome ?? stoppedBy ?? "done") : "failed",
           ...(failure === undefined ? {} : { error: failure }),
-          queues: [{ queue: operation.queues[0], ...booked(report, mask), ...purged, ...edited }]
+          queues: [{ queue: operation.queues[0], ...booked(report, mask), ...purged, ...exported, ...edited }]
         })
         const trouble = [failure, lost === undefined ? undefined : `the audit has no line of its end: ${lost}`]
         running.delete(id)
@@ -214,7 +237,9 @@ export const make = (audit: Audit.Write): Effect.Effect<Jobs, never, Scope.Scope
             tell: (told: Partial<Job>) => change(id, told),
             audit: Audit.ofLetters(audit, operation, runPromise)
           }
-          const work = Effect.flatMap(Effect.exit(run(inside)), (exit) => finish(id, operation, exit, connection.mask))
+          const work = Effect.flatMap(Effect.exit(run(inside)), (exit) =>
+            Effect.map(finish(id, operation, exit, connection.mask), () => asked.onEnd?.(jobs.get(id)!))
+          )
           running.set(id, { stop, fiber: yield* Effect.forkDetach(work) })
           const oldest = [...jobs.values()].find(({ ended }) => ended !== undefined)
           if (jobs.size > most && oldest !== undefined) jobs.delete(oldest.id)

@@ -1,0 +1,156 @@
+/** The page of events, the newest first. */
+import * as Format from "../format.ts"
+import { html, type Html } from "../html.ts"
+import type { Page, Visit } from "../visit.ts"
+import type { Kind, Told } from "../work/events.ts"
+
+/** The choice of somebody who reads. */
+export interface Choice {
+  readonly broker: string | undefined
+  readonly queue: string | undefined
+  readonly kind: Kind | "bad" | undefined
+  /** The number of the last event that is shown; `undefined` for those that come as well. */
+  readonly until: number | undefined
+}
+
+/** Events that are shown. */
+const most = 200
+
+const kinds: ReadonlyArray<readonly [kind: Kind | "bad", name: string]> = [
+  ["bad", "what needs a person"],
+  ["DeadLettered", "dead letters"],
+  ["Dropped", "dropped"],
+  ["AttemptFailed", "failed attempts"],
+  ["RetryScheduled", "retries"],
+  ["BackoffEntered", "pauses"],
+  ["BackoffLeft", "ends of pauses"],
+  ["Quarantined", "quarantine"],
+  ["SettleFailed", "refused settlements"],
+  ["LeaseLost", "lost leases"],
+  ["Released", "given back"],
+  ["CallIgnored", "late calls"],
+  ["Operation", "operations"],
+  ["Broker", "brokers"]
+]
+
+/** The kind that a field names. */
+export const kindOf = (text: string | null): Choice["kind"] => kinds.find(([kind]) => kind === text)?.[0]
+
+/** The query of a choice. */
+const queryOf = ({ broker, kind, queue, until }: Choice): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    Object.entries({ of: placeOf(broker, queue), kind, until: until?.toString() }).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name, value] as const]
+    )
+  )
+
+/** A broker, or a queue of it, as the value of a field. */
+export const placeOf = (broker: string | undefined, queue: string | undefined): string | undefined =>
+  broker === undefined ? undefined : JSON.stringify(queue === undefined ? [broker] : [broker, queue])
+
+/** The events that are meant. */
+export const chosen = (all: ReadonlyArray<Told>, { broker, kind, queue, until }: Choice): ReadonlyArray<Told> =>
+  all
+    .filter(
+      (told) =>
+        (until === undefined || told.seq <= until) &&
+        (broker === undefined || told.broker === broker) &&
+        (queue === undefined || told.queue === queue) &&
+        (kind === undefined || (kind === "bad" ? told.isBad : told.kind === kind))
+    )
+    .slice(0, most)
+
+const row = ({ at, broker, error, id, isBad, queue, words }: Told): Html => {
+  const iso = new Date(at).toISOString()
+  const text = [error?.name, error?.message].filter(Boolean).join(": ")
+  return html`<tr>
+    <td data-label="time"><time datetime="${iso}" title="${iso}">${iso.slice(11, 19)}</time></td>
+    <th scope="row" class="wrap">
+      ${queue ?? broker} ${queue !== undefined && html`<span class="soft">${broker}</span>`}
+    </th>
+    <td class="wrap" data-label="event">${isBad ? html`<span class="alarm">${words}</span>` : words}</td>
+    <td class="wrap" data-label="error">${text}</td>
+    <td class="wrap mono" data-label="message">${id ?? ""}</td>
+  </tr>`
+}
+
+/** The table, which changes while events come. */
+export const table = (shown: ReadonlyArray<Told>): Html =>
+  shown.length === 0
+    ? html`<p class="soft">Nothing yet.</p>`
+    : html`<table class="panel events">
+        <thead>
+          <tr>
+            <th scope="col">UTC</th>
+            <th scope="col">queue</th>
+            <th scope="col">event</th>
+            <th scope="col">error</th>
+            <th scope="col">message</th>
+          </tr>
+        </thead>
+        <tbody>
+          ${shown.map(row)}
+        </tbody>
+      </table>`
+
+const option = (value: string, text: string, current: string | undefined): Html =>
+  html`<option value="${value}" ${value === (current ?? "") && html` selected`}>${text}</option>`
+
+/** All that a page of events is made of. */
+export interface Shown {
+  readonly choice: Choice
+  readonly shown: ReadonlyArray<Told>
+  readonly last: number
+  /** Whether consumers of this process tell their events. */
+  readonly isFed: boolean
+  readonly brokers: ReadonlyArray<{ readonly name: string; readonly queues: ReadonlyArray<{ readonly name: string }> }>
+}
+
+const filters = (visit: Visit, { brokers, choice }: Shown): Html => {
+  const current = placeOf(choice.broker, choice.queue)
+  return html`<form method="get" action="${visit.paths.to("events")}">
+    <label
+      ><span class="unseen">Queue</span
+      ><select name="of">
+        ${option("", "every queue", current)}${brokers.flatMap(({ name, queues }) => [
+          option(placeOf(name, undefined)!, name, current),
+          ...queues.map((queue) => option(placeOf(name, queue.name)!, `${name} / ${queue.name}`, current))
+        ])}
+      </select></label
+    >
+    <label
+      ><span class="unseen">Kind</span
+      ><select name="kind">
+        ${option("", "every event", choice.kind)}${kinds.map(([kind, name]) => option(kind, name, choice.kind))}
+      </select></label
+    >
+    <button>Show</button>
+  </form>`
+}
+
+/** The page of events. */
+export const events = (visit: Visit, all: Shown): Page => {
+  const { choice, isFed, last, shown } = all
+  const isPaused = choice.until !== undefined
+  const { paths } = visit
+  const goOn = html`<a href="${paths.to("events", queryOf({ ...choice, until: undefined }))}">Go on</a>`
+  const pause = html`<a href="${paths.to("events", queryOf({ ...choice, until: last }))}">Pause</a>`
+  const source = isFed
+    ? "Of consumers in this process that tell their events, of operators, and of what changes in the brokers' answers"
+    : "This process has no consumer that tells its events: here are operators, and what changes in the brokers' answers. Retries and their errors are not among it"
+  return {
+    title: "Events",
+    isLive: !isPaused,
+    body: html`<div class="head">
+        <div>
+          <h1>Events ${isPaused && html`<span class="soft">paused</span>`}</h1>
+          <p class="soft">
+            ${source}. Brokers are asked every 5 s while somebody reads this. The newest ${Format.count(most)}, of at most
+            1,000 that are kept; messages that succeed are not told.
+          </p>
+        </div>
+        <div class="do">${filters(visit, all)}${isPaused ? goOn : pause}</div>
+      </div>
+      <div${!isPaused && html` data-live="${paths.to("liveEvents", queryOf(choice))}"`}>${table(shown)}</div>`
+  }
+}

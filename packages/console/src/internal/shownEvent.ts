@@ -1,0 +1,49 @@
+/** Events as people may see them. */
+import { ErrorPattern } from "@requeue/core"
+import * as Redaction from "../Redaction.ts"
+import type { Told } from "./work/events.ts"
+
+/** Shows an event; each is redacted once for those who may see bodies, and once for others. */
+export type Show = (told: Told, mayBodies: boolean) => Told
+
+const hidden = (told: Told): Told => ({
+  ...told,
+  words: "the redact hook failed",
+  id: told.id && Redaction.mark,
+  error: undefined
+})
+
+const redacted = (redact: Redaction.Redact, told: Told, mayBodies: boolean): Told => {
+  const { broker, error, id, queue = "", words } = told
+  const message = (text: string) => (mayBodies ? text : ErrorPattern.of(text))
+  try {
+    const shown = redact(
+      {
+        headers: {},
+        id,
+        error: error && { name: error.name, message: message(error.message) },
+        history: [words]
+      },
+      { broker, queue }
+    )
+    return {
+      ...told,
+      id: id === undefined ? undefined : (shown.id ?? Redaction.mark),
+      words: shown.history?.[0] ?? Redaction.mark,
+      error: error && (shown.error ?? { name: "", message: Redaction.mark })
+    }
+  } catch {
+    return hidden(told)
+  }
+}
+
+/** Shows events by this hook. */
+export const make = (redact: Redaction.Redact): Show => {
+  const known = { bodies: new WeakMap<Told, Told>(), others: new WeakMap<Told, Told>() }
+  return (told, mayBodies) => {
+    const own = mayBodies ? known.bodies : known.others
+    const shown = own.get(told) ?? redacted(redact, told, mayBodies)
+    own.set(told, shown)
+    return shown
+  }
+}

@@ -1,0 +1,111 @@
+/** A letter as a line of JSON, as people may see it: exactly as it is where nothing of it is hidden, and else marked. */
+import { type DeadLetters, LetterLine } from "@requeue/core"
+import * as Effect from "effect/Effect"
+import { type Content, mark, type Redact } from "../../Redaction.ts"
+import type { Place } from "../paths.ts"
+import type { Refusal } from "../refusal.ts"
+import { hookFailed } from "../shown.ts"
+import * as Body from "./body.ts"
+import * as Json from "./json.ts"
+
+/** The body as the hook gets it, and its text where it is JSON. */
+interface Readable {
+  readonly value: unknown
+  readonly json?: string | undefined
+}
+
+/** The place of a body that is too large to be looked through. */
+const tooLarge = `${mark}: it has more than ${Body.limits.whole} bytes`
+
+/** `undefined` where it is too large to be looked through. */
+const readable = (letter: DeadLetters.DeadLetter): Effect.Effect<Readable | undefined> =>
+  Effect.map(Body.plain(letter), (bytes) => {
+    if (bytes.length > Body.limits.whole) return undefined
+    const text = Body.textOf(bytes, true)
+    const json = text === undefined ? undefined : Body.jsonOf(text)
+    return json === undefined ? { value: text ?? bytes } : { value: json.value, json: text }
+  })
+
+const isSameBytes = (one: unknown, other: unknown): boolean =>
+  one instanceof Uint8Array && other instanceof Uint8Array && Buffer.compare(one, other) === 0
+
+/** Whether nothing is hidden. Of a key that stands twice, only the last was seen: then what stood before may not be shown. */
+const isWhole = (given: Content, shown: Content, json: string | undefined): boolean => {
+  const { body: before, ...rest } = given
+  const { body: after, ...others } = shown
+  const [one, other] = [Body.written(before), Body.written(after)]
+  const isBodySame = isSameBytes(before, after) || (one !== undefined && one === other)
+  return (
+    isBodySame &&
+    (json === undefined || Json.isAlike(one ?? "", json)) &&
+    JSON.stringify(namesOf(rest)) === JSON.stringify(namesOf(others))
+  )
+}
+
+/** The parts in one order, whichever a hook has. */
+const namesOf = ({ error, headers, history = [], id }: Content) => [
+  Object.entries(headers).toSorted(([one], [other]) => (one < other ? -1 : 1)),
+  history,
+  id,
+  error?.name,
+  error?.message
+]
+
+const bytesOf = (body: unknown): Uint8Array | undefined => {
+  if (body instanceof Uint8Array) return body
+  const text = typeof body === "string" ? body : Body.written(body ?? mark)
+  return text === undefined ? undefined : new TextEncoder().encode(text)
+}
+
+/** The letter with what is shown of it. */
+const hidden = (
+  { metadata, origin }: DeadLetters.DeadLetter,
+  { error, headers, history = [], id = mark }: Content,
+  body: Uint8Array
+): LetterLine.Written => {
+  const told = { name: error?.name ?? mark, message: error?.message ?? mark }
+  const { deadLetter } = metadata
+  return {
+    body,
+    headers,
+    origin: origin && { ...origin, error: told },
+    metadata: {
+      ...metadata,
+      id,
+      history: metadata.history.map((attempt, index) => ({ ...attempt, error: history[index] ?? mark })),
+      ...(deadLetter === undefined ? {} : { deadLetter: { ...deadLetter, error: told } })
+    }
+  }
+}
+
+/** The line of a letter, and whether something of it is hidden. It fails where the hook does. */
+export const of = (
+  redact: Redact,
+  letter: DeadLetters.DeadLetter,
+  place: Place
+): Effect.Effect<{ readonly line: string; readonly isRedacted: boolean }, Refusal> =>
+  Effect.flatMap(readable(letter), (body) =>
+    Effect.try({
+      try: () => {
+        const { headers, metadata } = letter
+        const content: Content = {
+          headers,
+          id: metadata.id,
+          error: metadata.deadLetter?.error,
+          history: metadata.history.map(({ error }) => error),
+          body: body === undefined ? tooLarge : body.value
+        }
+        const shown = redact(content, place)
+        if (body !== undefined && isWhole(content, shown, body.json)) {
+          return { line: LetterLine.format(place.queue, letter), isRedacted: false }
+        }
+        const bytes = bytesOf(shown.body)
+        if (bytes === undefined) throw new TypeError("redact must answer JSON")
+        return {
+          line: LetterLine.format(place.queue, hidden(letter, shown, bytes), { isRedacted: true }),
+          isRedacted: true
+        }
+      },
+      catch: () => hookFailed
+    })
+  )
