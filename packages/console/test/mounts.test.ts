@@ -116,7 +116,7 @@ const submit = async (origin: string, page: string, action: string, fields: Read
   const [form] = new RegExp(`<form method="post" action="${base}${action}">.*?</form>`, "s").exec(page) ?? [""]
   const hidden = [...form.matchAll(/type="hidden"\s+name="([^"]+)"\s+value="([^"]*)"/g)]
   const body = new URLSearchParams([
-    ...hidden.map(([, name, value]) => [name!, decoded(value!)]),
+    ...hidden.map(([, name, value]): [string, string] => [name!, decoded(value!)]),
     ...Object.entries(fields)
   ])
   const response = await fetch(`${origin}${base}${action}`, {
