@@ -31,7 +31,7 @@ export interface DispatcherOptions {
 }
 
 /** Milliseconds without any event after which a run is given up; much more than a handler or a delay takes. */
-const patience = 60_000
+const timeout = 60_000
 
 export const startDispatcher = async (options: DispatcherOptions): Promise<Dispatcher> => {
   const { drain, receiver, requeue, screen, secret, signals } = options
@@ -53,7 +53,7 @@ export const startDispatcher = async (options: DispatcherOptions): Promise<Dispa
     keep: (kept) => {
       ledger = kept
     },
-    dispatch: async (feed, stallAfter = patience) => {
+    dispatch: async (feed, stallAfter = timeout) => {
       const start = performance.now()
       // The time since the last event was no stall: the books were taken, for example.
       lastEvent = start

@@ -175,6 +175,6 @@ describe("mounted in an application", () => {
       } finally {
         child.kill("SIGKILL")
       }
-    })
+    }, 120_000)
   }
 })
