@@ -5,6 +5,7 @@ import { connect, describe, type Requeue } from "@requeue/core/promise"
 import { balance, type Books } from "./books.ts"
 import { countCauses } from "./causes.ts"
 import { close } from "./closing.ts"
+import { writeConfigFile } from "./configFile.ts"
 import { startDispatcher } from "./dispatcher.ts"
 import { type Ledger, makeLedger } from "./ledger.ts"
 import { type Options, UsageError } from "./options.ts"
@@ -13,11 +14,11 @@ import { deadLetterQueue, policy, queue } from "./policy.ts"
 import { startPublisher } from "./publisher.ts"
 import { measure } from "./punctuality.ts"
 import { startReceiver } from "./receiver.ts"
-import { startRedrive } from "./redriver.ts"
+import { awaitRedrive, startRedrive } from "./redriver.ts"
 import type { Report } from "./report.ts"
 import type { Screen } from "./screen.ts"
 import { listen } from "./signals.ts"
-import { intro, redriving, summary } from "./summary.ts"
+import { intro, redriving, summary, waiting } from "./summary.ts"
 
 /** Milliseconds after which a message that is due is counted as a rule, and a copy too many as well. */
 const lateness = 1000
@@ -78,10 +79,13 @@ export const run = async (options: Options, screen: Screen): Promise<Report> => 
 
   receiver.heal()
   const visitsBefore = receiver.visits.length
-  screen.print(redriving(books.deadLettered, screen.paint))
   dispatcher.keep(second)
-  const redriver = startRedrive(deadLetters, books.deadLettered)
-  const stoppedAgain = await dispatcher.dispatch(redriver)
+  using file = options.wait ? writeConfigFile(broker, place.url) : undefined
+  const { deadLettered } = books
+  const { paint } = screen
+  screen.print(file === undefined ? redriving(deadLettered, paint) : waiting(deadLettered, file.path, paint))
+  const redriver = file === undefined ? startRedrive(deadLetters, deadLettered) : awaitRedrive(deadLettered)
+  const stoppedAgain = await dispatcher.dispatch(redriver, file && Number.POSITIVE_INFINITY)
   return {
     ...report,
     early: report.early + measure(receiver.visits.slice(visitsBefore), second.due).early,

@@ -13,8 +13,11 @@ import { watch } from "./watch.ts"
 export interface Dispatcher {
   /** Keeps this ledger from now on. Its feed starts after this, for its first message may be received at once. */
   readonly keep: (ledger: Ledger) => void
-  /** Handles a feed. Answers how it was stopped; `null` where every message has ended. */
-  readonly dispatch: (feed: Feed) => Promise<Stop | null>
+  /**
+   * Handles a feed. Answers how it was stopped; `null` where every message has ended. It is given up after so many milliseconds
+   * without any event; a person takes longer than a machine.
+   */
+  readonly dispatch: (feed: Feed, stallAfter?: number) => Promise<Stop | null>
 }
 
 export interface DispatcherOptions {
@@ -28,7 +31,7 @@ export interface DispatcherOptions {
 }
 
 /** Milliseconds without any event after which a run is given up; much more than a handler or a delay takes. */
-const stallAfter = 60_000
+const timeout = 60_000
 
 export const startDispatcher = async (options: DispatcherOptions): Promise<Dispatcher> => {
   const { drain, receiver, requeue, screen, secret, signals } = options
@@ -50,7 +53,7 @@ export const startDispatcher = async (options: DispatcherOptions): Promise<Dispa
     keep: (kept) => {
       ledger = kept
     },
-    dispatch: async (feed) => {
+    dispatch: async (feed, stallAfter = timeout) => {
       const start = performance.now()
       // The time since the last event was no stall: the books were taken, for example.
       lastEvent = start

@@ -12,6 +12,8 @@ export interface Options {
   /** Milliseconds that handlers may go on after a signal. */
   readonly drain: number
   readonly json: boolean
+  /** Whether the dead letters wait for somebody who redrives them, as in the console, instead of being redriven at once. */
+  readonly wait: boolean
 }
 
 /** A mistake of the user. The program ends with exit code 2. */
@@ -31,6 +33,9 @@ Usage: npm run demo -- [options]
   --drain <duration>  how long handlers may go on after SIGTERM or Ctrl-C, up to 1h: 500ms, 10s, "2 minutes"
                       (default 15s: longer than the 10 seconds that a handler may take)
   --json              one JSON object as the last line of stdout; progress goes to stderr
+  --wait              leaves the dead letters to you, with the subscribers well again: it writes a config file, says
+                      how to open the console on it, and goes on until Ctrl-C. Not for memory, which no other process
+                      sees
   --help              this text
 
 The first SIGTERM or Ctrl-C drains and reports; the second stops at once. NO_COLOR is respected.
@@ -49,6 +54,7 @@ const definitions = {
   seed: { type: "string", default: "1" },
   drain: { type: "string", default: "15s" },
   json: { type: "boolean", default: false },
+  wait: { type: "boolean", default: false },
   help: { type: "boolean", short: "h", default: false }
 } as const
 
@@ -60,12 +66,18 @@ const definitions = {
 export const parse = (args: ReadonlyArray<string>): Options | "help" => {
   const values = readArgs(args)
   if (values.help) return "help"
+  const { broker, url } = readBroker(values.broker, values.url)
+  if (values.wait && broker === "memory") {
+    throw new UsageError("--wait: no other process sees the memory broker; give --broker rabbitmq, nsq or sqs")
+  }
   return {
-    ...readBroker(values.broker, values.url),
+    broker,
+    url,
     count: wholeNumber("--count", values.count, 1, 100_000),
     seed: wholeNumber("--seed", values.seed, 0, 2 ** 32 - 1),
     drain: duration("--drain", values.drain),
-    json: values.json
+    json: values.json,
+    wait: values.wait
   }
 }
 

@@ -119,6 +119,18 @@ export const summary = (report: Report, paint: Paint): string =>
 export const redriving = (count: number, paint: Paint): string =>
   `\n${paint("bold", "The subscribers are well again")}: ${number(count)} dead letters go back to work\n`
 
+/** The text where dead letters wait for somebody who redrives them. */
+export const waiting = (count: number, config: string, paint: Paint): string =>
+  [
+    "",
+    `${paint("bold", "The subscribers are well again")}: ${number(count)} dead letters wait for you. In another terminal, at the root of the repository:`,
+    "",
+    `  npm run requeue -- console --config ${config}`,
+    "",
+    "Ctrl-C ends this, and makes up the books.",
+    ""
+  ].join("\n")
+
 /** The text at the end: the books after the redrive, and the verdict. */
 export const epilogue = (report: Report, paint: Paint): string => {
   const { redrive } = report

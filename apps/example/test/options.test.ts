@@ -4,7 +4,8 @@ import { help, parse, UsageError } from "../src/options.ts"
 const parsed = (...args: ReadonlyArray<string>) => parse(args)
 
 test("the defaults", () => {
-  expect(parsed()).toEqual({ broker: "memory", url: "memory:", count: 1000, seed: 1, drain: 15_000, json: false })
+  const rest = { count: 1000, seed: 1, drain: 15_000, json: false, wait: false }
+  expect(parsed()).toEqual({ broker: "memory", url: "memory:", ...rest })
 })
 
 test("every option", () => {
@@ -26,8 +27,14 @@ test("every option", () => {
     count: 5,
     seed: 0,
     drain: 0,
-    json: true
+    json: true,
+    wait: false
   })
+})
+
+test("dead letters wait for another process, which sees no memory broker", () => {
+  expect(parsed("--wait", "--broker", "nsq")).toMatchObject({ wait: true })
+  expect(() => parsed("--wait")).toThrow(UsageError)
 })
 
 test.each([

@@ -23,6 +23,8 @@ const wholeWay = async (
   isStaged: boolean,
   see: (name: string) => Promise<void> = async () => {}
 ) => {
+  // A page shows what its broker has told before, where that is slow now.
+  while (!(await page.locator("td a:text('15')").isVisible())) await page.reload()
   await see("overview")
   await click("td a:text('15')")
   await page.getByText("Redrive all…").waitFor()
@@ -40,6 +42,8 @@ const wholeWay = async (
   assert.match((await page.textContent("pre"))!, /"cause": "the card was declined"/)
   await see("body")
   await click("nav a:text('Queues')")
+  await page.locator("h1:text-is('Queues')").waitFor({ state: "attached" })
+  while (!(await page.locator("td a:text('15')").isVisible())) await page.reload()
   await click("td a:text('15')")
   await click("button:text('Redrive all…')")
   await page.locator("fieldset").waitFor()

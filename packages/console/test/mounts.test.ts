@@ -116,7 +116,7 @@ const submit = async (origin: string, page: string, action: string, fields: Read
   const [form] = new RegExp(`<form method="post" action="${base}${action}">.*?</form>`, "s").exec(page) ?? [""]
   const hidden = [...form.matchAll(/type="hidden"\s+name="([^"]+)"\s+value="([^"]*)"/g)]
   const body = new URLSearchParams([
-    ...hidden.map(([, name, value]) => [name!, decoded(value!)] as [string, string]),
+    ...hidden.map(([, name, value]): [string, string] => [name!, decoded(value!)]),
     ...Object.entries(fields)
   ])
   const response = await fetch(`${origin}${base}${action}`, {
@@ -175,6 +175,6 @@ describe("mounted in an application", () => {
       } finally {
         child.kill("SIGKILL")
       }
-    })
+    }, 120_000)
   }
 })

@@ -67,8 +67,8 @@ layer(Layer.effect(Chromium, browser), { excludeTestServices: true })("two opera
           await bob.page.getByText("What is left in").waitFor({ timeout: 60_000 })
           assert.match(await bob.text(), new RegExp(`published\\s*${count - 1}\\b`))
         })
-        yield* app.reopen
         app.mend()
+        yield* app.reopen
         yield* app.taken(count)
         assert.strictEqual(app.handled.length, count, "one was handled twice")
         assert.strictEqual((yield* app.counts(dead)).ready, 0)

@@ -1,7 +1,6 @@
 /** Operators at a browser: one Chromium for a file of tests, and a window for each of them. */
 import * as Effect from "effect/Effect"
 import type { Browser, BrowserContextOptions, Page } from "playwright-core"
-import { browser } from "./browser.ts"
 import { operators } from "./stage.ts"
 
 /** Somebody at the console. */
@@ -56,6 +55,3 @@ export const visit = (
       }
     }
   )
-
-/** A browser that lasts until the scope of a file's tests closes. */
-export const chromium = browser

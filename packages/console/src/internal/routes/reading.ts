@@ -52,6 +52,9 @@ export const deadLettersRoute = view(({ fields, visit }, dependencies) =>
     const { connection, filter, place } = yield* placeOf(fields, dependencies)
     const { capabilities, count } = yield* asked(dependencies, connection, place.queue)
     const { looks } = dependencies
+    // Letters that have come since a look that saw none: it does not say that all is well.
+    const last = looks.of(place)
+    if (last?.progress.looked === 0 && last.trouble === undefined && (count ?? 0) > 0) looks.forget(place)
     const begun =
       looks.of(place) === undefined && capabilities.peek
         ? yield* looks.begin(connection, place, {

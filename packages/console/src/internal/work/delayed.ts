@@ -145,7 +145,7 @@ export const purge = (connection: Connection, { name, retry }: Queue, selection:
     connection,
     queue: name,
     selection,
-    options: { cause: title },
+    options: { messages: title },
     run: ({ signal, tell }) =>
       connection.use(() =>
         Effect.flatMap(DelayedMessages.make(name, { retry }), (delayed) =>
