@@ -22,6 +22,7 @@ export const routes = {
   redrive: "/redrive",
   purge: "/purge",
   stop: "/stop",
+  park: "/park",
   edit: "/edit",
   preview: "/edit/preview",
   send: "/edit/send",

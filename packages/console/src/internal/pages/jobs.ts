@@ -13,7 +13,8 @@ const names: { readonly [K in Job["kind"]]: string } = {
   plan: "Dry run",
   redrive: "Redrive",
   purge: "Purge",
-  edit: "Edited copy"
+  edit: "Edited copy",
+  park: "Park"
 }
 
 /** How a job is, in a word or two. */

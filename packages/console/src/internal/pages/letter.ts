@@ -6,7 +6,7 @@ import type { Place } from "../paths.ts"
 import { type Page, queryOf, type Visit } from "../visit.ts"
 import { type Body, longestText as longest } from "../work/body.ts"
 import type { Kept } from "../work/letters.ts"
-import { cost, planForm } from "./deadLetters.ts"
+import { cost, parkForm, planForm } from "./deadLetters.ts"
 import { crumbs } from "./group.ts"
 import * as Hex from "./hex.ts"
 import { facts, form, forThose } from "./parts.ts"
@@ -133,6 +133,6 @@ export const letter = (visit: Visit, shown: Shown): Page => {
       <h2>History</h2>
       ${history.length === 0 && origin === undefined ? html`<p class="soft">None.</p>` : timeline(letter)}
       <h2>Headers</h2>
-      ${headersOf(shown.headers)}`
+      ${headersOf(shown.headers)} ${parkForm(visit, place, "this letter", { cause, letter: letter.key })}`
   }
 }

@@ -20,6 +20,7 @@ const all: ReadonlyArray<readonly [path: string, route: Route]> = [
   [routes.redrive, Acting.redriveRoute],
   [routes.purge, Acting.purgeRoute],
   [routes.stop, Acting.stopRoute],
+  [routes.park, Acting.parkRoute],
   [routes.edit, Editing.editRoute],
   [routes.preview, Editing.previewRoute],
   [routes.send, Editing.sendRoute],

@@ -28,7 +28,7 @@ export interface Purged {
 /** A job. Times are in milliseconds since the epoch. */
 export interface Job {
   readonly id: string
-  readonly kind: "plan" | "redrive" | "purge" | "edit"
+  readonly kind: "plan" | "redrive" | "purge" | "edit" | "park"
   readonly place: Place
   readonly selection: Selection
   /** The queue that letters go to; `undefined` for those that they came from, and where they go nowhere. */
@@ -92,6 +92,7 @@ export const roleOf: { readonly [K in Job["kind"]]: Action } = {
   plan: "redrive",
   redrive: "redrive",
   edit: "redrive",
+  park: "redrive",
   purge: "purge"
 }
 

@@ -3,6 +3,7 @@ import { DeadLetters, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import type { Connection } from "./connections.ts"
 import type { Job, Work } from "./jobs.ts"
+import * as Park from "./park.ts"
 import type { Selection } from "./selection.ts"
 
 /** The wishes of an operator for. */
@@ -58,7 +59,8 @@ const optionsOf = (
     ? {
         stages,
         stopAt,
-        wait: DeadLetters.waitFor(policiesOf(connection, queue, plan.to)),
+        // Parked letters go back to the queues of the others.
+        wait: DeadLetters.waitFor(policiesOf(connection, Park.homeOf(connection, queue) ?? queue, plan.to)),
         watch: watchOf(connection, queue)
       }
     : {})
