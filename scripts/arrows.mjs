@@ -33,9 +33,9 @@ const rooms = [
   { files: /^packages\/config\/src\//, may: /^(effect\/|@requeue\/core(\/|$))/ },
   {
     files: /^packages\/cli\/src\//,
-    may: /^(effect\/|@effect\/platform-node-shared\/|@requeue\/(core(\/|$)|config$|console$)|node:|tinyqueue$)/
+    may: /^(effect\/|@effect\/platform-node-shared\/|@requeue\/(core(\/|$)|config$|console$)|node:)/
   },
-  { files: /^packages\/console\/src\//, may: /^(effect\/|node:|@requeue\/(core(\/adapter-kit)?|config)$)/ },
+  { files: /^packages\/console\/src\//, may: /^(effect\/|node:|@requeue\/(core(\/(adapter-kit|explain))?|config)$)/ },
   { files: /^packages\/conformance\/src\//, may: /^(effect|@requeue\/core)(\/|$)/ },
   // An oracle that shared code with what it judges would share its defects.
   { files: /^packages\/simulation\/src\/check\//, may: /^$/ },
@@ -64,7 +64,7 @@ const rankOf = (level) => (level === "the entries" ? levels.length : levels.inde
 
 /** The paths of core that others import. The rest of `exports` is there for the compiler, which names types by it. */
 const entries =
-  /^@requeue\/core(\/(promise|cloudflare|adapter-kit|schema|compression|envelopes|claim-check|package\.json))?$/
+  /^@requeue\/core(\/(promise|cloudflare|adapter-kit|schema|compression|envelopes|claim-check|explain|package\.json))?$/
 
 /** The module specifiers of a source text: import, export from, import(), and import("x").Type; not in comments. */
 export const imports = (source) => {

@@ -1,7 +1,7 @@
 /**
  * Adds up one run of .ci/run: the tests of every package (test-results.json), the checks (check-results.json) and the
  * exit codes and seconds of its steps, given as `test=0:600 check=0:100`. A result that should be there and is not
- * counts as failed, and so does a test that could not be measured: CI is a quiet machine.
+ * counts as failed, and so does a test that could not be measured: CI is a quiet machine. What was skipped is named.
  */
 import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
@@ -35,6 +35,7 @@ if (exits.check !== "0" && checkNames.every((name) => checks[name] === "passed")
 
 for (const name of ["pack", "busy", "guard", "demo", "simulate"]) add(name, verdict(exits[name] === "0"))
 
+for (const { folder, skipped } of tests) for (const line of skipped) console.log(`skipped in ${folder}: ${line}`)
 console.log(`seconds: ${steps.map(([name, , seconds]) => `${name} ${seconds}`).join(", ")}`)
 // Last, where a log that is cut short still has them.
 for (const line of failedLines(tests)) console.log(line)

@@ -76,6 +76,18 @@ export const failures = ({ testResults }) =>
     return failed.map((test) => `${test.fullName}: ${firstLine(test.failureMessages?.[0])}`)
   })
 
+/**
+ * Why tests were skipped in one of Vitest's JSON reports: a line for each ability that cases of the conformance suite
+ * require, and one for each other test, whose file says why.
+ */
+export const skips = ({ testResults }) => {
+  const all = testResults
+    .flatMap(({ assertionResults }) => assertionResults)
+    .filter((test) => test.status !== "passed" && test.status !== "failed" && !isNotMeasurable(test))
+    .map(({ fullName, meta }) => meta?.notApplicable ?? fullName)
+  return [...new Set(all)].map((why) => `${all.filter((one) => one === why).length} ${why}`)
+}
+
 const firstLine = (message = "") => message.trim().split("\n", 1)[0]
 
 export const tested = packages.filter(({ manifest }) => manifest.scripts?.test !== undefined)
@@ -85,9 +97,9 @@ export const reportOf = (folder) => join(root, folder, "test-results.json")
 export const read = (text) => {
   try {
     const report = JSON.parse(text)
-    return { counts: count(report), failed: failures(report) }
+    return { counts: count(report), failed: failures(report), skipped: skips(report) }
   } catch {
-    return { counts: sum([{ failed: 1 }]), failed: ["its test-results.json was cut off"] }
+    return { counts: sum([{ failed: 1 }]), failed: ["its test-results.json was cut off"], skipped: [] }
   }
 }
 
@@ -95,7 +107,7 @@ export const read = (text) => {
 export const results = () =>
   tested.map(({ folder }) => {
     const file = reportOf(folder)
-    return existsSync(file) ? { folder, ...read(readFileSync(file, "utf8")) } : { folder, failed: [] }
+    return existsSync(file) ? { folder, ...read(readFileSync(file, "utf8")) } : { folder, failed: [], skipped: [] }
   })
 
 /** A line for each test that failed. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
-import { count, failures, notMeasurable, read, replaced, show, sum } from "./results.mjs"
+import { count, failures, notMeasurable, read, replaced, show, skips, sum } from "./results.mjs"
 
 const report = (tests, { status = "passed", success = true } = {}) => ({
   numTotalTests: tests.length,
@@ -85,5 +85,15 @@ test("each test that failed is named with the first line of its error, and so is
     "books balance: Error: 1 lost",
     "silent: ",
     "/a.test.ts: Cannot find module b"
+  ])
+})
+
+test("what was skipped is named: by what its broker lacks, else by its name", () => {
+  const lacks = (fullName) => ({ fullName, status: "skipped", meta: { notApplicable: "capabilities.fifo" } })
+  const late = { fullName: "late", status: "skipped", meta: { notMeasurable: "late" } }
+  const slow = { fullName: "clusters are slow", status: "skipped", meta: {} }
+  assert.deepEqual(skips(report([passed, lacks("a"), slow, lacks("b"), late])), [
+    "2 capabilities.fifo",
+    "1 clusters are slow"
   ])
 })

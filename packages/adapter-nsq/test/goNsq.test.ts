@@ -1,4 +1,5 @@
 /** Beside go-nsq, the client of NSQ's own authors: on one channel, and as fast at the same number of messages in flight. */
+import { Lateness, Measured } from "@requeue/conformance"
 import { Backoff, Consumer, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { readFileSync } from "node:fs"
@@ -147,13 +148,14 @@ const fill = async (topic: string, on: ReadonlyArray<number>, count: number): Pr
 const work = 10
 const window = isSlow ? 3000 : 1000
 
-/** Runs in a second, once the consumer has begun. */
-const rateOf = (runs: () => number) =>
+/** Runs in a second of each, once the first has begun. */
+const ratesOf = (...runs: readonly [() => number, ...ReadonlyArray<() => number>]) =>
   Effect.gen(function* () {
-    yield* until("first runs", () => runs() >= 20)
-    const [from, before] = [performance.now(), runs()]
+    yield* until("first runs", () => runs[0]() >= 20)
+    const [from, before] = [performance.now(), runs.map((count) => count())]
     yield* Effect.sleep(window)
-    return ((runs() - before) * 1000) / (performance.now() - from)
+    const seconds = (performance.now() - from) / 1000
+    return runs.map((count, index) => (count() - before[index]!) / seconds)
   })
 
 /** A handler's work, exact to a fraction of a millisecond as Go's timers are; Node's are late by up to one. */
@@ -163,29 +165,78 @@ const workOnce = async (): Promise<void> => {
   while (performance.now() < end) await setImmediate()
 }
 
+/** Messages in a second, and the milliseconds of a second that a control lost: a handler that waits for no message. */
+interface Rate {
+  readonly rate: number
+  readonly lost: number
+}
+
 const rates = {
-  requeue: async (topic: string, inFlight: number): Promise<number> => {
-    let [runs, rate] = [0, 0]
-    await on(three.direct, () =>
+  requeue: async (topic: string, inFlight: number): Promise<Rate> => {
+    let [runs, controls] = [0, 0]
+    return on(three.direct, () =>
       Effect.gen(function* () {
+        const control = Effect.andThen(
+          Effect.promise(workOnce),
+          Effect.sync(() => controls++)
+        )
+        yield* Effect.forkScoped(Effect.forever(control))
         yield* Consumer.start(`${topic}/bench`, { concurrency: inFlight, prefetch: 0 }, () => {
           runs++
           return workOnce()
         })
-        rate = yield* rateOf(() => runs)
+        const [rate = 0, worked = 0] = yield* ratesOf(
+          () => runs,
+          () => controls
+        )
+        return { rate, lost: Math.max(0, 1000 - worked * work) }
       })
     )
-    return rate
   },
-  "go-nsq": async (topic: string, inFlight: number): Promise<number> => {
+  "go-nsq": async (topic: string, inFlight: number): Promise<Rate> => {
     let runs = 0
     const flags = { nsqd: nsqds, topic, channel: "bench", "in-flight": inFlight, work: `${work}ms` }
     const stop = goConsume(flags, () => runs++)
-    const rate = await Effect.runPromise(rateOf(() => runs))
+    const [rate = 0] = await Effect.runPromise(ratesOf(() => runs))
     await stop()
-    return rate
+    return { rate, lost: 0 }
   }
 }
+
+/** Milliseconds of a second in which go-nsq handles as many messages as ours in all of it: others have the machine as well. */
+const allowed = isSlow ? 100 : 400
+
+interface Place {
+  readonly inFlight: number
+  readonly over: string
+  readonly nodes: ReadonlyArray<number>
+}
+
+/** Compares the best rounds. Where ours lacks much, and its control too, the machine had no time for it. */
+const compare = ({ inFlight, nodes, over }: Place) =>
+  Effect.gen(function* () {
+    const count = Math.ceil((((window + 1000) / work) * inFlight * 1.5) / nodes.length) + 100
+    const rounds = isSlow ? 3 : 2
+    const found: Record<keyof typeof rates, Array<Rate>> = { requeue: [], "go-nsq": [] }
+    const play = async (by: keyof typeof rates): Promise<void> => {
+      const topic = queueName("bench")
+      await make(topic, "bench")
+      await fill(topic, nodes, count)
+      found[by].push(await rates[by](topic, inFlight))
+      for (const http of three.http) await post(`${http}/topic/delete?topic=${topic}`)
+    }
+    for (let round = 0; round < rounds; round++) {
+      for (const by of ["go-nsq", "requeue"] as const) yield* Effect.promise(() => play(by))
+    }
+    const all = (by: keyof typeof rates) => found[by].map(({ rate }) => Math.round(rate)).join(" ")
+    const lost = found.requeue.map((each) => Math.round(each.lost)).join(" ")
+    const what = `${inFlight} in flight, ${over}: ${all("requeue")} requeue, ${all("go-nsq")} go-nsq, a second`
+    console.log(`${what}; controls lost ${lost} ms`)
+    const best = (by: keyof typeof rates) => found[by].reduce((a, b) => (b.rate > a.rate ? b : a))
+    const ours = best("requeue")
+    const late = Math.max(0, 1000 * (1 - ours.rate / best("go-nsq").rate))
+    yield* Lateness.check([{ what, late, bound: allowed, control: ours.lost }])
+  })
 
 describe(`messages in a second beside go-nsq, three nsqd, handlers of ${work} ms`, () => {
   test.for(
@@ -193,22 +244,5 @@ describe(`messages in a second beside go-nsq, three nsqd, handlers of ${work} ms
       { inFlight, over: "even", nodes: [0, 1, 2] },
       { inFlight, over: "on one of three", nodes: [1] }
     ])
-  )("$inFlight in flight, $over", async ({ inFlight, nodes, over }) => {
-    const count = Math.ceil((((window + 1000) / work) * inFlight * 1.5) / nodes.length) + 100
-    const rounds = isSlow ? 3 : 2
-    const found: Record<keyof typeof rates, Array<number>> = { requeue: [], "go-nsq": [] }
-    for (let round = 0; round < rounds; round++) {
-      for (const by of ["go-nsq", "requeue"] as const) {
-        const topic = queueName("bench")
-        await make(topic, "bench")
-        await fill(topic, nodes, count)
-        found[by].push(await rates[by](topic, inFlight))
-        for (const http of three.http) await post(`${http}/topic/delete?topic=${topic}`)
-      }
-    }
-    const all = (by: keyof typeof rates) => found[by].map(Math.round).join(" ")
-    console.log(`${inFlight} in flight, ${over}: ${all("requeue")} requeue, ${all("go-nsq")} go-nsq, a second`)
-    // With one in flight, each step of the way waits for its turn on a machine that other tests share.
-    assert.isAtLeast(Math.max(...found.requeue), (isSlow ? 0.9 : 0.6) * Math.max(...found["go-nsq"]))
-  })
+  )("$inFlight in flight, $over", (place, context) => Measured.inTest(context, compare(place)))
 })

@@ -5,7 +5,7 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
   {
     name: "takes a topic that is missing for an empty one",
     kills: "a queue that is missing is told as missing, and is not made by looking at it",
-    file: "internal/nsqdHttp.ts",
+    file: "internal/nsqdStats.ts",
     text: "isMissing: found === undefined ||",
     replacement: "isMissing: "
   },
@@ -175,14 +175,14 @@ export const ownPatches: ReadonlyArray<Mutant.Patch> = [
   {
     name: "does not ask whether a channel is paused",
     kills: "the consumer of a channel that is paused is down, and says so, until it is unpaused",
-    file: "nsqdHttp.ts",
+    file: "nsqdStats.ts",
     text: "|| its?.isPaused === true",
     replacement: ""
   },
   {
     name: "does not ask whether a topic is paused",
     kills: "the consumer of a topic that is paused is down, and says so, until it is unpaused",
-    file: "nsqdHttp.ts",
+    file: "nsqdStats.ts",
     text: "found?.isPaused === true ||",
     replacement: ""
   },

@@ -7,9 +7,9 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import { assert } from "vitest"
 import { NsqNative } from "../src/index.ts"
-import { channels, drain } from "./raw.ts"
+import { type Channel, channels, drain } from "./raw.ts"
 import type { Server } from "./server.ts"
-import { consume, ids, on, outgoing, publishAll, queueName, until, type Run } from "./world.ts"
+import { consume, found, ids, on, outgoing, publishAll, queueName, until, type Run } from "./world.ts"
 
 /** A case on two nsqd. */
 export interface OwnCase {
@@ -159,34 +159,49 @@ const half: OwnCase = {
   }
 }
 
+/** What is published behind all the rest: where it runs, nothing is left to come. */
+const last = "last"
+
 /** The bytes of a message that was stored twice, published once more: to the nsqd of the twin that ran first, or to the other. */
 const again = (concurrency: 1 | 2, place: 0 | 1): OwnCase => ({
   name: `bytes of a twin that somebody publishes again run again: ${concurrency} ran, on ${["the same", "the other"][place]} nsqd`,
   run: async (server) => {
     const queue = queueName("again")
     const runs: Array<string> = []
-    const of = async (name: string) => (await channels(server.http, queue)).filter((channel) => channel.name === name)
+    const of = async (wanted: string) =>
+      (await channels(server.http, queue)).filter(({ name, topic }) => name === wanted && topic === queue)
     const isDone = async () => (await of("requeue")).every(({ inFlight, ready }) => ready + inFlight === 0)
+    // Twins that are both here before one is finished both run.
+    const held = concurrency === 1 ? server.http.slice(1) : []
+    const isLeft = async () =>
+      (await of("requeue")).every(({ http, inFlight, ready }) => ready + inFlight === (held.includes(http) ? 1 : 0))
     await on({ ...server.direct, publishTo: 2 }, (broker) =>
       Effect.gen(function* () {
         yield* make(server, queue, "tap")
+        yield* make(server, queue, "requeue")
+        yield* post(held, `channel/pause?topic=${queue}&channel=requeue`)
         const all = yield* Deferred.make<void>()
         yield* consume(queue, [], { concurrency }, (message) => {
-          runs.push(NsqNative.of(message)!.nsqd)
+          runs.push(message.body === last ? last : NsqNative.of(message)!.nsqd)
           return runs.length <= concurrency ? Deferred.await(all) : undefined
         })
         yield* broker.publish([outgoing(queue, "m")])
         yield* until("its runs", () => runs.length === concurrency)
         yield* Deferred.succeed(all, undefined)
-        yield* until("its ends", isDone)
+        yield* until("its ends", isLeft)
+        yield* post(held, `channel/unpause?topic=${queue}&channel=requeue`)
+        yield* until("the end of its twin", isDone)
         const http = server.http[(server.direct.nsqd!.indexOf(runs[0]!) + place) % 2]!
-        const tap = (yield* Effect.promise(() => of("tap"))).find((channel) => channel.http === http)!
+        const isIn = (channel: Channel) => channel.http === http && channel.ready - channel.untaken === 1
+        const look = Effect.promise(async () => (await of("tap")).find(isIn))
+        const tap = yield* found("its bytes", look)
         const [body = ""] = yield* Effect.promise(() => drain(tap))
         yield* post([http], `pub?topic=${queue}`, new Uint8Array(Buffer.from(body, "latin1")))
-        yield* until("its end", isDone)
+        yield* post([http], `pub?topic=${queue}`, new Uint8Array(Buffer.from(JSON.stringify(last))))
+        yield* until("the last run", () => runs.includes(last))
       })
     )
-    assert.lengthOf(runs, concurrency + 1)
+    assert.lengthOf(runs, concurrency + 2)
   }
 })
 

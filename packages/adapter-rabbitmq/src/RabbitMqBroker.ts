@@ -20,6 +20,7 @@ import * as Declarer from "./internal/declare/declare.ts"
 import { safetyNet } from "./internal/declare/objects.ts"
 import * as Admin from "./internal/inspect/admin.ts"
 import * as Found from "./internal/inspect/found.ts"
+import * as Remembered from "./internal/inspect/remembered.ts"
 import * as Management from "./internal/inspect/management.ts"
 import { operations } from "./internal/inspect/operations.ts"
 import { uniqueNames } from "./internal/uniqueNames.ts"
@@ -168,7 +169,7 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
       sender,
       uniqueName,
       now,
-      plan: (request) => plan({ ...request, found: found.get(request.queue) }),
+      plan: Remembered.make(plan, (queue) => found.get(queue), serverVersion),
       run: Effect.runPromiseWith(context)
     })
   }

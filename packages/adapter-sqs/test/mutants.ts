@@ -6,8 +6,8 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     name: "takes a queue that is missing for an empty one",
     kills: "a queue that is missing is told as missing, and is not made by looking at it",
     file: "inspect/admin.ts",
-    text: "{ ...none, isMissing: true }",
-    replacement: "none"
+    text: "delayed: 0, isMissing: true }",
+    replacement: "delayed: 0 }"
   },
   {
     name: "leaves what a look has shown hidden",

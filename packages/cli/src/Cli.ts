@@ -22,6 +22,7 @@ import { completion } from "./commands/completion.ts"
 import { create } from "./commands/create.ts"
 import { deadLetters } from "./commands/deadLetters/index.ts"
 import { delayed } from "./commands/delayed/index.ts"
+import { explain as explanation } from "./commands/explain.ts"
 import { pause, resume } from "./commands/pause.ts"
 import { plan } from "./commands/plan.ts"
 import { send } from "./commands/send.ts"
@@ -60,6 +61,7 @@ const root = Command.make("requeue").pipe(
     create,
     clean,
     check,
+    explanation,
     simulate,
     status,
     pause,

@@ -1,70 +1,26 @@
-/** A summary of many simulated outages, as a value and as text with a plot. */
+/** A summary of many simulated outages as text, with a plot. */
 import { Delay } from "@requeue/core"
+import type { OutageReport } from "@requeue/core/explain"
 import type { Service } from "./Output.ts"
 import * as Plot from "./Plot.ts"
-import * as Range from "./Range.ts"
-import type { Outcome, Scenario } from "./Simulation.ts"
 import * as Table from "./Table.ts"
-
-/** Times are in milliseconds. */
-export interface OutageReport {
-  /** Messages a second. */
-  readonly rate: number
-  /** The length of the outage. */
-  readonly length: number
-  readonly handlerTime: number
-  readonly concurrency: number
-  readonly seed: number
-  readonly rounds: number
-  readonly messages: Range.Range
-  readonly deadLetters: Range.Range
-  readonly discarded: Range.Range
-  readonly runsPerMessage: Range.Range
-  readonly peakBacklog: Range.Range
-  /** The time to recover, of the rounds that recovered; `null` when none did. */
-  readonly recovery: Range.Range | null
-  /** The number of rounds that did not recover. */
-  readonly unrecovered: number
-  /** The first round's largest backlog in each slice of time. */
-  readonly backlog: { readonly slice: number; readonly values: ReadonlyArray<number> }
-}
-
-/** Summarises outcomes, of which there must be one or more. */
-export const make = (scenario: Scenario, outcomes: ReadonlyArray<Outcome>): OutageReport => {
-  const of = (value: (outcome: Outcome) => number): Range.Range => Range.of(outcomes.map(value))
-  const recovered = outcomes.flatMap(({ recovery }) => (recovery === undefined ? [] : [recovery]))
-  const [first] = outcomes
-  return {
-    rate: scenario.rate,
-    length: scenario.outage,
-    handlerTime: scenario.handlerTime,
-    concurrency: scenario.concurrency,
-    seed: scenario.seed,
-    rounds: outcomes.length,
-    messages: of(({ arrived }) => arrived),
-    deadLetters: of(({ deadLettered }) => deadLettered),
-    discarded: of(({ discarded }) => discarded),
-    runsPerMessage: of(({ arrived, handlerRuns, left }) => handlerRuns / Math.max(1, arrived - left)),
-    peakBacklog: of(({ peakBacklog }) => peakBacklog),
-    recovery: recovered.length === 0 ? null : Range.of(recovered),
-    unrecovered: outcomes.length - recovered.length,
-    backlog: { slice: first?.slice ?? 0, values: first?.backlog ?? [] }
-  }
-}
 
 const whole = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 })
 const fraction = new Intl.NumberFormat("en-US", { maximumFractionDigits: 1 })
 
 const row = (
   what: string,
-  { high, low, median }: Range.Range,
+  { high, low, median }: OutageReport.Range,
   show: (value: number) => string
 ): ReadonlyArray<string> => [what, show(median), low === high ? show(low) : `${show(low)} to ${show(high)}`]
 
 const width = 60
 
 /** Draws the backlog over time, with a mark at the end of the outage. */
-const plot = ({ backlog: { slice, values }, length, seed }: OutageReport, paint: Service["paint"]): string => {
+const plot = (
+  { backlog: { slice, values }, length, seed }: OutageReport.OutageReport,
+  paint: Service["paint"]
+): string => {
   const peak = Math.max(...values)
   const end = Math.max(1, Math.min(width, Math.round((length / (slice * values.length)) * width)))
   return [
@@ -75,7 +31,7 @@ const plot = ({ backlog: { slice, values }, length, seed }: OutageReport, paint:
   ].join("\n")
 }
 
-export const text = (report: OutageReport, paint: Service["paint"]): string => {
+export const text = (report: OutageReport.OutageReport, paint: Service["paint"]): string => {
   const { deadLetters, discarded, recovery, rounds, unrecovered } = report
   const count = whole.format.bind(whole)
   const lost = deadLetters.high > 0 ? "red" : "green"

@@ -3,6 +3,8 @@
  * what is read, or end a line of a table: they are replaced.
  */
 
+import { LetterLine } from "@requeue/core"
+
 /** Controls of terminals (C0, C1), of directions, and ends of lines and paragraphs. */
 const controls = /[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}]/gu
 
@@ -18,6 +20,4 @@ export const line = (value: string, width = Number.POSITIVE_INFINITY): string =>
 
 /** Writes JSON, in which such characters are escaped: the value is the same. */
 export const json = (value: unknown, replacer?: (key: string, value: unknown) => unknown, indent?: number): string =>
-  JSON.stringify(value, replacer, indent).replaceAll(controls, (char) =>
-    char === "\n" ? char : `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`
-  )
+  LetterLine.escape(JSON.stringify(value, replacer, indent))

@@ -184,12 +184,12 @@ const withRetry = (
   retry: RetryPolicy.RetryPolicy | undefined
 ): ConsumerOptions.Options => (retry === undefined ? options : { ...options, retry })
 
-/** Answers the consumer options of a queue in the config file, or of a policy alone. Needs no broker. */
+/** Answers the consumer options of a queue in the config file, or of a policy alone, as of any queue. Needs no broker. */
 export const policies = (
   file: Option.Option<string>,
   queue: Option.Option<string>,
   policy: Option.Option<string>
-): Effect.Effect<ConsumerOptions.Options, ConfigFileError | UsageError, Process> =>
+): Effect.Effect<Queue, ConfigFileError | UsageError, Process> =>
   Effect.gen(function* () {
     if (Option.isNone(queue) && Option.isNone(policy)) {
       return yield* new UsageError({ detail: "no policy is given", remedy: "Give --policy or --queue" })
@@ -197,8 +197,9 @@ export const policies = (
     const isAlone = Option.isNone(queue) && Option.isNone(file) && Option.exists(policy, Policy.isSelfContained)
     const config = isAlone ? undefined : yield* load(file)
     const retry = Option.isSome(policy) ? yield* Policy.decode(policy.value, config?.policies ?? {}) : undefined
-    if (Option.isNone(queue) || config === undefined) return withRetry({}, retry)
-    return withRetry((yield* Configuration.queue(config, queue.value)).options, retry)
+    if (Option.isNone(queue) || config === undefined) return { name: "<queue>", options: withRetry({}, retry) }
+    const { name, options } = yield* Configuration.queue(config, queue.value)
+    return { name, options: withRetry(options, retry) }
   })
 
 /** Tells where the command cannot see what somebody asks about. */

@@ -1,10 +1,9 @@
 /** Letters that are written as lines and read again are the same, whatever is in them. */
 import { MemoryBroker } from "@requeue/adapter-memory"
-import { Broker, DeadLetters, Delay, Metadata, type Outgoing } from "@requeue/core"
+import { Broker, DeadLetters, Delay, LetterLine, Metadata, type Outgoing } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as fc from "fast-check"
 import { assert, describe, it } from "vitest"
-import * as LetterLine from "../src/LetterLine.ts"
 
 const text = fc.oneof(
   fc.string({ unit: "binary", maxLength: 40 }),
@@ -99,6 +98,7 @@ describe("a line", () => {
   it.each<readonly [string, string]>([
     ["no JSON", "it is no JSON object"],
     ["[1]", "it is no JSON object"],
+    ['{"queue":"q","redacted":true}', "parts of the letter were hidden when it was exported"],
     ["{}", "queue must be the name of a queue"],
     ['{"queue":"q"}', 'body must be text, or {"base64": …}'],
     ['{"queue":"q","body":{"base64":"no base64!"}}', 'body must be text, or {"base64": …}'],

@@ -1,9 +1,8 @@
 /** Nothing that a producer sends acts on a terminal, wherever it is shown. */
-import { type DeadLetters, Metadata } from "@requeue/core"
+import { type DeadLetters, LetterLine, Metadata } from "@requeue/core"
 import * as fc from "fast-check"
 import { assert, describe, it } from "vitest"
 import * as Body from "../src/Body.ts"
-import * as LetterLine from "../src/LetterLine.ts"
 import * as LetterView from "../src/LetterView.ts"
 import * as Printable from "../src/Printable.ts"
 

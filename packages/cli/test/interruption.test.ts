@@ -148,6 +148,30 @@ describe("a signal", () => {
     )
   })
 
+  it("lets a removal of delayed messages tell what is gone", async () => {
+    await connection.delayed("backoff").purge({ all: true })
+    const ids = Array.from({ length: 50 }, (_, n) => ({ id: `m${n}`, body: n, delay: "1 hour" as const }))
+    await connection.sendBatch("backoff", ids)
+    const target = new URL(url)
+    let hear = () => {}
+    const isTaking = new Promise<void>((resolve) => (hear = resolve))
+    /** The frame of AMQP by which a client begins to take messages: basic.consume. */
+    const consume = Buffer.from([0, 60, 0, 20])
+    const wire = await proxy(Number(target.port), (_, from, bytes) => {
+      if (from === "client" && Buffer.from(bytes).includes(consume)) hear()
+    })
+    target.port = String(wire.port)
+    const args = ["delayed", "purge", "--all", "--yes", "--json", "--url", target.href, "--queue", "backoff"]
+    const ended = await during(args, async ({ kill }) => {
+      await within(isTaking, () => "the removal")
+      kill("SIGINT")
+    }).finally(() => wire.close())
+    const { interrupted, queues } = JSON.parse(ended.stdout)
+    assert.deepStrictEqual([ended.code, ended.stderr, interrupted], [130, "", true])
+    const { selected } = await connection.delayed("backoff").count()
+    assert.strictEqual(queues[0].removed, 50 - selected)
+  })
+
   it("that comes twice ends it at once, and the audit with it", async () => {
     await bury("twice", 5)
     const file = join(folder, "twice.jsonl")

@@ -226,8 +226,9 @@ export const register = ({ afterAll, describe, test }: Runner, options: Options)
       const result = await start(one)
       const line = lineOf(one, result)
       lines.push(line)
-      if (line.outcome._tag === "NotApplicable") context.skip(`not applicable: ${line.outcome.missing}`)
-      else Measured.report(context, result)
+      if (line.outcome._tag !== "NotApplicable") return Measured.report(context, result)
+      Object.assign(context.task?.meta ?? {}, { notApplicable: line.outcome.missing })
+      context.skip(`not applicable: ${line.outcome.missing}`)
     })
 
   describe(`conformance of ${name}`, () => {

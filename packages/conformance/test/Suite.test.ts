@@ -36,7 +36,8 @@ const registered = async (wanted: Suite.Options) => {
     wanted
   )
   const results: Array<readonly [path: string, result: string]> = []
-  const metas: Array<{ readonly measured?: number; readonly notMeasurable?: string }> = []
+  const metas: Array<{ readonly measured?: number; readonly notMeasurable?: string; readonly notApplicable?: string }> =
+    []
   for (const { body, path: name } of tests) {
     let result = "passed"
     const meta = {}
@@ -91,7 +92,7 @@ describe("run", () => {
 describe("register", () => {
   it("gives the runner every case by group, and skips only what does not apply", async () => {
     const written: Array<string> = []
-    const { results, tests } = await registered({
+    const { metas, results, tests } = await registered({
       ...options([passes, fails, lacks]),
       write: (text) => written.push(text)
     })
@@ -100,6 +101,7 @@ describe("register", () => {
       ["conformance of fake > group > fails", "failed: seen 1"],
       ["conformance of fake > group > lacks", "skipped: not applicable: a thing"]
     ])
+    assert.deepStrictEqual(metas, [{}, {}, { notApplicable: "a thing" }])
     assert.isTrue(tests.every(({ timeout }) => timeout > 3 * 3_600_000))
     assert.strictEqual(written.length, 1)
     assert.include(

@@ -1,14 +1,25 @@
 /** The brokers that a console shows, and their queues: from a config file, or made by a program. */
 import type { Configuration } from "@requeue/config"
-import { Broker, type ConsumerOptions, RetryPolicy } from "@requeue/core"
+import { type Adapter, Adapters, Broker, type ConsumerOptions, type Plan, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
+import type * as Scope from "effect/Scope"
 
 /** A queue, with the policy of its consumers. */
 export interface Queue {
   readonly name: string
   readonly retry: RetryPolicy.RetryPolicy
+  /** The options of its consumers, which its page explains. Default: nothing but `retry`. */
+  readonly options?: ConsumerOptions.Options | undefined
+}
+
+/** The functions on a broker that plan its queues, and compare them with the plans. */
+export interface Operations {
+  /** Plans a queue without a connection. */
+  readonly plan: (request: Adapter.PlanRequest) => Effect.Effect<Plan.Plan, Error>
+  /** Connects an operator, until the scope closes. */
+  readonly operate: Effect.Effect<Adapter.Operator, Error, Scope.Scope>
 }
 
 /** A broker that is not yet connected. */
@@ -20,6 +31,8 @@ export interface BrokerSource {
   readonly layer: Layer.Layer<Broker.Broker, Error>
   /** Texts that no page may show, as the passwords of the broker's address. */
   readonly secrets: ReadonlyArray<string>
+  /** Plans its queues. Default: nobody can, and pages of queues say so. */
+  readonly operations?: Operations | undefined
 }
 
 /** A queue from the options of its consumers. */
@@ -31,8 +44,18 @@ export const queueOf = ({
   readonly options: ConsumerOptions.Options
 }): Queue => ({
   name,
-  retry: RetryPolicy.from(options.retry ?? {})
+  retry: RetryPolicy.from(options.retry ?? {}),
+  options
 })
+
+/** The operations of a broker whose adapter is found when somebody looks. */
+export const operationsOf = <E extends Error>(resolved: Effect.Effect<Adapters.Resolved, E>): Operations => {
+  const operations = Effect.flatMap(resolved, Adapters.operationsOf)
+  return {
+    plan: (request) => Effect.flatMap(operations, ({ plan }) => plan(request)),
+    operate: Effect.flatMap(operations, ({ operate }) => operate)
+  }
+}
 
 /** Shorter ones would be found in words. */
 const shortest = 4
@@ -74,6 +97,7 @@ export const ofConfiguration = (config: Configuration.Configuration): Effect.Eff
         name,
         queues: queues.filter(({ broker }) => broker === name).map(queueOf),
         layer: config.layer(name),
+        operations: operationsOf(config.find(name)),
         secrets
       })
     )

@@ -28,6 +28,18 @@ const urlOf = ({ headers, originalUrl, url = "/" }: IncomingMessage & { readonly
   return parsed
 }
 
+/**
+ * The body; where a parser of the application has read it already, what that has made of it. Forms of the console have texts
+ * alone: whatever else a parser makes is left out, and missing then.
+ */
+const bodyOf = (incoming: IncomingMessage & { readonly body?: unknown }) => {
+  const { body, readableDidRead } = incoming
+  if (!readableDidRead) return Readable.toWeb(incoming)
+  if (typeof body === "string" || body instanceof Uint8Array) return body
+  const fields = Object.entries(Object(body)).filter((field): field is [string, string] => typeof field[1] === "string")
+  return new URLSearchParams(fields).toString()
+}
+
 const requestOf = (incoming: IncomingMessage): Request => {
   const { headers, method = "GET" } = incoming
   const hasBody = method !== "GET" && method !== "HEAD"
@@ -36,7 +48,7 @@ const requestOf = (incoming: IncomingMessage): Request => {
   return new Request(urlOf(incoming), {
     method,
     headers: given,
-    ...(hasBody ? { body: Readable.toWeb(incoming), duplex: "half" } : {})
+    ...(hasBody ? { body: bodyOf(incoming), duplex: "half" } : {})
   })
 }
 

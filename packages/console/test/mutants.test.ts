@@ -359,6 +359,42 @@ const mutants: ReadonlyArray<Mutant> = [
       'needs: "view",\n  answer: working((_, connection, { place: { queue }, selection }) =>\n    Effect.succeed(Park'
   },
   {
+    lets: "and without secrets",
+    file: "internal/shownWaiting.ts",
+    text: "headers: shown.headers,\n        error",
+    replacement: "headers,\n        error"
+  },
+  {
+    lets: "below bodies to nobody",
+    file: "internal/shownWaiting.ts",
+    text: "[mayBodies ? error :",
+    replacement: "[error !== '' ? error :"
+  },
+  {
+    lets: "where the redact hook throws",
+    file: "internal/shownWaiting.ts",
+    text: "const shown = redact({ headers, id, history: told }, place)",
+    replacement: "const shown = { headers, id, history: told }"
+  },
+  {
+    lets: "the role, the token and the name",
+    file: "routes/delaying.ts",
+    text: 'asking.fields.get("name") !== queue.name',
+    replacement: '!asking.fields.has("name")'
+  },
+  {
+    lets: "the role, the token and the name",
+    file: "routes/delaying.ts",
+    text: 'needs: "purge"',
+    replacement: 'needs: "redrive"'
+  },
+  {
+    lets: "queues of the configuration alone",
+    file: "routes/delaying.ts",
+    text: "(each) => each.name === name",
+    replacement: "(each) => each.name !== ''"
+  },
+  {
     lets: "or be told of it",
     file: "guard/securityHeaders.ts",
     text: "frame-ancestors 'none'",

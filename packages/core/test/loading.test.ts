@@ -23,7 +23,7 @@ const loadedWith = (entry: string): ReadonlyArray<string> => {
 const known = ["Console", "Fiber", "ManagedRuntime", "Random", "Redacted", "Semaphore"]
 
 describe("what is loaded of Effect", () => {
-  it.each(["index", "promise", "cloudflare", "adapter-kit", "envelopes", "claim-check"])(
+  it.each(["index", "promise", "cloudflare", "adapter-kit", "envelopes", "claim-check", "explain"])(
     "by %s is little more than effect/Effect",
     (entry) => assert.isEmpty(loadedWith(entry).filter((name) => !known.includes(name)))
   )

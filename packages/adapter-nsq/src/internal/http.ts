@@ -70,6 +70,13 @@ export const parse = <A>(
     return Effect.fail(failure(context, base, { reason: "ConnectionFailed", detail }))
   })
 
+/** A query of a URL. */
+export const query = (params: Readonly<Record<string, string>>): string => new URLSearchParams(params).toString()
+
+/** A number of JSON, where it is one. */
+export const numberOf = (value: unknown): number | undefined =>
+  typeof value === "number" && value >= 0 ? value : undefined
+
 /** The error of an nsqd whose HTTP interface is used and does not answer. */
 export const unreachable = ({ url }: HttpInterface, error: BrokerError.BrokerError): BrokerError.BrokerError =>
   new BrokerError.BrokerError({

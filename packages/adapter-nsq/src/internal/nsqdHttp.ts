@@ -1,48 +1,11 @@
 /** The HTTP interface of one nsqd: `base` is its address, every `timeout` is in milliseconds for one request. */
 import type { BrokerError } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
-import * as Predicate from "effect/Predicate"
 import type { HttpInterface } from "./address.ts"
 import * as Http from "./http.ts"
 import type { Configured } from "./limits.ts"
 import type { Queue } from "./names.ts"
-import type { ErrorContext } from "./toBrokerError.ts"
-
-/** Messages of one channel, and those of its topic that are in no channel yet. */
-export interface Depths {
-  readonly ready: number
-  readonly inFlight: number
-  readonly delayed: number
-  /** Whether the channel, or its topic, is paused. */
-  readonly isPaused: boolean
-  /** Whether there is no such topic, or it has other channels only. */
-  readonly isMissing: boolean
-  /** Connections that are subscribed to the channel. */
-  readonly clients: number
-}
-
-const none: Depths = { ready: 0, inFlight: 0, delayed: 0, isPaused: false, isMissing: true, clients: 0 }
-
-/**
- * The sum of each number, whether one of them is paused, and whether all of them are missing. Consumers have a connection to
- * each: the most count.
- */
-export const sum = (all: ReadonlyArray<Depths>): Depths =>
-  all.reduce(
-    (a, b) => ({
-      ready: a.ready + b.ready,
-      inFlight: a.inFlight + b.inFlight,
-      delayed: a.delayed + b.delayed,
-      isPaused: a.isPaused || b.isPaused,
-      isMissing: a.isMissing && b.isMissing,
-      clients: Math.max(a.clients, b.clients)
-    }),
-    none
-  )
-
-const query = (params: Readonly<Record<string, string>>): string => new URLSearchParams(params).toString()
-
-const numberOf = (value: unknown): number | undefined => (typeof value === "number" && value >= 0 ? value : undefined)
+import * as NsqdStats from "./nsqdStats.ts"
 
 /** The limits that `IDENTIFY` does not answer. https://nsq.io/components/nsqd.html#get-configoption */
 export const configured = (
@@ -50,7 +13,7 @@ export const configured = (
   timeout: number
 ): Effect.Effect<Configured, BrokerError.BrokerError> => {
   const ask = (option: string) =>
-    Effect.map(Http.request({ operation: "connect" }, timeout, { base, path: `config/${option}` }), numberOf)
+    Effect.map(Http.request({ operation: "connect" }, timeout, { base, path: `config/${option}` }), Http.numberOf)
   return Effect.map(
     Effect.all([ask("max_req_timeout"), ask("max_msg_size"), ask("max_body_size")], { concurrency: "unbounded" }),
     ([nanos, maxMsgSize, maxBodySize]) => ({
@@ -66,7 +29,7 @@ export const memQueueSize = (
   base: HttpInterface,
   timeout: number
 ): Effect.Effect<number | undefined, BrokerError.BrokerError> =>
-  Effect.map(Http.request({ operation: "verify" }, timeout, { base, path: "config/mem_queue_size" }), numberOf)
+  Effect.map(Http.request({ operation: "verify" }, timeout, { base, path: "config/mem_queue_size" }), Http.numberOf)
 
 /** Makes a topic and its channel, unless they exist. https://nsq.io/components/nsqd.html#post-channelcreate */
 export const create = (
@@ -77,139 +40,9 @@ export const create = (
   const post = (path: string) =>
     Http.request({ operation: "create", queue: topic }, timeout, { base, method: "POST", path })
   return Effect.asVoid(
-    Effect.andThen(post(`topic/create?${query({ topic })}`), post(`channel/create?${query({ topic, channel })}`))
+    Effect.andThen(post(`topic/create?${Http.query({ topic })}`), post(`channel/create?${Http.query({ topic, channel })}`))
   )
 }
-
-const records = (value: unknown): ReadonlyArray<Readonly<Record<string, unknown>>> =>
-  Array.isArray(value) ? value.filter(Predicate.isReadonlyObject) : []
-
-/** The statistics of a channel. */
-interface Channel {
-  readonly name: string
-  readonly depth: number
-  readonly inFlight: number
-  readonly deferred: number
-  readonly isPaused: boolean
-  readonly clientCount: number
-  /** The ids of its clients, where nsqd was asked for them. */
-  readonly clients: ReadonlyArray<string>
-}
-
-/** The statistics of a topic. */
-interface Topic {
-  readonly name: string
-  /** Messages that are in no channel yet. */
-  readonly depth: number
-  readonly isPaused: boolean
-  readonly channels: ReadonlyArray<Channel>
-}
-
-const toChannel = (json: unknown): Channel | undefined => {
-  if (!Predicate.isReadonlyObject(json) || typeof json["channel_name"] !== "string") return undefined
-  const [depth, inFlight, deferred] = ["depth", "in_flight_count", "deferred_count"].map((key) => numberOf(json[key]))
-  if (depth === undefined || inFlight === undefined || deferred === undefined) return undefined
-  return {
-    name: json["channel_name"],
-    depth,
-    inFlight,
-    deferred,
-    isPaused: json["paused"] === true,
-    clientCount: numberOf(json["client_count"]) ?? 0,
-    clients: records(json["clients"]).map((each) => String(each["client_id"]))
-  }
-}
-
-const toTopic = (json: unknown): Topic | undefined => {
-  if (!Predicate.isReadonlyObject(json) || !Array.isArray(json["channels"])) return undefined
-  const depth = numberOf(json["depth"])
-  const channels = json["channels"].map(toChannel)
-  if (depth === undefined || !channels.every((channel) => channel !== undefined)) return undefined
-  return { name: String(json["topic_name"]), depth, isPaused: json["paused"] === true, channels }
-}
-
-/** A list of the one topic, or of none; nsqd answers `null` for it when there is none, beside its version. */
-const toTopics = (json: unknown): ReadonlyArray<Topic> | undefined => {
-  if (!Predicate.isReadonlyObject(json) || typeof json["version"] !== "string") return undefined
-  const all: unknown = json["topics"] ?? []
-  const topics = Array.isArray(all) ? all.map(toTopic) : [undefined]
-  return topics.every((topic) => topic !== undefined) ? topics : undefined
-}
-
-/** The statistics of topics. https://nsq.io/components/nsqd.html#get-stats */
-const statistics = (
-  base: HttpInterface,
-  context: ErrorContext,
-  timeout: number,
-  params: Readonly<Record<string, string>>
-): Effect.Effect<ReadonlyArray<Topic>, BrokerError.BrokerError> => {
-  const path = `stats?${query({ format: "json", include_clients: "false", include_mem: "false", ...params })}`
-  return Effect.flatMap(Http.request(context, timeout, { base, path }), (json) =>
-    Http.parse(context, base, json, toTopics)
-  )
-}
-
-/** All topics with their channels, and each topic without one. */
-export const queues = (
-  base: HttpInterface,
-  timeout: number
-): Effect.Effect<
-  ReadonlyArray<{ readonly topic: string; readonly channel: string | undefined }>,
-  BrokerError.BrokerError
-> =>
-  Effect.map(statistics(base, { operation: "find" }, timeout, {}), (topics) =>
-    topics.flatMap(({ channels: its, name: topic }) => {
-      const names = its.length === 0 ? [undefined] : its.map(({ name }) => name)
-      return names.map((channel) => ({ topic, channel }))
-    })
-  )
-
-/** The statistics of a topic; `undefined` when it does not exist. */
-const stats = (
-  base: HttpInterface,
-  topic: string,
-  timeout: number,
-  params: Readonly<Record<string, string>> = {}
-): Effect.Effect<Topic | undefined, BrokerError.BrokerError> =>
-  Effect.map(statistics(base, { operation: "counts", queue: topic }, timeout, { topic, ...params }), ([found]) => found)
-
-/** The names of a topic's channels; `undefined` when the topic does not exist. */
-export const channels = (
-  base: HttpInterface,
-  topic: string,
-  timeout: number
-): Effect.Effect<ReadonlyArray<string> | undefined, BrokerError.BrokerError> =>
-  Effect.map(stats(base, topic, timeout), (found) => found?.channels.map(({ name }) => name))
-
-/** The ids of a channel's consumers; empty when it does not exist. */
-export const clients = (
-  base: HttpInterface,
-  { channel, topic }: Queue,
-  timeout: number
-): Effect.Effect<ReadonlyArray<string>, BrokerError.BrokerError> =>
-  Effect.map(
-    stats(base, topic, timeout, { include_clients: "true" }),
-    (found) => found?.channels.find(({ name }) => name === channel)?.clients ?? []
-  )
-
-/** The messages of a channel, and those of its topic. */
-export const depths = (
-  base: HttpInterface,
-  { channel, topic }: Queue,
-  timeout: number
-): Effect.Effect<Depths, BrokerError.BrokerError> =>
-  Effect.map(stats(base, topic, timeout), (found) => {
-    const its = found?.channels.find(({ name }) => name === channel)
-    return {
-      ready: (found?.depth ?? 0) + (its?.depth ?? 0),
-      inFlight: its?.inFlight ?? 0,
-      delayed: its?.deferred ?? 0,
-      isPaused: found?.isPaused === true || its?.isPaused === true,
-      // A topic that nobody consumes yet keeps its messages for the first channel.
-      isMissing: found === undefined || (its === undefined && found.channels.length > 0),
-      clients: its?.clientCount ?? 0
-    }
-  })
 
 /**
  * Pauses a channel, or ends that; answers whether there is one. https://nsq.io/components/nsqd.html#post-channelpause
@@ -221,7 +54,7 @@ export const setPaused = (
   timeout: number
 ): Effect.Effect<boolean, BrokerError.BrokerError> => {
   const operation = isPaused ? "pause" : "resume"
-  const path = `channel/${isPaused ? "pause" : "unpause"}?${query({ topic, channel })}`
+  const path = `channel/${isPaused ? "pause" : "unpause"}?${Http.query({ topic, channel })}`
   return Effect.map(
     Http.request({ operation, queue: topic }, timeout, { base, method: "POST", path }),
     (answer) => answer !== Http.missing
@@ -244,8 +77,8 @@ export const empty = (
 ): Effect.Effect<void, BrokerError.BrokerError> =>
   Effect.gen(function* () {
     const { channel, topic } = queue
-    const path = `channel/empty?${query({ topic, channel })}`
-    const waiting = Effect.map(stats(base, topic, timeout), (found) => found?.depth ?? 0)
+    const path = `channel/empty?${Http.query({ topic, channel })}`
+    const waiting = NsqdStats.waiting(base, topic, timeout)
     yield* create(base, queue, timeout)
     for (let waited = 0; waited < timeout && (yield* waiting) > 0; waited += pause) yield* Effect.sleep(pause)
     yield* Http.request({ operation: "purge", queue: topic }, timeout, { base, method: "POST", path })

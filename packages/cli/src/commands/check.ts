@@ -1,5 +1,5 @@
 /** `requeue check`: whether a broker can do what the policies ask. */
-import { type Adapter, ConsumerOptions, Delay, Feasibility } from "@requeue/core"
+import { type Adapter, ConsumerOptions, Feasibility } from "@requeue/core"
 import * as Command from "effect/cli/Command"
 import * as Effect from "effect/Effect"
 import * as Operating from "../Operating.ts"
@@ -10,24 +10,9 @@ import * as Table from "../Table.ts"
 import * as Target from "../Target.ts"
 
 /** A requirement of a queue's consumer, and how the broker meets it. */
-interface Checked {
+interface Checked extends Feasibility.Told {
   readonly queue: string
   readonly field: string
-  readonly support: keyof typeof colours
-  readonly detail: string
-}
-
-const show = (found: Feasibility.Support): Pick<Checked, "support" | "detail"> => {
-  switch (found._tag) {
-    case "Exact":
-      return { support: "exact", detail: "" }
-    case "Emulated":
-      return { support: "emulated", detail: found.how }
-    case "Clamped":
-      return { support: "clamped", detail: `from ${Delay.format(found.from)} to ${Delay.format(found.to)}` }
-    case "Impossible":
-      return { support: "impossible", detail: `${found.why}. ${found.remedy}` }
-  }
 }
 
 const colours = { exact: "green", emulated: "green", clamped: "yellow", impossible: "red" } as const
@@ -49,7 +34,7 @@ const checked = Effect.fnUntraced(function* (queue: Target.Queue, operator: Adap
   const { capabilities } = operator
   const { name, options } = queue
   const requirements = Feasibility.check(ConsumerOptions.resolve(options, capabilities.lease), capabilities, name).map(
-    ({ support, field }): Checked => ({ queue: name, field, ...show(support) })
+    ({ support, field }): Checked => ({ queue: name, field, ...Feasibility.describe(support) })
   )
   const refused = yield* unplanned(queue, operator)
   return refused === undefined

@@ -65,7 +65,7 @@ type Loaded = typeof import("@requeue/console")
 
 /** The brokers that the flags name; of a config file, all those that have queues. */
 const brokersOf = (
-  { BrokerSource: { ofConfiguration, queueOf, secretsOfAddress } }: Loaded,
+  { BrokerSource: { ofConfiguration, operationsOf, queueOf, secretsOfAddress } }: Loaded,
   { broker, queue, ...rest }: Target.Flags
 ) =>
   Effect.gen(function* () {
@@ -76,7 +76,8 @@ const brokersOf = (
         name: target.name,
         queues: target.queues.map(queueOf),
         layer: Layer.provide(Target.layer(target), Layer.succeed(Output, yield* Output)),
-        secrets: secretsOfAddress(target.resolved.address)
+        secrets: secretsOfAddress(target.resolved.address),
+        operations: operationsOf(Effect.succeed(target.resolved))
       }
       return [source]
     }

@@ -1,5 +1,6 @@
 /** `requeue simulate`: shows the schedule of a policy, and what it does in an outage. */
-import { ConsumerBackoff, ConsumerOptions, Delay, RetryPolicy } from "@requeue/core"
+import { ConsumerOptions, RetryPolicy } from "@requeue/core"
+import { Outage, OutageReport as Report } from "@requeue/core/explain"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
@@ -10,7 +11,6 @@ import * as OutageReport from "../OutageReport.ts"
 import { Output } from "../Output.ts"
 import * as Policy from "../Policy.ts"
 import * as ScheduleReport from "../ScheduleReport.ts"
-import * as Simulation from "../Simulation.ts"
 import * as Target from "../Target.ts"
 import * as TextFlag from "../TextFlag.ts"
 import { UsageError } from "../UsageError.ts"
@@ -33,6 +33,10 @@ const flags = {
   rate: NumberFlag.positive("rate", 100_000).pipe(
     Flag.withDescription("Messages a second, on average. Default 10"),
     Flag.withDefault(10)
+  ),
+  share: NumberFlag.positive("share", 1).pipe(
+    Flag.withDescription("The part of handler runs that fail during the outage, above 0 and up to 1. Default 1"),
+    Flag.withDefault(1)
   ),
   handlerTime: DurationFlag.make("handler-time", hour).pipe(
     Flag.withDescription("How long one handler run takes. Default 100ms"),
@@ -58,52 +62,31 @@ const flags = {
 
 type Asked = Command.Command.Config.Infer<typeof flags>
 
-/** The largest number of messages in one outage: more would take too long to simulate. */
-const maxMessages = 1_000_000
-
 const scenarioOf = (options: ConsumerOptions.Options, outage: number, asked: Asked) => {
-  const { handlerTime, rate, seed } = asked
-  const needed = (rate * handlerTime) / 1000
-  const concurrency = Option.getOrElse(asked.concurrency, () => Math.ceil(2 * needed))
-  if (concurrency <= needed) {
-    return Effect.fail(
-      new UsageError({
-        detail: `--concurrency: ${concurrency} handlers of ${Delay.format(handlerTime)} cannot keep up with ${rate} messages a second`,
-        remedy: `Give more than ${needed}`
-      })
-    )
-  }
-  if ((rate * outage) / 1000 > maxMessages) {
-    return Effect.fail(
-      new UsageError({
-        detail: `--rate: ${Math.round((rate * outage) / 1000)} messages in one outage are too many to simulate`,
-        remedy: "Give a lower rate, and multiply the result"
-      })
-    )
-  }
-  const wanted = Option.getOrElse(asked.consumerBackoff, () => options.consumerBackoff !== undefined)
-  const scenario: Simulation.Scenario = {
-    retry: options.retry ?? RetryPolicy.make(),
-    retryDelay: ConsumerOptions.resolve(options).retryDelay ?? 0,
-    consumerBackoff: wanted ? (options.consumerBackoff ?? ConsumerBackoff.make()) : ConsumerBackoff.off,
+  const { handlerTime, rate, seed, share } = asked
+  const found = Outage.scenario(options, {
     rate,
     outage,
+    share,
     handlerTime,
-    concurrency,
-    seed
-  }
-  return Effect.succeed(scenario)
+    seed,
+    concurrency: Option.getOrUndefined(asked.concurrency),
+    consumerBackoff: Option.getOrUndefined(asked.consumerBackoff)
+  })
+  if (!("field" in found)) return Effect.succeed(found)
+  const { detail, field, remedy } = found
+  return Effect.fail(new UsageError({ detail: `--${field}: ${detail}`, remedy }))
 }
 
 /** Simulates outages one after another, so that the program can be interrupted in between. */
-const simulated = (scenario: Simulation.Scenario, rounds: number) =>
+const simulated = (scenario: Outage.Scenario, rounds: number) =>
   Effect.gen(function* () {
     const { done, progress } = yield* Output
     return yield* Effect.forEach(Array.from({ length: rounds }), (_, index) =>
       Effect.gen(function* () {
         yield* progress(`outage ${index + 1} of ${rounds}`)
         yield* Effect.yieldNow
-        return Simulation.run({ ...scenario, seed: (scenario.seed + index) >>> 0 })
+        return Outage.run({ ...scenario, seed: (scenario.seed + index) >>> 0 })
       })
     ).pipe(Effect.ensuring(done))
   })
@@ -111,14 +94,14 @@ const simulated = (scenario: Simulation.Scenario, rounds: number) =>
 export const simulate = Command.make("simulate", flags, (asked) =>
   Effect.gen(function* () {
     const { paint, result } = yield* Output
-    const options = yield* Target.policies(asked.config, asked.queue, asked.policy)
+    const { options } = yield* Target.policies(asked.config, asked.queue, asked.policy)
     const policy = options.retry ?? RetryPolicy.make()
     const description = RetryPolicy.describe(policy, ConsumerOptions.resolve(options).retryDelay)
     if (Option.isNone(asked.outage)) {
       return yield* result(ScheduleReport.value(description), () => ScheduleReport.text(description, paint))
     }
     const scenario = yield* scenarioOf(options, asked.outage.value, asked)
-    const report = OutageReport.make(scenario, yield* simulated(scenario, asked.rounds))
+    const report = Report.make(scenario, yield* simulated(scenario, asked.rounds))
     yield* result({ ...ScheduleReport.value(description), outage: report }, () =>
       [description.text, OutageReport.text(report, paint)].join("\n\n")
     )

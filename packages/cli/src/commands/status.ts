@@ -26,9 +26,6 @@ const flags = {
   )
 }
 
-/** Queues that are asked for at a time. */
-const atOnce = 4
-
 interface Seen {
   readonly queues: ReadonlyArray<QueueStatus.QueueStatus>
   /** Why parts of the broker have told nothing. */
@@ -68,7 +65,7 @@ export const status = Command.make("status", flags, ({ interval, policy, watch, 
     const { paint, result } = yield* Output
     const target = yield* Target.resolve(rest, policy)
     const look = Effect.map(
-      Effect.forEach(target.queues, QueueStatus.of, { concurrency: atOnce }),
+      Effect.forEach(target.queues, QueueStatus.of, { concurrency: Status.atOnce }),
       (all): Seen => ({
         queues: all.map(({ status }) => status),
         missing: all.flatMap(({ missing }) => missing)

@@ -1,5 +1,5 @@
 /** `requeue verify`: checks that the objects on the broker are those that the policies need. */
-import type { Adapter, Plan } from "@requeue/core"
+import { type Adapter, Plan } from "@requeue/core"
 import * as Command from "effect/cli/Command"
 import * as Effect from "effect/Effect"
 import * as Cleaning from "../Cleaning.ts"
@@ -14,10 +14,6 @@ import * as Target from "../Target.ts"
 interface Verified extends Plan.Inspection {
   readonly queue: string
 }
-
-const isBad = ({ findings, objects }: Plan.Inspection): boolean =>
-  objects.some(({ state }) => state === "missing" || state === "different") ||
-  findings.some(({ verdict }) => verdict === "bad")
 
 const colours = { good: "green", bad: "red", unknown: "gray" } as const
 
@@ -54,7 +50,7 @@ export const verify = Command.make(
             .filter((text) => text !== "")
             .join("\n\n")
         )
-        if (found.some(isBad)) return yield* new Problem()
+        if (found.some(Plan.isAmiss)) return yield* new Problem()
       })
     )
 ).pipe(

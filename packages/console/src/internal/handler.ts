@@ -22,7 +22,10 @@ import * as Body from "./work/body.ts"
 import * as Connections from "./work/connections.ts"
 import type { Trouble } from "./work/connections.ts"
 import * as Drafts from "./work/drafts.ts"
+import * as Delayed from "./work/delayed.ts"
 import * as Jobs from "./work/jobs.ts"
+import * as Comparison from "./work/comparison.ts"
+import * as Outage from "./work/outage.ts"
 import * as Looks from "./work/looks.ts"
 import * as Overview from "./work/overview.ts"
 
@@ -51,17 +54,19 @@ const nobody = (paths: Paths, now: number): Visit => ({
 
 const notFound = new Refusal({ status: 404, detail: "there is no such page", remedy: "Go back to the overview" })
 
+const closed = new Refusal({ status: 503, detail: "this console is closing", remedy: "Try again when it is back" })
+
 const tooMany = new Refusal({ status: 503, detail: "too many pages are open", remedy: "Close some" })
 
 /** Turns replies into responses, and bounds those that stay open. */
-const responder = (assets: Assets.Assets, run: Responses.Run) => {
+const responder = (assets: Assets.Assets, run: Responses.Run, closing: AbortSignal) => {
   const streams = new Set<{ readonly client: string }>()
   const open = (live: Live, client: string): Effect.Effect<Response, Refusal> => {
     const own = [...streams].filter((each) => each.client === client)
     if (streams.size >= mostStreams.all || own.length >= mostStreams.each) return Effect.fail(tooMany)
     const stream = { client }
     streams.add(stream)
-    return Effect.succeed(Responses.events(live, run, () => void streams.delete(stream)))
+    return Effect.succeed(Responses.events(live, { run, closing, onEnd: () => void streams.delete(stream) }))
   }
   return (visit: Visit, reply: Reply, client: string, isHead: boolean): Effect.Effect<Response, Refusal> => {
     if ("page" in reply) return Effect.succeed(Responses.page(layout(visit, reply.page, assets)))
@@ -112,13 +117,19 @@ export const make = (options: Options) =>
       timeout,
       traceUrl,
       overviews: yield* Effect.forEach(each, (connection) => Overview.make(connection, timeout)),
+      compare: yield* Comparison.make(timeout),
+      simulate: Outage.make(),
       looks: yield* Looks.make,
       jobs: yield* Jobs.make(audit),
       turns: Body.turns(),
-      drafts: Drafts.make()
+      drafts: Drafts.make(),
+      delayed: Delayed.memory()
     }
     const run = Effect.runPromiseWith(yield* Effect.context())
-    const respond = responder(assets, run)
+    const closing = new AbortController()
+    // The last, so that it comes first when the scope closes: what jobs do at their end is on no page any more.
+    yield* Effect.addFinalizer(() => Effect.sync(() => closing.abort()))
+    const respond = responder(assets, run, closing.signal)
 
     const follow = (route: Route, request: Request, from: Gate.Client, now: number, query: URLSearchParams) =>
       Effect.gen(function* () {
@@ -140,6 +151,7 @@ export const make = (options: Options) =>
 
     const answer = (request: Request, client: Gate.Client, now: number) =>
       Effect.gen(function* () {
+        if (closing.signal.aborted) return yield* closed
         const refusal = gate.enter(request, client, now)
         if (refusal !== undefined) return yield* refusal
         const { pathname, searchParams } = new URL(request.url)

@@ -14,6 +14,7 @@ export interface Place {
 /** The paths of routes, below the base. */
 export const routes = {
   overview: "/",
+  queue: "/queue",
   deadLetters: "/dead-letters",
   look: "/look",
   group: "/group",
@@ -21,6 +22,8 @@ export const routes = {
   plan: "/plan",
   redrive: "/redrive",
   purge: "/purge",
+  delayed: "/delayed",
+  purgeDelayed: "/purge-delayed",
   stop: "/stop",
   park: "/park",
   edit: "/edit",
@@ -30,6 +33,7 @@ export const routes = {
   job: "/job",
   liveLook: "/live/look",
   liveJob: "/live/job",
+  liveOverview: "/live/overview",
   assets: "/assets/"
 } as const
 

@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import type { Asset } from "./assets.ts"
 import * as SecurityHeaders from "./guard/securityHeaders.ts"
 import type { Html } from "./html.ts"
-import type { Live } from "./visit.ts"
+import type { Live, State } from "./visit.ts"
 
 /** Milliseconds between two looks at what is live. */
 const interval = 250
@@ -45,21 +45,37 @@ const event = (name: string, text: string): string =>
 /** Runs an effect where the console lives. */
 export type Run = <A>(effect: Effect.Effect<A>, options: Effect.RunOptions) => Promise<A>
 
+/** Tells what has changed since it was asked last, as an event; nothing where nothing has. */
+const changes = () => {
+  const last = new Map<string, string>()
+  return (state: State): string => {
+    const all = "body" in state ? [["", state.body] as const] : [...state.parts]
+    const changed = all.filter(([id, { text }]) => last.get(id) !== text)
+    for (const [id, { text }] of changed) last.set(id, text)
+    const text = changed.map(([, part]) => part.text).join("")
+    return text === "" ? "" : event("body" in state ? "update" : "parts", text)
+  }
+}
+
 /**
- * Server-sent events of what changes: `update` with the HTML, and `over` at the end.
+ * Server-sent events of what changes: `update` with the HTML, or `parts` with that of elements, and `over` at the end. They end
+ * with the console as well.
  * https://html.spec.whatwg.org/multipage/server-sent-events.html
  */
-export const events = ({ read }: Live, run: Run, onEnd: () => void): Response => {
-  let [last, idle, isOver] = ["", 0, false]
+export const events = (
+  { read }: Live,
+  { closing, onEnd, run }: { readonly run: Run; readonly closing: AbortSignal; readonly onEnd: () => void }
+): Response => {
+  let [idle, isOver] = [0, false]
+  const changed = changes()
   const abandoned = new AbortController()
   /** The next text for the stream; `undefined` at its end. */
   const next: Effect.Effect<string | undefined> = Effect.gen(function* () {
     while (!isOver) {
       const current = read(yield* Clock.currentTimeMillis)
       isOver = current.isOver
-      const changed = current.body.text === last ? "" : event("update", current.body.text)
-      last = current.body.text
-      const text = isOver ? `${changed}${event("over", "")}` : changed
+      const told = changed(current)
+      const text = isOver ? `${told}${event("over", "")}` : told
       if (text !== "") return text
       yield* Effect.sleep(interval)
       idle += interval
@@ -83,6 +99,7 @@ export const events = ({ read }: Live, run: Run, onEnd: () => void): Response =>
         const { signal } = abandoned
         const over = () => end(() => controller.close())
         run(Effect.sleep(lifetime), { signal }).then(over, over)
+        closing.addEventListener("abort", over, { signal })
       },
       pull: async (controller) => {
         const text = await run(next, { signal: abandoned.signal }).catch(() => undefined)

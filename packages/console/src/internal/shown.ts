@@ -38,6 +38,13 @@ export const guarded =
 
 const { mark } = Redaction
 
+/** The refusal of what nobody can say how it may be seen. */
+export const hookFailed = new Refusal({
+  status: 503,
+  detail: "the redact hook failed",
+  remedy: "Nothing is shown. Mend the hook"
+})
+
 /** A cause as people may see it. Where the hook fails, that is nothing. */
 export const cause = <A extends DeadLetters.Cause>(redact: Redaction.Redact, shown: A, place: Place): A => {
   const { error: name, pattern: message } = shown
@@ -77,7 +84,6 @@ export const letter = (
         }
       }
     },
-    catch: () =>
-      new Refusal({ status: 503, detail: "the redact hook failed", remedy: "Nothing is shown. Mend the hook" })
+    catch: () => hookFailed
   })
 }

@@ -26,10 +26,15 @@ export interface Page {
   readonly isLive?: boolean
 }
 
+/** A part of a page that changes: all of it, or elements in it by their ids. `isOver` when it changes no more. */
+export type State = { readonly isOver: boolean } & (
+  | { readonly body: Html }
+  | { readonly parts: ReadonlyMap<string, Html> }
+)
+
 /** A part of a page that changes, as it is at a time, in milliseconds since the epoch. */
 export interface Live {
-  /** `isOver` when it changes no more. */
-  readonly read: (now: number) => { readonly body: Html; readonly isOver: boolean }
+  readonly read: (now: number) => State
 }
 
 /** The answer to a visit. */

@@ -6,6 +6,7 @@ import * as Roles from "./roles.ts"
 import * as Floods from "./floods.ts"
 import * as Audit from "./audit.ts"
 import * as Editing from "./editing.ts"
+import * as Delayed from "./delayed.ts"
 import * as Letters from "./letters.ts"
 import * as Selecting from "./selecting.ts"
 
@@ -17,5 +18,6 @@ export const attacks: ReadonlyArray<Attack> = [
   ...Audit.attacks,
   ...Letters.attacks,
   ...Selecting.attacks,
-  ...Editing.attacks
+  ...Editing.attacks,
+  ...Delayed.attacks
 ]

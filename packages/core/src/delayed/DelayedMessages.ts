@@ -83,6 +83,8 @@ export type PurgeOptions = (
 ) & {
   /** Whether to count only, and remove nothing. Default: false. */
   readonly dryRun?: boolean | undefined
+  /** Ends the removal: no message is selected any more, and the answer tells those that are gone. Default: it is never stopped. */
+  readonly signal?: AbortSignal | undefined
 }
 
 /** The delayed messages of one queue. Each call fails with `Unsupported` where the broker cannot show them. */
@@ -101,7 +103,8 @@ export interface DelayedMessages {
    */
   readonly count: (options?: CountOptions) => Effect.Effect<Omit<Listing, "messages">, BrokerError>
   /**
-   * Removes delayed messages for good. One that becomes due meanwhile is either removed or delivered.
+   * Removes delayed messages for good. One that becomes due meanwhile is either removed or delivered. Where it fails when
+   * some were selected, its error says how many: these may be gone.
    *
    * @throws RangeError when an option is unknown or of another kind, or unless one of `all` and `filter` is given
    */
@@ -119,7 +122,11 @@ export const kinds: OptionNames.Of<Options> = { retry: true }
 
 const countKinds: OptionNames.Of<CountOptions> = { filter: OptionKind.callback }
 const listKinds: OptionNames.Of<ListOptions> = { ...countKinds, limit: OptionKind.whole(1) }
-const purgeKinds: OptionNames.Of<PurgeOptions> = { ...Removal.kinds, dryRun: OptionKind.flag }
+const purgeKinds: OptionNames.Of<PurgeOptions> = {
+  ...Removal.kinds,
+  dryRun: OptionKind.flag,
+  signal: OptionKind.signal
+}
 
 /** The error of the options of each call; `undefined` where there is none. */
 export const refusal = {
@@ -184,6 +191,40 @@ const sift = (
     )
   })
 
+/** The error of a removal that has selected messages before it failed. */
+const inDoubt = (error: BrokerError, selected: number): BrokerError => {
+  const { broker, cause, entries, operation, queue, reason, remedy } = error
+  const detail = `${error.detail}; ${selected} delayed messages had been selected by then, and may be gone`
+  return new BrokerError({ broker, cause, entries, operation, queue, reason, remedy, detail })
+}
+
+const remove = (
+  broker: Service,
+  queue: string,
+  retry: RetryPolicy.RetryPolicy,
+  { dryRun = false, filter = () => true, signal }: PurgeOptions
+): Effect.Effect<Purged, BrokerError> =>
+  Effect.suspend(() => {
+    let [selected, left] = [0, 0]
+    const isMeant = (message: DelayedMessage): boolean => {
+      if (signal?.aborted === true) {
+        left++
+        return false
+      }
+      const isSelected = filter(message)
+      if (isSelected) selected++
+      return isSelected && !dryRun
+    }
+    return sift(broker, queue, retry, isMeant).pipe(
+      Effect.map(({ isWhole, looked, removed }) => ({
+        removed: dryRun ? selected : removed,
+        looked: looked - left,
+        isWhole: isWhole && left === 0
+      })),
+      Effect.mapError((error) => (selected === 0 || dryRun ? error : inDoubt(error, selected)))
+    )
+  })
+
 /**
  * The delayed messages of a queue. Throws RangeError for an option that is unknown.
  *
@@ -232,20 +273,7 @@ export const make = (queue: string, options: Options = {}): Effect.Effect<Delaye
         ),
       purge: (given) =>
         OptionNames.orDie(refusal.purge("DelayedMessages.purge", queue, given), () =>
-          Effect.suspend(() => {
-            const { dryRun = false, filter = () => true } = given
-            let selected = 0
-            const isMeant = (message: DelayedMessage): boolean => {
-              const isSelected = filter(message)
-              if (isSelected) selected++
-              return isSelected && !dryRun
-            }
-            return Effect.map(sift(broker, queue, retry, isMeant), ({ isWhole, looked, removed }) => ({
-              removed: dryRun ? selected : removed,
-              looked,
-              isWhole
-            }))
-          })
+          remove(broker, queue, retry, given)
         )
     }
   })

@@ -17,7 +17,9 @@ import type * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
-import type { Adapter, Options } from "../port/Adapter.ts"
+import type * as Scope from "effect/Scope"
+import type { Adapter, Operator, Options, PlanRequest } from "../port/Adapter.ts"
+import type { Plan } from "../port/Plan.ts"
 import { summarize } from "../policy/Failure.ts"
 import { Broker } from "../port/Broker.ts"
 import type { BrokerError } from "../port/BrokerError.ts"
@@ -65,6 +67,32 @@ export const layerOf = ({ adapter, address }: Resolved): Layer.Layer<Broker, Bro
       })
   })
   return Layer.unwrap(made)
+}
+
+/** The operations of an address that has been resolved: its adapter's functions on the queues there. */
+export interface Operations {
+  /** Plans a queue without a connection; see `Adapter.Operations`. */
+  readonly plan: (request: PlanRequest) => Effect.Effect<Plan, ConfigurationError>
+  /** Connects an operator, until the scope closes. */
+  readonly operate: Effect.Effect<Operator, BrokerError | ConfigurationError, Scope.Scope>
+}
+
+/** The operations of an address that has been resolved. It fails where the adapter has none. */
+export const operationsOf = ({ adapter, address, scheme }: Resolved): Effect.Effect<Operations, ConfigurationError> => {
+  const { operations } = adapter
+  const { options, url } = Redacted.value(address)
+  return operations === undefined
+    ? Effect.fail(
+        new ConfigurationError({
+          field: "adapter",
+          detail: `the adapter of ${scheme}: has no operations`,
+          remedy: "Use a newer one"
+        })
+      )
+    : Effect.succeed({
+        plan: (request) => operations.plan(request, url, options),
+        operate: operations.operate(url, options)
+      })
 }
 
 /**

@@ -32,13 +32,22 @@ const waiting = ({ delayed = 0, ready }: Counts): number | undefined =>
 /** A queue that is not there has no numbers: zeros would say that all is well. */
 const nobody = { ready: undefined, inFlight: undefined, oldest: undefined, consumers: undefined }
 
+/**
+ * Queues whose status is worth asking for at a time: adapters bound their own requests, and ask together for what they are asked
+ * together.
+ */
+export const atOnce = 256
+
 /** Asks a broker for the status of a queue. It makes no queue. */
 export const of = (broker: Backlog.Teller, request: Backlog.Request): Effect.Effect<QueueStatus, BrokerError> =>
   Effect.gen(function* () {
-    const backlog = yield* Backlog.of(broker, request)
-    const { isMissing = false } = yield* broker.admin.counts(request.queue)
     const queues = RetryPolicy.deadLetterQueues(request.retry, request.queue)
-    const told = yield* Effect.forEach(queues, (queue) => broker.admin.counts(queue))
+    // At the same time: adapters ask together for what they are asked together.
+    const [backlog, told] = yield* Effect.all(
+      [Backlog.of(broker, request), Effect.forEach(queues, broker.admin.counts, { concurrency: "unbounded" })],
+      { concurrency: "unbounded" }
+    )
+    const { isMissing = false } = backlog
     return {
       ...backlog,
       ...(isMissing ? nobody : {}),

@@ -26,7 +26,7 @@ export interface Due {
 export type Field = "ready" | "inFlight" | "delayed" | "backoff" | "undelivered" | "oldest" | "consumers"
 
 /** All that waits in a queue. A number that the broker cannot tell is `undefined`, and `remarks` says why. */
-export interface Backlog extends Pick<Counts, "ready" | "inFlight" | "delayed" | "isPaused" | "missing"> {
+export interface Backlog extends Pick<Counts, "ready" | "inFlight" | "delayed" | "isMissing" | "isPaused" | "missing"> {
   /** The delayed messages by when they are due, the soonest first. None of it has a count of 0. */
   readonly backoff: ReadonlyArray<Due> | undefined
   /** Messages that were due, and found their queue gone; the broker keeps them aside. 0 on brokers that have no such place. */
@@ -54,11 +54,11 @@ export interface Teller {
 export const of = ({ admin }: Teller, request: Request): Effect.Effect<Backlog, BrokerError> =>
   admin.backlog?.(request) ?? Effect.map(admin.counts(request.queue), ofCounts)
 
-const ofCounts = ({ delayed, inFlight, isPaused, missing, ready }: Counts): Backlog => {
+const ofCounts = ({ delayed, inFlight, isMissing, isPaused, missing, ready }: Counts): Backlog => {
   const told = { ready, inFlight, delayed, backoff: undefined, undelivered: undefined, oldest: undefined }
   const all = { ...told, consumers: undefined }
   const unknown = Object.entries(all).flatMap(([field, number]) => (number === undefined ? [[field, untold]] : []))
-  return { ...all, isPaused, missing, remarks: Object.fromEntries(unknown) }
+  return { ...all, isMissing, isPaused, missing, remarks: Object.fromEntries(unknown) }
 }
 
 /** Delayed messages grouped by when they are due, in steps in which people think: 1 s, 10 s, 1 min, 10 min, 1 h, 6 h, 24 h. */

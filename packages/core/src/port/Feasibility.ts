@@ -33,6 +33,26 @@ export interface Requirements {
   readonly onLimit: "fail" | "clamp"
 }
 
+/** How a broker meets a requirement, as a word and its details. */
+export interface Told {
+  readonly support: "exact" | "emulated" | "clamped" | "impossible"
+  readonly detail: string
+}
+
+/** A support in words. */
+export const describe = (support: Support): Told => {
+  switch (support._tag) {
+    case "Exact":
+      return { support: "exact", detail: "" }
+    case "Emulated":
+      return { support: "emulated", detail: support.how }
+    case "Clamped":
+      return { support: "clamped", detail: `from ${Delay.format(support.from)} to ${Delay.format(support.to)}` }
+    case "Impossible":
+      return { support: "impossible", detail: `${support.why}. ${support.remedy}` }
+  }
+}
+
 const Exact: Support = { _tag: "Exact" }
 
 const delay = (wanted: Delay.Delay, reach: DelayReach, onLimit: Requirements["onLimit"]): Support => {

@@ -52,6 +52,35 @@ export interface Inspected extends PlannedObject {
   readonly why?: string | undefined
 }
 
+/** A planned object, with its state where the server was asked. */
+export type Shown = PlannedObject & Partial<Inspected>
+
+/** States, worst first: a group has the worst state of its members. */
+const worst: ReadonlyArray<State> = ["different", "missing", "unknown", "present"]
+
+const asOne = (group: string, members: ReadonlyArray<Shown>): Shown => {
+  const kinds = Object.entries(Object.groupBy(members, ({ kind }) => kind)).map(([kind, found = []]) =>
+    found.length === 1 ? kind : `${found.length} ${kind}s`
+  )
+  const state = worst.find((state) => members.some((member) => member.state === state))
+  return { kind: "group", name: group, details: `${kinds.join(", ")}, shared by all queues`, ...(state && { state }) }
+}
+
+/** The objects, those of a group as one, where the first of them stands. */
+export const grouped = (objects: ReadonlyArray<Shown>): ReadonlyArray<Shown> => {
+  const groups = Map.groupBy(objects, ({ group }) => group)
+  return objects.flatMap((object) => {
+    if (object.group === undefined) return [object]
+    const members = groups.get(object.group) ?? []
+    return members[0] === object ? [asOne(object.group, members)] : []
+  })
+}
+
+/** Whether something is missing, different or unsafe. */
+export const isAmiss = ({ findings, objects }: Inspection): boolean =>
+  objects.some(({ state }) => state === "missing" || state === "different") ||
+  findings.some(({ verdict }) => verdict === "bad")
+
 /** A property of a queue on which a consumer relies. */
 export interface Finding {
   /** The property, in words. */

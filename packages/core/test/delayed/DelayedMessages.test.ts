@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as DelayedMessages from "../../src/delayed/DelayedMessages.ts"
 import { Broker, type Delayed, type Service } from "../../src/port/Broker.ts"
+import { BrokerError } from "../../src/port/BrokerError.ts"
 import { make as metadata } from "../../src/message/Metadata.ts"
 import * as Scripted from "../scripted.ts"
 
@@ -80,6 +81,41 @@ describe("delayed messages", () => {
       const exit = yield* Effect.exit(purge({ filter }))
       assert.deepStrictEqual(gone, ["c", "none"])
       assert.match(Exit.isFailure(exit) ? Cause.pretty(exit.cause) : "", /mine/)
+    })
+  )
+
+  it.effect("are removed no more once that is stopped, and the answer tells those that are gone", () =>
+    Effect.gen(function* () {
+      const gone: Array<string> = []
+      const stop = new AbortController()
+      const { purge } = yield* on(brokerOf(some, gone))
+      const filter = ({ id }: DelayedMessages.DelayedMessage) => {
+        if (id === "none") stop.abort()
+        return true
+      }
+      assert.deepStrictEqual(yield* purge({ filter, signal: stop.signal }), { removed: 2, looked: 2, isWhole: false })
+      assert.deepStrictEqual(gone, ["c", "none"])
+      const all = yield* purge({ all: true, signal: stop.signal })
+      assert.deepStrictEqual(all, { removed: 0, looked: 0, isWhole: false })
+    })
+  )
+
+  it.effect("that may be gone when a removal fails are told by its error", () =>
+    Effect.gen(function* () {
+      const lost = { broker: "test", operation: "delayed", reason: "ConnectionFailed", detail: "it is away" } as const
+      const failing = Effect.map(brokerOf(some), (broker): Service => {
+        const sift: Service["admin"]["sift"] = (...asked) =>
+          Effect.andThen(broker.admin.sift!(...asked), Effect.fail(new BrokerError(lost)))
+        return { ...broker, admin: { ...broker.admin, sift } }
+      })
+      const { purge } = yield* on(failing)
+      const error = yield* Effect.flip(purge({ filter: ({ id }) => id !== "a" }))
+      assert.deepInclude(error, {
+        ...lost,
+        detail: "it is away; 3 delayed messages had been selected by then, and may be gone"
+      })
+      const untouched = [purge({ filter: () => false }), purge({ all: true, dryRun: true })]
+      for (const each of untouched) assert.strictEqual((yield* Effect.flip(each)).detail, "it is away")
     })
   )
 

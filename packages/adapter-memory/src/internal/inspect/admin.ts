@@ -50,7 +50,14 @@ const backlog = ({ capabilities, elapsed, now, queues }: Dependencies, name: str
   }
   const oldest = first === undefined ? 0 : Math.max(0, now() - first.metadata.firstPublished)
   const hidden = Object.entries(told).flatMap(([field, number]) => (number === undefined ? [[field, hiding]] : []))
-  return { ...told, undelivered: 0, oldest, consumers: queue?.consumers.size ?? 0, remarks: Object.fromEntries(hidden) }
+  return {
+    ...told,
+    undelivered: 0,
+    oldest,
+    consumers: queue?.consumers.size ?? 0,
+    remarks: Object.fromEntries(hidden),
+    ...(queue === undefined ? { isMissing: true } : {})
+  }
 }
 
 const sift = ({ elapsed, now, publisher, queues }: Dependencies, name: string, removes: Sift[1]): Broker.Sifted => {

@@ -11,7 +11,7 @@ import * as Connection from "../connect/connection.ts"
 import type { ConnectionCount } from "../connect/connectionCount.ts"
 import type { Node, Nodes } from "../connect/nodes.ts"
 import type { Queue } from "../names.ts"
-import * as NsqdHttp from "../nsqdHttp.ts"
+import * as NsqdStats from "../nsqdStats.ts"
 import { toBrokerError } from "../toBrokerError.ts"
 import type { Credit } from "./credit.ts"
 import { receiptOf, type SettlingSession } from "./receipt.ts"
@@ -112,7 +112,7 @@ const isListed = (
   { connection, node, topic }: Session.Session,
   { requestTimeout }: Settings
 ): Effect.Effect<boolean, BrokerError.BrokerError> =>
-  Effect.map(NsqdHttp.clients(node.address.http!, topic, requestTimeout), (ids) => ids.includes(connection.clientId))
+  Effect.map(NsqdStats.clients(node.address.http!, topic, requestTimeout), (ids) => ids.includes(connection.clientId))
 
 /** Makes each connection again whose session nsqd has forgotten, where it has listed one before. Never ends. */
 const watchListing = (connection: Sessions["connection"], node: Node, settings: Settings): Effect.Effect<void> => {

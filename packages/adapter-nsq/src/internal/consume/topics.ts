@@ -11,7 +11,7 @@ import * as Known from "../connect/known.ts"
 import type { Lookup } from "../connect/lookup.ts"
 import type { Node } from "../connect/nodes.ts"
 import type { Queue } from "../names.ts"
-import * as NsqdHttp from "../nsqdHttp.ts"
+import * as NsqdStats from "../nsqdStats.ts"
 import * as Sessions from "./sessions.ts"
 
 export interface TopicsDependencies extends Sessions.SessionsDependencies {
@@ -142,7 +142,7 @@ export const open = (
 const has = ({ address: { http } }: Node, { topic }: Queue, { requestTimeout }: Settings): Effect.Effect<boolean> =>
   http === undefined
     ? Effect.succeed(false)
-    : Effect.match(NsqdHttp.channels(http, topic, requestTimeout), {
+    : Effect.match(NsqdStats.channels(http, topic, requestTimeout), {
         onSuccess: (channels) => channels !== undefined,
         onFailure: () => false
       })

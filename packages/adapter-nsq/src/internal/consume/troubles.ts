@@ -10,7 +10,7 @@ import type * as Scope from "effect/Scope"
 import type { Settings } from "../../NsqOptions.ts"
 import type { Node } from "../connect/nodes.ts"
 import type { Queue } from "../names.ts"
-import * as NsqdHttp from "../nsqdHttp.ts"
+import * as NsqdStats from "../nsqdStats.ts"
 import type { Topics } from "./topics.ts"
 
 /** Milliseconds between two looks. */
@@ -44,7 +44,7 @@ export const watch = (
     let logged = ""
 
     const isPaused = ({ node: { address }, topic }: Place) =>
-      NsqdHttp.depths(address.http!, topic, settings.requestTimeout).pipe(
+      NsqdStats.depths(address.http!, topic, settings.requestTimeout).pipe(
         Effect.map((depths) => depths.isPaused),
         Effect.orElseSucceed(() => undefined)
       )

@@ -8,6 +8,7 @@ import * as Sessions from "../consume/sessions.ts"
 import { type Frame, toDelivery } from "../consume/toDelivery.ts"
 import * as Names from "../names.ts"
 import * as NsqdHttp from "../nsqdHttp.ts"
+import * as NsqdStats from "../nsqdStats.ts"
 import * as Look from "./look.ts"
 import * as Places from "./places.ts"
 
@@ -78,7 +79,7 @@ const finish = (delivery: Delivery.Delivery): void => {
 }
 
 /** The numbers of a queue as nsqd tells them, and why not the others. https://nsq.io/components/nsqd.html#get-stats */
-const told = ({ clients, delayed, inFlight, ready }: NsqdHttp.Depths): Backlog.Backlog => ({
+const told = ({ clients, delayed, inFlight, ready }: NsqdStats.Depths): Backlog.Backlog => ({
   ready,
   inFlight,
   delayed,
@@ -110,13 +111,13 @@ const silent: Backlog.Backlog = {
 
 /** The places that have some. */
 const placesWith = (
-  { answers }: Pick<Places.Answers<NsqdHttp.Depths>, "answers">,
-  some: (depths: NsqdHttp.Depths) => number
+  { answers }: Pick<Places.Answers<NsqdStats.Depths>, "answers">,
+  some: (depths: NsqdStats.Depths) => number
 ): ReadonlyArray<Places.Place> => answers.flatMap(({ answer, place }) => (some(answer) > 0 ? [place] : []))
 
-const numbersOf = ({ delayed, inFlight, ready }: NsqdHttp.Depths) => ({ ready, inFlight, delayed })
+const numbersOf = ({ delayed, inFlight, ready }: NsqdStats.Depths) => ({ ready, inFlight, delayed })
 
-const stateOf = ({ isMissing, isPaused }: NsqdHttp.Depths, missing: ReadonlyArray<BrokerError.BrokerError>) => ({
+const stateOf = ({ isMissing, isPaused }: NsqdStats.Depths, missing: ReadonlyArray<BrokerError.BrokerError>) => ({
   ...(isPaused ? { isPaused } : {}),
   // An nsqd that does not answer may have it.
   ...(isMissing && missing.length === 0 ? { isMissing } : {}),
@@ -125,15 +126,14 @@ const stateOf = ({ isMissing, isPaused }: NsqdHttp.Depths, missing: ReadonlyArra
 
 export const make = (dependencies: AdminDependencies): Broker.Admin => {
   const { http: usesHttp, requestTimeout } = dependencies.settings
+  const depths = NsqdStats.asking(requestTimeout)
 
   /** The numbers of each place, and their sums. */
   const count = (name: string, operation: string) =>
     Effect.gen(function* () {
       const all = yield* Places.of(dependencies, name, operation)
-      const { answers, missing } = yield* Places.ask(all, ({ http, queue }) =>
-        NsqdHttp.depths(http, queue, requestTimeout)
-      )
-      return { answers, missing, total: NsqdHttp.sum(answers.map(({ answer }) => answer)) }
+      const { answers, missing } = yield* Places.ask(all, ({ http, queue }) => depths(http, queue))
+      return { answers, missing, total: NsqdStats.sum(answers.map(({ answer }) => answer)) }
     })
 
   const look = (name: string, limit: number) =>
@@ -170,7 +170,7 @@ export const make = (dependencies: AdminDependencies): Broker.Admin => {
       const { nsqd: found = [] } = dependencies.settings.lookupd.length === 0 ? {} : yield* dependencies.lookup.all
       const nodes = new Set([...dependencies.nodes.given, ...found.map(dependencies.nodes.at)])
       const all = yield* Effect.forEach(nodes, ({ address }) =>
-        address.http === undefined ? Effect.succeed([]) : NsqdHttp.queues(address.http, requestTimeout)
+        address.http === undefined ? Effect.succeed([]) : NsqdStats.queues(address.http, requestTimeout)
       )
       return [...new Set(all.flat().flatMap((queue) => Names.told(queue, dependencies.settings.channel)))]
     }),

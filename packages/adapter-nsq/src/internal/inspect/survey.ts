@@ -13,6 +13,7 @@ import * as Limits from "../limits.ts"
 import * as Names from "../names.ts"
 import type { Queue } from "../names.ts"
 import * as NsqdHttp from "../nsqdHttp.ts"
+import * as NsqdStats from "../nsqdStats.ts"
 
 /** The state of one nsqd. Without its HTTP interface, only its version and its limits are known. */
 export interface NodeState {
@@ -73,7 +74,7 @@ const askHttp = Effect.fnUntraced(function* (
   const missing: Array<string> = []
   const refusals: Array<Refusal> = []
   for (const queue of queues) {
-    const channels = yield* NsqdHttp.channels(http, queue.topic, requestTimeout)
+    const channels = yield* NsqdStats.channels(http, queue.topic, requestTimeout)
     if (channels === undefined) missing.push(queue.topic)
     if (channels?.includes(queue.channel) !== true) missing.push(Names.toText(queue))
     else refusals.push(yield* maySubscribe(settings, node, queue), yield* mayPublish(settings, node, queue))

@@ -9,13 +9,14 @@ import * as DelayedAtMost from "./delayedAtMost.ts"
 import * as DelayQueues from "./delayQueues.ts"
 import * as Look from "./look.ts"
 import type * as LookSession from "./lookSession.ts"
+import * as Passive from "./passive.ts"
 import * as Sift from "./sift.ts"
 import * as Together from "./together.ts"
 
 /** The broker's own. */
 type Dependencies = Omit<
   LookSession.Dependencies & Sift.Dependencies & Backlog.Dependencies,
-  "own" | "sleep" | "ready" | "listed"
+  "own" | "sleep" | "ready" | "readyInShared" | "listed" | "passive"
 >
 
 /** The broker's `admin`. */
@@ -23,11 +24,15 @@ export const make = (given: Dependencies): Broker.Admin => {
   const { declarer, management, run, settings } = given
   // What it tells is some seconds old anyway: 200 queues that are asked for are one list.
   const list = Together.make(() => management?.queues ?? Effect.succeed([]), 1000)
+  const passive = Passive.make(given)
+  const ready = Together.make((name) => DelayQueues.ready(passive, name))
   const env = {
     ...given,
+    passive,
     own: Names.own(settings),
     sleep: (millis: number) => run(Effect.sleep(millis)),
-    ready: Together.make((name) => DelayQueues.ready(declarer, "counts", name)),
+    ready,
+    readyInShared: Backlog.inShared({ ready }),
     listed: list("all")
   }
   /** Two looks at the same delay queue would each see a part. */
@@ -48,8 +53,9 @@ export const make = (given: Dependencies): Broker.Admin => {
       Effect.gen(function* () {
         const all = yield* Effect.orElseSucceed(env.listed, () => [])
         const listed = all.find(({ name }) => name === request.queue)
-        const { consumers, inFlight, isFree, ready } = yield* counts(request.queue, listed)
-        return yield* Backlog.of(env, request, { ready, consumers, inFlight: isFree ? 0 : inFlight })
+        const { consumers, inFlight, isFree, isMissing = false, ready } = yield* counts(request.queue, listed)
+        const told = yield* Backlog.of(env, request, { ready, consumers, inFlight: isFree ? 0 : inFlight })
+        return isMissing ? { ...told, isMissing } : told
       }),
     ...(settings.topology === "native"
       ? {}

@@ -6,12 +6,14 @@ import type * as RabbitMqPlan from "../../RabbitMqPlan.ts"
 import * as Names from "../names.ts"
 import * as DelayQueues from "./delayQueues.ts"
 import type { Management, QueueInfo } from "./management.ts"
+import * as Together from "./together.ts"
 
 /** The broker's own. */
 export interface Dependencies {
   readonly settings: Settings
   /** Messages of a queue that are ready; 0 of one that does not exist. */
   readonly ready: (name: string) => Effect.Effect<number, BrokerError.BrokerError>
+  readonly readyInShared: (names: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<Ready>, BrokerError.BrokerError>
   /** All queues that the management interface tells; none without it. */
   readonly listed: Effect.Effect<ReadonlyArray<QueueInfo>, BrokerError.BrokerError>
   readonly management: Management | undefined
@@ -20,13 +22,29 @@ export interface Dependencies {
   readonly plan: (request: RabbitMqPlan.Request) => Effect.Effect<RabbitMqPlan.Plan, BrokerError.BrokerError>
 }
 
-/** Messages of a queue that are ready, or the error where this user may not look. */
-const readyIn = ({ ready }: Dependencies, name: string) =>
+/** Messages that are ready, or the error where this user may not look. */
+type Ready = number | BrokerError.BrokerError
+
+/** Messages of a queue that are ready. */
+const readyIn = ({ ready }: Pick<Dependencies, "ready">, name: string): Effect.Effect<Ready, BrokerError.BrokerError> =>
   Effect.catchIf(
     ready(name),
     ({ reason }) => reason === "AccessRefused",
     (error) => Effect.succeed(error)
   )
+
+/** Messages of several queues that are ready. */
+const readyInAll = (env: Pick<Dependencies, "ready">, names: ReadonlyArray<string>) =>
+  Effect.forEach(names, (name) => readyIn(env, name), { concurrency: DelayQueues.atOnce })
+
+/** Messages that are ready in the queues that others share: many ask for all of them at the same time, and that is one question. */
+export const inShared = (env: Pick<Dependencies, "ready">): Dependencies["readyInShared"] => {
+  const ask = Together.make((key) => readyInAll(env, key === "" ? [] : key.split(separator)))
+  return (names) => ask(names.join(separator))
+}
+
+/** No name of a queue has it. */
+const separator = "\n"
 
 const noManagement = "only the management interface tells it: give the option management"
 const notCounted = "the server has not counted it yet"
@@ -67,11 +85,12 @@ const delays = (env: Dependencies, { queue, retry }: Backlog.Request) =>
     if (plan.native !== undefined) return yield* byItself(env, queue)
     const known = yield* Effect.orElseSucceed(listed, () => [])
     const places = DelayQueues.of(plan, settings, known)
-    const counted = yield* Effect.forEach(
-      places,
-      (place) => Effect.map(readyIn(env, place.name), (count) => ({ place, count })),
-      { concurrency: DelayQueues.atOnce }
-    )
+    const [shared, own] = [places.filter(({ isShared }) => isShared), places.filter(({ isShared }) => !isShared)]
+    const namesOf = (all: typeof places) => all.map(({ name }) => name)
+    const counts = yield* Effect.all([env.readyInShared(namesOf(shared)), readyInAll(env, namesOf(own))], {
+      concurrency: "unbounded"
+    })
+    const counted = [...shared, ...own].map((place, at) => ({ place, count: counts.flat()[at]! }))
     const waiting: Array<(typeof counted)[number] & { readonly count: number }> = []
     for (const { count, place } of counted) {
       if (typeof count !== "number") return noDelays(count.message)

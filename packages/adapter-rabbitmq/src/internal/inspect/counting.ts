@@ -1,11 +1,11 @@
 /** Counts the messages of a queue: what waits by a passive declare, what is in flight by the management interface. */
 import type { BrokerError } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
-import type { Declarer } from "../declare/declare.ts"
 import type { Management, QueueInfo } from "./management.ts"
+import type { Passive } from "./passive.ts"
 
 export interface Dependencies {
-  readonly declarer: Pick<Declarer, "onChannel">
+  readonly passive: Passive
   readonly management: Management | undefined
   /** Tells the type of a queue, where that was found. */
   readonly found: (queue: string) => { readonly type?: string | undefined }
@@ -22,7 +22,7 @@ export const orMissing = <A, B, R>(
     () => Effect.succeed(otherwise)
   )
 
-export const make = ({ declarer, found, management }: Dependencies) => {
+export const make = ({ found, management, passive }: Dependencies) => {
   let isAway = false
   /** Where the management interface does not answer, all others tell their counts as without it. The log says so once. */
   const unacknowledged = (from: Management, queue: string): Effect.Effect<number | undefined> =>
@@ -39,10 +39,7 @@ export const make = ({ declarer, found, management }: Dependencies) => {
   /** `listed` is what the management interface tells of the queue among all others, where somebody has asked that. */
   return (queue: string, listed?: QueueInfo) =>
     Effect.gen(function* () {
-      const answer = yield* orMissing(
-        declarer.onChannel("counts", queue, (channel) => channel.checkQueue(queue)),
-        undefined
-      )
+      const answer = yield* orMissing(passive(queue), undefined)
       if (answer === undefined) return { ready: 0, inFlight: 0, isFree: true, consumers: 0, isMissing: true }
       const { consumerCount, messageCount } = answer
       // A quorum queue counts whoever has a message of it as a consumer, cancelled ones and `basic.get` included.

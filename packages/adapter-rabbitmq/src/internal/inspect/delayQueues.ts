@@ -3,10 +3,10 @@ import type { BrokerError } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type { Plan } from "../../RabbitMqPlan.ts"
 import type { Settings } from "../../RabbitMqOptions.ts"
-import type { Declarer } from "../declare/declare.ts"
 import type { Arguments } from "../declare/objects.ts"
 import * as Names from "../names.ts"
 import type { QueueInfo } from "./management.ts"
+import type { Passive } from "./passive.ts"
 
 /** A queue in which messages wait for their delay. */
 export interface DelayQueue {
@@ -72,12 +72,8 @@ export const of = (plan: Plan, settings: Settings, known: ReadonlyArray<QueueInf
 export const atOnce = 16
 
 /** Messages of a queue that are ready; 0 of one that does not exist. It declares nothing. */
-export const ready = (
-  { onChannel }: Pick<Declarer, "onChannel">,
-  operation: string,
-  name: string
-): Effect.Effect<number, BrokerError.BrokerError> =>
-  onChannel(operation, name, (channel) => channel.checkQueue(name)).pipe(
+export const ready = (passive: Passive, name: string): Effect.Effect<number, BrokerError.BrokerError> =>
+  passive(name).pipe(
     Effect.map(({ messageCount }) => messageCount),
     Effect.catchIf(
       ({ reason }) => reason === "QueueMissing",

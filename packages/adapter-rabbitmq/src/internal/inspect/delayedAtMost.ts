@@ -3,14 +3,14 @@ import type { BrokerError } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type { Settings } from "../../RabbitMqOptions.ts"
 import type * as RabbitMqPlan from "../../RabbitMqPlan.ts"
-import type { Declarer } from "../declare/declare.ts"
 import * as DelayQueues from "./delayQueues.ts"
 import type { Management } from "./management.ts"
+import type { Passive } from "./passive.ts"
 
 /** The broker's own. */
 export interface Dependencies {
   readonly settings: Settings
-  readonly declarer: Pick<Declarer, "onChannel">
+  readonly passive: Passive
   readonly management: Management
   readonly plan: (request: RabbitMqPlan.Request) => Effect.Effect<RabbitMqPlan.Plan, BrokerError.BrokerError>
 }
@@ -20,7 +20,7 @@ export interface Dependencies {
  * has of it, what its next queue has not taken yet, and what the queue itself delays are those of some seconds ago.
  */
 export const of = (
-  { declarer, management, plan, settings }: Dependencies,
+  { management, passive, plan, settings }: Dependencies,
   queue: string
 ): Effect.Effect<number | undefined, BrokerError.BrokerError> =>
   Effect.gen(function* () {
@@ -32,7 +32,7 @@ export const of = (
     const counts = yield* Effect.forEach(
       places.flatMap(({ name }) => known.get(name) ?? []),
       ({ held = 0, name, unacknowledged = 0 }) =>
-        Effect.map(DelayQueues.ready(declarer, "counts", name), (ready) => ready + unacknowledged + held),
+        Effect.map(DelayQueues.ready(passive, name), (ready) => ready + unacknowledged + held),
       { concurrency: DelayQueues.atOnce }
     )
     const { delayed } = known.get(queue) ?? {}

@@ -26,12 +26,14 @@ import type * as Backlog from "./backlog.ts"
 import type { Declarer } from "../declare/declare.ts"
 import * as DelayQueues from "./delayQueues.ts"
 import * as Look from "./look.ts"
+import type { Passive } from "./passive.ts"
 import * as Moving from "./moving.ts"
 import * as Taking from "./taking.ts"
 
 /** The broker's own. */
 export interface Dependencies extends Backlog.Dependencies {
   readonly declarer: Pick<Declarer, "onChannel">
+  readonly passive: Passive
   readonly sender: Pick<Sender, "sendEach">
   readonly publisher: Pick<Publisher, "submit">
   readonly serverVersion: () => string
@@ -172,7 +174,7 @@ export const sift = (
       plan.native === undefined && !known?.some(({ delayed = 0, name }) => name === queue && delayed > 0)
     let [looked, removed, isWhole] = [0, 0, delaysNone && known !== undefined]
     for (let [left, isLast] = [places, false]; ; ) {
-      const counts = yield* Effect.forEach(left, ({ name }) => DelayQueues.ready(declarer, "delayed", name), {
+      const counts = yield* Effect.forEach(left, ({ name }) => DelayQueues.ready(env.passive, name), {
         concurrency: DelayQueues.atOnce
       })
       const full = left.filter((_, at) => counts[at]! > 0)

@@ -1,6 +1,7 @@
 /** Counts, peeks and purges for operators. */
 import type { Backlog, Broker } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
+import * as Semaphore from "effect/Semaphore"
 import { textsIn } from "../answer.ts"
 import * as Limits from "../limits.ts"
 import { ask, type Asked, type Dependencies, look, open, peek } from "./look.ts"
@@ -12,6 +13,9 @@ const orEmpty = <A, B, R>(effect: Asked<A, R>, empty: B): Asked<A | B, R> =>
     ({ reason }) => reason === "QueueMissing",
     () => Effect.succeed(empty)
   )
+
+/** Queues that are counted at a time, each by a connection of its own. */
+const atOnce = 64
 
 const numberOf = (text: string | undefined): number | undefined => (text === undefined ? undefined : Number(text))
 
@@ -60,13 +64,13 @@ const purge = Effect.fnUntraced(function* (env: Dependencies, queue: string) {
   return count
 })
 
-const none = { ready: 0, inFlight: 0, delayed: 0 }
+const missing = { ready: 0, inFlight: 0, delayed: 0, isMissing: true }
 
 /**
  * The numbers of a queue as SQS tells them, and why not the others.
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-available-cloudwatch-metrics.html
  */
-const backlog = ({ delayed, inFlight, ready }: Broker.Counts): Backlog.Backlog => ({
+const backlog = ({ delayed, inFlight, isMissing, ready }: Broker.Counts): Backlog.Backlog => ({
   ready,
   inFlight,
   delayed,
@@ -74,6 +78,7 @@ const backlog = ({ delayed, inFlight, ready }: Broker.Counts): Backlog.Backlog =
   undelivered: 0,
   oldest: ready === 0 ? 0 : undefined,
   consumers: undefined,
+  ...(isMissing === true ? { isMissing } : {}),
   remarks: {
     ...(inFlight === 0 ? {} : { inFlight: "counts retries in backoff as well, which SQS hides until they are due" }),
     ...(delayed === 0 && inFlight === 0
@@ -85,10 +90,14 @@ const backlog = ({ delayed, inFlight, ready }: Broker.Counts): Backlog.Backlog =
 })
 
 /** The broker's `admin`. */
-export const make = (env: Dependencies): Broker.Admin => ({
-  counts: (queue) => orEmpty(counts(env, queue), { ...none, isMissing: true }),
-  backlog: ({ queue }) => Effect.map(orEmpty(counts(env, queue), none), backlog),
-  peek: (queue, limit) => orEmpty(peek(env, queue, limit), []),
-  look: (queue, limit) => orEmpty(look(env, queue, limit), { next: Effect.succeed([]) }),
-  purge: (queue) => orEmpty(purge(env, queue), 0)
-})
+export const make = (env: Dependencies): Broker.Admin => {
+  const turns = Semaphore.makeUnsafe(atOnce)
+  const counted = (queue: string) => turns.withPermits(1)(orEmpty(counts(env, queue), missing))
+  return {
+    counts: counted,
+    backlog: ({ queue }) => Effect.map(counted(queue), backlog),
+    peek: (queue, limit) => orEmpty(peek(env, queue, limit), []),
+    look: (queue, limit) => orEmpty(look(env, queue, limit), { next: Effect.succeed([]) }),
+    purge: (queue) => orEmpty(purge(env, queue), 0)
+  }
+}

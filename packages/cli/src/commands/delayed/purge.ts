@@ -6,6 +6,7 @@ import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
 import * as Confirmation from "../../Confirmation.ts"
 import * as DelayedFilter from "../../DelayedFilter.ts"
+import * as Interruption from "../../Interruption.ts"
 import { Output } from "../../Output.ts"
 import * as RemovalFlag from "../../RemovalFlag.ts"
 import { flags as common, ofEach, part } from "./list.ts"
@@ -26,24 +27,30 @@ export const purge = Command.make("purge", flags, ({ all: isAll, dryRun, yes, ..
     const isMeant = DelayedFilter.matches(given, yield* Clock.currentTimeMillis)
     yield* RemovalFlag.check({ isAll, isFiltered: !DelayedFilter.isEmpty(given) }, "delayed messages", "--error 503")
     const selection: DelayedMessages.PurgeOptions = isAll ? { all: true } : { filter: isMeant }
-    const removal = ofEach(given, (delayed) =>
+    const finished: Array<{ readonly queue: string } & Partial<DelayedMessages.Purged>> = []
+    const removal = ofEach(given, ({ purge, queue }) =>
       Effect.gen(function* () {
         const which = isAll ? "all delayed messages" : "the delayed messages that the filters mean"
-        const question = `Remove ${which} of ${delayed.queue} for good?`
-        if (!dryRun && !yes && !(yield* Confirmation.ask(question))) return undefined
-        return yield* delayed.purge({ ...selection, dryRun })
+        const question = `Remove ${which} of ${queue} for good?`
+        const isWanted = dryRun || yes || (yield* Confirmation.ask(question))
+        const add = (purged?: DelayedMessages.Purged) => Effect.sync(() => void finished.push({ queue, ...purged }))
+        if (!isWanted) return yield* Effect.as(add(), undefined)
+        const purging = Interruption.gently((signal) => purge({ ...selection, dryRun, signal }), add)
+        return yield* Effect.tap(purging, add)
       })
     )
-    const { broker, queues } = yield* removal
-    yield* result({ broker, dryRun, queues }, () =>
-      queues
-        .map(({ queue, ...purged }) =>
-          "removed" in purged
-            ? `${queue}: ${dryRun ? "would remove" : "removed"} ${purged.removed}${part(purged)}`
-            : `${queue}: nothing was removed`
+    const told = () =>
+      finished
+        .map(({ isWhole = true, looked = 0, queue, removed }) =>
+          removed === undefined
+            ? `${queue}: nothing was removed`
+            : `${queue}: ${dryRun ? "would remove" : "removed"} ${removed}${part({ isWhole, looked })}`
         )
-        .join("\n")
+        .join("\n") || "nothing was removed"
+    const { broker } = yield* Effect.onInterrupt(removal, () =>
+      Interruption.tell(() => ({ dryRun, queues: finished }), told)
     )
+    yield* result({ broker, dryRun, queues: finished }, told)
   })
 ).pipe(
   Command.withDescription(

@@ -28,12 +28,11 @@ const row = (visit: Visit, { cause, place }: Shown, { id, key, origin, published
   </tr>`
 }
 
-/** The way back to the causes. */
-export const crumbs = (visit: Visit, place: Place): Html =>
+/** The way back to the causes, or to another page of a queue. */
+export const crumbs = (visit: Visit, place: Place, route: "deadLetters" | "delayed" = "deadLetters"): Html =>
   html`<p class="crumbs">
     <a href="${visit.paths.to("overview")}">Queues</a> / ${place.broker} /
-    <a href="${visit.paths.to("deadLetters", queryOf(place))}">${place.queue}</a>${place.filter !== undefined &&
-    " (filtered)"}
+    <a href="${visit.paths.to(route, queryOf(place))}">${place.queue}</a>${place.filter !== undefined && " (filtered)"}
   </p>`
 
 /** A cause. */

@@ -14,8 +14,12 @@ const names: { readonly [K in Job["kind"]]: string } = {
   redrive: "Redrive",
   purge: "Purge",
   edit: "Edited copy",
-  park: "Park"
+  park: "Park",
+  "purge-delayed": "Purge of delayed messages"
 }
+
+/** The page of what a job works on. */
+const pageOf = ({ kind }: Job): "deadLetters" | "delayed" => (kind === "purge-delayed" ? "delayed" : "deadLetters")
 
 /** How a job is, in a word or two. */
 const stateOf = (job: Job): string => {
@@ -113,7 +117,7 @@ export const progress = (visit: Visit, job: Job): Html => {
       ? stop
       : kind === "plan"
         ? forThose(visit, "redrive", trouble === undefined && [start(visit, job), elsewhere(visit, job)])
-        : html`<p><a href="${visit.paths.to("deadLetters", queryOf(place))}">What is left in ${place.queue}</a></p>`}`
+        : html`<p><a href="${visit.paths.to(pageOf(job), queryOf(place))}">What is left in ${place.queue}</a></p>`}`
 }
 
 /** One job. */
@@ -123,7 +127,7 @@ export const job = (visit: Visit, job: Job): Page => {
   return {
     title: `${names[kind]} ${id}`,
     isLive,
-    body: html`${crumbs(visit, place)}
+    body: html`${crumbs(visit, place, pageOf(job))}
       <h1>${names[kind]}: ${selection.title}</h1>
       <p class="soft">job <span class="mono">${id}</span>, by ${operator}, ${Format.ago(begun, visit.now)}</p>
       <div class="panel job" ${isLive && html` data-live="${visit.paths.to("liveJob", jobQuery(job))}"`}>

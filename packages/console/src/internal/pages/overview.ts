@@ -2,9 +2,12 @@
 import { type Backlog, Delay, QueueStatus } from "@requeue/core"
 import * as Format from "../format.ts"
 import { html, type Html, type Part } from "../html.ts"
+import type { Place } from "../paths.ts"
 import { type Page, queryOf, type Visit } from "../visit.ts"
 import type { BrokerView, QueueView } from "../work/overview.ts"
+import * as History from "../work/history.ts"
 import { alarm } from "./parts.ts"
+import { spark } from "./spark.ts"
 
 type Field = Backlog.Field | "dead" | "quarantined"
 type Status = QueueStatus.QueueStatus
@@ -19,22 +22,17 @@ interface Column {
   readonly isAlarming?: (status: Status, value: number) => boolean
 }
 
-const deadOf = ({ dead }: Status): number | undefined =>
-  dead.reduce(
-    (sum: number | undefined, { count }) => (sum === undefined || count === undefined ? undefined : sum + count),
-    0
-  )
-
 const isSome = (_: Status, value: number): boolean => value > 0
 
 /** Messages wait, and nobody takes them. */
 const isLeft = ({ ready = 0 }: Status, consumers: number): boolean => consumers === 0 && ready > 0
 
-const columns: ReadonlyArray<Column> = [
+/** The numbers of a queue. */
+export const columns: ReadonlyArray<Column> = [
   { field: "ready", title: "ready", number: ({ ready }) => ready },
   { field: "inFlight", title: "in flight", number: ({ inFlight }) => inFlight },
   { field: "delayed", title: "in backoff", number: ({ delayed }) => delayed },
-  { field: "dead", title: "dead", number: deadOf, isAlarming: isSome },
+  { field: "dead", title: "dead", number: History.deadOf, isAlarming: isSome },
   { field: "undelivered", title: "undelivered", number: ({ undelivered }) => undelivered, isAlarming: isSome },
   { field: "quarantined", title: "quarantined", number: () => undefined },
   {
@@ -50,7 +48,7 @@ const quarantined = "kept by processes that consume: their health and the metric
 
 const remarkOf = (status: Status, field: Field): string | undefined => {
   if (field === "quarantined") return quarantined
-  if (field === "dead") return deadOf(status) === undefined ? status.remarks.ready : undefined
+  if (field === "dead") return History.deadOf(status) === undefined ? status.remarks.ready : undefined
   return status.remarks[field]
 }
 
@@ -58,21 +56,27 @@ const soonest = ({ backoff = [] }: Status): Part =>
   backoff[0] !== undefined &&
   html` <span class="soft">${Format.count(backoff[0].count)} in ${Delay.format(backoff[0].within)}</span>`
 
+/** The number of those in backoff, which leads to them. */
+const delayed = (visit: Visit, place: Place, text: string): Html =>
+  html`<a href="${visit.paths.to("delayed", queryOf(place))}">${text}</a>`
+
 const linked = (visit: Visit, broker: string, status: Status, text: string): Part =>
   status.dead.length === 1
     ? html`<a href="${visit.paths.to("deadLetters", { broker, queue: status.dead[0]!.queue })}">${text}</a>`
     : text
 
-const cell = (visit: Visit, broker: string, status: Status | undefined, column: Column): Html => {
+const cell = (visit: Visit, place: Place, { samples, status }: QueueView, column: Column): Html => {
   const { field, isAlarming = () => false, number, show = Format.count, title } = column
   const value = status && number(status)
+  const line = (field === "ready" || field === "dead") && spark(samples, field)
   if (status === undefined || value === undefined) {
-    return html`<td class="n zero" data-label="${title}"><span title="unknown">–</span></td>`
+    return html`<td class="n zero" data-label="${title}"><span title="unknown">–</span>${line}</td>`
   }
   const text = `${show(value)}${remarkOf(status, field) === undefined ? "" : "*"}`
   const kind = isAlarming(status, value) ? "n alarm" : value === 0 ? "n zero" : "n"
-  const content = field === "dead" ? linked(visit, broker, status, text) : text
-  return html`<td class="${kind}" data-label="${title}">${content}${field === "delayed" && soonest(status)}</td>`
+  const leading = { dead: () => linked(visit, place.broker, status, text), delayed: () => delayed(visit, place, text) }
+  const content = field === "dead" || field === "delayed" ? leading[field]() : text
+  return html`<td class="${kind}" data-label="${title}">${content}${line}${field === "delayed" && soonest(status)}</td>`
 }
 
 /** The dead-letter queues of a queue that has several. */
@@ -85,19 +89,32 @@ const several = (visit: Visit, broker: string, dead: Status["dead"] = []): Part 
       >`
   )
 
-const row = (visit: Visit, broker: string, { queue, status }: QueueView): Html => html`<tr>
-  <th scope="row">
-    ${queue}${status?.isMissing === true && html` <span class="alarm">missing</span>`}${status?.isPaused === true &&
-    html` <span class="alarm">paused</span>`}${several(visit, broker, status?.dead)}
-  </th>
-  ${columns.map((column) => cell(visit, broker, status, column))}
-</tr>`
+const write = (visit: Visit, broker: string, view: QueueView, id: string): Html => {
+  const { queue, status } = view
+  return html`<tr id="${id}">
+    <th scope="row">
+      <a href="${visit.paths.to("queue", { broker, queue })}">${queue}</a>${status?.isMissing === true &&
+      html` <span class="alarm">missing</span>`}${status?.isPaused === true &&
+      html` <span class="alarm">paused</span>`}${several(visit, broker, status?.dead)}
+    </th>
+    ${columns.map((column) => cell(visit, { broker, queue }, view, column))}
+  </tr>`
+}
+
+/** Rows that were written: they change with the answers of brokers alone, and many look at them. */
+const written = new WeakMap<QueueView, Html>()
+
+const row = (visit: Visit, broker: string, view: QueueView, id: string): Html => {
+  const row = written.get(view) ?? write(visit, broker, view, id)
+  written.set(view, row)
+  return row
+}
 
 /** Each remark once, with the sign of the numbers that it is on. */
-const remarks = (queues: ReadonlyArray<QueueView>): ReadonlyArray<string> => [
+export const remarks = (statuses: ReadonlyArray<Status | undefined>): ReadonlyArray<string> => [
   ...new Set(
     columns.flatMap(({ field, number, title }) =>
-      queues.flatMap(({ status }) => {
+      statuses.flatMap((status) => {
         const remark = status && remarkOf(status, field)
         return status === undefined || remark === undefined
           ? []
@@ -107,8 +124,8 @@ const remarks = (queues: ReadonlyArray<QueueView>): ReadonlyArray<string> => [
   )
 ]
 
-/** Milliseconds after which an answer has its age told. */
-const fresh = 2000
+/** Milliseconds after which an answer has its age told. While somebody watches, most are newer. */
+const fresh = 8000
 
 /** How many queues there are, and how much of them is known. */
 const known = ({ paths, now }: Visit, { asOf, queues, trouble }: BrokerView): Html => {
@@ -122,14 +139,33 @@ const known = ({ paths, now }: Visit, { asOf, queues, trouble }: BrokerView): Ht
   >`
 }
 
-const broker = (visit: Visit, view: BrokerView): Html => {
-  const { missing, name, queues, trouble } = view
-  return html`<section aria-labelledby="broker-${name}">
+/** A broker's name, and how it is. */
+const head = (visit: Visit, view: BrokerView, id: string): Html => {
+  const { missing, name, trouble } = view
+  return html`<div id="${id}">
     <h2 id="broker-${name}">
       <i class="${trouble === undefined ? "dot" : "dot bad"}"></i>${name} ${known(visit, view)}
     </h2>
     ${trouble !== undefined && alarm("It does not answer.", trouble)}
     ${missing.map((text) => alarm("A part of it does not answer.", text))}
+  </div>`
+}
+
+const notes = (brokers: ReadonlyArray<BrokerView>, id: string): Html =>
+  html`<ul class="remarks" id="${id}">
+    ${remarks(brokers.flatMap(({ queues }) => queues.map(({ status }) => status))).map(
+      (note) => html`<li>${note}</li>`
+    )}
+  </ul>`
+
+/** The id of the remarks. */
+const notesId = "remarks"
+
+const idOf = (broker: number, queue?: number): string => (queue === undefined ? `b${broker}` : `b${broker}q${queue}`)
+
+const broker = (visit: Visit, view: BrokerView, index: number): Html =>
+  html`<section aria-labelledby="broker-${view.name}">
+    ${head(visit, view, idOf(index))}
     <table class="panel queues">
       <thead>
         <tr>
@@ -138,23 +174,26 @@ const broker = (visit: Visit, view: BrokerView): Html => {
         </tr>
       </thead>
       <tbody>
-        ${queues.map((each) => row(visit, name, each))}
+        ${view.queues.map((each, at) => row(visit, view.name, each, idOf(index, at)))}
       </tbody>
     </table>
   </section>`
-}
+
+/** The parts of the overview that change, by their ids. */
+export const parts = (visit: Visit, brokers: ReadonlyArray<BrokerView>): ReadonlyMap<string, Html> =>
+  new Map([
+    ...brokers.flatMap((view, index) => [
+      [idOf(index), head(visit, view, idOf(index))] as const,
+      ...view.queues.map((each, at) => [idOf(index, at), row(visit, view.name, each, idOf(index, at))] as const)
+    ]),
+    [notesId, notes(brokers, notesId)]
+  ])
 
 /** The overview. */
-export const overview = (visit: Visit, brokers: ReadonlyArray<BrokerView>): Page => {
-  const all = brokers.flatMap(({ queues }) => queues)
-  const notes = remarks(all)
-  return {
-    title: "Queues",
-    body: html`<h1 class="unseen">Queues</h1>
-      ${brokers.map((each) => broker(visit, each))}
-      ${notes.length > 0 &&
-      html`<ul class="remarks">
-        ${notes.map((note) => html`<li>${note}</li>`)}
-      </ul>`}`
-  }
-}
+export const overview = (visit: Visit, brokers: ReadonlyArray<BrokerView>): Page => ({
+  title: "Queues",
+  body: html`<h1 class="unseen">Queues</h1>
+    <div data-live="${visit.paths.to("liveOverview")}">
+      ${brokers.map((each, index) => broker(visit, each, index))} ${notes(brokers, notesId)}
+    </div>`
+})

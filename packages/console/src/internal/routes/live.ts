@@ -2,9 +2,25 @@
 import * as Effect from "effect/Effect"
 import { causes } from "../pages/deadLetters.ts"
 import { progress } from "../pages/jobs.ts"
+import { parts } from "../pages/overview.ts"
 import { Refusal } from "../refusal.ts"
 import { jobOf } from "./reading.ts"
 import { placeOf, type Route } from "./route.ts"
+
+/** All queues. It changes for as long as somebody watches. */
+export const liveOverviewRoute: Route = {
+  method: "GET",
+  needs: "view",
+  answer: ({ visit }, { overviews }) => {
+    const read = (now: number) => {
+      const brokers = overviews.map(({ watch }) => watch(now))
+      return { parts: parts({ ...visit, now }, brokers), isOver: false }
+    }
+    // A page that was open while the console began anew has asked nobody.
+    const asked = Effect.forEach(overviews, ({ look }) => look, { concurrency: "unbounded" })
+    return Effect.as(asked, { live: { read } })
+  }
+}
 
 /** A look that runs. */
 export const liveLookRoute: Route = {

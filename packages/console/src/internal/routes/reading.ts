@@ -1,5 +1,6 @@
 /** Pages that are read. */
 import { DeadLetters } from "@requeue/core"
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { deadLetters } from "../pages/deadLetters.ts"
 import { group } from "../pages/group.ts"
@@ -24,7 +25,10 @@ const view = (answer: Route["answer"]): Route => ({ method: "GET", needs: "view"
 
 /** All queues. */
 export const overviewRoute = view(({ visit }, { overviews }) =>
-  Effect.map(Effect.all(overviews, { concurrency: "unbounded" }), (brokers) => ({ page: overview(visit, brokers) }))
+  Effect.gen(function* () {
+    const brokers = yield* Effect.forEach(overviews, ({ look }) => look, { concurrency: "unbounded" })
+    return { page: overview({ ...visit, now: yield* Clock.currentTimeMillis }, brokers) }
+  })
 )
 
 const inTime = ({ timeout }: Dependencies, { name }: Connection) => Deadline.within(name, timeout)

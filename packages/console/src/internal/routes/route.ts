@@ -9,10 +9,13 @@ import { Refusal } from "../refusal.ts"
 import type { TraceUrl } from "../trace.ts"
 import type { Reply, Visit } from "../visit.ts"
 import type { Turns } from "../work/body.ts"
+import type { Compare } from "../work/comparison.ts"
+import type * as Delayed from "../work/delayed.ts"
 import type { Connection, Trouble } from "../work/connections.ts"
 import type { Drafts } from "../work/drafts.ts"
 import type { Jobs } from "../work/jobs.ts"
 import type { Looks } from "../work/looks.ts"
+import type { Simulate } from "../work/outage.ts"
 import type { Overview } from "../work/overview.ts"
 import * as Park from "../work/park.ts"
 import * as Filters from "./filters.ts"
@@ -22,10 +25,13 @@ export interface Dependencies {
   readonly connections: ReadonlyMap<string, Connection>
   /** The queues of each broker. */
   readonly overviews: ReadonlyArray<Overview>
+  readonly compare: Compare
+  readonly simulate: Simulate
   readonly looks: Looks
   readonly jobs: Jobs
   readonly turns: Turns
   readonly drafts: Drafts
+  readonly delayed: Delayed.Memory
   readonly audit: Audit.Write
   readonly redact: Redact
   /** Milliseconds that a broker has to answer what a page waits for. */
@@ -55,7 +61,8 @@ export interface Located {
   readonly filter: LetterFilter.LetterFilter | undefined
 }
 
-const unknown = (detail: string) => new Refusal({ status: 404, detail, remedy: "Go back to the overview" })
+/** The refusal of what is not configured. */
+export const unknown = (detail: string) => new Refusal({ status: 404, detail, remedy: "Go back to the overview" })
 
 /**
  * The dead-letter queue that the fields name: one of a queue that is configured, or where its letters are parked, and no other;

@@ -2,13 +2,16 @@
 import { routes } from "../paths.ts"
 import * as Acting from "./acting.ts"
 import * as Editing from "./editing.ts"
+import * as Delaying from "./delaying.ts"
 import * as Live from "./live.ts"
 import * as Looking from "./looking.ts"
+import * as Queue from "./queue.ts"
 import * as Reading from "./reading.ts"
 import type { Route } from "./route.ts"
 
 const all: ReadonlyArray<readonly [path: string, route: Route]> = [
   [routes.overview, Reading.overviewRoute],
+  [routes.queue, Queue.queueRoute],
   [routes.deadLetters, Reading.deadLettersRoute],
   [routes.group, Reading.groupRoute],
   [routes.letter, Reading.letterRoute],
@@ -19,13 +22,17 @@ const all: ReadonlyArray<readonly [path: string, route: Route]> = [
   [routes.plan, Acting.planRoute],
   [routes.redrive, Acting.redriveRoute],
   [routes.purge, Acting.purgeRoute],
+  [routes.delayed, Delaying.delayedRoute],
+  [routes.delayed, Delaying.lookRoute],
+  [routes.purgeDelayed, Delaying.purgeRoute],
   [routes.stop, Acting.stopRoute],
   [routes.park, Acting.parkRoute],
   [routes.edit, Editing.editRoute],
   [routes.preview, Editing.previewRoute],
   [routes.send, Editing.sendRoute],
   [routes.liveLook, Live.liveLookRoute],
-  [routes.liveJob, Live.liveJobRoute]
+  [routes.liveJob, Live.liveJobRoute],
+  [routes.liveOverview, Live.liveOverviewRoute]
 ]
 
 /** The routes at a path; none where there is no page. */

@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
-import type { BrokerSource, Queue } from "../../BrokerSource.ts"
+import type { BrokerSource, Operations, Queue } from "../../BrokerSource.ts"
 import * as Secrets from "../secrets.ts"
 
 /** The error of a broker that cannot be asked. Its message has no secrets. */
@@ -18,10 +18,14 @@ export class Trouble extends Data.TaggedError("Trouble")<{ readonly broker: stri
 export interface Connection {
   readonly name: string
   readonly queues: ReadonlyArray<Queue>
+  /** Plans its queues, where somebody can. */
+  readonly operations: Operations | undefined
   /** Does something with the broker, once it is connected. */
   readonly use: <A, E>(
     work: (broker: Broker.Service) => Effect.Effect<A, E, Broker.Broker>
   ) => Effect.Effect<A, Trouble>
+  /** An effect whose errors, also those that are thrown, are troubles without secrets. */
+  readonly contain: <A, E>(effect: Effect.Effect<A, E>) => Effect.Effect<A, Trouble>
   /** A text without the broker's secrets. */
   readonly mask: (text: string) => string
 }
@@ -30,7 +34,13 @@ export interface Connection {
 const pause = 2000
 
 /** Makes a connection, which lasts until the scope closes. Nothing is connected before it is used. */
-export const make = ({ layer, name, queues, secrets }: BrokerSource): Effect.Effect<Connection, never, Scope.Scope> =>
+export const make = ({
+  layer,
+  name,
+  operations,
+  queues,
+  secrets
+}: BrokerSource): Effect.Effect<Connection, never, Scope.Scope> =>
   Effect.gen(function* () {
     // Made now, so that it closes behind the jobs that use it, whenever it is connected.
     const scope = yield* Scope.fork(yield* Effect.scope)
@@ -68,7 +78,9 @@ export const make = ({ layer, name, queues, secrets }: BrokerSource): Effect.Eff
     return {
       name,
       queues,
+      operations,
       mask,
+      contain: contained,
       use: (work) =>
         Effect.flatMap(connected, (broker) => contained(Effect.provideService(work(broker), Broker.Broker, broker)))
     }

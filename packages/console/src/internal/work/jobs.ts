@@ -1,4 +1,4 @@
-/** Jobs: redrives, their dry runs, and purges, each with its books, its audit and a way to stop it. */
+/** Jobs: redrives, their dry runs, and removals, each with its books, its audit and a way to stop it. */
 import type { DeadLetters } from "@requeue/core"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -28,7 +28,7 @@ export interface Purged {
 /** A job. Times are in milliseconds since the epoch. */
 export interface Job {
   readonly id: string
-  readonly kind: "plan" | "redrive" | "purge" | "edit" | "park"
+  readonly kind: "plan" | "redrive" | "purge" | "edit" | "park" | "purge-delayed"
   readonly place: Place
   readonly selection: Selection
   /** The queue that letters go to; `undefined` for those that they came from, and where they go nowhere. */
@@ -93,7 +93,8 @@ export const roleOf: { readonly [K in Job["kind"]]: Action } = {
   redrive: "redrive",
   edit: "redrive",
   park: "redrive",
-  purge: "purge"
+  purge: "purge",
+  "purge-delayed": "purge"
 }
 
 /** Jobs that are kept. */

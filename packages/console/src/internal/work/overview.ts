@@ -1,6 +1,8 @@
 /**
  * The queues of a broker, as far as it has answered. All who look share one round of questions, and a page waits for its end only
- * for so long: then it shows what is known, and how old that is. So a broker that is slow or down hides no other.
+ * a moment: then it shows what is known, and how old that is. So a broker that is slow or down hides no other.
+ *
+ * It goes on asking for as long as it keeps samples, so that who comes back sees what has happened meanwhile; then it rests.
  */
 import { Delay, QueueStatus } from "@requeue/core"
 import * as Clock from "effect/Clock"
@@ -10,11 +12,15 @@ import * as Exit from "effect/Exit"
 import type * as Scope from "effect/Scope"
 import type { Connection } from "./connections.ts"
 import * as Deadline from "./deadline.ts"
+import * as History from "./history.ts"
 
-/** A queue; without a status where its broker has not answered yet. */
+/** A queue; without a status where its broker has not answered yet. It is another object when there is a new answer. */
 export interface QueueView {
   readonly queue: string
   readonly status: QueueStatus.QueueStatus | undefined
+  readonly samples: ReadonlyArray<History.Sample>
+  /** When the answer came, in milliseconds since the epoch. */
+  readonly at: number | undefined
 }
 
 /** A broker and its queues. */
@@ -30,10 +36,12 @@ export interface BrokerView {
 }
 
 /** The queues of a broker. */
-export type Overview = Effect.Effect<BrokerView>
-
-/** Queues that are asked for at a time. */
-const atOnce = 32
+export interface Overview {
+  /** Asks, and answers what is known a moment later. */
+  readonly look: Effect.Effect<BrokerView>
+  /** What is known at a time, in milliseconds since the epoch. Somebody sees it: questions are more frequent. */
+  readonly watch: (now: number) => BrokerView
+}
 
 /** Milliseconds after which a round is given up. */
 const longest = 60_000
@@ -41,72 +49,106 @@ const longest = 60_000
 /** Milliseconds for which the answers of a round are good: reloads of several operators are one round. */
 const fresh = 2000
 
-/** Milliseconds that a page waits for newer answers where it has some of all queues that are not too old, and that age. */
-const glance = { wait: 200, age: 30_000 }
+/** Milliseconds that a page waits for answers. */
+const moment = 200
 
-interface Known {
-  readonly status: QueueStatus.QueueStatus
-  readonly at: number
-}
+/**
+ * Milliseconds between two rounds while somebody watches, and else; and the part of the time in which a broker is asked at most.
+ * Questions to SQS have a price.
+ */
+const pauses = { watched: 5000, else: History.step, share: 0.1 }
 
 interface Round {
-  /** Why it failed; `undefined` when all is known. */
-  readonly end: Deferred.Deferred<string | undefined>
+  readonly begun: number
+  readonly end: Deferred.Deferred<void>
   ended: number | undefined
 }
 
-/** An overview that asks when somebody looks, until the scope closes. `timeout` is in milliseconds. */
+const ask = (connection: Connection, known: Map<string, QueueView>) =>
+  connection.use((broker) =>
+    Effect.forEach(
+      connection.queues,
+      ({ name: queue, retry }) =>
+        Effect.gen(function* () {
+          const status = yield* QueueStatus.of(broker, { queue, retry })
+          const at = yield* Clock.currentTimeMillis
+          const samples = History.add(known.get(queue)?.samples ?? [], status, at)
+          known.set(queue, { queue, status, samples, at })
+        }),
+      { concurrency: QueueStatus.atOnce, discard: true }
+    )
+  )
+
+/** An overview that asks when somebody looks, and a while after that, until the scope closes. `timeout` is in milliseconds. */
 export const make = (connection: Connection, timeout: number): Effect.Effect<Overview, never, Scope.Scope> =>
   Effect.map(Effect.scope, (scope) => {
-    const { mask, name, queues, use } = connection
-    const known = new Map<string, Known>()
-    let current: Round | undefined
-
-    const ask = use((broker) =>
-      Effect.forEach(
-        queues,
-        ({ name: queue, retry }) =>
-          Effect.flatMap(QueueStatus.of(broker, { queue, retry }), (status) =>
-            Effect.map(Clock.currentTimeMillis, (at) => void known.set(queue, { status, at }))
-          ),
-        { concurrency: atOnce, discard: true }
-      )
+    const { mask, name, queues } = connection
+    const known = new Map<string, QueueView>(
+      queues.map(({ name: queue }) => [queue, { queue, status: undefined, samples: [], at: undefined }])
     )
+    let current: Round | undefined
+    let trouble: string | undefined
+    let [seen, watched, isAwake] = [0, 0, false]
+
     const run = (round: Round) =>
       Effect.gen(function* () {
-        const exit = yield* Effect.exit(Deadline.within(name, longest)(ask))
+        const exit = yield* Effect.exit(Deadline.within(name, longest)(ask(connection, known)))
         const error = Exit.isFailure(exit) ? Exit.findErrorOption(exit) : undefined
+        trouble = error?._tag === "Some" ? error.value.message : undefined
         round.ended = yield* Clock.currentTimeMillis
-        yield* Deferred.succeed(round.end, error?._tag === "Some" ? error.value.message : undefined)
+        yield* Deferred.succeed(round.end, undefined)
       })
     /** The round that runs or has just ended, or a new one. */
     const round = Effect.gen(function* () {
       const now = yield* Clock.currentTimeMillis
       if (current !== undefined && (current.ended ?? now) > now - fresh) return current
-      const begun: Round = { end: Deferred.makeUnsafe(), ended: undefined }
+      const begun: Round = { begun: now, end: Deferred.makeUnsafe(), ended: undefined }
       current = begun
       yield* Effect.forkIn(run(begun), scope)
       return begun
     })
+    const isDue = (now: number): boolean => {
+      const { begun, ended } = current ?? { begun: 0, ended: 0 }
+      if (ended === undefined) return false
+      const pause = now - watched < fresh ? pauses.watched : pauses.else
+      return now - begun >= Math.max(pause, (ended - begun) / pauses.share)
+    }
+    const goOn = Effect.gen(function* () {
+      for (let now = seen; now - seen < History.step * History.steps; now = yield* Clock.currentTimeMillis) {
+        if (isDue(now)) yield* round
+        yield* Effect.sleep(pauses.watched)
+      }
+      isAwake = false
+    })
 
-    return Effect.gen(function* () {
-      const { end } = yield* round
-      const now = yield* Clock.currentTimeMillis
-      const isRecent = queues.every(({ name }) => (known.get(name)?.at ?? 0) > now - glance.age)
-      const late = `no answer within ${Delay.format(timeout)}`
-      const trouble = yield* Effect.timeoutOrElse(Deferred.await(end), {
-        duration: isRecent ? Math.min(timeout, glance.wait) : timeout,
-        orElse: () => Effect.sync(() => (known.size === 0 ? late : undefined))
-      })
-      const statuses = queues.flatMap(({ name }) => known.get(name) ?? [])
+    const view = (now: number): BrokerView => {
+      const all = queues.map(({ name }) => known.get(name)!)
+      const times = all.flatMap(({ at }) => at ?? [])
+      const isLate = times.length === 0 && current?.ended === undefined && now - (current?.begun ?? now) >= timeout
       return {
         name,
-        queues: queues.map(({ name }) => ({ queue: name, status: known.get(name)?.status })),
-        trouble,
-        missing: [
-          ...new Set(statuses.flatMap(({ status: { missing = [] } }) => missing.map(({ message }) => mask(message))))
-        ],
-        asOf: statuses.length === 0 ? undefined : Math.min(...statuses.map(({ at }) => at))
+        queues: all,
+        trouble: trouble ?? (isLate ? `no answer within ${Delay.format(timeout)}` : undefined),
+        missing: [...new Set(all.flatMap(({ status }) => (status?.missing ?? []).map(({ message }) => mask(message))))],
+        asOf: times.length === 0 ? undefined : Math.min(...times)
       }
-    })
+    }
+
+    return {
+      look: Effect.gen(function* () {
+        seen = yield* Clock.currentTimeMillis
+        const { end } = yield* round
+        if (!isAwake) {
+          isAwake = true
+          yield* Effect.forkIn(goOn, scope)
+        }
+        yield* Effect.timeoutOption(Deferred.await(end), moment)
+        return view(yield* Clock.currentTimeMillis)
+      }),
+      watch: (now) => {
+        seen = now
+        watched = now
+        return view(now)
+      }
+    }
   })

@@ -1,5 +1,5 @@
-import { assert, describe, it } from "vitest"
-import * as History from "../src/History.ts"
+import { assert, describe, it } from "@effect/vitest"
+import * as History from "../../src/explain/internal/history.ts"
 
 describe("a history", () => {
   it("has the highest of each slice, and goes on where nothing is noted", () => {

@@ -1,11 +1,5 @@
 /** A queue of events in the order of their times; of those with the same time, the one that was planned first comes first. */
-import TinyQueue from "tinyqueue"
-
-interface Planned<Event> {
-  readonly at: number
-  readonly order: number
-  readonly event: Event
-}
+import * as Heap from "../../adapter-kit/internal/heap.ts"
 
 /** Times are in milliseconds, from 0. */
 export interface Timeline<Event> {
@@ -21,16 +15,18 @@ export interface Timeline<Event> {
 
 /** Makes an empty timeline. */
 export const make = <Event>(): Timeline<Event> => {
-  const queue = new TinyQueue<Planned<Event>>([], (a, b) => a.at - b.at || a.order - b.order)
-  let [now, order] = [0, 0]
+  const heap = Heap.make<Event>()
+  let [now, planned] = [0, 0]
   return {
     now: () => now,
-    planned: () => order,
-    after: (millis, event) => queue.push({ at: now + millis, order: order++, event }),
+    planned: () => planned,
+    after: (millis, event) => {
+      planned++
+      heap.push(now + millis, event)
+    },
     next: () => {
-      const first = queue.pop()
-      now = first?.at ?? now
-      return first?.event
+      now = heap.peekKey() ?? now
+      return heap.pop()
     }
   }
 }

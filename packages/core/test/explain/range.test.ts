@@ -1,5 +1,5 @@
-import { assert, describe, it } from "vitest"
-import * as Range from "../src/Range.ts"
+import { assert, describe, it } from "@effect/vitest"
+import * as Range from "../../src/explain/internal/range.ts"
 
 describe("a range", () => {
   it("has the middle, and where nine of ten lie", () => {

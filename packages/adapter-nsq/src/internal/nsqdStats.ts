@@ -1,0 +1,227 @@
+/** The statistics of one nsqd: `base` is the address of its HTTP interface, every `timeout` is in milliseconds for one request. */
+import type { BrokerError } from "@requeue/core/adapter-kit"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Predicate from "effect/Predicate"
+import * as Request from "effect/Request"
+import * as RequestResolver from "effect/RequestResolver"
+import type { HttpInterface } from "./address.ts"
+import * as Http from "./http.ts"
+import type { Queue } from "./names.ts"
+import type { ErrorContext } from "./toBrokerError.ts"
+
+/** Messages of one channel, and those of its topic that are in no channel yet. */
+export interface Depths {
+  readonly ready: number
+  readonly inFlight: number
+  readonly delayed: number
+  /** Whether the channel, or its topic, is paused. */
+  readonly isPaused: boolean
+  /** Whether there is no such topic, or it has other channels only. */
+  readonly isMissing: boolean
+  /** Connections that are subscribed to the channel. */
+  readonly clients: number
+}
+
+const none: Depths = { ready: 0, inFlight: 0, delayed: 0, isPaused: false, isMissing: true, clients: 0 }
+
+/**
+ * The sum of each number, whether one of them is paused, and whether all of them are missing. Consumers have a connection to
+ * each: the most count.
+ */
+export const sum = (all: ReadonlyArray<Depths>): Depths =>
+  all.reduce(
+    (a, b) => ({
+      ready: a.ready + b.ready,
+      inFlight: a.inFlight + b.inFlight,
+      delayed: a.delayed + b.delayed,
+      isPaused: a.isPaused || b.isPaused,
+      isMissing: a.isMissing && b.isMissing,
+      clients: Math.max(a.clients, b.clients)
+    }),
+    none
+  )
+
+const records = (value: unknown): ReadonlyArray<Readonly<Record<string, unknown>>> =>
+  Array.isArray(value) ? value.filter(Predicate.isReadonlyObject) : []
+
+/** The statistics of a channel. */
+interface Channel {
+  readonly name: string
+  readonly depth: number
+  readonly inFlight: number
+  readonly deferred: number
+  readonly isPaused: boolean
+  readonly clientCount: number
+  /** The ids of its clients, where nsqd was asked for them. */
+  readonly clients: ReadonlyArray<string>
+}
+
+/** The statistics of a topic. */
+interface Topic {
+  readonly name: string
+  /** Messages that are in no channel yet. */
+  readonly depth: number
+  readonly isPaused: boolean
+  readonly channels: ReadonlyArray<Channel>
+}
+
+const toChannel = (json: unknown): Channel | undefined => {
+  if (!Predicate.isReadonlyObject(json) || typeof json["channel_name"] !== "string") return undefined
+  const [depth, inFlight, deferred] = ["depth", "in_flight_count", "deferred_count"].map((key) => Http.numberOf(json[key]))
+  if (depth === undefined || inFlight === undefined || deferred === undefined) return undefined
+  return {
+    name: json["channel_name"],
+    depth,
+    inFlight,
+    deferred,
+    isPaused: json["paused"] === true,
+    clientCount: Http.numberOf(json["client_count"]) ?? 0,
+    clients: records(json["clients"]).map((each) => String(each["client_id"]))
+  }
+}
+
+const toTopic = (json: unknown): Topic | undefined => {
+  if (!Predicate.isReadonlyObject(json) || !Array.isArray(json["channels"])) return undefined
+  const depth = Http.numberOf(json["depth"])
+  const channels = json["channels"].map(toChannel)
+  if (depth === undefined || !channels.every((channel) => channel !== undefined)) return undefined
+  return { name: String(json["topic_name"]), depth, isPaused: json["paused"] === true, channels }
+}
+
+/** A list of the one topic, or of none; nsqd answers `null` for it when there is none, beside its version. */
+const toTopics = (json: unknown): ReadonlyArray<Topic> | undefined => {
+  if (!Predicate.isReadonlyObject(json) || typeof json["version"] !== "string") return undefined
+  const all: unknown = json["topics"] ?? []
+  const topics = Array.isArray(all) ? all.map(toTopic) : [undefined]
+  return topics.every((topic) => topic !== undefined) ? topics : undefined
+}
+
+/** The statistics of topics. https://nsq.io/components/nsqd.html#get-stats */
+const statistics = (
+  base: HttpInterface,
+  context: ErrorContext,
+  timeout: number,
+  params: Readonly<Record<string, string>>
+): Effect.Effect<ReadonlyArray<Topic>, BrokerError.BrokerError> => {
+  const path = `stats?${Http.query({ format: "json", include_clients: "false", include_mem: "false", ...params })}`
+  return Effect.flatMap(Http.request(context, timeout, { base, path }), (json) =>
+    Http.parse(context, base, json, toTopics)
+  )
+}
+
+/** All topics with their channels, and each topic without one. */
+export const queues = (
+  base: HttpInterface,
+  timeout: number
+): Effect.Effect<
+  ReadonlyArray<{ readonly topic: string; readonly channel: string | undefined }>,
+  BrokerError.BrokerError
+> =>
+  Effect.map(statistics(base, { operation: "find" }, timeout, {}), (topics) =>
+    topics.flatMap(({ channels: its, name: topic }) => {
+      const names = its.length === 0 ? [undefined] : its.map(({ name }) => name)
+      return names.map((channel) => ({ topic, channel }))
+    })
+  )
+
+/** The statistics of a topic; `undefined` when it does not exist. */
+const stats = (
+  base: HttpInterface,
+  topic: string,
+  timeout: number,
+  params: Readonly<Record<string, string>> = {}
+): Effect.Effect<Topic | undefined, BrokerError.BrokerError> =>
+  Effect.map(statistics(base, { operation: "counts", queue: topic }, timeout, { topic, ...params }), ([found]) => found)
+
+/** The names of a topic's channels; `undefined` when the topic does not exist. */
+export const channels = (
+  base: HttpInterface,
+  topic: string,
+  timeout: number
+): Effect.Effect<ReadonlyArray<string> | undefined, BrokerError.BrokerError> =>
+  Effect.map(stats(base, topic, timeout), (found) => found?.channels.map(({ name }) => name))
+
+/** The ids of a channel's consumers; empty when it does not exist. */
+export const clients = (
+  base: HttpInterface,
+  { channel, topic }: Queue,
+  timeout: number
+): Effect.Effect<ReadonlyArray<string>, BrokerError.BrokerError> =>
+  Effect.map(
+    stats(base, topic, timeout, { include_clients: "true" }),
+    (found) => found?.channels.find(({ name }) => name === channel)?.clients ?? []
+  )
+
+const depthsIn = (found: Topic | undefined, { channel }: Queue): Depths => {
+  const its = found?.channels.find(({ name }) => name === channel)
+  return {
+    ready: (found?.depth ?? 0) + (its?.depth ?? 0),
+    inFlight: its?.inFlight ?? 0,
+    delayed: its?.deferred ?? 0,
+    isPaused: found?.isPaused === true || its?.isPaused === true,
+    // A topic that nobody consumes yet keeps its messages for the first channel.
+    isMissing: found === undefined || (its === undefined && found.channels.length > 0),
+    clients: its?.clientCount ?? 0
+  }
+}
+
+/** The messages of a channel, and those of its topic. */
+export const depths = (
+  base: HttpInterface,
+  queue: Queue,
+  timeout: number
+): Effect.Effect<Depths, BrokerError.BrokerError> =>
+  Effect.map(stats(base, queue.topic, timeout), (found) => depthsIn(found, queue))
+
+/** The messages of a topic that are in no channel yet. */
+export const waiting = (
+  base: HttpInterface,
+  topic: string,
+  timeout: number
+): Effect.Effect<number, BrokerError.BrokerError> =>
+  Effect.map(stats(base, topic, timeout), (found) => found?.depth ?? 0)
+
+interface Question extends Request.Request<Depths, BrokerError.BrokerError> {
+  readonly base: HttpInterface
+  readonly queue: Queue
+}
+
+const Question = Request.of<Question>()
+
+/** Milliseconds in which questions are gathered, and how many of them are one for all topics of an nsqd. */
+const gathering = { millis: 2, many: 8 }
+
+/** Asks for the messages of channels. Many questions to an nsqd at the same time are one, which it answers after all of them. */
+export const asking = (
+  timeout: number
+): ((base: HttpInterface, queue: Queue) => Effect.Effect<Depths, BrokerError.BrokerError>) => {
+  type Entries = ReadonlyArray<Request.Entry<Question>>
+  const alone = (entries: Entries) =>
+    Effect.forEach(
+      entries,
+      (entry) =>
+        Effect.map(Effect.exit(depths(entry.request.base, entry.request.queue, timeout)), (exit) =>
+          entry.completeUnsafe(exit)
+        ),
+      { concurrency: "unbounded", discard: true }
+    )
+  const together = (entries: Entries, base: HttpInterface) =>
+    Effect.matchEffect(statistics(base, { operation: "counts" }, timeout, {}), {
+      onSuccess: (all) =>
+        Effect.sync(() => {
+          const topics = new Map(all.map((topic) => [topic.name, topic]))
+          for (const entry of entries) {
+            const { queue } = entry.request
+            entry.completeUnsafe(Exit.succeed(depthsIn(topics.get(queue.topic), queue)))
+          }
+        }),
+      // It may have more topics than an answer may tell.
+      onFailure: () => alone(entries)
+    })
+  const resolver = RequestResolver.makeGrouped<Question, HttpInterface>({
+    key: ({ request }) => request.base,
+    resolver: (entries, base) => (entries.length < gathering.many ? alone(entries) : together(entries, base))
+  }).pipe(RequestResolver.setDelay(gathering.millis))
+  return (base, queue) => Effect.request(Question({ base, queue }), resolver)
+}

@@ -1,0 +1,92 @@
+/**
+ * Asks the server what queues hold, by passive declares. All who ask at the same time share a few channels: a channel takes
+ * longer to open and to close than to ask. https://www.rabbitmq.com/docs/queues#properties
+ */
+import { BrokerError } from "@requeue/core/adapter-kit"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type { Channel } from "../client.ts"
+import { request } from "../connect/request.ts"
+import type { Declarer } from "../declare/declare.ts"
+
+/** The broker's own. */
+export interface Dependencies {
+  readonly declarer: Pick<Declarer, "channel">
+  /** Milliseconds that an answer of the server may take. */
+  readonly requestTimeout: number
+}
+
+/** The answer about a queue; it fails with `QueueMissing` where there is none. */
+type Answer = Awaited<ReturnType<Channel["checkQueue"]>>
+
+/** Asks about one queue. It declares nothing. */
+export type Passive = (queue: string) => Effect.Effect<Answer, BrokerError.BrokerError>
+
+interface Question {
+  readonly queue: string
+  readonly answer: Deferred.Deferred<Answer, BrokerError.BrokerError>
+}
+
+/** Channels that are open at a time. */
+const most = 16
+
+const operation = "counts"
+
+/** Reasons that are those of one queue. */
+const ofQueue: ReadonlySet<BrokerError.Reason> = new Set(["QueueMissing", "QueueMismatch", "AccessRefused"])
+
+/** No channel is open before somebody asks, and none stays when all are answered. */
+export const make = ({ declarer, requestTimeout }: Dependencies): Passive => {
+  const waiting = new Set<Question>()
+  let open = 0
+
+  const next = (): Question | undefined => {
+    const [question] = waiting
+    if (question !== undefined) waiting.delete(question)
+    return question
+  }
+
+  /** Asks until there are no more questions, or the server has closed the channel, as it does where a queue is missing. */
+  const through = (channel: Channel, first: Question) =>
+    Effect.gen(function* () {
+      for (let question: Question | undefined = first; question !== undefined; question = next()) {
+        const { answer, queue } = question
+        const asked = request({ operation, queue }, requestTimeout, () => channel.checkQueue(queue))
+        const exit = yield* Effect.exit(Effect.tapError(asked, (error) => refuse(question!, error)))
+        if (Exit.isFailure(exit)) return
+        yield* Deferred.done(answer, exit)
+      }
+    })
+
+  /** Where the server does not answer, those who wait have waited for as long as this one. */
+  const refuse = (question: Question, error: BrokerError.BrokerError) =>
+    Effect.suspend(() => {
+      const all = ofQueue.has(error.reason) ? [question] : [question, ...waiting]
+      for (const each of all) waiting.delete(each)
+      return Effect.forEach(all, ({ answer, queue }) => Deferred.fail(answer, about(queue, error)), { discard: true })
+    })
+
+  const work = Effect.gen(function* () {
+    for (let question = next(); question !== undefined; question = next()) {
+      const first = question
+      const asked = Effect.flatMap(declarer.channel(operation, first.queue), (channel) => through(channel, first))
+      yield* Effect.catch(Effect.scoped(asked), (error) => refuse(first, error))
+    }
+  }).pipe(Effect.ensuring(Effect.sync(() => void open--)))
+
+  return (queue) =>
+    Effect.suspend(() => {
+      const question: Question = { queue, answer: Deferred.makeUnsafe() }
+      waiting.add(question)
+      const working = open < most ? Effect.forkDetach(work) : Effect.void
+      open = Math.min(open + 1, most)
+      return Effect.onInterrupt(Effect.andThen(working, Deferred.await(question.answer)), () =>
+        Effect.sync(() => void waiting.delete(question))
+      )
+    })
+}
+
+/** The same error of another queue. */
+const about = (queue: string, { detail, reason, remedy }: BrokerError.BrokerError): BrokerError.BrokerError =>
+  new BrokerError.BrokerError({ broker: "rabbitmq", operation, queue, reason, detail, remedy })

@@ -1,0 +1,190 @@
+/** The page of messages that wait for a retry or a delivery for later. */
+import { type Capabilities, Delay, type DeadLetters, type QueueStatus } from "@requeue/core"
+import * as Format from "../format.ts"
+import { html, type Html, type Part } from "../html.ts"
+import type { Place } from "../paths.ts"
+import { type Page, queryOf, type Visit } from "../visit.ts"
+import * as CauseId from "../work/causeId.ts"
+import type { Found, Group, Waiting } from "../work/delayed.ts"
+import { alarm, facts, form, forThose } from "./parts.ts"
+
+/** A queue, and what is known of the messages that wait for it. */
+export interface Shown {
+  readonly place: Place
+  readonly status: QueueStatus.QueueStatus
+  readonly capabilities: Capabilities.Capabilities
+  /** The result of a look; `undefined` where nobody has asked for one. */
+  readonly found: Found | undefined
+}
+
+/** The errors of messages in words. */
+export const titleOf = ({ pattern }: DeadLetters.Cause): string => pattern || "no failed attempt yet"
+
+/** The time until a message is due, to the second. */
+const dueIn = (due: number | undefined, now: number): Html | string => {
+  if (due === undefined) return "–"
+  const left = Math.ceil((due - now) / 1000) * 1000
+  const iso = new Date(due).toISOString()
+  return html`<time datetime="${iso}" title="${iso}">${left <= 0 ? "now" : `in ${Delay.format(left)}`}</time>`
+}
+
+const remark = (text: string | undefined): Part => text !== undefined && html` <span class="soft">${text}</span>`
+
+/** The numbers that cost no look. */
+const numbers = ({ status: { backoff = [], delayed, remarks } }: Shown): Html =>
+  facts([
+    ["waiting", html`${delayed === undefined ? "–" : Format.count(delayed)}${remark(remarks.delayed)}`],
+    ...backoff
+      .slice(0, 8)
+      .map(({ count, within }) => [`due within ${Delay.format(within)}`, Format.count(count)] as const),
+    ...(backoff.length === 0 && delayed !== 0 ? [["due", html`–${remark(remarks.backoff)}`] as const] : [])
+  ])
+
+/** The effect of a look, in a sentence that stands before the button. */
+const cost = ({ broker, peek }: Capabilities.Capabilities): string =>
+  peek
+    ? "A look delivers nothing. A message that becomes due meanwhile is late by as long as it takes"
+    : `${broker} counts a look as a return of each message. One that becomes due meanwhile is late by as long as it takes`
+
+const lookForm = (visit: Visit, { capabilities, found, place }: Shown): Html =>
+  form(
+    visit,
+    "delayed",
+    queryOf(place),
+    html`<span class="soft">${cost(capabilities)}.</span>
+      <button${found === undefined && html` class="primary"`}>${found === undefined ? "Look" : "Look again"}</button>`
+  )
+
+const headersOf = (headers: Waiting["headers"]): Part => {
+  const all = Object.entries(headers)
+  return (
+    all.length > 0 &&
+    html`<details class="own">
+      <summary>${Format.counted(all.length, "header")}</summary>
+      <div class="mono">
+        ${all.map(([name, value]) => html`<div><span class="soft">${name}:</span> ${value}</div>`)}
+      </div>
+    </details>`
+  )
+}
+
+const row = (visit: Visit, { attempt, due, error, headers, id, publishedAt }: Waiting): Html => html`<tr>
+  <th scope="row" class="wrap"><span class="mono">${id}</span>${headersOf(headers)}</th>
+  <td class="wrap" data-label="last error">${error ?? html`<span class="zero">none</span>`}</td>
+  <td class="n" data-label="next attempt">${attempt}</td>
+  <td class="n" data-label="due">${dueIn(due, visit.now)}</td>
+  <td class="n" data-label="published">${Format.ago(publishedAt, visit.now)}</td>
+</tr>`
+
+const messagesOf = (visit: Visit, { looked, messages }: Found): Html => html`<table class="panel letters">
+  <caption>
+    ${messages.length < looked ? `The ${Format.count(messages.length)} that are due first` : "By when they are due"}
+  </caption>
+  <thead>
+    <tr>
+      <th scope="col">id</th>
+      <th scope="col">last error</th>
+      <th scope="col" class="n">next attempt</th>
+      <th scope="col" class="n">due</th>
+      <th scope="col" class="n">published</th>
+    </tr>
+  </thead>
+  <tbody>
+    ${messages.map((each) => row(visit, each))}
+  </tbody>
+</table>`
+
+const groupsOf = (visit: Visit, { groups, other }: Found, place: Place): Html => html`<h2>By last error</h2>
+  <table class="panel causes">
+    <thead>
+      <tr>
+        <th scope="col">error</th>
+        <th scope="col" class="n">messages</th>
+        <th scope="col" class="n">first due</th>
+      </tr>
+    </thead>
+    <tbody>
+      ${groups.map(
+        (group) => html`<tr>
+          <th scope="row" class="wrap">${titleOf(visit.shown(group, place))}</th>
+          <td class="n" data-label="messages">${Format.count(group.count)}</td>
+          <td class="n" data-label="first due">${dueIn(group.due, visit.now)}</td>
+        </tr>`
+      )}
+    </tbody>
+  </table>
+  ${other > 0 && html`<p class="soft">${Format.counted(other, "message")} more with other errors than these</p>`}
+  <h2>Messages</h2>`
+
+const option = (visit: Visit, place: Place, group: Group): Html =>
+  html`<option value="${CauseId.of(group)}">
+    ${Format.count(group.count)}: ${titleOf(visit.shown(group, place)).slice(0, 80)}
+  </option>`
+
+/** The form that removes messages for good. It is shut, and wants the queue's name. */
+const purgeForm = (visit: Visit, { found, place }: Shown): Part =>
+  forThose(
+    visit,
+    "purge",
+    html`<details>
+      <summary>Purge…</summary>
+      ${form(
+        visit,
+        "purgeDelayed",
+        queryOf(place),
+        html`${found !== undefined &&
+          found.groups.length > 0 &&
+          html`<label
+            >Messages
+            <select name="cause">
+              <option value="">all</option>
+              ${found.groups.map((group) => option(visit, place, group))}
+            </select></label
+          >`}<label
+            >Type the queue's name to remove them for good
+            <input name="name" required autocomplete="off" placeholder="${place.queue}"
+          /></label>
+          <button class="danger">Purge${found === undefined && " all that wait"}</button>
+          <span class="soft">One that becomes due meanwhile is removed or delivered.</span>`
+      )}
+    </details>`
+  )
+
+const lookedAt = ({ isWhole, looked }: Found): Html => html`<p class="soft" role="status">
+  Looked at ${isWhole ? "all " : ""}${Format.counted(looked, "message")} just
+  now${!isWhole && ". There are more, which the broker did not show, or which somebody else looks at"}
+</p>`
+
+/** The result of a look, or why there is none. */
+const content = (visit: Visit, shown: Shown): Html => {
+  const { capabilities, found, place, status } = shown
+  if (capabilities.delayedMessages !== true) {
+    return html`<p>
+      ${capabilities.broker} shows no message before it is due. How many wait, and when the next are due, is told above
+      as far as it counts them.
+    </p>`
+  }
+  if (found === undefined) {
+    return html`<p class="soft">${status.delayed === 0 ? "Nothing waits." : "Nobody has looked yet."}</p>`
+  }
+  if (found.looked === 0) return html`${lookedAt(found)}${found.isWhole && html`<p class="well">Nothing waits.</p>`}`
+  return html`${lookedAt(found)}${groupsOf(visit, found, place)}${messagesOf(visit, found)}`
+}
+
+/** The messages that wait for their delay. */
+export const delayed = (visit: Visit, shown: Shown): Page => {
+  const { capabilities, place, status } = shown
+  const isAble = capabilities.delayedMessages === true
+  return {
+    title: `${place.queue} in backoff`,
+    body: html`<div class="head">
+        <div>
+          <p class="crumbs"><a href="${visit.paths.to("overview")}">Queues</a> / ${place.broker}</p>
+          <h1>${place.queue} <span class="soft">in backoff: retries, and deliveries for later</span></h1>
+        </div>
+        <div class="do">${isAble && lookForm(visit, shown)}</div>
+      </div>
+      ${status.isMissing && alarm("The broker has no such queue.", "Messages may wait for it all the same")}
+      ${numbers(shown)} ${content(visit, shown)} ${isAble && purgeForm(visit, shown)}`
+  }
+}

@@ -1,0 +1,92 @@
+/** The page of a queue. */
+import { QueueStatus } from "@requeue/core"
+import * as Effect from "effect/Effect"
+import type { Asked } from "../pages/outage.ts"
+import { usual } from "../pages/outage.ts"
+import { queue } from "../pages/queue.ts"
+import { Refusal } from "../refusal.ts"
+import type { Connection } from "../work/connections.ts"
+import * as Deadline from "../work/deadline.ts"
+import { numberOf, wrong } from "./fields.ts"
+import type { Dependencies, Route } from "./route.ts"
+import type { Queue } from "../../BrokerSource.ts"
+
+const unknown = (detail: string) => new Refusal({ status: 404, detail, remedy: "Go back to the overview" })
+
+/** The queue that the fields name: one that is configured, and no other. */
+const queueOf = (fields: URLSearchParams, { connections }: Dependencies) => {
+  const [broker, name] = [fields.get("broker") ?? "", fields.get("queue") ?? ""]
+  const connection = connections.get(broker)
+  if (connection === undefined) return Effect.fail(unknown(`there is no broker ${broker}`))
+  const found = connection.queues.find((each) => each.name === name)
+  return found === undefined
+    ? Effect.fail(unknown(`no queue ${name} is configured on ${broker}`))
+    : Effect.succeed({ connection, queue: found })
+}
+
+/** All that the broker tells of itself and of the queue. */
+const asked = ({ timeout }: Dependencies, connection: Connection, { name, retry }: Queue) =>
+  connection
+    .use((broker) =>
+      Effect.map(QueueStatus.of(broker, { queue: name, retry }), (status) => ({
+        status,
+        capabilities: broker.capabilities,
+        trouble: [...new Set((status.missing ?? []).map(({ message }) => connection.mask(message)))]
+      }))
+    )
+    .pipe(
+      Deadline.within(connection.name, timeout),
+      Effect.catchTag("Trouble", ({ message }) =>
+        Effect.succeed({ status: undefined, capabilities: undefined, trouble: [message] })
+      )
+    )
+
+const pausing: Readonly<Record<string, boolean | undefined>> = { "": undefined, on: true, off: false }
+
+/** The outage that the fields ask for. */
+const questionOf = (fields: URLSearchParams): Effect.Effect<Asked, Refusal> =>
+  Effect.gen(function* () {
+    const minutes = yield* numberOf(fields, "outage", "decimal", 0.01, 1440)
+    const rate = yield* numberOf(fields, "rate", "decimal", 0.001, 10_000)
+    const failing = yield* numberOf(fields, "failing", "decimal", 0.1, 100)
+    const handlerTime = yield* numberOf(fields, "handler", "whole", 1, 3_600_000)
+    const concurrency = yield* numberOf(fields, "concurrency", "whole", 1, 100_000)
+    const choice = fields.get("pausing") ?? ""
+    if (!Object.hasOwn(pausing, choice)) return yield* wrong("pausing must be on, off or nothing", "Nothing was done")
+    return {
+      outage: minutes === undefined ? usual.outage : minutes * 60_000,
+      rate: rate ?? usual.rate,
+      share: failing === undefined ? usual.share : failing / 100,
+      handlerTime: handlerTime ?? usual.handlerTime,
+      concurrency,
+      isPausing: pausing[choice]
+    }
+  })
+
+/** A queue: its numbers, its configuration, its plan compared with the broker, and an outage where one is asked for. */
+export const queueRoute: Route = {
+  method: "GET",
+  needs: "view",
+  answer: ({ fields, visit }, dependencies) =>
+    Effect.gen(function* () {
+      const { connection, queue: own } = yield* queueOf(fields, dependencies)
+      const { isPausing: consumerBackoff, ...question } = yield* questionOf(fields)
+      const { compare, simulate } = dependencies
+      const [told, comparison] = yield* Effect.all([asked(dependencies, connection, own), compare(connection, own)], {
+        concurrency: "unbounded"
+      })
+      const answer = fields.has("outage")
+        ? yield* simulate(own.options ?? { retry: own.retry }, { ...question, consumerBackoff, seed: 1 })
+        : undefined
+      return {
+        page: queue(visit, {
+          ...told,
+          place: { broker: connection.name, queue: own.name },
+          queue: own,
+          comparison,
+          asked: { ...question, isPausing: consumerBackoff },
+          answer
+        })
+      }
+    })
+}

@@ -1,0 +1,112 @@
+/**
+ * What a queue needs on its broker, and what of that is there. All who look share one comparison of a queue, and few run on a
+ * broker at a time, since each has a connection of its own.
+ */
+import { type Adapter, type Capabilities, Delay, type Plan } from "@requeue/core"
+import * as Clock from "effect/Clock"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as Scope from "effect/Scope"
+import * as Semaphore from "effect/Semaphore"
+import type { Queue } from "../../BrokerSource.ts"
+import { type Connection, Trouble } from "./connections.ts"
+import * as Deadline from "./deadline.ts"
+
+/** A queue's plan, compared with its broker. */
+export interface Compared {
+  readonly plan: Plan.Plan
+  readonly inspection: Plan.Inspection
+  readonly capabilities: Capabilities.Capabilities
+  /** When it was, in milliseconds since the epoch. */
+  readonly at: number
+}
+
+/** A comparison, as far as there is one. */
+export interface Comparison {
+  readonly compared: Compared | undefined
+  /** The plan; where the broker does not answer, that for its newest version. */
+  readonly plan: Plan.Plan | undefined
+  /** Why there is no comparison, or no plan. */
+  readonly trouble: string | undefined
+}
+
+/** Compares a queue with its broker; it waits no longer than a page does. */
+export type Compare = (connection: Connection, queue: Queue) => Effect.Effect<Comparison>
+
+/** Milliseconds for which a comparison is good, and after which one is given up. */
+const lasts = { good: 10_000, tried: 30_000 }
+
+/** Comparisons that run on a broker at a time. */
+const atOnce = 2
+
+interface Round {
+  readonly end: Deferred.Deferred<Compared, Trouble>
+  ended: number | undefined
+}
+
+const none = "its adapter does not tell what it makes on the broker"
+
+/** Comparisons that end with the scope. `timeout` is in milliseconds. */
+export const make = (timeout: number): Effect.Effect<Compare, never, Scope.Scope> =>
+  Effect.map(Effect.scope, (scope) => {
+    const rounds = new Map<string, Round>()
+    const places = new Map<string, Semaphore.Semaphore>()
+
+    const placesOf = (broker: string): Semaphore.Semaphore => {
+      const known = places.get(broker) ?? Semaphore.makeUnsafe(atOnce)
+      places.set(broker, known)
+      return known
+    }
+
+    const ask = ({ contain, operations }: Connection, request: Adapter.PlanRequest) =>
+      contain(
+        Effect.scoped(
+          Effect.gen(function* () {
+            if (operations === undefined) return yield* Effect.fail(new Error(none))
+            const operator = yield* operations.operate
+            const plan = yield* operator.plan(request)
+            const inspection = yield* operator.inspect(request)
+            return { plan, inspection, capabilities: operator.capabilities, at: yield* Clock.currentTimeMillis }
+          })
+        )
+      )
+
+    const run = (connection: Connection, request: Adapter.PlanRequest, round: Round) =>
+      Effect.gen(function* () {
+        const asked = Deadline.within(connection.name, lasts.tried)(ask(connection, request))
+        const exit = yield* Effect.exit(placesOf(connection.name).withPermits(1)(asked))
+        round.ended = yield* Clock.currentTimeMillis
+        yield* Deferred.done(round.end, exit)
+      })
+
+    /** The round that runs or has just ended, or a new one. */
+    const roundOf = (connection: Connection, request: Adapter.PlanRequest) =>
+      Effect.gen(function* () {
+        const now = yield* Clock.currentTimeMillis
+        const key = JSON.stringify([connection.name, request.queue])
+        const current = rounds.get(key)
+        if (current !== undefined && (current.ended ?? now) > now - lasts.good) return current
+        const begun: Round = { end: Deferred.makeUnsafe(), ended: undefined }
+        rounds.set(key, begun)
+        yield* Effect.forkIn(run(connection, request, begun), scope)
+        return begun
+      })
+
+    return (connection, { name, retry }) =>
+      Effect.gen(function* () {
+        const { contain, operations } = connection
+        const request = { queue: name, retry }
+        if (operations === undefined) return { compared: undefined, plan: undefined, trouble: none }
+        const { end } = yield* roundOf(connection, request)
+        const late = new Trouble({ broker: connection.name, message: `no answer within ${Delay.format(timeout)}` })
+        const exit = yield* Effect.exit(
+          Effect.timeoutOrElse(Deferred.await(end), { duration: timeout, orElse: () => Effect.fail(late) })
+        )
+        if (Exit.isSuccess(exit)) return { compared: exit.value, plan: exit.value.plan, trouble: undefined }
+        const error = Exit.findErrorOption(exit)
+        const trouble = error._tag === "Some" ? error.value.message : "it was interrupted"
+        const plan = yield* Effect.option(contain(operations.plan(request)))
+        return { compared: undefined, plan: plan._tag === "Some" ? plan.value : undefined, trouble }
+      })
+  })

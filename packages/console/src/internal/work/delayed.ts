@@ -1,0 +1,167 @@
+/** Messages that wait for a retry or a delivery for later: looks at them, and their removal as a job. */
+import { type DeadLetters, DelayedMessages, ErrorPattern, type Message } from "@requeue/core"
+import * as Effect from "effect/Effect"
+import type * as Semaphore from "effect/Semaphore"
+import type { Queue } from "../../BrokerSource.ts"
+import type { Place } from "../paths.ts"
+import * as CauseId from "./causeId.ts"
+import type { Connection, Trouble } from "./connections.ts"
+import * as Deadline from "./deadline.ts"
+import type { Work } from "./jobs.ts"
+import type { Selection } from "./selection.ts"
+
+/** A message that waits, without its body. Times are in milliseconds since the epoch, and `undefined` where nobody knows. */
+export interface Waiting {
+  readonly id: string
+  readonly headers: Message.Headers
+  readonly due: number | undefined
+  readonly publishedAt: number | undefined
+  /** The number of its next attempt. */
+  readonly attempt: number
+  /** The error of the last attempt; `undefined` before the first. */
+  readonly error: string | undefined
+}
+
+/** The messages whose last attempts failed alike. */
+export interface Group extends DeadLetters.Cause {
+  readonly count: number
+  /** When the first of them is due. */
+  readonly due: number | undefined
+}
+
+/** A look at the messages of a queue. */
+export interface Found extends DelayedMessages.Looked {
+  /** Those that are due first. */
+  readonly messages: ReadonlyArray<Waiting>
+  /** The errors of the last attempts, the most frequent first. */
+  readonly groups: ReadonlyArray<Group>
+  /** Messages of other errors than these. */
+  readonly other: number
+}
+
+/** Messages and errors that are shown, and queues whose errors are remembered. */
+const most = { messages: 100, groups: 50, queues: 50 }
+
+/** Milliseconds after which nobody waits for a look any more. */
+const timeout = 30_000
+
+const errorOf = ({ history }: Pick<DelayedMessages.DelayedMessage, "history">): string | undefined =>
+  history.at(-1)?.error
+
+/** The pattern of the error of the last attempt; that of a message which has had none is empty. */
+const causeOf = (message: Pick<DelayedMessages.DelayedMessage, "history">): DeadLetters.Cause => ({
+  queue: undefined,
+  reason: undefined,
+  error: undefined,
+  pattern: ErrorPattern.of(errorOf(message) ?? "")
+})
+
+const waiting = (message: DelayedMessages.DelayedMessage): Waiting => ({
+  id: message.id,
+  headers: message.headers,
+  due: message.due,
+  publishedAt: message.firstPublished,
+  attempt: message.attempts,
+  error: errorOf(message)
+})
+
+/** Counts messages by their errors. */
+const counter = () => {
+  const all = new Map<string, Group>()
+  let other = 0
+  const add = (message: DelayedMessages.DelayedMessage): void => {
+    const cause = causeOf(message)
+    const name = cause.pattern ?? ""
+    const group = all.get(name)
+    if (group === undefined && all.size >= most.groups) return void other++
+    const due = group?.due === undefined || (message.due ?? group.due) < group.due ? message.due : group.due
+    all.set(name, { ...cause, count: (group?.count ?? 0) + 1, due })
+  }
+  return { add, groups: () => [...all.values()].toSorted((a, b) => b.count - a.count), other: () => other }
+}
+
+/** The errors that the last look at each queue has found, so that a removal of some can be asked for by their ids. */
+export interface Memory {
+  readonly of: (place: Place, cause: string) => DeadLetters.Cause | undefined
+  readonly keep: (place: Place, groups: ReadonlyArray<DeadLetters.Cause>) => void
+}
+
+/** Remembers nothing yet. */
+export const memory = (): Memory => {
+  const known = new Map<string, ReadonlyArray<DeadLetters.Cause>>()
+  const keyOf = ({ broker, queue }: Place) => JSON.stringify([broker, queue])
+  return {
+    of: (place, cause) => known.get(keyOf(place))?.find((each) => CauseId.of(each) === cause),
+    keep: (place, groups) => {
+      known.delete(keyOf(place))
+      known.set(keyOf(place), groups)
+      if (known.size > most.queues) known.delete(known.keys().next().value!)
+    }
+  }
+}
+
+/** Looks at all that waits for its delay, one look at a queue at a time: two would see a part each. */
+export const look = (
+  connection: Connection,
+  { name, retry }: Queue,
+  turn: Semaphore.Semaphore
+): Effect.Effect<Found, Trouble> => {
+  const { add, groups, other } = counter()
+  const filter = (message: DelayedMessages.DelayedMessage): boolean => {
+    add(message)
+    return true
+  }
+  const listed = connection.use(() =>
+    Effect.flatMap(DelayedMessages.make(name, { retry }), ({ list }) => list({ limit: most.messages, filter }))
+  )
+  return Effect.map(
+    Deadline.within(connection.name, timeout)(turn.withPermits(1)(listed)),
+    ({ isWhole, looked, messages }) => ({
+      messages: messages.map(waiting),
+      groups: groups(),
+      other: other(),
+      looked,
+      isWhole
+    })
+  )
+}
+
+/** The messages of an error, or all. */
+export const selection = (cause: string | undefined, title: string): Selection => ({
+  cause,
+  letter: undefined,
+  search: {},
+  filter: undefined,
+  title,
+  isMeant: undefined
+})
+
+/** Removes messages that wait, for good. */
+export const purge = (connection: Connection, { name, retry }: Queue, selection: Selection): Work => {
+  const { cause, title } = selection
+  const isMeant = (message: DelayedMessages.DelayedMessage) => CauseId.of(causeOf(message)) === cause
+  return {
+    kind: "purge-delayed",
+    connection,
+    queue: name,
+    selection,
+    options: { cause: title },
+    run: ({ signal, tell }) =>
+      connection.use(() =>
+        Effect.flatMap(DelayedMessages.make(name, { retry }), (delayed) =>
+          Effect.map(
+            delayed.purge(cause === undefined ? { all: true, signal } : { filter: isMeant, signal }),
+            ({ isWhole, looked, removed }) =>
+              tell({
+                purged: {
+                  removed,
+                  left: isWhole ? looked - removed : undefined,
+                  held: 0,
+                  stoppedBy: signal.aborted && !isWhole ? "abort" : undefined
+                }
+              })
+          )
+        )
+      )
+  }
+}

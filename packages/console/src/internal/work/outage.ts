@@ -1,0 +1,64 @@
+/**
+ * Simulated outages, which must not hold the process, whoever asks for them: they have few events, run in steps that let others
+ * in, and few run at a time.
+ */
+import type { ConsumerOptions } from "@requeue/core"
+import { Outage, OutageReport } from "@requeue/core/explain"
+import * as Effect from "effect/Effect"
+import * as Semaphore from "effect/Semaphore"
+import { Refusal } from "../refusal.ts"
+
+/** The most of everything. */
+export const most = { messages: 50_000, events: 300_000, rounds: 20, running: 2, waiting: 20 }
+
+/** A report, or why the question has none. */
+export type Answer = OutageReport.OutageReport | Outage.Refusal
+
+/** Simulates outages. */
+export type Simulate = (options: ConsumerOptions.Options, question: Outage.Question) => Effect.Effect<Answer, Refusal>
+
+/** Runs one outage in steps, each of which lets others in. */
+const stepped = (scenario: Outage.Scenario, events: number): Effect.Effect<Outage.Outcome> =>
+  Effect.gen(function* () {
+    const steps = Outage.steps(scenario, events)
+    for (;;) {
+      const step = steps.next()
+      if (step.done === true) return step.value
+      yield* Effect.yieldNow
+    }
+  })
+
+/** As many outages as the number of events allows: one, and up to 20. */
+const rounds = (scenario: Outage.Scenario): Effect.Effect<ReadonlyArray<Outage.Outcome>> =>
+  Effect.gen(function* () {
+    const outcomes: Array<Outage.Outcome> = []
+    let left = most.events
+    while (outcomes.length < most.rounds) {
+      const outcome = yield* stepped({ ...scenario, seed: scenario.seed + outcomes.length }, left)
+      left -= outcome.events
+      // One that ends early because others had the events tells nothing of the outage.
+      if (outcome.isCut && outcomes.length > 0) break
+      outcomes.push(outcome)
+      if (left <= 0) break
+    }
+    return outcomes
+  })
+
+const busy = new Refusal({ status: 503, detail: "others simulate outages", remedy: "Try again in a moment" })
+
+/** Makes a place for simulations. */
+export const make = (): Simulate => {
+  const places = Semaphore.makeUnsafe(most.running)
+  let asked = 0
+  return (options, question) =>
+    Effect.suspend((): Effect.Effect<Answer, Refusal> => {
+      const scenario = Outage.scenario(options, question, most.messages)
+      if ("field" in scenario) return Effect.succeed(scenario)
+      if (asked >= most.running + most.waiting) return Effect.fail(busy)
+      asked++
+      return Effect.ensuring(
+        places.withPermits(1)(Effect.map(rounds(scenario), (outcomes) => OutageReport.make(scenario, outcomes))),
+        Effect.sync(() => void asked--)
+      )
+    })
+}

@@ -1,0 +1,82 @@
+/** Messages in backoff, of somebody who means harm, and their removal by whoever may not. */
+import { assert } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { Redaction } from "../../src/index.ts"
+import * as Waiting from "../waiting.ts"
+import * as World from "../world.ts"
+import * as Attack from "./Attack.ts"
+import { as, basic } from "./prepared.ts"
+
+const evil = `"><script>alert(1)</script>`
+
+const hostile = {
+  id: `id ${evil} password=hunter2`,
+  delay: 60_000,
+  error: `SyntaxError: Unexpected token 'i', "it is hunter2" is not valid JSON`,
+  headers: { cookie: "hunter2", [evil]: evil, note: "amqp://ann:hunter2@host/ and c0nfigured" }
+}
+
+const made = (redact?: Redaction.Redact) =>
+  Effect.gen(function* () {
+    const world = yield* World.make({ authorize: basic, redact }, {}, ["c0nfigured"])
+    yield* world.broker.publish([Waiting.waiting(hostile, 0)])
+    const looked = (role: string) =>
+      Effect.flatMap(world.get(Waiting.page, as(role)), (page) => world.submit(page, "/delayed", {}, as(role)))
+    return { ...world, looked, left: Effect.map(world.broker.admin.counts("orders"), ({ delayed }) => delayed) }
+  })
+
+/** These attacks. */
+export const attacks: ReadonlyArray<Attack.Attack> = [
+  Attack.make("a message in backoff: is shown as text, and without secrets", () =>
+    Effect.gen(function* () {
+      const { looked } = yield* made()
+      for (const role of ["view", "bodies", "purge"]) {
+        const { status, text } = yield* looked(role)
+        assert.strictEqual(status, 200)
+        assert.notMatch(text, /<script>|the-body|c0nfigured|ann:hunter2|password=hunter2|>hunter2/)
+        assert.include(World.decoded(text), evil)
+      }
+    })
+  ),
+  Attack.make("a message in backoff: quotes its body by its error below bodies to nobody", () =>
+    Effect.gen(function* () {
+      const { looked } = yield* made()
+      assert.notInclude((yield* looked("view")).text, "hunter2")
+      assert.include((yield* looked("bodies")).text, "it is hunter2")
+    })
+  ),
+  Attack.make("a message in backoff: is hidden whole where the redact hook throws", () =>
+    Effect.gen(function* () {
+      const { looked } = yield* made((content) => {
+        if (content.id !== undefined) throw new Error("no idea")
+        return content
+      })
+      const { status, text } = yield* looked("purge")
+      assert.strictEqual(status, 503)
+      assert.notInclude(text, "hunter2")
+    })
+  ),
+  Attack.make("a message in backoff: is removed by nobody without the role, the token and the name", () =>
+    Effect.gen(function* () {
+      const { get, left, post, submit } = yield* made()
+      const page = yield* get(Waiting.page, as("purge"))
+      assert.notInclude((yield* get(Waiting.page, as("redrive"))).text, "purge-delayed")
+      const fields = { broker: "local", queue: "orders", name: "orders" }
+      const token = /name="token" value="([^"]+)"/.exec((yield* get(Waiting.page, as("redrive"))).text)![1]!
+      assert.strictEqual((yield* post("/purge-delayed", { ...fields, token }, as("redrive"))).status, 403)
+      assert.strictEqual((yield* post("/purge-delayed", fields, as("purge"))).status, 403)
+      assert.strictEqual((yield* submit(page, "/purge-delayed", { name: "order" }, as("purge"))).status, 400)
+      assert.strictEqual((yield* get("/purge-delayed?broker=local&queue=orders", as("purge"))).status, 405)
+      assert.strictEqual(yield* left, 1)
+    })
+  ),
+  Attack.make("a message in backoff: is looked for in queues of the configuration alone", () =>
+    Effect.gen(function* () {
+      const { get } = yield* made()
+      for (const queue of ["orders.dlq", "secret", "", "../orders"]) {
+        const path = `/delayed?${new URLSearchParams({ broker: "local", queue }).toString()}`
+        assert.strictEqual((yield* get(path, as("purge"))).status, 404, queue)
+      }
+    })
+  )
+]

@@ -1,0 +1,67 @@
+/** A summary of many simulated outages. */
+import type { Outcome, Scenario } from "./Outage.ts"
+import * as Range from "./internal/range.ts"
+
+export type { Range } from "./internal/range.ts"
+
+/** The summary. Times are in milliseconds. */
+export interface OutageReport {
+  /** Messages a second. */
+  readonly rate: number
+  /** The length of the outage. */
+  readonly length: number
+  /** The share of handler runs that fail while it lasts. */
+  readonly share: number
+  readonly handlerTime: number
+  readonly concurrency: number
+  readonly seed: number
+  readonly rounds: number
+  readonly messages: Range.Range
+  readonly deadLetters: Range.Range
+  readonly discarded: Range.Range
+  readonly runsPerMessage: Range.Range
+  readonly peakBacklog: Range.Range
+  /** The time to recover, of the rounds that recovered; `null` when none did. */
+  readonly recovery: Range.Range | null
+  /** The number of rounds that did not recover. */
+  readonly unrecovered: number
+  /** The number of rounds that ended early, because they had too many events. */
+  readonly cut: number
+  /** Deliveries after the first, of all messages together. */
+  readonly retries: Range.Range
+  /** The most handler runs a second: of the slice of time that had the most. */
+  readonly peakLoad: Range.Range
+  /** The first round's largest backlog in each slice of time, and the handler runs that began in it. */
+  readonly backlog: {
+    readonly slice: number
+    readonly values: ReadonlyArray<number>
+    readonly runs: ReadonlyArray<number>
+  }
+}
+
+/** Summarises outcomes, of which there must be one or more. */
+export const make = (scenario: Scenario, outcomes: ReadonlyArray<Outcome>): OutageReport => {
+  const of = (value: (outcome: Outcome) => number): Range.Range => Range.of(outcomes.map(value))
+  const recovered = outcomes.flatMap(({ recovery }) => (recovery === undefined ? [] : [recovery]))
+  const [first] = outcomes
+  return {
+    rate: scenario.rate,
+    length: scenario.outage,
+    share: scenario.share ?? 1,
+    handlerTime: scenario.handlerTime,
+    concurrency: scenario.concurrency,
+    seed: scenario.seed,
+    rounds: outcomes.length,
+    messages: of(({ arrived }) => arrived),
+    deadLetters: of(({ deadLettered }) => deadLettered),
+    discarded: of(({ discarded }) => discarded),
+    runsPerMessage: of(({ arrived, handlerRuns, left }) => handlerRuns / Math.max(1, arrived - left)),
+    peakBacklog: of(({ peakBacklog }) => peakBacklog),
+    recovery: recovered.length === 0 ? null : Range.of(recovered),
+    unrecovered: outcomes.length - recovered.length,
+    cut: outcomes.filter(({ isCut }) => isCut).length,
+    retries: of(({ retries }) => retries),
+    peakLoad: of(({ load, slice }) => (1000 * load.reduce((most, runs) => Math.max(most, runs), 0)) / slice),
+    backlog: { slice: first?.slice ?? 0, values: first?.backlog ?? [], runs: first?.load ?? [] }
+  }
+}
