@@ -40,7 +40,10 @@ export const create = (
   const post = (path: string) =>
     Http.request({ operation: "create", queue: topic }, timeout, { base, method: "POST", path })
   return Effect.asVoid(
-    Effect.andThen(post(`topic/create?${Http.query({ topic })}`), post(`channel/create?${Http.query({ topic, channel })}`))
+    Effect.andThen(
+      post(`topic/create?${Http.query({ topic })}`),
+      post(`channel/create?${Http.query({ topic, channel })}`)
+    )
   )
 }
 

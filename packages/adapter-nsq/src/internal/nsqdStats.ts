@@ -68,7 +68,9 @@ interface Topic {
 
 const toChannel = (json: unknown): Channel | undefined => {
   if (!Predicate.isReadonlyObject(json) || typeof json["channel_name"] !== "string") return undefined
-  const [depth, inFlight, deferred] = ["depth", "in_flight_count", "deferred_count"].map((key) => Http.numberOf(json[key]))
+  const [depth, inFlight, deferred] = ["depth", "in_flight_count", "deferred_count"].map((key) =>
+    Http.numberOf(json[key])
+  )
   if (depth === undefined || inFlight === undefined || deferred === undefined) return undefined
   return {
     name: json["channel_name"],
