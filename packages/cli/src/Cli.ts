@@ -97,8 +97,8 @@ const details = (error: unknown) => {
   if (error instanceof ConfigFileError) return { file: error.file, problems: error.problems }
   if (error instanceof DeadLetters.DeadLettersStopped) {
     const { cause, operation, queue, removed, report } = error
-    const { reason, broker } = cause instanceof DeadLetters.AuditFailed ? { reason: cause._tag } : cause
-    return { reason, broker, queue, operation, removed, report: report && RedriveView.toJson({ queue, report }) }
+    const broker = cause instanceof DeadLetters.AuditFailed ? undefined : cause.broker
+    return { reason: cause.reason, broker, queue, operation, removed, report: report && RedriveView.toJson({ queue, report }) }
   }
   return error instanceof BrokerError.BrokerError
     ? { reason: error.reason, broker: error.broker, queue: error.queue }

@@ -14,6 +14,8 @@ export interface Asked {
   readonly maxRedrives: number
   /** The part of a stage that may come back; `undefined` where nobody watches. */
   readonly stopAt: number | undefined
+  /** Whether letters are parked, and not redriven. Default: false. */
+  readonly isParking?: boolean
 }
 
 /** The most letters that are named in text. */
@@ -75,7 +77,10 @@ const why = ({ error, id, isPublished }: DeadLetters.FailedLetter): string =>
   `  ${Printable.line(`${id}: ${isPublished ? "in both queues" : "refused"}: ${error?.message ?? "the broker gave no answer"}`)}`
 
 /** Tells where every letter is, in a line, and each that failed in one more. */
-export const text = ({ queue, report }: Redriven, { dryRun, maxRedrives, stopAt }: Asked): string => {
+export const text = (
+  { queue, report }: Redriven,
+  { dryRun, isParking = false, maxRedrives, stopAt }: Asked
+): string => {
   const { failures, filtered, guarded, held, homeless, queued, redriven, refused } = report
   const { repeated, unconfirmed, unremoved } = report
   const others = [
@@ -91,7 +96,8 @@ export const text = ({ queue, report }: Redriven, { dryRun, maxRedrives, stopAt 
   const parts = others.filter(([count]) => count > 0).map(([count, what]) => `${count} ${what}`)
   const twice = unconfirmed === 0 ? [] : [`of ${unconfirmed}, one copy more may exist`]
   const hidden = held === undefined && queued !== undefined ? ["another reader may have more"] : []
-  const done = `${dryRun ? "would redrive" : "redriven"} ${redriven} of ${all(report, dryRun)}`
+  const [would, did] = isParking ? ["would park", "parked"] : ["would redrive", "redriven"]
+  const done = `${dryRun ? would : did} ${redriven} of ${all(report, dryRun)}`
   const more = failures.length > named ? [`  and ${failures.length - named} more, see --json`] : []
   return [
     `${queue}: ${[done, ...parts, ...hidden, ...twice].join("; ")}`,

@@ -30,6 +30,7 @@ import { cases as processes } from "./cases/processes.ts"
 import { cases as refusals } from "./cases/refusals.ts"
 import { cases as reconnecting } from "./cases/reconnecting.ts"
 import { cases as auditing } from "./cases/auditing.ts"
+import { cases as parking } from "./cases/parking.ts"
 import { cases as redriving } from "./cases/redriving.ts"
 import { cases as redrivingInStages } from "./cases/redrivingInStages.ts"
 import { cases as removals } from "./cases/removals.ts"
@@ -64,6 +65,7 @@ export const cases: ReadonlyArray<Case> = [
   ...causes,
   ...redriving,
   ...auditing,
+  ...parking,
   ...redrivingInStages,
   ...backoff,
   ...time,

@@ -63,7 +63,7 @@ export const world = Effect.gen(function* () {
     Broker.Broker,
     broker
   )
-  return { url: (yield* NodeServer.serve(console, { port: 0 })).href, heal }
+  return { url: (yield* NodeServer.serve(console, { port: 0 })).href, heal, broker }
 })
 
 /** Chromium without a screen. As root it needs no sandbox of its own: it sees nothing but these pages. */

@@ -98,6 +98,55 @@ describe("a letter", () => {
   )
 })
 
+describe("parked letters", () => {
+  it.effect("are aside as they were, and go back to the others, or to work", () =>
+    Effect.gen(function* () {
+      const { audit, broker, done, filtered, get, ids, settled, submit } = yield* opened
+      yield* broker.publish([{ ...World.outgoing({ id: "first" }, 0), queue: "orders" }])
+      yield* broker.admin.purge("orders")
+      const before = (yield* broker.admin.peek("orders.dlq", 10)).map(({ metadata }) => metadata)
+      const cause = yield* get(World.linkTo(yield* filtered({ error: "shop" }), "/group"))
+      const ended = yield* done(yield* submit(cause, "/park"))
+      assert.match(ended.text, /parked<\/dt><dd><span class="strong">2<.*<dt>to<\/dt><dd>orders\.dlq\.parked</)
+      assert.deepStrictEqual(yield* ids, ["new-2"])
+      assert.deepStrictEqual(
+        audit.flatMap(({ command, event, letter, to }) => (event === "letter" ? [[command, letter, to]] : [])),
+        ["old-1", "new-1"].map((id) => ["console park", id, "orders.dlq.parked"])
+      )
+      const all = yield* filtered({})
+      assert.include(all.text, ">2 letters parked<")
+      const aside = yield* settled("/dead-letters?broker=local&queue=orders.dlq.parked")
+      assert.include(aside.text, "These letters are parked.")
+      const page = yield* settled("/dead-letters?broker=local&queue=orders.dlq.parked&id=old-1")
+      yield* done(yield* submit(page, "/park"))
+      assert.deepStrictEqual(
+        (yield* broker.admin.peek("orders.dlq", 10))
+          .map(({ metadata }) => metadata)
+          .toSorted((a, b) => (a.id < b.id ? 1 : -1)),
+        before.filter(({ id }) => id !== "new-1").toSorted((a, b) => (a.id < b.id ? 1 : -1))
+      )
+      const counted = yield* done(
+        yield* submit(yield* settled("/dead-letters?broker=local&queue=orders.dlq.parked"), "/plan")
+      )
+      yield* done(yield* submit(counted, "/redrive", { how: "at-once" }))
+      assert.strictEqual((yield* broker.admin.counts("orders")).ready, 1)
+    })
+  )
+
+  it.effect("stay where they are when the audit fails", () =>
+    Effect.gen(function* () {
+      const audit = (line: string) => {
+        if (line.includes(`"event":"letter"`)) throw new Error("the disk is full")
+      }
+      const { broker, publish, settled, submit } = yield* World.make({ audit })
+      yield* publish({ id: "order-1" }, { id: "order-2" })
+      const begun = yield* submit(yield* settled(World.deadLetters), "/park")
+      assert.match((yield* settled(begun.headers.get("location")!)).text, /It failed\..*the disk is full/)
+      assert.strictEqual((yield* broker.admin.counts("orders.dlq")).ready, 2)
+    })
+  )
+})
+
 describe("a redrive to another queue", () => {
   it.effect("is chosen on the page of the dry run, which counts for that queue", () =>
     Effect.gen(function* () {

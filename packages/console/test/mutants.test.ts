@@ -264,7 +264,7 @@ const mutants: ReadonlyArray<Mutant> = [
   {
     lets: "for dead letters of the configuration",
     file: "routes/route.ts",
-    text: "return known.includes(queue)",
+    text: "return Park.hasLetters(connection, queue)",
     replacement: 'return queue !== ""'
   },
   {
@@ -362,6 +362,13 @@ const mutants: ReadonlyArray<Mutant> = [
     file: "work/drafts.ts",
     text: "4 * most.body",
     replacement: "400 * most.body"
+  },
+  {
+    lets: "park, edit or count",
+    file: "routes/acting.ts",
+    text: 'needs: "redrive",\n  answer: working((_, connection, { place: { queue }, selection }) =>\n    Effect.succeed(Park',
+    replacement:
+      'needs: "view",\n  answer: working((_, connection, { place: { queue }, selection }) =>\n    Effect.succeed(Park'
   },
   {
     lets: "and without secrets",

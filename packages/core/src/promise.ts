@@ -5,11 +5,13 @@ export { bytes, json, standard, text } from "./message/Codec.ts"
 export { ConfigurationError } from "./options/ConfigurationError.ts"
 export { DeadLetterBudgetExhausted, make as deadLetterBudget } from "./policy/DeadLetterBudget.ts"
 export {
+  AuditFailed,
   type DeadLetter,
   DeadLettersStopped,
   type FailedLetter,
   type Group,
   type Groups,
+  type ParkOptions,
   type PurgeOptions,
   type RedriveOptions,
   type RedriveReport

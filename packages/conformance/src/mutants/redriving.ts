@@ -150,6 +150,11 @@ export const mutants: ReadonlyArray<Mutant> = [
         return removed
       })
   })),
+  letters(
+    "a park that is a redrive",
+    "parked letters are aside as they were, and come back to the others or to work",
+    ({ redrive }) => ({ park: (options) => redrive(options) })
+  ),
   letters("an edit that removes the original at once", edited, ({ edit, purge }) => ({
     edit: (letter, options) =>
       Effect.flatMap(edit(letter, options), (report) =>

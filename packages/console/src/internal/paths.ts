@@ -26,6 +26,7 @@ export const routes = {
   delayed: "/delayed",
   purgeDelayed: "/purge-delayed",
   stop: "/stop",
+  park: "/park",
   edit: "/edit",
   preview: "/edit/preview",
   send: "/edit/send",

@@ -122,6 +122,21 @@ export const attacks: ReadonlyArray<Attack.Attack> = [
       assert.strictEqual(yield* left, 2)
     })
   ),
+  Attack.make("who may less: does not park, edit or count", () =>
+    Effect.gen(function* () {
+      const { get, left, post } = yield* prepared({ authorize: basic }, as("view"))
+      const token = "none"
+      for (const path of ["/park", "/edit", "/edit/preview", "/edit/send", "/plan"]) {
+        for (const name of ["view", "bodies"]) {
+          const { status, text } = yield* post(path, { broker: "local", queue: "orders.dlq", token }, as(name))
+          assert.strictEqual(status, 403)
+          assert.include(text, "it needs redrive", path)
+        }
+        assert.strictEqual((yield* get(path, as("purge"))).status, 405)
+      }
+      assert.strictEqual(yield* left, 1)
+    })
+  ),
   Attack.make("a redrive to another queue: goes to none that is not configured", () =>
     Effect.gen(function* () {
       const { causes, left, submit } = yield* prepared()

@@ -20,7 +20,7 @@ import type { ListOptions, PurgeOptions, ReadOptions } from "./internal/options.
 import * as OptionNames from "../options/OptionNames.ts"
 import { tell } from "./internal/partial.ts"
 import { purge } from "./internal/purge.ts"
-import { type Options as RedriveOptions, redrive } from "./internal/redrive.ts"
+import { park, type ParkOptions, type Options as RedriveOptions, redrive } from "./internal/redrive.ts"
 import type { DeadLettersStopped, Report } from "./internal/report.ts"
 
 export { type Audit, AuditFailed } from "./internal/audit.ts"
@@ -38,7 +38,7 @@ export {
 export type { Letters } from "./internal/look.ts"
 export type { ListOptions, PurgeOptions, ReadOptions, Selection } from "./internal/options.ts"
 export type { Progress } from "./internal/reading.ts"
-export type { Options as RedriveOptions } from "./internal/redrive.ts"
+export { type Options as RedriveOptions, parkingQueue, type ParkOptions } from "./internal/redrive.ts"
 export {
   DeadLettersStopped,
   type Outcome,
@@ -99,6 +99,16 @@ export interface DeadLetters {
    */
   readonly redrive: (options?: RedriveOptions) => Effect.Effect<Report, BrokerError | DeadLettersStopped>
   /**
+   * Moves dead letters aside, to a queue that nobody consumes: out of the way, and not lost. Each is published there as it is,
+   * with all that is known of it, and confirmed, and only then removed from this queue. They are dead letters of that queue:
+   * redrive them from there, or park them back with `to`. `redriven` of the report counts those that were moved.
+   *
+   * It works, ends and fails as {@link DeadLetters.redrive} does without stages.
+   *
+   * @throws RangeError when an option is unknown, of another kind or out of its range, or `to` is this queue itself
+   */
+  readonly park: (options?: ParkOptions) => Effect.Effect<Report, BrokerError | DeadLettersStopped>
+  /**
    * Publishes an edited copy of a dead letter, as {@link DeadLetters.list} has shown it, and waits for what becomes of it. The
    * copy has the id and the history of the letter, and counts as redriven. The original stays here until the copy has
    * succeeded as far as the broker can tell, and is removed only then.
@@ -154,6 +164,10 @@ export const make = (queue: string): Effect.Effect<DeadLetters, never, Broker> =
     redrive: (options) =>
       OptionNames.orDie(Options.redrive("DeadLetters.redrive", queue, options), () =>
         tell(broker, queue, "redrive", (watched) => redrive(watched, queue, options))
+      ),
+    park: (options) =>
+      OptionNames.orDie(Options.park("DeadLetters.park", queue, options), () =>
+        tell(broker, queue, "park", (watched) => park(watched, queue, options))
       ),
     edit: (letter, options) =>
       OptionNames.orDie(Options.edit("DeadLetters.edit", queue, letter, options), () =>

@@ -51,6 +51,8 @@ export interface DeadLetterQueue extends Reads {
   readonly list: (options?: DeadLetters.ListOptions) => Promise<ReadonlyArray<DeadLetters.DeadLetter>>
   readonly group: (options?: DeadLetters.ListOptions) => Promise<DeadLetters.Groups>
   readonly redrive: (options?: DeadLetters.RedriveOptions) => Promise<DeadLetters.RedriveReport>
+  /** Moves letters aside, to a queue that nobody consumes. */
+  readonly park: (options?: DeadLetters.ParkOptions) => Promise<DeadLetters.RedriveReport>
   /** Publishes an edited copy of a letter that `list` has shown, and removes the original when that has succeeded. */
   readonly edit: (letter: DeadLetters.DeadLetter, options: DeadLetters.EditOptions) => Promise<DeadLetters.EditReport>
   /** Removes dead letters for good: those that `filter` selects, or with `{ all: true }` all. Resolves with their number. */
@@ -243,6 +245,10 @@ const deadLetterQueue = (queue: string, session: Session.Session): DeadLetterQue
     edit: async (letter, editOptions) => {
       OptionNames.orThrow(LetterOptions.edit("deadLetters.edit", queue, letter, editOptions))
       return run((await letters()).edit(letter, editOptions))
+    },
+    park: async (parkOptions) => {
+      OptionNames.orThrow(LetterOptions.park("deadLetters.park", queue, parkOptions))
+      return run((await letters()).park(parkOptions))
     },
     purge: async (purgeOptions) => {
       OptionNames.orThrow(LetterOptions.purge("deadLetters.purge", queue, purgeOptions))

@@ -4,6 +4,7 @@ import { exportLetters } from "./export.ts"
 import { group } from "./group.ts"
 import { importLetters } from "./import.ts"
 import { list, peek } from "./list.ts"
+import { park } from "./park.ts"
 import { purge } from "./purge.ts"
 import { redrive } from "./redrive.ts"
 
@@ -11,7 +12,7 @@ export const deadLetters = Command.make("dead-letters").pipe(
   Command.withDescription(
     "Looks after dead letters: those of --queue, whose policy names their queues, or those of --dlq."
   ),
-  Command.withShortDescription("List, group, peek, redrive, purge, export and import dead letters"),
+  Command.withShortDescription("List, group, peek, redrive, park, purge, export and import dead letters"),
   Command.withExamples([
     {
       command: "requeue dead-letters group --queue orders",
@@ -24,5 +25,5 @@ export const deadLetters = Command.make("dead-letters").pipe(
     },
     { command: "requeue status --queue orders", description: "Whether all is well" }
   ]),
-  Command.withSubcommands([list, group, peek, redrive, purge, exportLetters, importLetters])
+  Command.withSubcommands([list, group, peek, redrive, park, purge, exportLetters, importLetters])
 )

@@ -1,5 +1,5 @@
 /** The page of a dead-letter queue: its causes, as far as somebody has looked. */
-import { type Capabilities, Delay, type DeadLetters, type LetterFilter } from "@requeue/core"
+import { type Capabilities, Delay, DeadLetters, type LetterFilter } from "@requeue/core"
 import * as Format from "../format.ts"
 import { html, type Html, type Part } from "../html.ts"
 import type { Place } from "../paths.ts"
@@ -14,6 +14,10 @@ export interface Shown {
   readonly place: Place
   /** The filter of the place. */
   readonly filter: LetterFilter.LetterFilter | undefined
+  /** The dead-letter queue whose parked letters these are; `undefined` where they are none. */
+  readonly home: string | undefined
+  /** Letters that are parked; `undefined` where nobody tells. */
+  readonly parked: number | undefined
   /** Letters that wait; `undefined` where the broker cannot count. */
   readonly count: number | undefined
   readonly capabilities: Capabilities.Capabilities
@@ -153,6 +157,31 @@ ${
 <button${look === undefined ? html` class="primary"` : ""}>${look === undefined ? "Look" : "Look again"}</button>`
   )
 
+/** The form that moves letters aside: those of a cause, a filter, or all; or back, where they are parked. */
+export const parkForm = (
+  visit: Visit,
+  place: Place,
+  letters: string,
+  fields: { readonly cause?: string; readonly letter?: string } = {}
+): Part =>
+  forThose(
+    visit,
+    "redrive",
+    html`<details>
+      <summary>Park…</summary>
+      ${form(
+        visit,
+        "park",
+        { ...queryOf(place), ...fields },
+        html`<span class="soft"
+            >Parked letters are in a queue of their own, as they are, until somebody redrives them, or parks them back.
+            Those that are parked already go back among the dead letters.</span
+          >
+          <button>Park ${letters}</button>`
+      )}
+    </details>`
+  )
+
 /** The form that removes letters for good: those of a cause, or all. It is shut, and wants the queue's name. */
 export const purgeForm = (visit: Visit, place: Place, letters: string, cause?: string): Part =>
   forThose(
@@ -197,6 +226,20 @@ export const exportForm = (
       )}
     </details>`
   )
+/** The way to letters that are parked, and back. */
+const asideOf = ({ paths }: Visit, { home, parked, place: { broker, queue } }: Shown): Part => {
+  if (home !== undefined) {
+    return html`<p>
+      These letters are parked. <a href="${paths.to("deadLetters", { broker, queue: home })}">The others: ${home}</a>
+    </p>`
+  }
+  const aside = paths.to("deadLetters", { broker, queue: DeadLetters.parkingQueue(queue) })
+  return (
+    parked !== 0 &&
+    parked !== undefined &&
+    html`<p><a href="${aside}">${Format.counted(parked, "letter")} parked</a></p>`
+  )
+}
 
 const actionsOf = (visit: Visit, shown: Shown): Html =>
   html`<div class="do">
@@ -223,8 +266,8 @@ export const deadLetters = (visit: Visit, shown: Shown): Page => {
     title: place.queue,
     isLive,
     body: html`<div class="head"><div>${title}</div>${!isLive && actionsOf(visit, shown)}</div>
-${filterForm(visit, place)}${filterWords(visit, place, filter)}
+${asideOf(visit, shown)}${filterForm(visit, place)}${filterWords(visit, place, filter)}
 <div${isLive && html` data-live="${visit.paths.to("liveLook", queryOf(place))}" data-reload`}>${found}</div>
-${exportForm(visit, shown, filter === undefined ? "all letters" : "these letters")}${purgeForm(visit, place, filter === undefined ? "all letters" : "these letters")}`
+${exportForm(visit, shown, filter === undefined ? "all letters" : "these letters")}${parkForm(visit, place, filter === undefined ? "all letters" : "these letters")}${purgeForm(visit, place, filter === undefined ? "all letters" : "these letters")}`
   }
 }

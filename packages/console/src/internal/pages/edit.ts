@@ -89,8 +89,8 @@ const difference = (old: string, now: string): Html =>
   html`<pre class="panel diff" tabindex="0" role="region" aria-label="Difference">
 ${Difference.of(old, now).map((line) =>
       line === undefined
-        ? html`<span class="soft">⋯</span> `
-        : html`<span class="${line.kind}">${signs[line.kind]} ${line.text}</span> `
+        ? html`<span class="soft">⋯</span>`
+        : html`<span class="${line.kind}">${signs[line.kind]} ${line.text}</span>`
     )}</pre
   >`
 

@@ -12,9 +12,9 @@ const text = ({ filter = {} }: Place, name: string, label: string, example: stri
 const option = (value: string, chosen: string | undefined): Html =>
   html`<option value="${value}" ${value === chosen && html`selected`}>${value}</option>`
 
-/** The form, as an address that can be kept. It is shut where no filter is given. */
+/** The form, whose answer has an address that can be kept. It is shut: a filter that is given stands below it in words. */
 export const filterForm = ({ paths }: Visit, place: Place): Html =>
-  html`<details class="filter" ${place.filter !== undefined && html`open`}>
+  html`<details class="filter">
     <summary>Filter…</summary>
     <form method="get" action="${paths.to("deadLetters")}">
       ${Object.entries(queryOf({ broker: place.broker, queue: place.queue })).map(

@@ -5,7 +5,7 @@ import { html, type Html } from "../html.ts"
 import type { Place } from "../paths.ts"
 import { type Page, queryOf, type Visit } from "../visit.ts"
 import type { Kept } from "../work/letters.ts"
-import { exportForm, planForm, purgeForm, titleOf } from "./deadLetters.ts"
+import { exportForm, parkForm, planForm, purgeForm, titleOf } from "./deadLetters.ts"
 import { facts, forThose } from "./parts.ts"
 
 /** The letters of a cause, as the last look saw them. */
@@ -80,6 +80,7 @@ export const group = (visit: Visit, shown: Shown): Page => {
         </tbody>
       </table>
       ${exportForm(visit, { place, capabilities, cause }, "the letters of this cause")}
+      ${parkForm(visit, place, `the ${Format.counted(count, "letter")} of this cause`, { cause })}
       ${purgeForm(visit, place, `the ${Format.counted(count, "letter")} of this cause`, cause)}`
   }
 }

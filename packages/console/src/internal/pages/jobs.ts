@@ -14,6 +14,7 @@ const names: { readonly [K in Job["kind"]]: string } = {
   redrive: "Redrive",
   purge: "Purge",
   edit: "Edited copy",
+  park: "Park",
   "purge-delayed": "Purge of delayed messages",
   export: "Export"
 }

@@ -6,7 +6,7 @@ import type { Place } from "../paths.ts"
 import { type Page, queryOf, type Visit } from "../visit.ts"
 import { type Body, longestText as longest } from "../work/body.ts"
 import type { Kept } from "../work/letters.ts"
-import { cost, planForm } from "./deadLetters.ts"
+import { cost, parkForm, planForm } from "./deadLetters.ts"
 import { crumbs } from "./group.ts"
 import * as Hex from "./hex.ts"
 import { facts, form, forThose } from "./parts.ts"
@@ -46,22 +46,52 @@ const bodyOf = (visit: Visit, { body, capabilities, cause, letter, place }: Show
     ${offer}`
 }
 
-const timeline = ({ history, origin }: Kept): Html =>
-  html`<ol class="panel timeline">
-    ${history.map(
-      ({ at, attempt, delay, error }) =>
+/** A moment of a letter's life. */
+interface Moment {
+  readonly at: number
+  readonly what: string
+  readonly text: Part
+}
+
+/** Its moments in their order: it was published, has failed, and was given up. */
+const momentsOf = ({ history, origin, publishedAt }: Kept): ReadonlyArray<Moment> => [
+  ...(publishedAt === undefined ? [] : [{ at: publishedAt, what: "published", text: "" }]),
+  ...history.map(({ at, attempt, delay, error }) => ({
+    at,
+    what: `attempt ${attempt}`,
+    text: html`${error} <span class="soft">→ again after ${Delay.format(delay)}</span>`
+  })),
+  ...(origin === undefined
+    ? []
+    : [
+        {
+          at: origin.at,
+          what: `attempt ${origin.attempts}`,
+          text: html`<b>${origin.error.name}: ${origin.error.message}</b>
+            <span class="soft">→ dead letter, ${origin.reason}</span>`
+        }
+      ])
+]
+
+/** The time since the moment before; clocks of several machines may differ. */
+const gap = (moments: ReadonlyArray<Moment>, index: number): string => {
+  const before = moments[index - 1]
+  const passed = before === undefined ? undefined : moments[index]!.at - before.at
+  return passed === undefined ? "" : `${passed < 0 ? "−" : "+"}${Delay.format(Math.abs(passed))}`
+}
+
+const timeline = (letter: Kept): Html => {
+  const moments = momentsOf(letter)
+  return html`<ol class="panel timeline">
+    ${moments.map(
+      ({ at, text, what }, index) =>
         html`<li>
-          ${Format.moment(at)} <span>attempt ${attempt}</span>
-          <span>${error} <span class="soft">→ again after ${Delay.format(delay)}</span></span>
+          ${Format.moment(at)} <span class="soft n">${gap(moments, index)}</span> <span>${what}</span>
+          <span>${text}</span>
         </li>`
-    )}${origin !== undefined &&
-    html`<li>
-      ${Format.moment(origin.at)} <span>attempt ${origin.attempts}</span>
-      <span
-        >${origin.error.name}: ${origin.error.message} <span class="soft">→ dead letter, ${origin.reason}</span></span
-      >
-    </li>`}
+    )}
   </ol>`
+}
 
 const headersOf = (headers: Kept["headers"]): Html =>
   Object.keys(headers).length === 0
@@ -97,7 +127,7 @@ const editForm = (visit: Visit, { cause, letter, place }: Shown): Html =>
 /** A letter. */
 export const letter = (visit: Visit, shown: Shown): Page => {
   const { cause, letter, place, trace } = shown
-  const { history, id, origin, publishedAt, redrives } = letter
+  const { id, operation, origin, publishedAt, redrives } = letter
   return {
     title: id,
     body: html`<div class="head">
@@ -124,6 +154,9 @@ export const letter = (visit: Visit, shown: Shown): Page => {
         ["from", origin?.queue ?? "unknown"],
         ["attempts", origin?.attempts ?? "–"],
         ["redriven", Format.counted(redrives, "time")],
+        ...(operation === undefined
+          ? []
+          : [["last by operation", html`<span class="mono">${operation}</span>`] as const]),
         ["published", Format.ago(publishedAt, visit.now)],
         ...(trace === undefined
           ? []
@@ -131,8 +164,8 @@ export const letter = (visit: Visit, shown: Shown): Page => {
       ])}
       ${bodyOf(visit, shown)}
       <h2>History</h2>
-      ${history.length === 0 && origin === undefined ? html`<p class="soft">None.</p>` : timeline(letter)}
+      ${momentsOf(letter).length === 0 ? html`<p class="soft">None.</p>` : timeline(letter)}
       <h2>Headers</h2>
-      ${headersOf(shown.headers)}`
+      ${headersOf(shown.headers)} ${parkForm(visit, place, "this letter", { cause, letter: letter.key })}`
   }
 }

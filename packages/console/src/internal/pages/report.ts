@@ -103,7 +103,7 @@ export const reportOf = ({ ended, kind, selection, to }: Job, report: Report): H
         ]
   const goal = to === undefined ? [] : ([["to", to]] as const)
   return html`${stages.length > 0 && stagesOf(stages, ended === undefined)}${facts([
-    ["published", number(published)],
+    [kind === "park" ? "parked" : "published", number(published)],
     ...goal,
     ...watched,
     ["left here", number(queued)],

@@ -9,6 +9,7 @@ import { jobQuery, type Visit } from "../visit.ts"
 import * as CauseId from "../work/causeId.ts"
 import type { Connection } from "../work/connections.ts"
 import { roleOf, type Work } from "../work/jobs.ts"
+import * as Park from "../work/park.ts"
 import * as Purge from "../work/purge.ts"
 import * as Redrive from "../work/redrive.ts"
 import * as Selection from "../work/selection.ts"
@@ -154,6 +155,15 @@ export const purgeRoute: Route = {
     fields.get("name") === queue
       ? Effect.succeed(Purge.make(connection, queue, selection))
       : Effect.fail(wrong(`the name that was typed is not ${queue}`, "Nothing was removed"))
+  )
+}
+
+/** Moves letters of a dead-letter queue aside, or back. */
+export const parkRoute: Route = {
+  method: "POST",
+  needs: "redrive",
+  answer: working((_, connection, { place: { queue }, selection }) =>
+    Effect.succeed(Park.make(connection, queue, selection))
   )
 }
 

@@ -17,6 +17,7 @@ import type { Connection } from "../work/connections.ts"
 import type { Kept } from "../work/letters.ts"
 import { longest } from "../work/looks.ts"
 import * as Deadline from "../work/deadline.ts"
+import * as Park from "../work/park.ts"
 import * as Selection from "../work/selection.ts"
 import { type Asking, type Dependencies, placeOf, type Route } from "./route.ts"
 
@@ -38,10 +39,15 @@ const asked = (dependencies: Dependencies, connection: Connection, queue: string
     dependencies,
     connection
   )(
-    connection.use(({ capabilities }) =>
+    connection.use(({ admin, capabilities }) =>
       Effect.gen(function* () {
         const dead = yield* DeadLetters.make(queue)
-        return { capabilities, count: yield* dead.count }
+        const home = Park.homeOf(connection, queue)
+        const [count, aside] = yield* Effect.all(
+          [dead.count, home === undefined ? admin.counts(DeadLetters.parkingQueue(queue)) : Effect.undefined],
+          { concurrency: "unbounded" }
+        )
+        return { capabilities, count, home, parked: aside?.isMissing === true ? 0 : aside?.ready }
       })
     )
   )
@@ -50,20 +56,20 @@ const asked = (dependencies: Dependencies, connection: Connection, queue: string
 export const deadLettersRoute = view(({ fields, visit }, dependencies) =>
   Effect.gen(function* () {
     const { connection, filter, place } = yield* placeOf(fields, dependencies)
-    const { capabilities, count } = yield* asked(dependencies, connection, place.queue)
+    const { count, ...known } = yield* asked(dependencies, connection, place.queue)
     const { looks } = dependencies
     // Letters that have come since a look that saw none: it does not say that all is well.
     const last = looks.of(place)
     if (last?.progress.looked === 0 && last.trouble === undefined && (count ?? 0) > 0) looks.forget(place)
     const begun =
-      looks.of(place) === undefined && capabilities.peek
+      looks.of(place) === undefined && known.capabilities.peek
         ? yield* looks.begin(connection, place, {
             operator: visit.operator,
             limit: longest,
             filter: filter && Selection.filtering(filter, visit.now, dependencies.redact, place)
           })
         : undefined
-    return { page: deadLetters(visit, { place, filter, count, capabilities, look: looks.of(place) ?? begun }) }
+    return { page: deadLetters(visit, { ...known, place, filter, count, look: looks.of(place) ?? begun }) }
   })
 )
 

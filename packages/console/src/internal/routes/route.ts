@@ -1,5 +1,5 @@
 /** A route: who may take it, and what it answers. */
-import { type LetterFilter, RetryPolicy } from "@requeue/core"
+import type { LetterFilter } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import type { Action } from "../../Authorization.ts"
 import type * as Audit from "../../Audit.ts"
@@ -20,6 +20,7 @@ import type { Jobs } from "../work/jobs.ts"
 import type { Looks } from "../work/looks.ts"
 import type { Simulate } from "../work/outage.ts"
 import type { Overview } from "../work/overview.ts"
+import * as Park from "../work/park.ts"
 import * as Filters from "./filters.ts"
 
 /** All that routes work with. */
@@ -70,13 +71,15 @@ export interface Located {
 /** The refusal of what is not configured. */
 export const unknown = (detail: string) => new Refusal({ status: 404, detail, remedy: "Go back to the overview" })
 
-/** The dead-letter queue that the fields name: one of a queue that is configured, and no other; and the filter that they have. */
+/**
+ * The dead-letter queue that the fields name: one of a queue that is configured, or where its letters are parked, and no other;
+ * and the filter that they have.
+ */
 export const placeOf = (fields: URLSearchParams, { connections }: Dependencies): Effect.Effect<Located, Refusal> => {
   const [broker, queue] = [fields.get("broker") ?? "", fields.get("queue") ?? ""]
   const connection = connections.get(broker)
   if (connection === undefined) return Effect.fail(unknown(`there is no broker ${broker}`))
-  const known = connection.queues.flatMap(({ name, retry }) => RetryPolicy.deadLetterQueues(retry, name))
-  return known.includes(queue)
+  return Park.hasLetters(connection, queue)
     ? Effect.map(Filters.of(fields), (asked) => ({
         connection,
         place: { broker, queue, ...(asked === undefined ? {} : { filter: asked.search }) },

@@ -31,6 +31,7 @@ const all: ReadonlyArray<readonly [path: string, route: Route]> = [
   [routes.delayed, Delaying.lookRoute],
   [routes.purgeDelayed, Delaying.purgeRoute],
   [routes.stop, Acting.stopRoute],
+  [routes.park, Acting.parkRoute],
   [routes.edit, Editing.editRoute],
   [routes.preview, Editing.previewRoute],
   [routes.send, Editing.sendRoute],

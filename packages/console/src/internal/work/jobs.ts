@@ -42,7 +42,7 @@ export interface Exported {
 /** A job. Times are in milliseconds since the epoch. */
 export interface Job {
   readonly id: string
-  readonly kind: "plan" | "redrive" | "purge" | "edit" | "purge-delayed" | "export"
+  readonly kind: "plan" | "redrive" | "purge" | "edit" | "park" | "purge-delayed" | "export"
   readonly place: Place
   readonly selection: Selection
   /** The queue that letters go to; `undefined` for those that they came from, and where they go nowhere. */
@@ -112,6 +112,7 @@ export const roleOf: { readonly [K in Job["kind"]]: Action } = {
   plan: "redrive",
   redrive: "redrive",
   edit: "redrive",
+  park: "redrive",
   purge: "purge",
   "purge-delayed": "purge",
   export: "bodies"

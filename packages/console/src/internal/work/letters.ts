@@ -11,6 +11,8 @@ export interface Kept {
   /** `undefined` where nobody knows. */
   readonly publishedAt: number | undefined
   readonly redrives: number
+  /** The operation that redrove it last; `undefined` when none has. */
+  readonly operation: string | undefined
   readonly history: ReadonlyArray<Metadata.Attempt>
   readonly origin: DeadLetters.DeadLetter["origin"]
   /** Bytes of the body. */
@@ -49,12 +51,13 @@ const sizeOf = ({ headers, history, id, origin }: Kept): number => {
   return overhead + texts.reduce((sum, text) => sum + 2 * text.length, 0)
 }
 
-const kept = ({ body, headers, history, id, metadata, origin, redrives }: DeadLetters.DeadLetter): Kept => ({
+const kept = ({ body, headers, history, id, metadata, operation, origin, redrives }: DeadLetters.DeadLetter): Kept => ({
   key: keyOf(metadata),
   id,
   headers,
   publishedAt: Metadata.publishedAt(metadata),
   redrives,
+  operation,
   history,
   origin,
   size: body.length

@@ -3,6 +3,7 @@ import { DeadLetters, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import type { Connection } from "./connections.ts"
 import type { Job, Work } from "./jobs.ts"
+import * as Park from "./park.ts"
 import type { Selection } from "./selection.ts"
 
 /** The wishes of an operator for. */
@@ -52,7 +53,11 @@ const optionsOf = (
   create: false,
   limit: plan.report?.redriven,
   ...(isStaged
-    ? { wait: DeadLetters.waitFor(policiesOf(connection, queue, plan.to)), watch: watchOf(connection, queue) }
+    ? {
+        // Parked letters go back to the queues of the others.
+        wait: DeadLetters.waitFor(policiesOf(connection, Park.homeOf(connection, queue) ?? queue, plan.to)),
+        watch: watchOf(connection, queue)
+      }
     : {})
 })
 

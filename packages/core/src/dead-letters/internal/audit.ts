@@ -15,6 +15,7 @@ export class AuditFailed extends Data.TaggedError("AuditFailed")<{
   readonly queue: string
   readonly detail: string
 }> {
+  readonly reason = "AuditFailed"
   /** The letters of which it was not told stay, and another call goes on with them. */
   readonly isRetryable = true
   override get message() {

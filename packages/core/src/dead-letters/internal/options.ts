@@ -11,7 +11,7 @@ import type { Audit } from "./audit.ts"
 import type { DeadLetter } from "./deadLetter.ts"
 import type { EditOptions } from "./edit.ts"
 import type { Progress } from "./reading.ts"
-import type { Options as RedriveOptions } from "./redrive.ts"
+import { parkingQueue, type Options as RedriveOptions, type ParkOptions } from "./redrive.ts"
 
 /** Options of `read`. */
 export interface ReadOptions {
@@ -103,6 +103,18 @@ const redriveKinds: OptionNames.Of<RedriveOptions> = {
   operation: Operation.idKind
 }
 
+const parkKinds: OptionNames.Of<ParkOptions> = {
+  to: redriveKinds.to,
+  limit: redriveKinds.limit,
+  filter: redriveKinds.filter,
+  dryRun: redriveKinds.dryRun,
+  rate: redriveKinds.rate,
+  create: redriveKinds.create,
+  signal: redriveKinds.signal,
+  audit: redriveKinds.audit,
+  onProgress: redriveKinds.onProgress
+}
+
 const editKinds: OptionNames.Of<EditOptions> = {
   body: { expected: "a Uint8Array", holds: (value) => value instanceof Uint8Array },
   headers: headersKind,
@@ -135,6 +147,10 @@ export const redrive = (call: string, queue: string, options: RedriveOptions | u
   if (options === undefined) return undefined
   return OptionNames.refusal(call, options, redriveKinds, queue) ?? target(call, queue, options.to)
 }
+
+/** The error of the options of `park`. */
+export const park = (call: string, queue: string, options: ParkOptions = {}): RangeError | undefined =>
+  OptionNames.refusal(call, options, parkKinds, queue) ?? target(call, queue, options.to ?? parkingQueue(queue))
 
 /** The error of the queue that letters are to go to. */
 const target = (call: string, queue: string, to: string | undefined): RangeError | undefined => {

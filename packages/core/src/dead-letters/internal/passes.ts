@@ -22,16 +22,27 @@ interface Options extends Sweep.Options {
   readonly watch?: Destination.Watched | undefined
 }
 
+/** A letter as it is, in another queue. */
+const moved = ({ body, headers, metadata }: Delivery, queue: string): Outgoing.Outgoing => ({
+  queue,
+  body,
+  headers,
+  delay: 0,
+  metadata
+})
+
 const target = (letter: Delivery, { to }: Options): string | undefined => to ?? letter.metadata.deadLetter?.queue
 
 /** Why the dead letter is passed over; `undefined`: it is not. */
 const obstacle = (
   letter: Delivery,
   options: Options,
-  operation: Operation.Operation
+  operation: Operation.Operation,
+  isParking: boolean
 ): Ledger.PassedOver | undefined => {
-  if (Operation.isOf(letter.metadata.operation, operation)) return "repeated"
+  if (!isParking && Operation.isOf(letter.metadata.operation, operation)) return "repeated"
   if (!Sweep.matches(letter, options.filter)) return "filtered"
+  if (isParking) return undefined
   if (letter.metadata.redrives >= (options.maxRedrives ?? 3)) return "guarded"
   return target(letter, options) === undefined ? "homeless" : undefined
 }
@@ -46,13 +57,16 @@ export interface Dependencies {
   readonly comeBacks: ComeBacks.ComeBacks | undefined
   readonly watch: Watch.Watch | undefined
   readonly ledger: Ledger.Ledger
+  /** Whether letters are moved as they are, and not redriven. */
+  readonly isParking: boolean
   readonly publish: Service["publish"]
   readonly onProgress: () => void
 }
 
 /** The passes of a redrive through its queue. */
 export const make = (dependencies: Dependencies) => {
-  const { begun, broker, comeBacks, ledger, onProgress, operation, options, publish, queue, watch } = dependencies
+  const { begun, broker, comeBacks, isParking, ledger, onProgress, operation, options, publish, queue, watch } =
+    dependencies
   const { enter, targets } = Destination.gate(broker, options, watch?.add)
   /** Letters that earlier passes have left here, and that would be published once more. */
   const done = new Set<string>()
@@ -62,7 +76,9 @@ export const make = (dependencies: Dependencies) => {
 
   const copy = (letter: Delivery, published: Set<string>) => {
     const to = target(letter, options)!
-    const outgoing = Outgoing.redrive(letter, to, Operation.tag(operation, ledger.stage()))
+    const outgoing = isParking
+      ? moved(letter, to)
+      : Outgoing.redrive(letter, to, Operation.tag(operation, ledger.stage()))
     const copied = Effect.andThen(enter(to), publish([outgoing]))
     // There is one pass alone where nobody watches.
     if (comeBacks === undefined) return copied
@@ -76,7 +92,7 @@ export const make = (dependencies: Dependencies) => {
   const select = (letter: Delivery): boolean => {
     comeBacks?.see(letter.metadata)
     if (done.has(keyOf(letter.metadata))) return false
-    const why = obstacle(letter, options, operation)
+    const why = obstacle(letter, options, operation, isParking)
     if (why !== undefined) ledger.passOver(why)
     return why === undefined
   }

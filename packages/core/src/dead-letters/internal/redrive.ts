@@ -79,11 +79,30 @@ export interface Options {
 const isWatched = ({ dryRun, stages, stopAt, wait }: Options): boolean =>
   dryRun !== true && [stages, stopAt, wait].some((given) => given !== undefined)
 
+/** Options of `park`. */
+export interface ParkOptions extends Pick<
+  Options,
+  "audit" | "create" | "dryRun" | "filter" | "limit" | "onProgress" | "rate" | "signal"
+> {
+  /** The queue to move letters to. Default: the dead-letter queue's name with `.parked`. */
+  readonly to?: string | undefined
+}
+
+/** The queue where letters of a dead-letter queue are parked. */
+export const parkingQueue = (queue: string): string => `${queue}.parked`
+
+/** Moves letters as they are. The options have been checked. */
+export const park = (broker: Service, queue: string, options: ParkOptions = {}) =>
+  run(broker, queue, { ...options, to: options.to ?? parkingQueue(queue) }, true)
+
 /** Redrives the dead letters in a queue. The options have been checked. */
-export const redrive = (
+export const redrive = (broker: Service, queue: string, options: Options = {}) => run(broker, queue, options, false)
+
+const run = (
   broker: Service,
   queue: string,
-  options: Options = {}
+  options: Options,
+  isParking: boolean
 ): Effect.Effect<Report, BrokerError | DeadLettersStopped> =>
   Effect.gen(function* () {
     const operation = Operation.make(options.operation)
@@ -105,6 +124,7 @@ export const redrive = (
       comeBacks,
       watch,
       ledger,
+      isParking,
       publish,
       onProgress
     })
@@ -130,7 +150,9 @@ export const redrive = (
         if (!passes.hasBegun() && !(cause instanceof AuditFailed)) return Effect.fail(cause)
         const report = ledger.report()
         const removed = report.redriven
-        return Effect.fail(new DeadLettersStopped({ queue, operation: "redrive", removed, report, cause }))
+        return Effect.fail(
+          new DeadLettersStopped({ queue, operation: isParking ? "park" : "redrive", removed, report, cause })
+        )
       }
     })
   })

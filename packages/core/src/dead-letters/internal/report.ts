@@ -86,10 +86,10 @@ export interface Report
  */
 export class DeadLettersStopped extends Data.TaggedError("DeadLettersStopped")<{
   readonly queue: string
-  readonly operation: "redrive" | "purge"
+  readonly operation: "redrive" | "park" | "purge"
   /** The number of dead letters that were removed from the queue. */
   readonly removed: number
-  /** The report of a redrive; `undefined` for a purge. */
+  /** The report of a redrive, or of a park; `undefined` for a purge. */
   readonly report: Report | undefined
   readonly cause: BrokerError | AuditFailed
 }> {
