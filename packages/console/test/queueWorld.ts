@@ -55,7 +55,7 @@ export const forms: Readonly<Record<string, ConsumerOptions.Options>> = {
 }
 
 /** All of these queues. */
-export const queues = Object.entries(forms).map(([name, options]) => BrokerSource.queueOf({ name, options }))
+const queues = Object.entries(forms).map(([name, options]) => BrokerSource.queueOf({ name, options }))
 
 const down = Layer.effect(
   Broker.Broker,

@@ -41,7 +41,7 @@ const choices = [
 const choiceOf = (isPausing: boolean | undefined): string => (isPausing === undefined ? "" : isPausing ? "on" : "off")
 
 /** The form. It changes nothing, so that its address can be given to others. */
-export const form = ({ paths }: Visit, place: Place, asked: Asked): Html => {
+const form = ({ paths }: Visit, place: Place, asked: Asked): Html => {
   const { concurrency, handlerTime, isPausing, outage, rate, share } = asked
   return html`<form method="get" action="${paths.to("queue")}#outage" class="ask">
     ${Object.entries(queryOf(place)).map(

@@ -15,7 +15,7 @@ import * as Secrets from "../secrets.ts"
 import * as Deadline from "./deadline.ts"
 
 /** A queue's plan, compared with its broker. */
-export interface Compared {
+interface Compared {
   readonly plan: Plan.Plan
   readonly inspection: Plan.Inspection
   readonly capabilities: Capabilities.Capabilities
