@@ -33,7 +33,7 @@ export interface Seeds {
 export const kinds: ReadonlyArray<Kind> = ["push", "lease", "lossy"]
 
 /** Milliseconds without a new seed after which a process hangs. */
-const patience = 60_000
+const patience = 240_000
 
 /** Whether the sources as they are keep all laws in a seed. */
 export const isClean = async (seed: number, kinds: ReadonlyArray<Kind>): Promise<boolean> =>
