@@ -98,7 +98,14 @@ const details = (error: unknown) => {
   if (error instanceof DeadLetters.DeadLettersStopped) {
     const { cause, operation, queue, removed, report } = error
     const broker = cause instanceof DeadLetters.AuditFailed ? undefined : cause.broker
-    return { reason: cause.reason, broker, queue, operation, removed, report: report && RedriveView.toJson({ queue, report }) }
+    return {
+      reason: cause.reason,
+      broker,
+      queue,
+      operation,
+      removed,
+      report: report && RedriveView.toJson({ queue, report })
+    }
   }
   return error instanceof BrokerError.BrokerError
     ? { reason: error.reason, broker: error.broker, queue: error.queue }

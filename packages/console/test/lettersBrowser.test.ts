@@ -47,6 +47,8 @@ describe("in a browser", () => {
           await page.locator("input[name=header]").fill("tenant=acme")
           await page.locator("button:text('Filter')").click()
           await page.getByText("5 letters found.").waitFor()
+          // The look is over, and its page loads no more.
+          await page.getByText("Look again").waitFor()
           await page.locator("summary:text('Filter…')").click()
           await page.mouse.move(0, 0)
           await see("filter")

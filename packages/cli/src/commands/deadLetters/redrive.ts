@@ -120,8 +120,6 @@ export const redrive = Command.make(
       const staged = RedriveStages.of(rest, target, to, isEdit)
       if (isEdit) {
         yield* alone({ dryRun: dryRun || undefined, stages: staged.stages, limit: limits.limit, rate: limits.rate })
-        const { wait, watch } = staged
-        const options = { wait, watch, operation }
         return yield* edit(target, {
           broker: target.name,
           to,
@@ -130,7 +128,7 @@ export const redrive = Command.make(
           isMeant,
           filters: rest,
           audit: rest,
-          options
+          options: { wait: staged.wait, watch: staged.watch, operation }
         })
       }
       const asked = { dryRun, maxRedrives, stopAt: dryRun ? undefined : staged.stopAt }

@@ -68,7 +68,7 @@ const outcomes: { readonly [Outcome in DeadLetters.EditOutcome]: string } = {
   missing: "nothing was published: the letter is not here any more"
 }
 
-/** What became of an edited copy, and of its letter. */
+/** The fate of an edited copy, and of its letter. */
 export const editedOf = ({ to }: Job, { isRemoved, outcome }: DeadLetters.EditReport): Html =>
   facts([
     ["to", to ?? "–"],

@@ -19,7 +19,7 @@ const both = ({ may }: Visit): Effect.Effect<void, Refusal> =>
         new Refusal({ status: 403, detail: "whoever edits a letter sees its body", remedy: "Ask somebody who may" })
       )
 
-/** What others do, or have done, with the letter of a draft. */
+/** Those who edit the letter of a draft as well, and the jobs that have redriven an edited copy of it. */
 const otherwise = ({ drafts, jobs }: Dependencies, draft: Drafts.Draft) => {
   const { key, opened, operator, place } = draft
   const edits = jobs

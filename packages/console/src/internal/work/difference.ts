@@ -11,7 +11,7 @@ const largest = 500
 
 /** Lengths of the longest common subsequences of what follows. */
 const lengths = (old: ReadonlyArray<string>, now: ReadonlyArray<string>): ReadonlyArray<ReadonlyArray<number>> => {
-  const table = Array.from({ length: old.length + 1 }, () => new Array<number>(now.length + 1).fill(0))
+  const table = Array.from({ length: old.length + 1 }, () => Array.from({ length: now.length + 1 }, () => 0))
   for (let i = old.length - 1; i >= 0; i--) {
     for (let j = now.length - 1; j >= 0; j--) {
       table[i]![j] = old[i] === now[j] ? table[i + 1]![j + 1]! + 1 : Math.max(table[i + 1]![j]!, table[i]![j + 1]!)

@@ -57,7 +57,7 @@ export interface Job {
   readonly report: DeadLetters.RedriveReport | undefined
   /** `undefined` for a redrive, and before a purge has ended. */
   readonly purged: Purged | undefined
-  /** What became of an edited copy; `undefined` before it is known, and for all others. */
+  /** The fate of an edited copy; `undefined` before it is known, and for all others. */
   readonly edited: DeadLetters.EditReport | undefined
   /** `undefined` where it is no export. */
   readonly exported: Exported | undefined
@@ -155,6 +155,31 @@ const newJob = ({ connection, kind, queue, selection, to }: Work, operator: stri
   usedBy: undefined
 })
 
+/** Why a job cannot begin: another one works on its queue, or has followed its dry run. */
+const obstacleOf = (jobs: ReadonlyMap<string, Job>, { connection, plan, queue }: Work): Refusal | undefined => {
+  const other = [...jobs.values()].find(
+    ({ ended, place }) => ended === undefined && place.broker === connection.name && place.queue === queue
+  )
+  if (other !== undefined) {
+    const detail = `job ${other.id} of ${other.operator} works on ${queue}`
+    return new Refusal({ status: 409, detail, remedy: "Wait for its end, or stop it" })
+  }
+  const follower = plan === undefined ? undefined : jobs.get(plan)?.usedBy
+  if (follower === undefined) return undefined
+  const detail = `the dry run ${plan} was followed by the redrive ${follower}`
+  return new Refusal({ status: 409, detail, remedy: "Nothing was done. Count again" })
+}
+
+const operationOf = ({ id, kind, operator, place: { broker, queue } }: Job, work: Work): Audit.Operation => ({
+  id,
+  command: `console ${kind}`,
+  operator,
+  broker,
+  queues: [queue],
+  filters: work.selection.filter,
+  options: work.options
+})
+
 /** Jobs that are stopped, and waited for, when the scope closes. */
 export const make = (audit: Audit.Write): Effect.Effect<Jobs, never, Scope.Scope> =>
   Effect.gen(function* () {
@@ -202,33 +227,14 @@ export const make = (audit: Audit.Write): Effect.Effect<Jobs, never, Scope.Scope
       },
       begin: (asked, operator) =>
         Effect.gen(function* () {
-          const { connection, kind, options, plan, queue, run, selection } = asked
-          const place = { broker: connection.name, queue }
-          const other = [...jobs.values()].find(
-            (job) => job.ended === undefined && job.place.broker === place.broker && job.place.queue === queue
-          )
-          if (other !== undefined) {
-            const detail = `job ${other.id} of ${other.operator} works on ${queue}`
-            return yield* new Refusal({ status: 409, detail, remedy: "Wait for its end, or stop it" })
-          }
-          const follower = plan === undefined ? undefined : jobs.get(plan)?.usedBy
-          if (follower !== undefined) {
-            const detail = `the dry run ${plan} was followed by the redrive ${follower}`
-            return yield* new Refusal({ status: 409, detail, remedy: "Nothing was done. Count again" })
-          }
+          const { connection, plan, run } = asked
+          const obstacle = obstacleOf(jobs, asked)
+          if (obstacle !== undefined) return yield* obstacle
           const job = newJob(asked, operator, yield* Clock.currentTimeMillis)
           const { id } = job
           // Before the audit is written, so that nobody else begins meanwhile.
           jobs.set(id, job)
-          const operation: Audit.Operation = {
-            id,
-            command: `console ${kind}`,
-            operator,
-            broker: place.broker,
-            queues: [queue],
-            filters: selection.filter,
-            options
-          }
+          const operation = operationOf(job, asked)
           yield* Effect.tapError(Audit.begin(audit, operation), () => Effect.sync(() => void jobs.delete(id)))
           if (plan !== undefined && jobs.has(plan)) change(plan, { usedBy: id })
           const stop = new AbortController()

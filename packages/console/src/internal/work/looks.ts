@@ -63,19 +63,25 @@ export const longest = 100_000
 
 const nothing = DeadLetters.group([])
 
+const queueOf = ({ broker, queue }: Place): string => JSON.stringify([broker, queue])
+const keyOf = (place: Place): string => JSON.stringify([queueOf(place), place.filter])
+
+/** Turns at each queue. */
+const turns = () => {
+  const all = new Map<string, Semaphore.Semaphore>()
+  return (place: Place): Semaphore.Semaphore => {
+    const turn = all.get(queueOf(place)) ?? Semaphore.makeUnsafe(1)
+    all.set(queueOf(place), turn)
+    return turn
+  }
+}
+
 /** Looks that end with the scope. */
 export const make: Effect.Effect<Looks, never, Scope.Scope> = Effect.gen(function* () {
   const scope = yield* Effect.scope
   const looks = new Map<string, Look>()
-  const turns = new Map<string, Semaphore.Semaphore>()
-  const queueOf = ({ broker, queue }: Place) => JSON.stringify([broker, queue])
-  const keyOf = (place: Place) => JSON.stringify([queueOf(place), place.filter])
+  const turnOf = turns()
   const ofQueue = (place: Place) => [...looks.values()].filter((look) => queueOf(look.place) === queueOf(place))
-  const turnOf = (place: Place) => {
-    const turn = turns.get(queueOf(place)) ?? Semaphore.makeUnsafe(1)
-    turns.set(queueOf(place), turn)
-    return turn
-  }
   const set = (look: Look) => {
     const key = keyOf(look.place)
     looks.delete(key)
