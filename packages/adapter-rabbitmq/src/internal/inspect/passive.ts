@@ -17,15 +17,15 @@ export interface Dependencies {
   readonly requestTimeout: number
 }
 
-/** The answer about a queue; it fails with `QueueMissing` where there is none. */
-type Answer = Awaited<ReturnType<Channel["checkQueue"]>>
+/** The numbers of a queue; it fails with `QueueMissing` where there is none. */
+type Result = Awaited<ReturnType<Channel["checkQueue"]>>
 
 /** Asks about one queue. It declares nothing. */
-export type Passive = (queue: string) => Effect.Effect<Answer, BrokerError.BrokerError>
+export type Passive = (queue: string) => Effect.Effect<Result, BrokerError.BrokerError>
 
 interface Question {
   readonly queue: string
-  readonly answer: Deferred.Deferred<Answer, BrokerError.BrokerError>
+  readonly answer: Deferred.Deferred<Result, BrokerError.BrokerError>
 }
 
 /** Channels that are open at a time. */
