@@ -53,7 +53,7 @@ export const make = ({ declarer, requestTimeout }: Dependencies): Passive => {
       for (let question: Question | undefined = first; question !== undefined; question = next()) {
         const { answer, queue } = question
         const asked = request({ operation, queue }, requestTimeout, () => channel.checkQueue(queue))
-        const exit = yield* Effect.exit(Effect.tapError(asked, (error) => refuse(question!, error)))
+        const exit = yield* Effect.exit(Effect.tapError(asked, (error) => refuse(question, error)))
         if (Exit.isFailure(exit)) return
         yield* Deferred.done(answer, exit)
       }
