@@ -22,7 +22,7 @@ const follow = (part) => {
     events.addEventListener("parts", ({ data }) => {
       const all = document.createElement("template")
       all.innerHTML = data // The same.
-      for (const next of [...all.content.children]) replace(next)
+      for (const next of all.content.querySelectorAll("[id]")) replace(next)
     })
     events.addEventListener("over", () => {
       isOver = true

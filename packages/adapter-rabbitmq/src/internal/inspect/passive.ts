@@ -17,15 +17,15 @@ export interface Dependencies {
   readonly requestTimeout: number
 }
 
-/** The answer about a queue; it fails with `QueueMissing` where there is none. */
-type Answer = Awaited<ReturnType<Channel["checkQueue"]>>
+/** The numbers of a queue; it fails with `QueueMissing` where there is none. */
+type Result = Awaited<ReturnType<Channel["checkQueue"]>>
 
 /** Asks about one queue. It declares nothing. */
-export type Passive = (queue: string) => Effect.Effect<Answer, BrokerError.BrokerError>
+export type Passive = (queue: string) => Effect.Effect<Result, BrokerError.BrokerError>
 
 interface Question {
   readonly queue: string
-  readonly answer: Deferred.Deferred<Answer, BrokerError.BrokerError>
+  readonly answer: Deferred.Deferred<Result, BrokerError.BrokerError>
 }
 
 /** Channels that are open at a time. */
@@ -33,8 +33,8 @@ const most = 16
 
 const operation = "counts"
 
-/** Reasons that are those of one queue. */
-const ofQueue: ReadonlySet<BrokerError.Reason> = new Set(["QueueMissing", "QueueMismatch", "AccessRefused"])
+/** Reasons that are those of all who wait, and not of one queue or channel. */
+const ofAll: ReadonlySet<BrokerError.Reason> = new Set(["Timeout", "ConnectionFailed"])
 
 /** No channel is open before somebody asks, and none stays when all are answered. */
 export const make = ({ declarer, requestTimeout }: Dependencies): Passive => {
@@ -53,7 +53,7 @@ export const make = ({ declarer, requestTimeout }: Dependencies): Passive => {
       for (let question: Question | undefined = first; question !== undefined; question = next()) {
         const { answer, queue } = question
         const asked = request({ operation, queue }, requestTimeout, () => channel.checkQueue(queue))
-        const exit = yield* Effect.exit(Effect.tapError(asked, (error) => refuse(question!, error)))
+        const exit = yield* Effect.exit(Effect.tapError(asked, (error) => refuse(question, error)))
         if (Exit.isFailure(exit)) return
         yield* Deferred.done(answer, exit)
       }
@@ -62,7 +62,7 @@ export const make = ({ declarer, requestTimeout }: Dependencies): Passive => {
   /** Where the server does not answer, those who wait have waited for as long as this one. */
   const refuse = (question: Question, error: BrokerError.BrokerError) =>
     Effect.suspend(() => {
-      const all = ofQueue.has(error.reason) ? [question] : [question, ...waiting]
+      const all = ofAll.has(error.reason) ? [question, ...waiting] : [question]
       for (const each of all) waiting.delete(each)
       return Effect.forEach(all, ({ answer, queue }) => Deferred.fail(answer, about(queue, error)), { discard: true })
     })
@@ -70,10 +70,15 @@ export const make = ({ declarer, requestTimeout }: Dependencies): Passive => {
   const work = Effect.gen(function* () {
     for (let question = next(); question !== undefined; question = next()) {
       const first = question
-      const asked = Effect.flatMap(declarer.channel(operation, first.queue), (channel) => through(channel, first))
-      yield* Effect.catch(Effect.scoped(asked), (error) => refuse(first, error))
+      yield* Effect.flatMap(declarer.channel(operation, first.queue), (channel) => through(channel, first)).pipe(
+        Effect.scoped,
+        Effect.tapError((error) => refuse(first, error)),
+        Effect.catchCause((cause) => Deferred.failCause(first.answer, cause))
+      )
     }
-  }).pipe(Effect.ensuring(Effect.sync(() => void open--)))
+    // In the same step as the last look for questions, or who asks in between would wait for nobody.
+    open--
+  })
 
   return (queue) =>
     Effect.suspend(() => {

@@ -1,4 +1,4 @@
-/** What was seen of a queue lately: a few numbers for each step of time, of which only the last steps are kept. */
+/** The samples of a queue: a few numbers for each step of time, of which only the last steps are kept. */
 import type { QueueStatus } from "@requeue/core"
 
 /** The numbers of a step; `undefined` where nobody could tell. */

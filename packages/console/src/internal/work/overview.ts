@@ -39,7 +39,7 @@ export interface BrokerView {
 export interface Overview {
   /** Asks, and answers what is known a moment later. */
   readonly look: Effect.Effect<BrokerView>
-  /** What is known at a time, in milliseconds since the epoch. Somebody sees it: questions are more frequent. */
+  /** The view at a time, in milliseconds since the epoch. Somebody sees it: questions are more frequent. */
   readonly watch: (now: number) => BrokerView
 }
 
