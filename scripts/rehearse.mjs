@@ -121,13 +121,12 @@ await verdict(
 say("The second release")
 writeFileSync(join(checkout, ".changeset", "rehearsed.md"), '---\n"@requeue/core": minor\n---\n\nA second release.\n')
 const second = await release("second release")
+// npm refuses it, or goes on with a warning, as what else is in the project decides.
 await verdict(
-  "npm refuses a mix, and names both",
+  "of a mix, npm says which package asks for which",
   logged("npm", ["install", `@requeue/core@${second}`], user),
-  ({ code, stderr }) =>
-    code !== 0 && stderr.includes(`@requeue/core@${second}`) && stderr.includes(`@requeue/core@"^${first}"`)
-      ? undefined
-      : "it does not"
+  ({ stderr }) =>
+    stderr.includes(`@requeue/core@"^${first}" from @requeue/adapter-memory@${first}`) ? undefined : "it does not"
 )
 await verdict("upgrade", logged("npm", ["install", ...at(second)], user), prints(/^/))
 await judgeProject("upgraded", user, second)
