@@ -17,11 +17,15 @@ import { pack } from "./tarballs.mjs"
 
 /** By name: its package, its program in there, and what comes before a file. */
 const runtimes = {
-  node22: ["node@22.19.0", "node/bin/node", []],
-  node24: ["node@24", "node/bin/node", []],
-  node26: ["node@26", "node/bin/node", []],
-  bun: ["bun@1", "bun/bin/bun.exe", []],
-  deno: ["deno@2", "deno/deno", ["run", "--allow-all", "--node-modules-dir=manual", "--no-check"]]
+  node22: { wanted: "node@22.19.0", path: "node/bin/node", before: [] },
+  node24: { wanted: "node@24", path: "node/bin/node", before: [] },
+  node26: { wanted: "node@26", path: "node/bin/node", before: [] },
+  bun: { wanted: "bun@1", path: "bun/bin/bun.exe", before: [] },
+  deno: {
+    wanted: "deno@2",
+    path: "deno/deno",
+    before: ["run", "--allow-all", "--node-modules-dir=manual", "--no-check"]
+  }
 }
 const asked = process.argv.slice(2)
 const chosen = Object.entries(runtimes).filter(([name]) => asked.length === 0 || asked.includes(name))
@@ -78,7 +82,7 @@ const work = (program, before, extension, environment, until) => async () => {
   return await running.stop()
 }
 
-for (const [runtime, [name, path, before]] of chosen) {
+for (const [runtime, { before, path, wanted: name }] of chosen) {
   const folder = await project(runtime, {}, name)
   const program = join(folder, "node_modules", path)
   const run = (args, environment) => () => start(program, [...before, ...args], user, environment).ended

@@ -39,21 +39,22 @@ const manifestOf = (folder) => JSON.parse(readFileSync(join(checkout, folder, "p
 const release = async (what) => {
   await verdict(`${what}: changeset version`, npm("run", "changeset", "--", "version"), prints(/^/, /^/))
   const versions = [...new Set(published.map(({ folder }) => manifestOf(folder).version))]
-  await verdict(`${what}: all packages have one version, ${versions}`, {}, () =>
-    versions.length === 1 ? undefined : "they have several"
+  const version = String(versions[0])
+  await verdict(`${what}: all packages have one version, ${version}`, {}, () =>
+    versions.length === 1 ? undefined : `they have ${versions.join(", ")}`
   )
-  await commit(checkout, `Version ${versions}`)
+  await commit(checkout, `Version ${version}`)
   await verdict(`${what}: publish`, npm("run", "release"), prints(/^/, /^/))
   const found = await Promise.all(names.map(latest))
-  await verdict(`${what}: ${names.length} packages are on the registry as ${versions}`, {}, () =>
-    found.every((version) => version === versions[0]) ? undefined : `there are ${found}`
+  await verdict(`${what}: ${names.length} packages are on the registry as ${version}`, {}, () =>
+    found.every((one) => one === version) ? undefined : `there are ${found.join(", ")}`
   )
   const [left, tags] = await Promise.all([git(checkout, "status", "--porcelain"), git(checkout, "tag", "--list")])
-  const untagged = names.filter((name) => !tags.split("\n").includes(`${name}@${versions}`))
+  const untagged = names.filter((name) => !tags.split("\n").includes(`${name}@${version}`))
   await verdict(`${what}: a tag for each, and no file is left changed`, {}, () =>
-    left === "" && untagged.length === 0 ? undefined : `changed: ${left}; without a tag: ${untagged}`
+    left === "" && untagged.length === 0 ? undefined : `changed: ${left}; without a tag: ${untagged.join(", ")}`
   )
-  return versions[0]
+  return version
 }
 
 /** What npm shows of a package, judged: addresses, keywords, peers of the same version, and links that lead somewhere. */
@@ -74,7 +75,8 @@ const judgePublished = async (name, version) => {
     if (!shown.keywords?.includes("requeue")) return "it has no keywords"
     const odd = related.filter(([peer, range]) => names.includes(peer) && range !== `^${version}`)
     if (odd.length > 0) return `it asks for ${odd.join(", ")}`
-    if (linksOf(readme, "").length + dead.length > 0) return `dead links: ${[...linksOf(readme, ""), ...dead]}`
+    if (linksOf(readme, "").length + dead.length > 0)
+      return `dead links: ${[...linksOf(readme, "").map(({ link }) => link), ...dead].join(", ")}`
     return undefined
   }
   await verdict(`what npm shows of ${name}: addresses, keywords, peers, ${paths.length} links`, {}, wrong)
@@ -88,7 +90,9 @@ const judgeProject = async (what, folder, version) => {
   const { dependencies } = JSON.parse((await logged("npm", ["ls", "--json"], folder)).stdout)
   const odd = Object.entries(dependencies).filter(([name, one]) => names.includes(name) && one.version !== version)
   await verdict(`${what}: every package is ${version}, and npm ls has no complaint`, {}, () =>
-    odd.length === 0 && !Object.values(dependencies).some((one) => one.problems) ? undefined : `found ${odd}`
+    odd.length === 0 && !Object.values(dependencies).some((one) => one.problems)
+      ? undefined
+      : `found ${odd.map(([name]) => name).join(", ")}`
   )
 }
 
@@ -121,13 +125,12 @@ await verdict(
 say("The second release")
 writeFileSync(join(checkout, ".changeset", "rehearsed.md"), '---\n"@requeue/core": minor\n---\n\nA second release.\n')
 const second = await release("second release")
+// npm refuses it, or goes on with a warning, as what else is in the project decides.
 await verdict(
-  "npm refuses a mix, and names both",
+  "of a mix, npm says which package asks for which",
   logged("npm", ["install", `@requeue/core@${second}`], user),
-  ({ code, stderr }) =>
-    code !== 0 && stderr.includes(`@requeue/core@${second}`) && stderr.includes(`@requeue/core@"^${first}"`)
-      ? undefined
-      : "it does not"
+  ({ stderr }) =>
+    stderr.includes(`@requeue/core@"^${first}" from @requeue/adapter-memory@${first}`) ? undefined : "it does not"
 )
 await verdict("upgrade", logged("npm", ["install", ...at(second)], user), prints(/^/))
 await judgeProject("upgraded", user, second)

@@ -42,9 +42,21 @@ describe("start", () => {
   })
 
   it.each<readonly [string, any, string]>([
-    ["retry: false", { retry: false }, "retry must be an object such as { maxRetries: 5 }, or { maxRetries: 0 } for none, got false"],
-    ["retry: 5", { retry: 5 }, "retry must be an object such as { maxRetries: 5 }, or { maxRetries: 0 } for none, got 5"],
-    ["retry: null", { retry: null }, "retry must be an object such as { maxRetries: 5 }, or { maxRetries: 0 } for none, got null"],
+    [
+      "retry: false",
+      { retry: false },
+      "retry must be an object such as { maxRetries: 5 }, or { maxRetries: 0 } for none, got false"
+    ],
+    [
+      "retry: 5",
+      { retry: 5 },
+      "retry must be an object such as { maxRetries: 5 }, or { maxRetries: 0 } for none, got 5"
+    ],
+    [
+      "retry: null",
+      { retry: null },
+      "retry must be an object such as { maxRetries: 5 }, or { maxRetries: 0 } for none, got null"
+    ],
     ["batch: 0", { batch: 0 }, "batch must be an object such as { maxBatchSize: 10 }, got 0"],
     [
       "a word for a consumer backoff",

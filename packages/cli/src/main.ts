@@ -5,7 +5,9 @@ import { setFlagsFromString } from "node:v8"
 // Npm only warns where Node is older, and what follows would fail with an error of the language.
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number)
 if (major < 22 || (major === 22 && minor < 19)) {
-  console.error(`requeue: it needs Node 22.19 or newer, and this is ${process.version}. Run it on a newer Node`)
+  process.stderr.write(
+    `requeue: it needs Node 22.19 or newer, and this is ${process.version}. Run it on a newer Node\n`
+  )
   process.exit(2)
 }
 

@@ -55,7 +55,7 @@ const parse = async ({ path }: Source): Promise<unknown> => {
   return value
 }
 
-/** What Node says of a module's syntax in a file that it takes for CommonJS, as the package of the file tells it to. */
+/** The words of Node for a module's syntax in a file that it takes for CommonJS, as the package of the file tells it to. */
 const isModuleInCommonJs = /^(Cannot use import statement outside a module|Unexpected token 'export')/
 
 const inCommonJs = ({ file }: Source): ConfigFileError => {

@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 const interval = 2 ** 31 - 1
 
 const hold = Effect.acquireRelease(
+  // oxlint-disable-next-line no-restricted-globals -- it tells no time, and Effect's Clock may be a test's
   Effect.sync(() => setInterval(() => {}, interval)),
   (timer) => Effect.sync(() => clearInterval(timer))
 )
