@@ -1,10 +1,12 @@
 /**
  * Builds the published package of the current folder: declarations with their docstrings, and modules without comments,
  * which nobody reads there: the sources are published as well. There are maps from public declarations to the sources, and
- * none from modules, which are the sources without their types. With `--bundle`, modules are few.
+ * none from modules, which are the sources without their types. Internal declarations are there as far as public ones lead to
+ * them. With `--bundle`, modules are few.
  */
 import { spawnSync } from "node:child_process"
-import { globSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { existsSync, globSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
 import { bundle } from "./bundle.mjs"
 
 const tsc = (...args) => {
@@ -19,9 +21,23 @@ tsc("-b")
 const off = ["composite", "incremental", "declaration", "declarationMap"].flatMap((option) => [`--${option}`, "false"])
 tsc(...off, "--tsBuildInfoFile", "null", "--removeComments")
 
-for (const file of globSync("dist/**/internal/**/*.d.ts")) {
-  writeFileSync(file, readFileSync(file, "utf8").replace(/\n\/\/# sourceMappingURL=.*\n?$/, "\n"))
+/** The declarations that one leads to. */
+const imported = (file) =>
+  [...readFileSync(file, "utf8").matchAll(/(?:from|import\() ?"(\.[^"]+)"/g)]
+    .map(([, path]) => join(file, "..", path.replace(/\.[jt]s$/, ".d.ts")))
+    .filter((each) => existsSync(each))
+
+const internal = globSync("dist/**/internal/**/*.d.ts")
+const reached = new Set(globSync("dist/**/*.d.ts").filter((file) => !internal.includes(file)))
+for (const file of reached) for (const each of imported(file)) reached.add(each)
+
+for (const file of internal) {
   rmSync(`${file}.map`, { force: true })
+  if (!reached.has(file)) {
+    rmSync(file)
+    continue
+  }
+  writeFileSync(file, readFileSync(file, "utf8").replace(/\n\/\/# sourceMappingURL=.*\n?$/, "\n"))
 }
 
 if (process.argv.includes("--bundle")) await bundle()

@@ -7,6 +7,7 @@ import * as Layer from "effect/Layer"
 import { TestClock } from "effect/testing"
 import { Authorization, Console } from "../src/index.ts"
 import * as Connections from "../src/internal/work/connections.ts"
+import type { Work } from "../src/internal/work/job.ts"
 import * as Jobs from "../src/internal/work/jobs.ts"
 import * as Purge from "../src/internal/work/purge.ts"
 import * as Selection from "../src/internal/work/selection.ts"
@@ -33,7 +34,7 @@ describe("a purge", () => {
     const lines: Array<string> = []
     const jobs = yield* Jobs.make((line) => void lines.push(line))
     const work = Purge.make(connection, "orders.dlq", meant)
-    const run: Jobs.Work["run"] = (job) => work.run({ ...job, signal: AbortSignal.abort() })
+    const run: Work["run"] = (job) => work.run({ ...job, signal: AbortSignal.abort() })
     const { id } = yield* jobs.begin({ ...work, run }, "ann")
     yield* TestClock.adjust("1 second")
     return { job: jobs.of(id)!, last: JSON.parse(lines.at(-1)!) as Record<string, unknown> } // Our own line.

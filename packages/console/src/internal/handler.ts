@@ -1,10 +1,8 @@
 /** From a request to its response. */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
-import type * as Audit from "../Audit.ts"
-import type { BrokerSource } from "../BrokerSource.ts"
-import type { Redact } from "../Redaction.ts"
 import * as Assets from "./assets.ts"
+import * as Dependencies from "./dependencies.ts"
 import * as FormBody from "./guard/formBody.ts"
 import * as FormToken from "./guard/formToken.ts"
 import * as Gate from "./guard/gate.ts"
@@ -14,32 +12,13 @@ import { type Paths, routes } from "./paths.ts"
 import { Refusal } from "./refusal.ts"
 import * as Responses from "./responses.ts"
 import * as Shown from "./shown.ts"
-import * as ShownEvent from "./shownEvent.ts"
-import type { Dependencies, Route } from "./routes/route.ts"
+import type { Route } from "./routes/route.ts"
 import * as Table from "./routes/table.ts"
-import type { TraceUrl } from "./trace.ts"
 import type { Live, Reply, Visit } from "./visit.ts"
-import * as Body from "./work/body.ts"
-import * as Connections from "./work/connections.ts"
 import type { Trouble } from "./work/connections.ts"
-import * as Drafts from "./work/drafts.ts"
-import * as Delayed from "./work/delayed.ts"
-import type { Events } from "./work/events.ts"
-import * as Jobs from "./work/jobs.ts"
-import * as Comparison from "./work/comparison.ts"
-import * as Outage from "./work/outage.ts"
-import * as Looks from "./work/looks.ts"
-import * as Overview from "./work/overview.ts"
-import * as Watch from "./work/watch.ts"
 
 /** All that a console is made of. */
-export interface Options {
-  readonly brokers: ReadonlyArray<BrokerSource>
-  readonly audit: Audit.Write
-  readonly events: Events
-  readonly redact: Redact
-  readonly timeout: number
-  readonly traceUrl: TraceUrl
+export interface Options extends Dependencies.Options {
   readonly paths: Paths
   readonly gate: Omit<Gate.Options, "token">
 }
@@ -104,7 +83,7 @@ const told = (
 /** Makes a handler, which ends with the scope. */
 export const make = (options: Options) =>
   Effect.gen(function* () {
-    const { audit, brokers, events, paths, timeout, traceUrl } = options
+    const { brokers, paths } = options
     // A letter of one broker may tell of another one.
     const redact = Shown.guarded(
       options.redact,
@@ -113,27 +92,7 @@ export const make = (options: Options) =>
     const token = FormToken.make()
     const gate = Gate.make({ ...options.gate, token })
     const assets = Assets.make()
-    const each = yield* Effect.forEach(brokers, Connections.make)
-    const connections = new Map(each.map((connection) => [connection.name, connection]))
-    const overviews = yield* Effect.forEach(each, (connection) => Overview.make(connection, timeout))
-    const dependencies: Dependencies = {
-      audit,
-      connections,
-      redact,
-      timeout,
-      traceUrl,
-      overviews,
-      events,
-      showEvent: ShownEvent.make(redact),
-      watch: yield* Watch.make(events, overviews),
-      compare: yield* Comparison.make(timeout),
-      simulate: Outage.make(),
-      looks: yield* Looks.make,
-      jobs: yield* Jobs.make(audit),
-      turns: Body.turns(),
-      drafts: Drafts.make(),
-      delayed: Delayed.memory()
-    }
+    const dependencies = yield* Dependencies.make({ ...options, redact })
     const run = Effect.runPromiseWith(yield* Effect.context())
     const closing = new AbortController()
     // The last, so that it comes first when the scope closes: what jobs do at their end is on no page any more.

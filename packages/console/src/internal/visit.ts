@@ -3,7 +3,7 @@ import type { DeadLetters } from "@requeue/core"
 import type { Action } from "../Authorization.ts"
 import type { Html } from "./html.ts"
 import type { Paths, Place } from "./paths.ts"
-import type { Job } from "./work/jobs.ts"
+import type { Job } from "./work/job.ts"
 
 /** A visit, as pages see it. */
 export interface Visit {

@@ -7,6 +7,7 @@ import { type Page, queryOf, type Visit } from "../visit.ts"
 import * as CauseId from "../work/causeId.ts"
 import { longest, type Look } from "../work/looks.ts"
 import { filterForm, filterWords } from "./filter.ts"
+import { cost, letterForms, planForm } from "./letterForms.ts"
 import { alarm, bar, form, forThose } from "./parts.ts"
 
 /** A dead-letter queue, and what is known of it. */
@@ -112,30 +113,6 @@ export const causes = (visit: Visit, look: Look): Html => {
   html`<p class="well">${place.filter === undefined ? "No dead letters. All is well." : "No such letters."}</p>`}`
 }
 
-/** The effect of a look on the letters, in a sentence that stands before the button. */
-export const cost = ({ broker, peek }: Capabilities.Capabilities): string =>
-  peek
-    ? "A look changes nothing; while it lasts, nobody else gets the letters"
-    : `${broker} counts a look as a delivery of each letter, and gives them to nobody else until it ends`
-
-/** The form that counts what a redrive would do. Where that costs something, it says so. */
-export const planForm = (
-  visit: Visit,
-  {
-    capabilities,
-    cause,
-    letter,
-    place
-  }: Pick<Shown, "capabilities" | "place"> & { readonly cause?: string; readonly letter?: string },
-  button: Html
-): Html =>
-  form(
-    visit,
-    "plan",
-    { ...queryOf(place), ...(cause === undefined ? {} : { cause }), ...(letter === undefined ? {} : { letter }) },
-    html`${!capabilities.peek && html`<span class="soft">It is counted first: ${cost(capabilities)}.</span>`}${button}`
-  )
-
 const size = (limit: number): Html => html`<option value="${limit}">${Format.count(limit)}</option>`
 
 const lookForm = (visit: Visit, { capabilities, look, place }: Shown): Html =>
@@ -157,75 +134,6 @@ ${
 <button${look === undefined ? html` class="primary"` : ""}>${look === undefined ? "Look" : "Look again"}</button>`
   )
 
-/** The form that moves letters aside: those of a cause, a filter, or all; or back, where they are parked. */
-export const parkForm = (
-  visit: Visit,
-  place: Place,
-  letters: string,
-  fields: { readonly cause?: string; readonly letter?: string } = {}
-): Part =>
-  forThose(
-    visit,
-    "redrive",
-    html`<details>
-      <summary>Park…</summary>
-      ${form(
-        visit,
-        "park",
-        { ...queryOf(place), ...fields },
-        html`<span class="soft"
-            >Parked letters are in a queue of their own, as they are, until somebody redrives them, or parks them back.
-            Those that are parked already go back among the dead letters.</span
-          >
-          <button>Park ${letters}</button>`
-      )}
-    </details>`
-  )
-
-/** The form that removes letters for good: those of a cause, or all. It is shut, and wants the queue's name. */
-export const purgeForm = (visit: Visit, place: Place, letters: string, cause?: string): Part =>
-  forThose(
-    visit,
-    "purge",
-    html`<details>
-      <summary>Purge…</summary>
-      ${form(
-        visit,
-        "purge",
-        { ...queryOf(place), ...(cause === undefined ? {} : { cause }) },
-        html`<label
-            >Type the queue's name to remove ${letters} for good
-            <input name="name" required autocomplete="off" placeholder="${place.queue}"
-          /></label>
-          <button class="danger">Purge ${letters}</button>`
-      )}
-    </details>`
-  )
-
-/** The form that writes letters to a file: those of a cause, or all. It is shut, and says what is in the file. */
-export const exportForm = (
-  visit: Visit,
-  { capabilities, cause, place }: Pick<Shown, "capabilities" | "place"> & { readonly cause?: string },
-  letters: string
-): Part =>
-  forThose(
-    visit,
-    "bodies",
-    html`<details>
-      <summary>Export…</summary>
-      ${form(
-        visit,
-        "export",
-        { ...queryOf(place), ...(cause === undefined ? {} : { cause }) },
-        html`<button data-again>Export ${letters}</button>
-          <span class="soft"
-            >As lines of JSON, without what is hidden from you: a letter of which something is hidden says so, and no
-            import takes it. <span class="mono">requeue dead-letters export</span> writes all as they are.
-            ${cost(capabilities)}.</span
-          >`
-      )}
-    </details>`
-  )
 /** The way to letters that are parked, and back. */
 const asideOf = ({ paths }: Visit, { home, parked, place: { broker, queue } }: Shown): Part => {
   if (home !== undefined) {
@@ -246,13 +154,17 @@ const actionsOf = (visit: Visit, shown: Shown): Html =>
     ${forThose(
       visit,
       "redrive",
-      planForm(visit, shown, html`<button>${shown.filter === undefined ? "Redrive all…" : "Redrive these…"}</button>`)
+      planForm(
+        visit,
+        { place: shown.place, capabilities: shown.capabilities },
+        html`<button>${shown.filter === undefined ? "Redrive all…" : "Redrive these…"}</button>`
+      )
     )}${lookForm(visit, shown)}
   </div>`
 
 /** A dead-letter queue. */
 export const deadLetters = (visit: Visit, shown: Shown): Page => {
-  const { count, filter, look, place } = shown
+  const { capabilities, count, filter, look, place } = shown
   const isLive = look !== undefined && look.ended === undefined
   const title = html`<p class="crumbs"><a href="${visit.paths.to("overview")}">Queues</a> / ${place.broker}</p>
     <h1>
@@ -268,6 +180,6 @@ export const deadLetters = (visit: Visit, shown: Shown): Page => {
     body: html`<div class="head"><div>${title}</div>${!isLive && actionsOf(visit, shown)}</div>
 ${asideOf(visit, shown)}${filterForm(visit, place)}${filterWords(visit, place, filter)}
 <div${isLive && html` data-live="${visit.paths.to("liveLook", queryOf(place))}" data-reload`}>${found}</div>
-${exportForm(visit, shown, filter === undefined ? "all letters" : "these letters")}${parkForm(visit, place, filter === undefined ? "all letters" : "these letters")}${purgeForm(visit, place, filter === undefined ? "all letters" : "these letters")}`
+${letterForms(visit, { place, capabilities }, filter === undefined ? "all letters" : "these letters")}`
   }
 }

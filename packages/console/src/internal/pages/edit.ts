@@ -4,7 +4,7 @@ import { html, type Html, type Part } from "../html.ts"
 import { jobQuery, type Page, type Visit } from "../visit.ts"
 import * as Difference from "../work/difference.ts"
 import * as Drafts from "../work/drafts.ts"
-import type { Job } from "../work/jobs.ts"
+import type { Job } from "../work/job.ts"
 import { crumbs } from "./group.ts"
 import { alarm, form } from "./parts.ts"
 

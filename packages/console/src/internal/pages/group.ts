@@ -5,7 +5,8 @@ import { html, type Html } from "../html.ts"
 import type { Place } from "../paths.ts"
 import { type Page, queryOf, type Visit } from "../visit.ts"
 import type { Kept } from "../work/letters.ts"
-import { exportForm, parkForm, planForm, purgeForm, titleOf } from "./deadLetters.ts"
+import { titleOf } from "./deadLetters.ts"
+import { letterForms, planForm } from "./letterForms.ts"
 import { facts, forThose } from "./parts.ts"
 
 /** The letters of a cause, as the last look saw them. */
@@ -79,8 +80,6 @@ export const group = (visit: Visit, shown: Shown): Page => {
           ${letters.map((letter) => row(visit, shown, letter))}
         </tbody>
       </table>
-      ${exportForm(visit, { place, capabilities, cause }, "the letters of this cause")}
-      ${parkForm(visit, place, `the ${Format.counted(count, "letter")} of this cause`, { cause })}
-      ${purgeForm(visit, place, `the ${Format.counted(count, "letter")} of this cause`, cause)}`
+      ${letterForms(visit, { place, capabilities, cause }, `the ${Format.counted(count, "letter")} of this cause`)}`
   }
 }

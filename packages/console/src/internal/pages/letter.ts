@@ -6,7 +6,7 @@ import type { Place } from "../paths.ts"
 import { type Page, queryOf, type Visit } from "../visit.ts"
 import { type Body, longestText as longest } from "../work/body.ts"
 import type { Kept } from "../work/letters.ts"
-import { cost, parkForm, planForm } from "./deadLetters.ts"
+import { cost, letterForms, planForm } from "./letterForms.ts"
 import { crumbs } from "./group.ts"
 import * as Hex from "./hex.ts"
 import { facts, form, forThose } from "./parts.ts"
@@ -166,6 +166,7 @@ export const letter = (visit: Visit, shown: Shown): Page => {
       <h2>History</h2>
       ${momentsOf(letter).length === 0 ? html`<p class="soft">None.</p>` : timeline(letter)}
       <h2>Headers</h2>
-      ${headersOf(shown.headers)} ${parkForm(visit, place, "this letter", { cause, letter: letter.key })}`
+      ${headersOf(shown.headers)}
+      ${letterForms(visit, { place, capabilities: shown.capabilities, cause, letter: letter.key }, "this letter")}`
   }
 }

@@ -2,7 +2,7 @@
 import type { DeadLetters } from "@requeue/core"
 import * as Format from "../format.ts"
 import { html, type Html, type Part } from "../html.ts"
-import type { Exported, Job, Purged } from "../work/jobs.ts"
+import type { Exported, Job, Purged } from "../work/job.ts"
 import * as Redrive from "../work/redrive.ts"
 import { facts } from "./parts.ts"
 

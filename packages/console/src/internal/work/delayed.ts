@@ -7,7 +7,7 @@ import type { Place } from "../paths.ts"
 import * as CauseId from "./causeId.ts"
 import type { Connection, Trouble } from "./connections.ts"
 import * as Deadline from "./deadline.ts"
-import type { Work } from "./jobs.ts"
+import type { Work } from "./job.ts"
 import type { Selection } from "./selection.ts"
 
 /** A message that waits, without its body. Times are in milliseconds since the epoch, and `undefined` where nobody knows. */

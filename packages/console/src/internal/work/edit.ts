@@ -3,7 +3,7 @@ import { DeadLetters, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import type { Connection } from "./connections.ts"
 import type { Draft } from "./drafts.ts"
-import type { Work } from "./jobs.ts"
+import type { Work } from "./job.ts"
 import * as Redrive from "./redrive.ts"
 import * as Selection from "./selection.ts"
 

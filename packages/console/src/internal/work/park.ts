@@ -2,7 +2,7 @@
 import { DeadLetters, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import type { Connection } from "./connections.ts"
-import type { Work } from "./jobs.ts"
+import type { Work } from "./job.ts"
 import type { Selection } from "./selection.ts"
 
 /** The dead-letter queues of the queues that are configured. */

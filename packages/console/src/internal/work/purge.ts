@@ -2,7 +2,7 @@
 import { type Broker, DeadLetters } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import type { Connection } from "./connections.ts"
-import type { Work } from "./jobs.ts"
+import type { Work } from "./job.ts"
 import type { Selection } from "./selection.ts"
 
 /** Letters that another reader has, as a redrive tells them. */

@@ -2,7 +2,7 @@
 import { DeadLetters, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import type { Connection } from "./connections.ts"
-import type { Job, Work } from "./jobs.ts"
+import type { Job, Work } from "./job.ts"
 import * as Park from "./park.ts"
 import type { Selection } from "./selection.ts"
 
