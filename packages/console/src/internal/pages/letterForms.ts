@@ -6,7 +6,7 @@ import { queryOf, type Visit } from "../visit.ts"
 import { form, forThose } from "./parts.ts"
 
 /** The letters that a form is about: all of a place, those of a cause, or one. */
-export interface Meant {
+interface Meant {
   readonly place: Place
   readonly cause?: string
   readonly letter?: string

@@ -63,7 +63,7 @@ export interface Job {
 }
 
 /** A job, as its work sees it. */
-export interface Running {
+interface Running {
   readonly id: string
   readonly signal: AbortSignal
   readonly tell: (
