@@ -27,7 +27,7 @@ const wanted = ["@requeue/core", "@requeue/adapter-memory", "@requeue/cli"]
 const at = (version) => wanted.map((name) => `${name}@${version}`)
 
 const started = performance.now()
-process.on("exit", () => writeLog(join(root, "release-rehearsal.log")))
+process.prependListener("exit", () => writeLog(join(root, "release-rehearsal.log")))
 await startRegistry()
 const checkout = await copyOfCheckout()
 const npm = (...args) => logged("npm", args, checkout)

@@ -51,7 +51,8 @@ export const startRegistry = async () => {
     cwd: folder,
     stdio: "ignore"
   })
-  process.on("exit", () => child.kill())
+  // Before its folder is removed.
+  process.prependListener("exit", () => child.kill("SIGKILL"))
   await answers(url)
   const settings = join(folder, "npmrc")
   // Who publishes there has to show a token, and any will do.
