@@ -1,5 +1,5 @@
 /** The stages of a redrive, from the command line. */
-import { Broker, Delay, DeadLetters, RetryPolicy } from "@requeue/core"
+import { Broker, Capabilities, Delay, DeadLetters, RetryPolicy } from "@requeue/core"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Flag from "effect/cli/Flag"
@@ -103,9 +103,8 @@ export const of = (
 
 /** Tells, before a redrive that is watched, where the broker would tell what becomes of the letters if it were let to. */
 export const tellUntold = Effect.gen(function* () {
-  const { broker, countsRemedy } = (yield* Broker.Broker).capabilities
-  if (countsRemedy === undefined) return
+  const message = Capabilities.untold((yield* Broker.Broker).capabilities)
+  if (message === undefined) return
   const { json } = yield* Output
-  const message = `as it is configured, ${broker} does not tell what becomes of redriven letters that do not come back. ${countsRemedy}`
   yield* Console.error(json ? JSON.stringify({ note: message }) : `requeue: note: ${message}`)
 })

@@ -98,15 +98,27 @@ const kinds: OptionNames.Of<Options> = {
   timeout: OptionKind.whole(1, 60_000)
 }
 
-/** Tells of operations as events, once their lines are kept. */
+/** What the first line of those that are kept together says, as far as events tell it. */
+type Line =
+  | { readonly event: "letter" }
+  | {
+      readonly event: "begin" | "end"
+      readonly broker: string
+      readonly command: string
+      readonly operator: string
+      readonly outcome: string
+      readonly queues: readonly [string | { readonly queue: string }]
+    }
+
+/** Tells of operations as events, once their lines are kept. Of single letters it tells nothing. */
 const telling =
   (audit: Audit.Write, events: Events.Events): Audit.Write =>
-  async (line) => {
-    await audit(line)
+  async (lines) => {
+    await audit(lines)
     // Cast, because it is a line of our own.
-    const { broker, command, event, operator, outcome, queues } = JSON.parse(line) as {
-      readonly [Name in "broker" | "command" | "event" | "operator" | "outcome"]: string
-    } & { readonly queues: readonly [string | { readonly queue: string }] }
+    const line = JSON.parse(lines.slice(0, lines.indexOf("\n"))) as Line
+    if (line.event === "letter") return
+    const { broker, command, event, operator, outcome, queues } = line
     const [first] = queues
     const words = event === "begin" ? `${command} began, by ${operator}` : `${command} of ${operator} ended: ${outcome}`
     const queue = typeof first === "string" ? first : first.queue

@@ -53,9 +53,14 @@ const requestOf = (incoming: IncomingMessage): Request => {
 }
 
 const respond = async (response: Response, outgoing: ServerResponse, isHead: boolean): Promise<void> => {
-  // What the client still sends is not read.
-  const rest = outgoing.req.complete ? {} : { connection: "close" }
-  outgoing.writeHead(response.status, { ...Object.fromEntries(response.headers), ...rest })
+  // What the client still sends is not read. And a live page ends its connection with it: one that is idle when a server has
+  // closed already is kept for as long as the server keeps those, and holds up its end.
+  const isLast =
+    !outgoing.req.complete || response.headers.get("content-type")?.startsWith("text/event-stream") === true
+  outgoing.writeHead(response.status, {
+    ...Object.fromEntries(response.headers),
+    ...(isLast ? { connection: "close" } : {})
+  })
   if (response.body === null || isHead) {
     await response.body?.cancel()
     outgoing.end()

@@ -20,7 +20,7 @@ const isSlow = process.env["REQUEUE_SLOW_TESTS"] === "1"
 /** Goes from the overview to all redriven, and sees each page on the way. */
 const wholeWay = async (
   { click, page, text }: Visitor,
-  isStaged: boolean,
+  { isStaged, isUntold }: { readonly isStaged: boolean; readonly isUntold: boolean },
   see: (name: string) => Promise<void> = async () => {}
 ) => {
   // A page shows what its broker has told before, where that is slow now.
@@ -47,6 +47,8 @@ const wholeWay = async (
   await click("td a:text('15')")
   await click("button:text('Redrive all…')")
   await page.locator("fieldset").waitFor()
+  if (isUntold) assert.match(await text(), /waits 1m, or until all have come back: .* Give the option management/)
+  else assert.match(await text(), /until it is known what became of the letters, 1m at most/)
   await see("dry-run")
   if (!isStaged) await click("text=All at once")
   await click("button:text('Redrive 15 letters')")
@@ -75,7 +77,11 @@ layer(Layer.effect(Chromium, browser), { excludeTestServices: true })("a whole w
     it.effect(`on ${name}, with script and without`, () =>
       Effect.gen(function* () {
         const { app, audit, dead, queue, url } = yield* stage(name)
-        const isStaged = isSlow || name === "memory"
+        const how = {
+          isStaged: isSlow || name === "memory",
+          // Its configuration is without the management interface.
+          isUntold: name === "rabbitmq"
+        }
         // One broker whose looks cost nothing, and one that says so first.
         const isJudged = name === "memory" || name === "sqs"
         for (const javaScriptEnabled of [true, false]) {
@@ -83,7 +89,7 @@ layer(Layer.effect(Chromium, browser), { excludeTestServices: true })("a whole w
           app.mend()
           const visitor = yield* visit(yield* Chromium, url, { javaScriptEnabled })
           const see = async (page: string) => assert.deepStrictEqual(await faultsAtAll(visitor.page), [], page)
-          yield* Effect.promise(() => wholeWay(visitor, isStaged, isJudged && javaScriptEnabled ? see : undefined))
+          yield* Effect.promise(() => wholeWay(visitor, how, isJudged && javaScriptEnabled ? see : undefined))
           yield* app.taken(javaScriptEnabled ? 15 : 30)
           assert.deepStrictEqual(visitor.strange, [])
         }

@@ -123,6 +123,33 @@ describe("a redrive", () => {
 })
 
 describe("a job", () => {
+  for (const [countsRemedy, words] of [
+    [undefined, "waits until it is known what became of the letters, 1m at most."],
+    [
+      "Give the option eyes",
+      "waits 1m, or until all have come back: as it is configured, memory does not tell what becomes of redriven letters that do not come back. Give the option eyes."
+    ]
+  ] as const) {
+    it.effect(
+      `says before, and while it works, how long it waits${countsRemedy === undefined ? "" : ", and why"}`,
+      () =>
+        Effect.gen(function* () {
+          const { follow, publish, settled, submit } = yield* World.make(
+            {},
+            { vices: { capabilities: { countsRemedy } } }
+          )
+          yield* publish({ id: "order-1" })
+          const causes = yield* settled(World.deadLetters)
+          const counted = yield* settled((yield* submit(causes, "/plan")).headers.get("location")!)
+          assert.include(counted.text, `Behind each stage it ${words}`)
+          const begun = yield* submit(counted, "/redrive", { how: "stages" })
+          yield* TestClock.adjust("1 second")
+          const running = yield* follow(begun)
+          assert.include(running.text, `Behind each stage it ${words}`)
+        })
+    )
+  }
+
   it.effect("that nobody consumes after ends by itself, and says why", () =>
     Effect.gen(function* () {
       const { publish, settled, submit } = yield* World.make()

@@ -1,10 +1,10 @@
 /** The console inside of applications: each program of the README is run as it stands there. */
 import { start } from "@requeue/brokers"
-import { connect } from "@requeue/core/promise"
+import { connect as connectTo } from "@requeue/core/promise"
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
-import { createServer, type AddressInfo } from "node:net"
+import { type AddressInfo, connect, createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
@@ -53,7 +53,7 @@ afterAll(async () => {
 
 /** Leaves dead letters, and nobody who consumes. */
 const giveUp = async (url: string, count: number) => {
-  await using requeue = await connect(url, { logLevel: "None" })
+  await using requeue = await connectTo(url, { logLevel: "None" })
   const dead = Promise.withResolvers<void>()
   let left = count
   const onEvent = ({ _tag }: { readonly _tag: string }) => {
@@ -165,6 +165,9 @@ describe("mounted in an application", () => {
         const live = job.replace("/job?", "/live/job?")
         for (let clients = 0; clients < 15; clients++) assert.match(await firstEvent(live), /^event: update\n/)
         const stays = await fetch(live)
+        // As a browser opens it in advance.
+        const unused = connect(Number(new URL(origin).port), "127.0.0.1")
+        await once(unused, "connect")
         const ended = once(child, "exit")
         child.kill("SIGTERM")
         assert.match(await stays.text(), /^event: update\n/)

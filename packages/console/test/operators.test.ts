@@ -42,6 +42,9 @@ layer(Layer.effect(Chromium, browser), { excludeTestServices: true })("two opera
           const counted = bob.page.url()
           await ann.click(`button:text('Redrive ${count} letters')`)
           await ann.page.getByText("Stop", { exact: true }).waitFor()
+          const words =
+            name === "rabbitmq" ? "Give the option management" : "until it is known what became of the letters"
+          assert.include(await ann.text(), words)
           const running = new URL(ann.page.url()).searchParams.get("id")!
 
           // Bob, whose count is older, is told who works there.

@@ -69,6 +69,15 @@ describe("a server", () => {
     })
   )
 
+  it.live("ends the connection of a live page with it, so that no server that closes waits for that", () =>
+    Effect.gen(function* () {
+      const { url } = yield* open()
+      yield* raw(new URL(World.deadLetters, url), {})
+      const path = "/live/look?broker=local&queue=orders.dlq"
+      assert.include(yield* spoken(url, `GET ${path} HTTP/1.1\r\nhost: ${url.host}\r\n\r\n`), "event: over")
+    })
+  )
+
   it.live("ends with its scope, also where somebody still reads", () =>
     Effect.gen(function* () {
       const url = yield* Effect.scoped(Effect.map(open(), ({ url }) => url))

@@ -124,7 +124,7 @@ export const consoleOf = (...brokers: ReadonlyArray<BrokerSource.BrokerSource>) 
     const audit: Array<string> = []
     const console = yield* Console.make({
       brokers,
-      audit: (line) => void audit.push(line),
+      audit: (lines) => void audit.push(...lines.trimEnd().split("\n")),
       authorize: Authorization.basic(users)
     })
     return { url: (yield* NodeServer.serve(console, { port: 0 })).href, audit }

@@ -91,3 +91,11 @@ export const longestRetry = ({ retryDelay }: Capabilities): Delay.Delay =>
 /** The longest delay of a send that the broker keeps, natively or otherwise, in milliseconds. */
 export const longestSend = ({ sendDelay }: Capabilities): Delay.Delay =>
   sendDelay.beyond === undefined ? Math.min(sendDelay.native, Delay.max) : Delay.max
+
+/**
+ * Why nobody knows what becomes of redriven letters that do not come back, and what would let the broker tell: sentences
+ * without a full stop at the end. `undefined` where it tells, and where nothing would let it.
+ */
+export const untold = ({ broker, countsRemedy }: Pick<Capabilities, "broker" | "countsRemedy">): string | undefined =>
+  countsRemedy &&
+  `as it is configured, ${broker} does not tell what becomes of redriven letters that do not come back. ${countsRemedy}`

@@ -7,7 +7,7 @@ import { type Job, roleOf } from "../work/job.ts"
 import * as Redrive from "../work/redrive.ts"
 import { crumbs } from "./group.ts"
 import { alarm, form, forThose } from "./parts.ts"
-import { editedOf, exportedOf, number, purgedOf, reportOf } from "./report.ts"
+import { editedOf, exportedOf, number, purgedOf, reportOf, waitOf } from "./report.ts"
 
 const names: { readonly [K in Job["kind"]]: string } = {
   plan: "Dry run",
@@ -89,7 +89,9 @@ const start = (visit: Visit, job: Job): Part => {
         <legend>How</legend>
         <label
           ><input type="radio" name="how" value="stages" checked /> In stages of ${Redrive.stages.join(", ")} and the
-          rest; it stops by itself when more than ${100 * Redrive.stopAt} % of a stage come back</label
+          rest; it stops by itself when more than ${100 * Redrive.stopAt} % of a stage come
+          back${job.pace !== undefined &&
+          html`. <span class="soft">${waitOf(job.pace, "Behind each stage")}</span>`}</label
         >
         <label><input type="radio" name="how" value="at-once" /> All at once</label>
         <label
@@ -105,7 +107,7 @@ const start = (visit: Visit, job: Job): Part => {
 
 /** The part of a job's page that changes while it runs. */
 export const progress = (visit: Visit, job: Job): Html => {
-  const { ended, exported, kind, place, purged, report, trouble } = job
+  const { ended, exported, kind, pace, place, purged, report, trouble } = job
   const by = stoppedBy(job)
   const stop = forThose(visit, roleOf[kind], form(visit, "stop", jobQuery(job), html`<button>Stop</button>`))
   return html`<p role="status" class="soft">
@@ -113,6 +115,10 @@ export const progress = (visit: Visit, job: Job): Html => {
       html` in ${Delay.format(ended - job.begun)}, ${Format.ago(ended, visit.now)}`}
     </p>
     ${trouble !== undefined && alarm("It failed.", trouble)} ${by !== undefined && alarm("It stopped.", stops[by])}
+    ${ended === undefined &&
+    kind !== "plan" &&
+    pace !== undefined &&
+    html`<p class="soft">${waitOf(pace, kind === "edit" ? "Behind the copy" : "Behind each stage")}</p>`}
     ${report !== undefined && reportOf(job, report)} ${purged !== undefined && purgedOf(purged)}
     ${exported !== undefined && exportedOf(exported)} ${job.edited !== undefined && editedOf(job, job.edited)}
     ${ended === undefined

@@ -1,8 +1,8 @@
 /** The report of a redrive: its stages, and what became of the letters. */
-import type { DeadLetters } from "@requeue/core"
+import { type DeadLetters, Delay } from "@requeue/core"
 import * as Format from "../format.ts"
 import { html, type Html, type Part } from "../html.ts"
-import type { Exported, Job, Purged } from "../work/job.ts"
+import type { Exported, Job, Pace, Purged } from "../work/job.ts"
 import * as Redrive from "../work/redrive.ts"
 import { facts } from "./parts.ts"
 
@@ -34,6 +34,15 @@ export const number = (value: number | undefined, isAlarming = false): Html => {
   if (value === undefined) return html`<span class="zero" title="the broker does not tell">–</span>`
   return html`<span class="${value === 0 ? "zero" : isAlarming ? "alarm" : "strong"}">${Format.count(value)}</span>`
 }
+
+/**
+ * The wait for what becomes of letters, in a sentence: `when` is the beginning. Where the broker does not tell, it says why it
+ * takes so long, and what helps.
+ */
+export const waitOf = ({ untold, wait }: Pace, when: string): string =>
+  untold === undefined
+    ? `${when} it waits until it is known what became of the letters, ${Delay.format(wait)} at most.`
+    : `${when} it waits ${Delay.format(wait)}, or until all have come back: ${untold}.`
 
 /** Letters that stayed, each kind where there are some. */
 const stayed = (

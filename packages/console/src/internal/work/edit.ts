@@ -1,5 +1,5 @@
 /** The redrive of an edited copy, as a job. */
-import { DeadLetters, RetryPolicy } from "@requeue/core"
+import { Capabilities, DeadLetters, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import type { Connection } from "./connections.ts"
 import type { Draft } from "./drafts.ts"
@@ -13,6 +13,7 @@ export const make = (connection: Connection, draft: Draft, to: string | undefine
   const { queue } = place
   const goal = to ?? letter.origin?.queue
   const retry = connection.queues.find(({ name }) => name === goal)?.retry ?? RetryPolicy.make()
+  const wait = DeadLetters.waitFor([retry])
   return {
     kind: "edit",
     connection,
@@ -28,15 +29,16 @@ export const make = (connection: Connection, draft: Draft, to: string | undefine
     to: goal,
     options: { letter: letter.id, to: goal },
     run: ({ audit, id: operation, signal, tell }) =>
-      connection.use(() =>
-        Effect.flatMap(DeadLetters.make(queue), ({ edit }) =>
+      connection.use(({ capabilities }) => {
+        tell({ pace: { wait, untold: Capabilities.untold(capabilities) } })
+        return Effect.flatMap(DeadLetters.make(queue), ({ edit }) =>
           Effect.map(
             edit(letter, {
               body: copy?.body,
               headers: copy?.headers,
               to,
               create: false,
-              wait: DeadLetters.waitFor([retry]),
+              wait,
               watch: Redrive.watchOf(connection, queue),
               operation,
               audit: audit({ to: goal }),
@@ -45,6 +47,6 @@ export const make = (connection: Connection, draft: Draft, to: string | undefine
             (edited) => tell({ edited })
           )
         )
-      )
+      })
   }
 }

@@ -32,6 +32,14 @@ export interface Exported {
   readonly stoppedBy: "abort" | "reader" | undefined
 }
 
+/** How somebody waits for what becomes of letters. */
+export interface Pace {
+  /** The longest wait, behind each stage, in milliseconds. */
+  readonly wait: number
+  /** Why the broker does not tell, and what would let it; `undefined` where it tells. */
+  readonly untold: string | undefined
+}
+
 /** A job. Times are in milliseconds since the epoch. */
 export interface Job {
   readonly id: string
@@ -48,6 +56,8 @@ export interface Job {
   readonly ended: number | undefined
   /** The report so far; `undefined` for a purge, and before there is any. */
   readonly report: DeadLetters.RedriveReport | undefined
+  /** `undefined` where it does not wait for what becomes of letters, and before there is a connection. */
+  readonly pace: Pace | undefined
   /** `undefined` for a redrive, and before a purge has ended. */
   readonly purged: Purged | undefined
   /** The fate of an edited copy; `undefined` before it is known, and for all others. */
@@ -67,7 +77,12 @@ interface Running {
   readonly id: string
   readonly signal: AbortSignal
   readonly tell: (
-    progress: Pick<Job, "report"> | Pick<Job, "purged"> | Pick<Job, "edited"> | Pick<Job, "exported">
+    progress:
+      | Pick<Job, "pace">
+      | Pick<Job, "report">
+      | Pick<Job, "purged">
+      | Pick<Job, "edited">
+      | Pick<Job, "exported">
   ) => void
   /** Keeps a line for each letter before it leaves. */
   readonly audit: (goal: Audit.Goal) => DeadLetters.Audit

@@ -1,5 +1,5 @@
 /** A redrive, and its dry run, as a job. */
-import { DeadLetters, RetryPolicy } from "@requeue/core"
+import { Capabilities, DeadLetters, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import type { Connection } from "./connections.ts"
 import type { Job, Work } from "./job.ts"
@@ -41,6 +41,10 @@ export const watchOf =
     return [dead, ...RetryPolicy.deadLetterQueues(retry, target)]
   }
 
+/** The longest wait behind a stage. Parked letters go back to the queues of the others. */
+const waitOf = (connection: Connection, queue: string, to: string | undefined): number =>
+  DeadLetters.waitFor(policiesOf(connection, Park.homeOf(connection, queue) ?? queue, to))
+
 const optionsOf = (
   connection: Connection,
   queue: string,
@@ -54,8 +58,7 @@ const optionsOf = (
   limit: plan.report?.redriven,
   ...(isStaged
     ? {
-        // Parked letters go back to the queues of the others.
-        wait: DeadLetters.waitFor(policiesOf(connection, Park.homeOf(connection, queue) ?? queue, plan.to)),
+        wait: waitOf(connection, queue, plan.to),
         watch: watchOf(connection, queue)
       }
     : {})
@@ -66,7 +69,8 @@ const make = (
   connection: Connection,
   queue: string,
   selection: Selection,
-  options: DeadLetters.RedriveOptions
+  options: DeadLetters.RedriveOptions,
+  wait: number | undefined
 ): Work => ({
   kind,
   connection,
@@ -75,8 +79,9 @@ const make = (
   to: options.to,
   options: { ...options, letters: selection.title },
   run: ({ audit, id: operation, signal, tell }) =>
-    connection.use(() =>
-      Effect.flatMap(DeadLetters.make(queue), ({ redrive }) =>
+    connection.use(({ capabilities }) => {
+      if (wait !== undefined) tell({ pace: { wait, untold: Capabilities.untold(capabilities) } })
+      return Effect.flatMap(DeadLetters.make(queue), ({ redrive }) =>
         Effect.map(
           redrive({
             ...options,
@@ -90,15 +95,18 @@ const make = (
           (report) => tell({ report })
         )
       )
-    )
+    })
 })
 
 /** Counts what a redrive would do, to a queue or to those that letters came from, and moves nothing. */
 export const plan = (connection: Connection, queue: string, selection: Selection, to: string | undefined): Work =>
-  make("plan", connection, queue, selection, { to, maxRedrives })
+  make("plan", connection, queue, selection, { to, maxRedrives }, waitOf(connection, queue, to))
 
 /** Sends the letters of a dry run to the queue that it was for, or back to those that they came from. */
-export const redrive = (connection: Connection, queue: string, asked: Asked): Work => ({
-  ...make("redrive", connection, queue, asked.plan.selection, optionsOf(connection, queue, asked)),
-  plan: asked.plan.id
-})
+export const redrive = (connection: Connection, queue: string, asked: Asked): Work => {
+  const wait = asked.isStaged ? waitOf(connection, queue, asked.plan.to) : undefined
+  return {
+    ...make("redrive", connection, queue, asked.plan.selection, optionsOf(connection, queue, asked), wait),
+    plan: asked.plan.id
+  }
+}
