@@ -72,7 +72,9 @@ test.runIf(node !== undefined)("a leader that stays silent is an error of its qu
       const [told, ...rest] = counts
       assert.isTrue(told?._tag === "Failure" && told.failure instanceof BrokerError.BrokerError)
       assert.strictEqual(told._tag === "Failure" ? told.failure.reason : undefined, "Timeout")
-      const readies = rest.map((each) => (each._tag === "Success" ? [each.success.ready, each.success.isMissing] : each))
+      const readies = rest.map((each) =>
+        each._tag === "Success" ? [each.success.ready, each.success.isMissing] : each
+      )
       assert.deepStrictEqual(
         readies,
         others.flatMap(() => [
