@@ -28,6 +28,28 @@ test("whoever asks while the answer is on its way shares it, and is not hurt by 
   assert.deepStrictEqual(asked, ["rung", "other", "rung"])
 })
 
+test("whoever asks when the question is on its way gets a later answer, and shares it", async () => {
+  let [there, asked] = [0, 0]
+  const ask = Together.make(() =>
+    Effect.gen(function* () {
+      asked++
+      const seen = there
+      yield* Effect.sleep(10)
+      return seen
+    })
+  )
+  const program = Effect.gen(function* () {
+    const before = yield* Effect.forkChild(ask("rung"))
+    while (asked === 0) yield* Effect.yieldNow
+    there = 3
+    const after = yield* Effect.forkChild(Effect.all([ask("rung"), ask("rung")], { concurrency: 2 }))
+    yield* TestClock.adjust(100)
+    return [yield* Fiber.join(before), yield* Fiber.join(after)]
+  })
+  assert.deepStrictEqual(await Effect.runPromise(Effect.provide(program, TestClock.layer())), [0, [3, 3]])
+  assert.strictEqual(asked, 2)
+})
+
 test("an answer is good for as long as it is said to be", async () => {
   let asked = 0
   const counting = () => Effect.sync(() => ++asked)

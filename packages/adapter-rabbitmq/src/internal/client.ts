@@ -9,6 +9,7 @@ import type { Socket } from "node:net"
 import * as Redacted from "effect/Redacted"
 import type { Settings } from "../RabbitMqOptions.ts"
 import type { Address } from "./address.ts"
+import { certain } from "./connect/certain.ts"
 import type { Account } from "./connect/credentials.ts"
 import * as FieldTable from "./fieldTable.ts"
 
@@ -204,7 +205,7 @@ const keepTables = (connection: Receiver): void => {
 /** An `error` without a listener would end the process. The adapter listens to `close`, which follows it. */
 const guard = <C extends Channel>(channel: C): C => {
   channel.on("error", () => {})
-  return channel
+  return certain(channel)
 }
 
 /** One object for all headers that have the same names. */

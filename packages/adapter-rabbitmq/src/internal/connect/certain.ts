@@ -1,0 +1,35 @@
+/**
+ * Passive declares that are believed. Of a quorum queue whose leader does not answer within 250 ms, as on a busy server, the
+ * server tells that the queue is empty and nobody reads it. https://www.rabbitmq.com/docs/quorum-queues
+ * https://github.com/rabbitmq/rabbitmq-server/blob/main/deps/rabbit/src/rabbit_quorum_queue.erl
+ */
+import type { Channel } from "../client.ts"
+
+/** Milliseconds for which the server waits for a leader. */
+const leaderTimeout = 250
+
+/** An exchange that every virtual host has; to ask for it needs no permission. */
+const always = "amq.direct"
+
+const timed = async <A>(ask: () => PromiseLike<A>): Promise<readonly [answer: A, millis: number]> => {
+  const begun = performance.now()
+  const answer = await ask()
+  return [answer, performance.now() - begun]
+}
+
+/**
+ * A channel whose `checkQueue` asks again while the server has waited for a leader in vain. It ends when the channel closes:
+ * whoever asks has a time limit. On a slow line every answer takes as long, which another question tells.
+ */
+export const certain = <C extends Channel>(channel: C): C => {
+  const check = channel.checkQueue.bind(channel)
+  channel.checkQueue = async (queue) => {
+    for (;;) {
+      const [answer, millis] = await timed(() => check(queue))
+      if (answer.messageCount > 0 || answer.consumerCount > 0 || millis < leaderTimeout) return answer
+      const [, line] = await timed(() => channel.checkExchange(always))
+      if (millis - line < leaderTimeout / 2) return answer
+    }
+  }
+  return channel
+}
