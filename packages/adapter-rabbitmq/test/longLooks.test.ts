@@ -4,6 +4,7 @@ import { DeadLetters } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { afterAll, assert, test } from "vitest"
 import { shared } from "./server.ts"
+import { raw } from "./traps/trap.ts"
 import { drainIds, ids, on, outgoing, queueName, until } from "./world.ts"
 
 const { url } = await shared()
@@ -75,4 +76,24 @@ test("a look that ends in the middle of a page leaves all letters in their order
   )
   await isBack(queue)
   assert.deepStrictEqual(await drainIds(url, queue), names)
+})
+
+test("letters of a queue that another consumer alone reads are shown page by page", { timeout: 60_000 }, async () => {
+  const queue = queueName("alone")
+  const others = names.slice(0, 300)
+  await raw(url, async (channel) => {
+    await channel.assertQueue(queue, { arguments: { "x-queue-type": "classic", "x-single-active-consumer": true } })
+    await channel.prefetch(1)
+    await channel.consume(queue, () => {})
+    await on({ url, queues: { [queue]: { assert: "passive" } } }, (broker) =>
+      Effect.gen(function* () {
+        yield* broker.publish(others.map((id) => outgoing(queue, id)))
+        const begun = performance.now()
+        const seen = yield* broker.admin.peek(queue, 1000)
+        assert.isAtLeast(seen.length, 299)
+        // Each page waits for half a second for what the other consumer leaves.
+        assert.isBelow(performance.now() - begun, 20_000)
+      })
+    )
+  })
 })

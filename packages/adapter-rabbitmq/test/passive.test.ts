@@ -2,7 +2,6 @@
 import { BrokerError } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Fiber from "effect/Fiber"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
 import { assert, test } from "vitest"

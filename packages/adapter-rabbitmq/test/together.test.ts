@@ -5,7 +5,7 @@ import { TestClock } from "effect/testing"
 import { assert, test } from "vitest"
 import * as Together from "../src/internal/inspect/together.ts"
 
-test("whoever asks while the answer is on its way shares it, and is not hurt by one who leaves", async () => {
+test("whoever asks at the same time shares the answer, and is not hurt by one who leaves", async () => {
   const asked: Array<string> = []
   const ask = Together.make((name) =>
     Effect.gen(function* () {

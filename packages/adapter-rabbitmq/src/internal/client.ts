@@ -205,7 +205,8 @@ const keepTables = (connection: Receiver): void => {
 /** An `error` without a listener would end the process. The adapter listens to `close`, which follows it. */
 const guard = <C extends Channel>(channel: C): C => {
   channel.on("error", () => {})
-  return certain(channel)
+  certain(channel)
+  return channel
 }
 
 /** One object for all headers that have the same names. */

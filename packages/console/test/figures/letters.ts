@@ -70,7 +70,9 @@ const look = async (base: string, queue: string) => {
     }
   }
   const told = /Looked at[^<]*/.exec(text)?.[0]
-  return { page: shown, first, all: since() - asked, streamed, told: told ?? text.slice(-1200) }
+  // A look that failed has looked at nothing as well.
+  const failed = text.includes("The look failed.")
+  return { page: shown, first, all: since() - asked, streamed, failed, told: told ?? text.slice(-1200) }
 }
 
 await Effect.runPromise(Effect.scoped(fill))

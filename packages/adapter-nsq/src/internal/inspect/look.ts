@@ -5,7 +5,7 @@
  * look opens one connection after the other, and each holds what it has shown until the end: a message that is given back
  * before would come again. Only the ids are kept.
  */
-import { type Broker, BrokerError, type Delivery } from "@requeue/core/adapter-kit"
+import { type Broker, BrokerError, type Delivery, LookPage } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import * as Client from "../client.ts"
@@ -37,14 +37,6 @@ interface Holder {
   /** Whether it takes no more. */
   isClosing: boolean
 }
-
-/** The most messages of a page, those of the first one, and the bytes of a page that is not the first. */
-const maxPage = 1000
-const firstPage = 1
-const pageBytes = 4 * 2 ** 20
-
-/** How many times as many a page may have as were shown before: large bodies may stand behind small ones. */
-const growth = 16
 
 /** Milliseconds that no message comes though some were counted, and between two looks at what has come. */
 const silence = 3000
@@ -118,7 +110,8 @@ export const open = (
     const { elapsed, messageTimeout } = env
     const holders: Array<Holder> = []
     const places = waiting.filter(({ ready }) => ready > 0).map((each) => ({ ...each, shown: 0 }))
-    let [shown, bytes] = [0, 0]
+    const pages = LookPage.make()
+    let shown = 0
     let holder: Holder | undefined
 
     yield* Effect.addFinalizer(() => Effect.forEach(holders, giveBack, { concurrency: "unbounded", discard: true }))
@@ -167,8 +160,7 @@ export const open = (
           holder = undefined
           continue
         }
-        const fitting = Math.max(1, Math.min(maxPage, growth * shown, Math.floor((pageBytes * shown) / (bytes + 1))))
-        const count = Math.min(wanted, room, shown === 0 ? firstPage : fitting)
+        const count = Math.min(wanted, room, pages.size())
         const page = holder === undefined ? [] : yield* take(holder, count)
         if (page.length < count || count <= 0) {
           // Others have the rest of it.
@@ -178,7 +170,7 @@ export const open = (
         if (page.length === 0) continue
         place.shown += page.length
         shown += page.length
-        for (const { body } of page) bytes += body.length
+        pages.seen(page.map(({ body }) => body.length))
         return page.toSorted((a, b) => a.metadata.firstPublished - b.metadata.firstPublished)
       }
       return []

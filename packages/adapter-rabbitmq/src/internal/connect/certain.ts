@@ -3,7 +3,12 @@
  * server tells that the queue is empty and nobody reads it. https://www.rabbitmq.com/docs/quorum-queues
  * https://github.com/rabbitmq/rabbitmq-server/blob/main/deps/rabbit/src/rabbit_quorum_queue.erl
  */
-import type { Channel } from "../client.ts"
+
+/** The part of a driver's channel that asks what is there. */
+interface Asking {
+  checkQueue: (queue: string) => Promise<{ readonly messageCount: number; readonly consumerCount: number }>
+  readonly checkExchange: (exchange: string) => Promise<unknown>
+}
 
 /** Milliseconds for which the server waits for a leader. */
 const leaderTimeout = 250
@@ -18,10 +23,10 @@ const timed = async <A>(ask: () => PromiseLike<A>): Promise<readonly [answer: A,
 }
 
 /**
- * A channel whose `checkQueue` asks again while the server has waited for a leader in vain. It ends when the channel closes:
+ * Makes the `checkQueue` of a channel ask again while the server has waited for a leader in vain. It ends when the channel closes:
  * whoever asks has a time limit. On a slow line every answer takes as long, which another question tells.
  */
-export const certain = <C extends Channel>(channel: C): C => {
+export const certain = (channel: Asking): void => {
   const check = channel.checkQueue.bind(channel)
   channel.checkQueue = async (queue) => {
     for (;;) {
@@ -31,5 +36,4 @@ export const certain = <C extends Channel>(channel: C): C => {
       if (millis - line < leaderTimeout / 2) return answer
     }
   }
-  return channel
 }

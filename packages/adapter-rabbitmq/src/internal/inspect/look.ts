@@ -1,5 +1,5 @@
 /** Looks at the waiting messages of a queue, page by page, and leaves them there, in their order. */
-import { type Broker, BrokerError, type Delivery } from "@requeue/core/adapter-kit"
+import { type Broker, BrokerError, type Delivery, LookPage } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Scope from "effect/Scope"
 import type * as Client from "../client.ts"
@@ -12,8 +12,6 @@ import {
   byConsumer,
   byGet,
   type Dependencies,
-  firstPage,
-  fitting,
   type Held,
   isCounted,
   read,
@@ -66,6 +64,7 @@ const connect = (
       take,
       ends: [],
       consumer: undefined,
+      pages: LookPage.make(),
       shown: 0,
       kept: [],
       bytes: 0
@@ -93,14 +92,16 @@ export const open = (
     const most = Math.min(messageCount, limit, isLimited ? maxReplaced : Number.POSITIVE_INFINITY)
 
     const wanted = (): number => {
-      const { bytes, shown } = session
+      const { bytes, pages, shown } = session
       if (isLimited && bytes > maxReplacedBytes) return 0
-      return Math.min(fitting(session), most - shown)
+      return Math.min(pages.size(), most - shown)
     }
 
     const keep = (page: ReadonlyArray<Held>): void => {
       session.shown += page.length
-      for (const { message } of page) session.bytes += message.content.length
+      const sizes = page.map(({ message }) => message.content.length)
+      session.pages.seen(sizes)
+      for (const size of sizes) session.bytes += size
       const found = env.found(queue)
       const all = [...session.kept, ...page]
       const keepsAll = isLimited || (session.shown <= maxKept && session.bytes <= maxKeptBytes)
@@ -129,7 +130,7 @@ export const open = (
     const another = Effect.gen(function* () {
       session = yield* Scope.provide(connect(queue, byGet, env), scope)
       session.waiting = messageCount
-      return yield* ask(byGet, Math.min(firstPage, most))
+      return yield* ask(byGet, Math.min(session.pages.size(), most))
     })
 
     const next = Effect.gen(function* () {
@@ -141,7 +142,7 @@ export const open = (
         ({ reason }) => reason === "AccessRefused" && session.shown === 0 && session.take !== byGet,
         () => another
       )
-      const page = taken.length > 0 || session.take === byGet ? taken : yield* ask(byGet, Math.min(firstPage, count))
+      const page = taken.length > 0 || session.take === byGet ? taken : yield* ask(byGet, count)
       isOver = page.length === 0
       const held = page.map((message): Held => ({ message, decoded: read(message, queue, env) }))
       keep(held)

@@ -7,16 +7,7 @@ import { again } from "../publish/again.ts"
 import { direct, toPublication } from "../publish/toPublication.ts"
 import * as Version from "../version.ts"
 import * as Wire from "../wire.ts"
-import {
-  byConsumer,
-  type Dependencies,
-  fitting,
-  type Held,
-  isCounted,
-  read,
-  type Session,
-  until
-} from "./lookSession.ts"
+import { byConsumer, type Dependencies, type Held, isCounted, read, type Session, until } from "./lookSession.ts"
 
 /** The most messages that are replaced with a look, where every one may have to be. */
 export const maxReplaced = 10_000
@@ -107,7 +98,7 @@ const passReturned = async (session: Session, queue: string, env: Dependencies):
   const end = env.now() + passing
   while (session.isReturned && session.last < session.waiting && env.now() < end) {
     const before = session.last
-    await session.take(session, queue, Math.min(fitting(session), session.waiting - before), env)
+    await session.take(session, queue, Math.min(session.pages.size(), session.waiting - before), env)
     if (session.last === before) return
   }
 }

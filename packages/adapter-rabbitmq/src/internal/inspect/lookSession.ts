@@ -1,4 +1,5 @@
 /** The session of a look: the messages that it has, and how it takes them. */
+import type { LookPage } from "@requeue/core/adapter-kit"
 import type { Declarer } from "../declare/declare.ts"
 import type * as Client from "../client.ts"
 import { type Decoded, toDelivery } from "../consume/toDelivery.ts"
@@ -46,6 +47,8 @@ export interface Session {
   readonly ends: Array<number>
   /** The consumer that takes a page. */
   consumer: string | undefined
+  /** The sizes of its pages, by those that were shown. */
+  readonly pages: LookPage.LookPage
   /** Messages that were shown. */
   shown: number
   /** Messages that may have to be replaced, the oldest first. */
@@ -63,22 +66,6 @@ export const isCounted = (
 /** Reads a message as the next consumer would. */
 export const read = (message: Client.Incoming, queue: string, { found, now, serverVersion }: Dependencies): Decoded =>
   toDelivery(message, { type: found(queue).type, serverVersion: serverVersion(), keepsNotBefore: false, now })
-
-/** The most messages of a page, and its bytes. */
-const maxPage = 1000
-const pageBytes = 4 * 2 ** 20
-
-/** The most messages of the first page, when nobody knows how large they are. */
-export const firstPage = 1
-
-/** How many times as many a page may have as were shown before: large bodies may stand behind small ones. */
-const growth = 16
-
-/** The messages of a page of so many bytes, by those that were shown. */
-export const fitting = ({ bytes, shown }: Pick<Session, "bytes" | "shown">): number =>
-  shown === 0
-    ? firstPage
-    : Math.max(1, Math.min(maxPage, growth * shown, Math.floor((pageBytes * shown) / (bytes + 1))))
 
 /** Milliseconds that no message comes, and between two questions. */
 const silence = 500
