@@ -5,6 +5,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { Browser } from "playwright-core"
+import { setTimeout as sleep } from "node:timers/promises"
 import { browser } from "./browser.ts"
 import { application, consoleOf, newQueue, serverOf, sourceFor, sourceOf } from "./stage.ts"
 import { visit, type Visitor } from "./visitors.ts"
@@ -12,6 +13,9 @@ import { visit, type Visitor } from "./visitors.ts"
 class Chromium extends Context.Service<Chromium, Browser>()("Chromium") {}
 
 const count = 30
+
+/** Milliseconds within which a look or a redrive is told what became of its connection. */
+const patience = 60_000
 
 const proxied = (port: number) =>
   Effect.acquireRelease(
@@ -43,7 +47,10 @@ const world = (name: BrokerName) =>
         way.cut()
       }
     }
-    return { app, console, dead: `${queue}.dlq`, down, other, queue, up }
+    const lag = (millis: number) => ways.forEach((way) => way.delay(millis))
+    const dead = `${queue}.dlq`
+    const letters = `${console}dead-letters?broker=${name}&queue=${dead}`
+    return { app, console, dead, down, lag, letters, other, queue, server, up }
   })
 
 /** Loads the overview again until it is so. */
@@ -56,14 +63,39 @@ const untilOverview = async ({ page, text }: Visitor, url: string, isSo: (text: 
   throw new Error(`the overview did not come to that: ${await text()}`)
 }
 
+/** Opens the page of the letters, and looks, where that does not begin by itself. */
+const look = async ({ click, page }: Visitor, url: string) => {
+  await page.goto(url)
+  const button = page.locator("button:text-is('Look')")
+  if (await button.isVisible()) await click("button:text-is('Look')")
+}
+
+/** Redrives all that is there in this time; answers whether that came to its end. */
+const redrive = async ({ click, page, text }: Visitor, url: string, rate = "") => {
+  await page.goto(url)
+  await click("button:text('Redrive all…')")
+  await page.locator("fieldset").waitFor({ timeout: patience })
+  await click("text=All at once")
+  await page.locator("input[name=rate]").fill(rate)
+  await click("button.primary")
+  return {
+    /** Waits until some are published, and others are not. */
+    published: () =>
+      page.locator("dt:text-is('published') + dd:text-matches('^[5-9]$')").waitFor({ timeout: patience }),
+    ended: async () => {
+      await page.getByText("What is left in").waitFor({ timeout: 2 * patience })
+      return text()
+    }
+  }
+}
+
 layer(Layer.effect(Chromium, browser), { excludeTestServices: true })("a broker that is down and comes back", (it) => {
   for (const name of ["rabbitmq", "nsq", "sqs"] as const) {
     it.effect(`is told, hides nothing else, and loses nothing: ${name}`, () =>
       Effect.gen(function* () {
-        const { app, console, dead, down, other, queue, up } = yield* world(name)
+        const { app, console, dead, down, letters, other, queue, up } = yield* world(name)
         yield* app.giveUp({ "HTTP 503 from the shop": count })
         const visitor = yield* visit(yield* Chromium, console)
-        const { click, page } = visitor
         yield* Effect.promise(async () => {
           await untilOverview(visitor, console, (shown) => shown.includes(String(count)))
           down()
@@ -75,16 +107,78 @@ layer(Layer.effect(Chromium, browser), { excludeTestServices: true })("a broker 
 
           // What was there is redriven by the same console.
           app.mend()
-          await page.goto(`${console}dead-letters?broker=${name}&queue=${dead}`)
-          await click("button:text('Redrive all…')")
-          await page.locator("fieldset").waitFor({ timeout: 90_000 })
-          await click("text=All at once")
-          await click(`button:text('Redrive ${count} letters')`)
-          await page.getByText("What is left in").waitFor({ timeout: 90_000 })
+          await (await redrive(visitor, letters)).ended()
         })
         yield* app.taken(count)
         assert.strictEqual((yield* app.counts(dead)).ready, 0)
       })
     )
   }
+
+  for (const name of ["rabbitmq", "nsq", "sqs"] as const) {
+    it.effect(`is told in the middle of a look and of a redrive, and loses nothing: ${name}`, () =>
+      Effect.gen(function* () {
+        const { app, console, dead, down, lag, letters, up } = yield* world(name)
+        yield* app.giveUp({ "HTTP 503 from the shop": count })
+        app.mend()
+        const visitor = yield* visit(yield* Chromium, console)
+        yield* Effect.promise(async () => {
+          await untilOverview(visitor, console, (shown) => shown.includes(String(count)))
+          lag(300)
+          await look(visitor, letters)
+          await visitor.page.getByText(/Looking: [1-9]/).waitFor({ timeout: patience })
+          down()
+          lag(0)
+          await sleep(1000)
+          up()
+          const begun = performance.now()
+          await visitor.page
+            .getByText("The look failed.")
+            .or(visitor.page.getByText("Looked at"))
+            .first()
+            .waitFor({ timeout: patience })
+          globalThis.console.log(
+            name,
+            "look",
+            performance.now() - begun,
+            (await visitor.text()).replaceAll(/\s+/g, " ")
+          )
+
+          const { ended, published } = await redrive(visitor, letters, "10")
+          await published()
+          down()
+          await sleep(2000)
+          up()
+          const told = await ended()
+          globalThis.console.log(name, "redrive", performance.now() - begun, told.replaceAll(/\s+/g, " "))
+          // One that has failed says so, and another one goes on.
+          if (told.includes("It failed.")) await (await redrive(visitor, letters)).ended()
+        })
+        yield* app.taken(count)
+        assert.strictEqual((yield* app.counts(dead)).ready, 0)
+      })
+    )
+  }
+
+  it.effect("is a server that is killed in the middle of a redrive, and starts again", () =>
+    Effect.gen(function* () {
+      const { app, console, dead, letters, server } = yield* world("rabbitmq")
+      yield* app.giveUp({ "HTTP 503 from the shop": count })
+      app.mend()
+      const visitor = yield* visit(yield* Chromium, console)
+      yield* Effect.promise(async () => {
+        const { ended, published } = await redrive(visitor, letters, "10")
+        await published()
+        await server.kill()
+        await untilOverview(visitor, console, (shown) => shown.includes("not answer"))
+        await visitor.page.goBack()
+        await server.start()
+        const told = await ended()
+        globalThis.console.log("killed", told.replaceAll(/\s+/g, " "))
+        if (told.includes("It failed.")) await (await redrive(visitor, letters)).ended()
+      })
+      yield* app.taken(count)
+      assert.strictEqual((yield* app.counts(dead)).ready, 0)
+    })
+  )
 })
