@@ -81,7 +81,9 @@ const redrive = async ({ click, page, text }: Visitor, url: string, rate = "") =
   return {
     /** Waits until some are published, and others are not. */
     published: () =>
-      page.locator("dt:text-is('published') + dd:text-matches('^[5-9]$')").waitFor({ timeout: patience }),
+      page
+        .locator("dt:text-is('published') + dd > span:text-matches('^([5-9]|1\\d|2[0-4])$')")
+        .waitFor({ timeout: patience }),
     ended: async () => {
       await page.getByText("What is left in").waitFor({ timeout: 2 * patience })
       return text()
