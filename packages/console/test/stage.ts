@@ -137,7 +137,7 @@ export const consoleOf = (...brokers: ReadonlyArray<BrokerSource.BrokerSource>) 
       audit: (lines) => void audit.push(...lines.trimEnd().split("\n")),
       authorize: Authorization.basic(users)
     })
-    return { url: (yield* NodeServer.serve(console, { port: 0 })).href, audit }
+    return { url: (yield* NodeServer.serve(console, { port: 0 })).href, audit, onEvent: console.onEvent }
   })
 
 const cli = fileURLToPath(new URL("../../cli/src/main.ts", import.meta.url))
