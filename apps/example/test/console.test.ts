@@ -24,6 +24,12 @@ beforeAll(async () => {
 })
 afterAll(() => browser.close())
 
+/** Asks again until it is so, for a minute. */
+const until = async (isSo: () => Promise<boolean>): Promise<void> => {
+  for (const end = performance.now() + 60_000; performance.now() < end; ) if (await isSo()) return
+  throw new Error("it did not come to that within a minute")
+}
+
 /** Runs `requeue console` with a config file, and answers where it is. */
 const serve = async (config: string) => {
   const child = spawn(process.execPath, [cli, "console", "--config", config, "--port", "0", "--json"], {
@@ -77,8 +83,10 @@ describe("the demo's dead letters", () => {
       await using console = await serve(config!)
       const page = await browser.newPage({ viewport: { width: 1000, height: 560 } })
       // A broker that is slow may answer only when its page is loaded again.
-      do await page.goto(console.url)
-      while (!(await page.locator("td[data-label='dead'] a").isVisible()))
+      await until(async () => {
+        await page.goto(console.url)
+        return page.locator("td[data-label='dead'] a").isVisible()
+      })
       let number = 0
       const see = async (name: string) => {
         number++
@@ -90,7 +98,7 @@ describe("the demo's dead letters", () => {
         await page.goto(console.url)
         return page.locator("td[data-label='ready'], td[data-label='in flight']").allTextContents()
       }
-      while ((await counted()).some((text) => /[1-9]/.test(text)));
+      await until(async () => !(await counted()).some((text) => /[1-9]/.test(text)))
       demo.child.kill("SIGINT")
       expect(await demo.ended()).toEqual({ code: 0, signal: null })
       const { deadLettered, redrive: after } = demo.report()

@@ -279,6 +279,31 @@ describe("a look whose broker fails", () => {
       assert.include((yield* get(World.deadLetters)).text, "Look again")
     })
   )
+
+  it.effect("has what it has found, also where the broker does not answer any more", () =>
+    Effect.gen(function* () {
+      const own = yield* MemoryBroker.make()
+      let isDown = false
+      const lost = new BrokerError.BrokerError({
+        broker: "memory",
+        operation: "counts",
+        reason: "ConnectionFailed",
+        detail: "it is away"
+      })
+      const counts: Broker.Admin["counts"] = (queue) => (isDown ? Effect.fail(lost) : own.admin.counts(queue))
+      const layer = Layer.succeed(Broker.Broker, { ...own, admin: { ...own.admin, counts } })
+      const source = { name: "local", queues: World.queues, layer, secrets: [] }
+      const { get, settled } = World.browser(yield* Console.make({ brokers: [source], audit: () => {} }))
+      yield* own.publish([World.outgoing({ id: "order-1" }, 0)])
+      yield* settled(World.deadLetters)
+      isDown = true
+      const { status, text } = yield* get(World.deadLetters)
+      assert.strictEqual(status, 200)
+      assert.match(text, /It does not answer\..*it is away/)
+      assert.match(text, /Looked at all 1 letter\b/)
+      assert.include(text, "from the shop")
+    })
+  )
 })
 
 describe("bodies of a queue", () => {

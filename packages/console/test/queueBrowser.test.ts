@@ -42,7 +42,10 @@ describe("the page of a queue", () => {
           const page = await (await chromium.newContext({ colorScheme, viewport })).newPage()
           page.on("console", (message) => strange.push(message.text()))
           page.on("pageerror", (error) => strange.push(error.message))
+          // Half of the screens have both widths and both colours: enough for those without a picture.
+          const isAll = (viewport.width === 360) === (colorScheme === "dark")
           for (const [path, picture] of pages) {
+            if (picture === undefined && !isAll) continue
             await page.goto(`${href.slice(0, -1)}${path}`)
             await page.evaluate(axe)
             const found: ReadonlyArray<Violation> = await page.evaluate(

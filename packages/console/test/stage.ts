@@ -7,9 +7,12 @@ import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { fileURLToPath } from "node:url"
 import { Authorization, BrokerSource, Console, NodeServer } from "../src/index.ts"
 
 /** Every broker. */
@@ -30,13 +33,20 @@ export const serverOf = (name: BrokerName) =>
     (broker) => Effect.promise(() => broker.dispose())
   )
 
-/** The broker at a URL, as a config file names it. */
-export const sourceOf = (name: string, url: string | object, queue: string) =>
+/** The folder of a config file that names the broker at a URL. */
+const configured = (name: string, url: string | object, queue: string) =>
   Effect.gen(function* () {
     const folder = mkdtempSync(join(tmpdir(), "requeue-console-"))
     yield* Effect.addFinalizer(() => Effect.sync(() => rmSync(folder, { recursive: true })))
     const document = { brokers: { [name]: url }, queues: { [queue]: { retry: { maxRetries: 0 } } } }
     writeFileSync(join(folder, "requeue.config.json"), JSON.stringify(document))
+    return folder
+  })
+
+/** The broker at a URL, as a config file names it. */
+export const sourceOf = (name: string, url: string | object, queue: string) =>
+  Effect.gen(function* () {
+    const folder = yield* configured(name, url, queue)
     const [source] = yield* BrokerSource.ofConfiguration(yield* Configuration.load({ cwd: folder, environment: {} }))
     return source!
   })
@@ -127,7 +137,33 @@ export const consoleOf = (...brokers: ReadonlyArray<BrokerSource.BrokerSource>) 
       audit: (lines) => void audit.push(...lines.trimEnd().split("\n")),
       authorize: Authorization.basic(users)
     })
-    return { url: (yield* NodeServer.serve(console, { port: 0 })).href, audit }
+    return { url: (yield* NodeServer.serve(console, { port: 0 })).href, audit, onEvent: console.onEvent }
+  })
+
+const cli = fileURLToPath(new URL("../../cli/src/main.ts", import.meta.url))
+
+/** The command `requeue console`, in a process of its own. */
+export const commandOf = (name: string, url: string, queue: string) =>
+  Effect.gen(function* () {
+    const cwd = yield* configured(name, url, queue)
+    const child = yield* Effect.acquireRelease(
+      Effect.sync(() => {
+        const flags = ["--conditions=@requeue/source", cli, "console", "--port", "0", "--json"]
+        return spawn(process.execPath, flags, { cwd, stdio: ["ignore", "pipe", "ignore"] })
+      }),
+      (started) =>
+        Effect.promise(async () => {
+          const ended = once(started, "exit")
+          if (started.exitCode === null && started.kill("SIGINT")) await ended
+        })
+    )
+    const told = yield* Effect.promise(() => once(child.stdout.setEncoding("utf8"), "data"))
+    const { url: at } = JSON.parse(String(told[0])) as { readonly url: string }
+    return {
+      url: at,
+      /** The most bytes of memory that it has had. https://man7.org/linux/man-pages/man5/proc_pid_status.5.html */
+      peak: () => 1024 * Number(/^VmHWM:\s*(\d+) kB$/m.exec(readFileSync(`/proc/${child.pid}/status`, "utf8"))?.[1])
+    }
   })
 
 /** A broker with a queue whose consumer fails, and a console. */

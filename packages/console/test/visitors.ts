@@ -16,6 +16,14 @@ export interface Visitor {
   readonly clicks: () => number
 }
 
+/** Loads a page again until something is there: a page shows what its broker has told before, where that is slow now. */
+export const untilVisible = async (page: Page, selector: string): Promise<void> => {
+  for (const end = performance.now() + 60_000; performance.now() < end; await page.reload()) {
+    if (await page.locator(selector).first().isVisible()) return
+  }
+  throw new Error(`${selector} did not come on ${page.url()}`)
+}
+
 /** A window of an operator, which shows the console at this URL. */
 export const visit = (
   chromium: Browser,

@@ -33,24 +33,28 @@ export const overviewRoute = view(({ visit }, { overviews }) =>
 
 const inTime = ({ timeout }: Dependencies, { name }: Connection) => Deadline.within(name, timeout)
 
-/** All that a broker tells of a queue and of itself. */
+/** All that a broker tells of a queue and of itself. One that does not answer now hides nothing that is known without it. */
 const asked = (dependencies: Dependencies, connection: Connection, queue: string) =>
-  inTime(
-    dependencies,
-    connection
-  )(
-    connection.use(({ admin, capabilities }) =>
+  Effect.gen(function* () {
+    const capabilities = yield* capabilitiesOf(dependencies, connection)
+    const home = Park.homeOf(connection, queue)
+    const counted = connection.use(({ admin }) =>
       Effect.gen(function* () {
         const dead = yield* DeadLetters.make(queue)
-        const home = Park.homeOf(connection, queue)
-        const [count, aside] = yield* Effect.all(
-          [dead.count, home === undefined ? admin.counts(DeadLetters.parkingQueue(queue)) : Effect.undefined],
-          { concurrency: "unbounded" }
-        )
-        return { capabilities, count, home, parked: aside?.isMissing === true ? 0 : aside?.ready }
+        const aside = home === undefined ? admin.counts(DeadLetters.parkingQueue(queue)) : Effect.undefined
+        return yield* Effect.all([dead.count, aside], { concurrency: "unbounded" })
       })
     )
-  )
+    const told = yield* Effect.match(inTime(dependencies, connection)(counted), {
+      onFailure: ({ message }) => ({ count: undefined, parked: undefined, trouble: message }),
+      onSuccess: ([count, aside]) => ({
+        count,
+        parked: aside?.isMissing === true ? 0 : aside?.ready,
+        trouble: undefined
+      })
+    })
+    return { capabilities, home, ...told }
+  })
 
 /** The causes of a queue. A first look that costs nothing begins by itself. */
 export const deadLettersRoute = view(({ fields, visit }, dependencies) =>
@@ -62,7 +66,7 @@ export const deadLettersRoute = view(({ fields, visit }, dependencies) =>
     const last = looks.of(place)
     if (last?.progress.looked === 0 && last.trouble === undefined && (count ?? 0) > 0) looks.forget(place)
     const begun =
-      looks.of(place) === undefined && known.capabilities.peek
+      looks.of(place) === undefined && known.capabilities.peek && known.trouble === undefined
         ? yield* looks.begin(connection, place, {
             operator: visit.operator,
             limit: longest,
