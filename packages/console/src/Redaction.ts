@@ -9,7 +9,7 @@ export interface Content {
   /** The headers by name. */
   readonly headers: Readonly<Record<string, string>>
   readonly id?: string | undefined
-  /** The error of the last attempt. Its message is a pattern, without quotes, numbers and ids, for causes and below `bodies`. */
+  /** The error of the last attempt. For causes and below `bodies`, the pattern of the message that is answered is shown. */
   readonly error?: { readonly name: string; readonly message: string } | undefined
   /** The errors of the attempts before, as their names and messages. */
   readonly history?: ReadonlyArray<string> | undefined

@@ -167,20 +167,20 @@ const mutants: ReadonlyArray<Mutant> = [
   {
     lets: "wherever it stands in letters",
     file: "internal/shown.ts",
-    text: "return struck(answer, secrets)",
-    replacement: "return answer"
+    text: "struck(redact(content, { broker, queue }), secrets)",
+    replacement: "redact(content, { broker, queue })"
   },
   {
     lets: "nobody who may not see bodies",
     file: "internal/shown.ts",
-    text: "mayBodies ? message :",
-    replacement: "mayBodies || message !== '' ? message :"
+    text: "mayBodies ? shown :",
+    replacement: "mayBodies || shown !== '' ? shown :"
   },
   {
     lets: "hook answers nothing",
     file: "internal/shown.ts",
-    text: "if (!isContent(answer)) throw",
-    replacement: "if (answer === null) throw"
+    text: "if (isContent(answer)) return answer",
+    replacement: "if (answer !== null) return answer"
   },
   {
     lets: "and bytes as bytes",
@@ -300,14 +300,14 @@ const mutants: ReadonlyArray<Mutant> = [
   {
     lets: "what is hidden",
     file: "work/selection.ts",
-    text: "passes(told) && passes(shown(",
-    replacement: "passes(told) || passes(shown("
+    text: "if (!passes(told(letter))) return false",
+    replacement: "if (passes(told(letter))) return true"
   },
   {
     lets: "what is hidden",
     file: "work/selection.ts",
-    text: "? letter : patterned(letter)",
-    replacement: "? letter : letter"
+    text: "(each: LetterFilter.Subject) => each : patterned",
+    replacement: "(each: LetterFilter.Subject) => each : (each: LetterFilter.Subject) => each"
   },
   {
     lets: "stands for no letters",
@@ -373,20 +373,20 @@ const mutants: ReadonlyArray<Mutant> = [
   {
     lets: "and without secrets",
     file: "internal/shownWaiting.ts",
-    text: "headers: shown.headers,\n        error",
-    replacement: "headers,\n        error"
+    text: "headers: shown.headers,\n    error",
+    replacement: "headers,\n    error"
   },
   {
     lets: "below bodies to nobody",
     file: "internal/shownWaiting.ts",
-    text: "[mayBodies ? error :",
-    replacement: "[error !== '' ? error :"
+    text: "shown.history?.[0], mayBodies)",
+    replacement: "shown.history?.[0], mayBodies || id !== '')"
   },
   {
     lets: "where the redact hook throws",
     file: "internal/shownWaiting.ts",
-    text: "const shown = redact({ headers, id, history: told }, place)",
-    replacement: "const shown = { headers, id, history: told }"
+    text: "const shown = Shown.left(redact, {",
+    replacement: "const shown = Shown.left((content) => content, {"
   },
   {
     lets: "the role, the token and the name",
@@ -475,8 +475,8 @@ const mutants: ReadonlyArray<Mutant> = [
   {
     lets: "nobody takes it for the letter",
     file: "work/redactedLine.ts",
-    text: "bytes), { isRedacted: true })",
-    replacement: "bytes))"
+    text: "written, { isRedacted: true })",
+    replacement: "written)"
   },
   {
     lets: "the audit has no line of its end",
@@ -485,10 +485,84 @@ const mutants: ReadonlyArray<Mutant> = [
     replacement: "exported !== undefined ? close()"
   },
   {
-    lets: "where nobody can say what is hidden",
+    lets: "the audit has no line of its end",
     file: "work/export.ts",
     text: "? close() : abort()",
     replacement: "? close() : close()"
+  },
+  {
+    lets: "where nobody can say how it may be seen",
+    file: "work/redactedLine.ts",
+    text: "return bytesOf(shown.body) === undefined ? { headers: {} } : shown",
+    replacement: "return shown.body === undefined ? content : shown"
+  },
+  {
+    lets: "is quoted to nobody",
+    file: "internal/shown.ts",
+    text: "} catch {}",
+    replacement: "} catch (error) {\n      throw error\n    }"
+  },
+  {
+    lets: "is quoted to nobody",
+    file: "internal/shown.ts",
+    text: "if (isContent(answer)) return answer",
+    replacement: "if (isContent(answer)) return redact(content, { broker, queue })"
+  },
+  ...["throws", "has a getter that throws", "answers a proxy that throws"].flatMap((how) => [
+    {
+      lets: `is hidden, where it ${how}`,
+      file: "work/selection.ts",
+      text: "} catch {",
+      replacement: "} catch (error) {\n      throw error"
+    },
+    {
+      lets: `is hidden, where it ${how}`,
+      file: "internal/shown.ts",
+      text: "  } catch {\n    return { headers: {} }",
+      replacement: "  } catch (error) {\n    throw error"
+    }
+  ]),
+  {
+    lets: "without a part: of letters",
+    file: "internal/shown.ts",
+    text: "error: origin?.error, history:",
+    replacement: "error: origin && { ...origin.error, message: message(origin.error.message, false) }, history:"
+  },
+  {
+    lets: "without a part: of letters",
+    file: "internal/shown.ts",
+    text: "history: history.map(({ error }) => error) }",
+    replacement: "history: history.map(({ error }) => message(error, false)) }"
+  },
+  {
+    lets: "without a part: of letters",
+    file: "internal/shown.ts",
+    text: "message: example } }",
+    replacement: "message: message(example, false) } }"
+  },
+  {
+    lets: "without a part: to whoever filters",
+    file: "work/selection.ts",
+    text: "shown(filter, letter, redact",
+    replacement: "shown(filter, told(letter), redact"
+  },
+  {
+    lets: "without a part: of messages in backoff",
+    file: "internal/shownWaiting.ts",
+    text: "? [] : [error] }",
+    replacement: "? [] : [Shown.message(error, false)] }"
+  },
+  {
+    lets: "without a part: of messages in backoff",
+    file: "work/delayed.ts",
+    text: "errorOf(message)?.slice(0, most.error)",
+    replacement: "cause.pattern"
+  },
+  {
+    lets: "without a part: of events",
+    file: "internal/shownEvent.ts",
+    text: "id, error, history: [words] }",
+    replacement: "id, error: error && { ...error, message: Shown.message(error.message, false) }, history: [words] }"
   },
   {
     lets: "whatever the queue's is",
@@ -499,14 +573,14 @@ const mutants: ReadonlyArray<Mutant> = [
   {
     lets: "below bodies their patterns alone",
     file: "internal/shownEvent.ts",
-    text: "mayBodies ? text :",
-    replacement: "mayBodies || text !== '' ? text :"
+    text: "shown.error?.message, mayBodies)",
+    replacement: "shown.error?.message, mayBodies || id !== '')"
   },
   {
     lets: "as text, whoever it quotes",
     file: "internal/shownEvent.ts",
-    text: "error: error && (shown.error ??",
-    replacement: "error: error && (error ??"
+    text: "Shown.message(shown.error?.message,",
+    replacement: "Shown.message(error.message,"
   },
   {
     lets: "shows nothing of it",

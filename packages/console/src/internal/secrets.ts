@@ -1,9 +1,10 @@
 /** Secrets in texts that come from brokers and their drivers. */
 
-/** A value whose texts are struck, the names in it as well. */
+/** A copy of a value whose texts are struck, the names in it as well. */
 export const struck = (value: unknown, strike: (text: string) => string): unknown => {
   if (typeof value === "string") return strike(value)
-  if (typeof value !== "object" || value === null || value instanceof Uint8Array) return value
+  if (typeof value !== "object" || value === null) return value
+  if (value instanceof Uint8Array) return new Uint8Array(value)
   if (Array.isArray(value)) return value.map((each) => struck(each, strike))
   return Object.fromEntries(Object.entries(value).map(([name, each]) => [strike(name), struck(each, strike)]))
 }

@@ -1,6 +1,5 @@
 /** Letters and causes as people may see them: all that is shown of them passes the hook, and has no secrets of the configuration. */
 import { type DeadLetters, ErrorPattern } from "@requeue/core"
-import * as Effect from "effect/Effect"
 import * as Redaction from "../Redaction.ts"
 import type { Place } from "./paths.ts"
 import { Refusal } from "./refusal.ts"
@@ -20,16 +19,6 @@ const isContent = (answer: unknown): answer is Redaction.Content => {
   return isTexts(headers) && isTexts(error) && Array.isArray(history) && isTexts(history) && typeof id === "string"
 }
 
-/** The hook of a console: it throws where the given one does, or answers something else. */
-export const guarded =
-  (redact: Redaction.Redact, secrets: ReadonlyArray<string>): Redaction.Redact =>
-  (content, place) => {
-    const { broker, queue } = place
-    const answer: unknown = redact(content, { broker, queue })
-    if (!isContent(answer)) throw new TypeError("redact must answer a content")
-    return struck(answer, secrets) as Redaction.Content // Of the same shape.
-  }
-
 const { mark } = Redaction
 
 /** The refusal of what nobody can say how it may be seen. */
@@ -39,45 +28,73 @@ export const hookFailed = new Refusal({
   remedy: "Nothing is shown. Mend the hook"
 })
 
-/** A cause as people may see it. Where the hook fails, that is nothing. */
-export const cause = <A extends DeadLetters.Cause>(redact: Redaction.Redact, shown: A, place: Place): A => {
-  const { error: name, pattern: message } = shown
-  if (name === undefined && message === undefined) return shown
+/**
+ * The hook of a console. It throws that it failed where the given one throws, or answers something else: what a hook throws may
+ * quote the letter, and is told to nobody. Its answer is a copy, whose parts are what they were when they were looked at.
+ */
+export const guarded =
+  (redact: Redaction.Redact, secrets: ReadonlyArray<string>): Redaction.Redact =>
+  (content, place) => {
+    const { broker, queue } = place
+    try {
+      const answer = struck(redact(content, { broker, queue }), secrets)
+      if (isContent(answer)) return answer
+    } catch {}
+    throw hookFailed
+  }
+
+/** What the hook leaves of a content. Where it fails, that is nothing, of this content alone. */
+export const left = (redact: Redaction.Redact, content: Redaction.Content, place: Place): Redaction.Content => {
   try {
-    const { error } = redact({ headers: {}, error: { name: name ?? "", message: message ?? "" } }, place)
-    return { ...shown, error: error?.name ?? mark, pattern: error?.message ?? mark }
+    return redact(content, place)
   } catch {
-    return { ...shown, error: mark, pattern: "the redact hook failed" }
+    return { headers: {} }
   }
 }
 
 /**
- * A letter as people may see it. Messages of errors may quote the body: who may not see bodies sees their patterns, which have
- * placeholders for what is quoted.
+ * A message of an error, as the hook has left it. It may quote the body: who may not see bodies sees its pattern, which has
+ * placeholders for what is quoted. The hook comes first, as it finds no secret of which a part has become a placeholder.
  */
+export const message = (shown: string | undefined, mayBodies: boolean): string =>
+  shown === undefined ? mark : mayBodies ? shown : ErrorPattern.of(shown)
+
+/** A cause with the message of an error that it has. */
+export interface Cause extends DeadLetters.Cause {
+  readonly message: string | undefined
+}
+
+/** A cause as people may see it. Where the hook fails, that is nothing. */
+export const cause = <A extends Cause>(redact: Redaction.Redact, shown: A, place: Place): A => {
+  const { error: name, message: example } = shown
+  if (example === undefined) return shown
+  try {
+    const { error } = redact({ headers: {}, error: { name: name ?? "", message: example } }, place)
+    const pattern = message(error?.message, false)
+    return { ...shown, error: error?.name ?? mark, message: pattern, pattern }
+  } catch {
+    const pattern = "the redact hook failed"
+    return { ...shown, error: mark, message: pattern, pattern }
+  }
+}
+
+/** A letter as people may see it. */
 export const letter = (
   redact: Redaction.Redact,
   { headers, history, id, origin, ...kept }: Kept,
   place: Place,
   mayBodies: boolean
-): Effect.Effect<Kept, Refusal> => {
-  const told = (message: string) => (mayBodies ? message : ErrorPattern.of(message))
-  const error = origin && { name: origin.error.name, message: told(origin.error.message) }
-  const content = { headers, id, error, history: history.map((attempt) => told(attempt.error)) }
-  return Effect.try({
-    try: () => {
-      const shown = redact(content, place)
-      return {
-        ...kept,
-        id: shown.id ?? mark,
-        headers: shown.headers,
-        history: history.map((attempt, index) => ({ ...attempt, error: shown.history?.[index] ?? mark })),
-        origin: origin && {
-          ...origin,
-          error: { name: shown.error?.name ?? mark, message: shown.error?.message ?? mark }
-        }
-      }
-    },
-    catch: () => hookFailed
-  })
+): Kept => {
+  const content = { headers, id, error: origin?.error, history: history.map(({ error }) => error) }
+  const shown = left(redact, content, place)
+  return {
+    ...kept,
+    id: shown.id ?? mark,
+    headers: shown.headers,
+    history: history.map((attempt, index) => ({ ...attempt, error: message(shown.history?.[index], mayBodies) })),
+    origin: origin && {
+      ...origin,
+      error: { name: shown.error?.name ?? mark, message: message(shown.error?.message, mayBodies) }
+    }
+  }
 }

@@ -1,6 +1,6 @@
 /** Events as people may see them. */
-import { ErrorPattern } from "@requeue/core"
 import * as Redaction from "../Redaction.ts"
+import * as Shown from "./shown.ts"
 import type { Told } from "./work/events.ts"
 
 /** Shows an event; each is redacted once for those who may see bodies, and once for others. */
@@ -15,22 +15,13 @@ const hidden = (told: Told): Told => ({
 
 const redacted = (redact: Redaction.Redact, told: Told, mayBodies: boolean): Told => {
   const { broker, error, id, queue = "", words } = told
-  const message = (text: string) => (mayBodies ? text : ErrorPattern.of(text))
   try {
-    const shown = redact(
-      {
-        headers: {},
-        id,
-        error: error && { name: error.name, message: message(error.message) },
-        history: [words]
-      },
-      { broker, queue }
-    )
+    const shown = redact({ headers: {}, id, error, history: [words] }, { broker, queue })
     return {
       ...told,
       id: id === undefined ? undefined : (shown.id ?? Redaction.mark),
       words: shown.history?.[0] ?? Redaction.mark,
-      error: error && (shown.error ?? { name: "", message: Redaction.mark })
+      error: error && { name: shown.error?.name ?? "", message: Shown.message(shown.error?.message, mayBodies) }
     }
   } catch {
     return hidden(told)

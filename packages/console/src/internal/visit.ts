@@ -1,8 +1,8 @@
 /** A request that is served: who it is, what they may do, and what they ask for. */
-import type { DeadLetters } from "@requeue/core"
 import type { Action } from "../Authorization.ts"
 import type { Html } from "./html.ts"
 import type { Paths, Place } from "./paths.ts"
+import type * as Shown from "./shown.ts"
 import type { Job } from "./work/job.ts"
 
 /** A visit, as pages see it. */
@@ -15,7 +15,7 @@ export interface Visit {
   /** Milliseconds since the epoch. */
   readonly now: number
   /** A cause as people may see it. */
-  readonly shown: <A extends DeadLetters.Cause>(cause: A, place: Place) => A
+  readonly shown: <A extends Shown.Cause>(cause: A, place: Place) => A
 }
 
 /** A page without its frame. */

@@ -11,6 +11,7 @@ import * as Queues from "./queues.ts"
 import * as Events from "./events.ts"
 import * as Exports from "./exports.ts"
 import * as Letters from "./letters.ts"
+import * as Redaction from "./redaction.ts"
 import * as Selecting from "./selecting.ts"
 import * as Watching from "./watching.ts"
 
@@ -21,12 +22,12 @@ export const attacks: ReadonlyArray<Attack> = [
   ...Floods.attacks,
   ...Audit.attacks,
   ...Letters.attacks,
+  ...Redaction.attacks,
   ...Selecting.attacks,
   ...Editing.attacks,
   ...Delayed.attacks,
   ...Queues.attacks,
   ...Watching.attacks,
-  ...Delayed.attacks,
   ...Exports.attacks,
   ...Events.attacks
 ]

@@ -38,14 +38,14 @@ export const selectionOf = (
     return Effect.fail(new Refusal({ status: 404, detail: "there is no such letter", remedy: "Look again" }))
   }
   const one = kept && Shown.letter(redact, kept, place, false)
-  return Effect.map(one ?? Effect.undefined, (shown) => ({
+  return Effect.succeed({
     cause,
     letter,
     search: place.filter === undefined ? {} : { filter: place.filter },
     filter,
     title: Selection.titleOf({
       cause: group === undefined ? cause : titleOf(visit.shown(group, place)),
-      id: shown?.id,
+      id: one?.id,
       filter
     }),
     isMeant: Selection.all(
@@ -53,7 +53,7 @@ export const selectionOf = (
       letter === undefined ? undefined : Selection.withKey(letter),
       filter === undefined ? undefined : Selection.filtering(filter, visit.now, redact, place)
     )
-  }))
+  })
 }
 
 /** Begins a job, and leads to its page. A look of before is no longer true when it has changed something. */

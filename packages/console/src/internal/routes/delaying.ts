@@ -59,11 +59,10 @@ export const delayedRoute: Route = {
 }
 
 /** The messages and errors of a look as people may see them. */
-const visible = ({ visit }: Asking, { redact }: Dependencies, place: Place, found: Delayed.Found) =>
-  Effect.map(
-    Effect.forEach(found.messages, (each) => ShownWaiting.waiting(redact, each, place, visit.may.has("bodies"))),
-    (messages) => ({ ...found, messages })
-  )
+const visible = ({ visit }: Asking, { redact }: Dependencies, place: Place, found: Delayed.Found): Delayed.Found => ({
+  ...found,
+  messages: found.messages.map((each) => ShownWaiting.waiting(redact, each, place, visit.may.has("bodies")))
+})
 
 /** Looks at the messages. It is in the audit where a look counts as a delivery. */
 export const lookRoute: Route = {
@@ -89,7 +88,7 @@ export const lookRoute: Route = {
         page: delayed(asking.visit, {
           place,
           ...told,
-          found: yield* visible(asking, dependencies, place, found)
+          found: visible(asking, dependencies, place, found)
         })
       }
     })

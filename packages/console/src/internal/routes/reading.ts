@@ -98,7 +98,7 @@ export const groupRoute = view(({ fields, visit }, dependencies) =>
     const shown = found(dependencies, place, cause)
     if (shown === undefined) return { to: visit.paths.to("deadLetters", queryOf(place)) }
     const capabilities = yield* capabilitiesOf(dependencies, connection)
-    const letters = yield* Effect.forEach(shown.letters, (each) => visible(visit, dependencies, place, each))
+    const letters = shown.letters.map((each) => visible(visit, dependencies, place, each))
     return { page: group(visit, { place, cause, capabilities, group: visit.shown(shown.group, place), letters }) }
   })
 )
@@ -114,7 +114,7 @@ export const letterPage = (
     const [cause, key] = [fields.get("cause") ?? "", fields.get("letter") ?? ""]
     const kept = found(dependencies, place, cause)?.letters.find((each) => each.key === key)
     if (kept === undefined) return { to: visit.paths.to("deadLetters", queryOf(place)) }
-    const shown = yield* visible(visit, dependencies, place, kept)
+    const shown = visible(visit, dependencies, place, kept)
     const capabilities = yield* capabilitiesOf(dependencies, connection)
     const body = yield* find(connection, place, kept)
     const trace = dependencies.traceUrl(shown.headers)

@@ -27,6 +27,8 @@ export interface Group extends DeadLetters.Cause {
   readonly count: number
   /** When the first of them is due. */
   readonly due: number | undefined
+  /** The error of one of them, as it came; `undefined` where they have had none. */
+  readonly message: string | undefined
 }
 
 /** A look at the messages of a queue. */
@@ -39,8 +41,8 @@ export interface Found extends DelayedMessages.Looked {
   readonly other: number
 }
 
-/** Messages and errors that are shown, and queues whose errors are remembered. */
-const most = { messages: 100, groups: 50, queues: 50 }
+/** Messages and errors that are shown, queues whose errors are remembered, and characters of such an error. */
+const most = { messages: 100, groups: 50, queues: 50, error: 1000 }
 
 /** Milliseconds after which nobody waits for a look any more. */
 const timeout = 30_000
@@ -75,20 +77,21 @@ const counter = () => {
     const group = all.get(name)
     if (group === undefined && all.size >= most.groups) return void other++
     const due = group?.due === undefined || (message.due ?? group.due) < group.due ? message.due : group.due
-    all.set(name, { ...cause, count: (group?.count ?? 0) + 1, due })
+    const example = group === undefined ? errorOf(message)?.slice(0, most.error) : group.message
+    all.set(name, { ...cause, count: (group?.count ?? 0) + 1, due, message: example })
   }
   return { add, groups: () => [...all.values()].toSorted((a, b) => b.count - a.count), other: () => other }
 }
 
 /** The errors that the last look at each queue has found, so that a removal of some can be asked for by their ids. */
 export interface Memory {
-  readonly of: (place: Place, cause: string) => DeadLetters.Cause | undefined
-  readonly keep: (place: Place, groups: ReadonlyArray<DeadLetters.Cause>) => void
+  readonly of: (place: Place, cause: string) => Group | undefined
+  readonly keep: (place: Place, groups: ReadonlyArray<Group>) => void
 }
 
 /** Remembers nothing yet. */
 export const memory = (): Memory => {
-  const known = new Map<string, ReadonlyArray<DeadLetters.Cause>>()
+  const known = new Map<string, ReadonlyArray<Group>>()
   const keyOf = ({ broker, queue }: Place) => JSON.stringify([broker, queue])
   return {
     of: (place, cause) => known.get(keyOf(place))?.find((each) => CauseId.of(each) === cause),

@@ -3,8 +3,7 @@ import { type DeadLetters, LetterLine } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { type Content, mark, type Redact } from "../../Redaction.ts"
 import type { Place } from "../paths.ts"
-import type { Refusal } from "../refusal.ts"
-import { hookFailed } from "../shown.ts"
+import * as Shown from "../shown.ts"
 import * as Body from "./body.ts"
 import * as Json from "./json.ts"
 
@@ -78,34 +77,31 @@ const hidden = (
   }
 }
 
-/** The line of a letter, and whether something of it is hidden. It fails where the hook does. */
+/** The content as it is shown: without anything, where the hook cannot say what that is. */
+const seen = (redact: Redact, content: Content, place: Place): Content => {
+  const shown = Shown.left(redact, content, place)
+  return bytesOf(shown.body) === undefined ? { headers: {} } : shown
+}
+
+/** The line of a letter, and whether something of it is hidden. */
 export const of = (
   redact: Redact,
   letter: DeadLetters.DeadLetter,
   place: Place
-): Effect.Effect<{ readonly line: string; readonly isRedacted: boolean }, Refusal> =>
-  Effect.flatMap(readable(letter), (body) =>
-    Effect.try({
-      try: () => {
-        const { headers, metadata } = letter
-        const content: Content = {
-          headers,
-          id: metadata.id,
-          error: metadata.deadLetter?.error,
-          history: metadata.history.map(({ error }) => error),
-          body: body === undefined ? tooLarge : body.value
-        }
-        const shown = redact(content, place)
-        if (body !== undefined && isWhole(content, shown, body.json)) {
-          return { line: LetterLine.format(place.queue, letter), isRedacted: false }
-        }
-        const bytes = bytesOf(shown.body)
-        if (bytes === undefined) throw new TypeError("redact must answer JSON")
-        return {
-          line: LetterLine.format(place.queue, hidden(letter, shown, bytes), { isRedacted: true }),
-          isRedacted: true
-        }
-      },
-      catch: () => hookFailed
-    })
-  )
+): Effect.Effect<{ readonly line: string; readonly isRedacted: boolean }> =>
+  Effect.map(readable(letter), (body) => {
+    const { headers, metadata } = letter
+    const content: Content = {
+      headers,
+      id: metadata.id,
+      error: metadata.deadLetter?.error,
+      history: metadata.history.map(({ error }) => error),
+      body: body === undefined ? tooLarge : body.value
+    }
+    const shown = seen(redact, content, place)
+    if (body !== undefined && isWhole(content, shown, body.json)) {
+      return { line: LetterLine.format(place.queue, letter), isRedacted: false }
+    }
+    const written = hidden(letter, shown, bytesOf(shown.body)!)
+    return { line: LetterLine.format(place.queue, written, { isRedacted: true }), isRedacted: true }
+  })

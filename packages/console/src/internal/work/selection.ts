@@ -48,7 +48,7 @@ const patterned = (letter: LetterFilter.Subject): LetterFilter.Subject => {
   return { ...letter, origin: { ...origin, error } }
 }
 
-/** A letter as the hook leaves it, as far as the filter looks at it. */
+/** A letter as people may see it, as far as the filter looks at it. */
 const shown = (
   { error, header, id }: LetterFilter.LetterFilter,
   letter: LetterFilter.Subject,
@@ -68,14 +68,20 @@ const shown = (
 
 /**
  * Whether letters pass a filter, as they are and as people may see them: so that nobody finds out by filters what the hook
- * hides. `now` is in milliseconds since the epoch.
+ * hides. One that the hook cannot handle does not pass. `now` is in milliseconds since the epoch.
  */
 export const filtering = (filter: LetterFilter.LetterFilter, now: number, redact: Redact, place: Place) => {
   const passes = LetterFilter.matches(filter, now)
   return (delivery: Delivery.Delivery): boolean => {
     const letter = LetterFilter.subject(delivery)
-    const told = filter.error === undefined ? letter : patterned(letter)
-    return passes(told) && passes(shown(filter, told, redact, place))
+    const told = filter.error === undefined ? (each: LetterFilter.Subject) => each : patterned
+    if (!passes(told(letter))) return false
+    try {
+      // The pattern comes last: the hook finds no secret of which a part has become a placeholder.
+      return passes(told(shown(filter, letter, redact, place)))
+    } catch {
+      return false
+    }
   }
 }
 
