@@ -17,6 +17,30 @@ interface Mutant {
 
 const mutants: ReadonlyArray<Mutant> = [
   {
+    lets: "done to that one",
+    file: "work/letters.ts",
+    text: "toSorted())}\\n`, body)",
+    replacement: "toSorted())}\\n`)"
+  },
+  {
+    lets: "done to that one",
+    file: "work/letters.ts",
+    text: "JSON.stringify(headers, Object.keys(headers).toSorted())",
+    replacement: '""'
+  },
+  {
+    lets: "says how many there are",
+    file: "work/selection.ts",
+    text: "letter === undefined ? undefined : 1",
+    replacement: "undefined"
+  },
+  {
+    lets: "says how many there are",
+    file: "routes/acting.ts",
+    text: "selection.letter === undefined && fields",
+    replacement: "fields"
+  },
+  {
     lets: "than one who looks",
     file: "work/overview.ts",
     text: "if (current !== undefined && (current.ended ?? now) > now - fresh) return current",
@@ -298,13 +322,13 @@ const mutants: ReadonlyArray<Mutant> = [
     replacement: "operation: id, command, operator: broker, broker, queue"
   },
   {
-    lets: "what is hidden",
+    lets: "finds nothing out of what is hidden",
     file: "work/selection.ts",
     text: "passes(told) && passes(shown(",
     replacement: "passes(told) || passes(shown("
   },
   {
-    lets: "what is hidden",
+    lets: "finds nothing out of what is hidden",
     file: "work/selection.ts",
     text: "? letter : patterned(letter)",
     replacement: "? letter : letter"

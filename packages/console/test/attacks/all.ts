@@ -12,6 +12,7 @@ import * as Events from "./events.ts"
 import * as Exports from "./exports.ts"
 import * as Letters from "./letters.ts"
 import * as Selecting from "./selecting.ts"
+import * as Twins from "./twins.ts"
 import * as Watching from "./watching.ts"
 
 export const attacks: ReadonlyArray<Attack> = [
@@ -23,8 +24,8 @@ export const attacks: ReadonlyArray<Attack> = [
   ...Letters.attacks,
   ...Selecting.attacks,
   ...Editing.attacks,
-  ...Delayed.attacks,
   ...Queues.attacks,
+  ...Twins.attacks,
   ...Watching.attacks,
   ...Delayed.attacks,
   ...Exports.attacks,

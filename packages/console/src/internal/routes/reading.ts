@@ -108,13 +108,18 @@ export const letterPage = (
   Effect.gen(function* () {
     const { connection, place } = yield* placeOf(fields, dependencies)
     const [cause, key] = [fields.get("cause") ?? "", fields.get("letter") ?? ""]
-    const kept = found(dependencies, place, cause)?.letters.find((each) => each.key === key)
+    const letters = found(dependencies, place, cause)?.letters ?? []
+    const kept = letters.find((each) => each.key === key)
     if (kept === undefined) return { to: visit.paths.to("deadLetters", queryOf(place)) }
     const shown = yield* visible(visit, dependencies, place, kept)
     const capabilities = yield* capabilitiesOf(dependencies, connection)
     const body = yield* find(connection, place, kept)
     const trace = dependencies.traceUrl(shown.headers)
-    return { page: letter(visit, { place, cause, letter: shown, headers: shown.headers, capabilities, body, trace }) }
+    const namesakes = letters.filter(({ id }) => id === kept.id)
+    const alike = namesakes.filter((each) => each.key === key).length
+    const twins = { namesakes: namesakes.length, alike }
+    const { headers } = shown
+    return { page: letter(visit, { place, cause, letter: shown, headers, capabilities, body, trace, twins }) }
   })
 
 type TroubleOf = Effect.Error<ReturnType<Connection["use"]>>

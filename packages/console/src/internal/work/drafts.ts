@@ -103,7 +103,7 @@ export const begin = (
     place,
     operator,
     opened: now,
-    key: Letters.keyOf(letter.metadata),
+    key: Letters.keyOf(letter),
     letter,
     title: shown.id ?? mark,
     shown: laid,
