@@ -17,6 +17,12 @@ interface Mutant {
 
 const mutants: ReadonlyArray<Mutant> = [
   {
+    lets: "an object without a prototype",
+    file: "src/Audit.ts",
+    text: "Failure.summarize(error).message",
+    replacement: "(error instanceof Error ? error.message : String(error))"
+  },
+  {
     lets: "done to that one",
     file: "work/letters.ts",
     text: "toSorted())}\\n`, body)",
