@@ -60,6 +60,10 @@ describe("an edited copy", () => {
           ["console edit", "end", "succeeded"]
         ]
       )
+      assert.deepStrictEqual(
+        audit.flatMap(({ command, options }) => (command === "console body" ? [options] : [])),
+        Array.from({ length: 2 }, () => ({ letter: "order-1", edit: true }))
+      )
     })
   )
 

@@ -77,7 +77,8 @@ export const deadLettersRoute = view(({ fields, visit }, dependencies) =>
 export const capabilitiesOf = (dependencies: Dependencies, connection: Connection) =>
   inTime(dependencies, connection)(connection.use(({ capabilities }) => Effect.succeed(capabilities)))
 
-const found = ({ looks }: Dependencies, place: Place, cause: string) => {
+/** A cause that the last look has found, and its letters. */
+export const found = ({ looks }: Dependencies, place: Place, cause: string) => {
   const look = looks.of(place)
   const group = look?.groups.find((each) => CauseId.of(each) === cause)
   return look === undefined || group === undefined ? undefined : { group, letters: look.letters.of(group) }

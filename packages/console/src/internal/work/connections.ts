@@ -45,8 +45,7 @@ export const make = ({
     // Made now, so that it closes behind the jobs that use it, whenever it is connected.
     const scope = yield* Scope.fork(yield* Effect.scope)
     const mask = (text: string) => Secrets.strike(text, secrets)
-    const troubleOf = (error: unknown) =>
-      new Trouble({ broker: name, message: mask(Failure.summarize(error).message) })
+    const troubleOf = (error: unknown) => new Trouble({ broker: name, message: mask(Failure.summarize(error).message) })
     /** An adapter that throws is a broker that cannot be asked. */
     const contained = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, Trouble> =>
       Effect.catchCause(effect, (cause) =>
