@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Audit from "../../Audit.ts"
 import { editor, preview } from "../pages/edit.ts"
 import { Refusal } from "../refusal.ts"
-import type { Visit } from "../visit.ts"
+import { queryOf, type Visit } from "../visit.ts"
 import * as Body from "../work/body.ts"
 import * as Drafts from "../work/drafts.ts"
 import * as Edit from "../work/edit.ts"
@@ -50,9 +50,8 @@ export const editRoute: Route = {
       const { broker, queue } = place
       const asked = fields.get("letter")
       const kept = found(dependencies, place, fields.get("cause") ?? "")?.letters.find(({ key }) => key === asked)
-      if (kept === undefined) {
-        return yield* new Refusal({ status: 404, detail: "there is no such letter", remedy: "Look again" })
-      }
+      // Without a look of now, nobody knows its id, which the audit names.
+      if (kept === undefined) return { to: visit.paths.to("deadLetters", queryOf(place)) }
       const operation: Audit.Operation = {
         id: newId(),
         command: "console body",
