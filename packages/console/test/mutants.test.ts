@@ -17,6 +17,12 @@ interface Mutant {
 
 const mutants: ReadonlyArray<Mutant> = [
   {
+    lets: "in which nobody has chosen",
+    file: "routes/delaying.ts",
+    text: 'if (id === "") return Effect.fail',
+    replacement: 'if (id === "" && place.queue === "") return Effect.fail'
+  },
+  {
     lets: "an object without a prototype",
     file: "src/Audit.ts",
     text: "Failure.summarize(error).message",
