@@ -17,6 +17,12 @@ interface Mutant {
 
 const mutants: ReadonlyArray<Mutant> = [
   {
+    lets: "for clients that have gone",
+    file: "routes/queue.ts",
+    text: 'signal.addEventListener("abort", end)',
+    replacement: ""
+  },
+  {
     lets: "in which nobody has chosen",
     file: "routes/delaying.ts",
     text: 'if (id === "") return Effect.fail',
