@@ -1,6 +1,6 @@
 /** The command line: all commands under one root, their errors and exit codes. */
 import { ConfigFileError } from "@requeue/config"
-import { BrokerError, DeadLetters } from "@requeue/core"
+import { BrokerError, DeadLetters, Failure } from "@requeue/core"
 import * as CliConfig from "effect/cli/CliConfig"
 import * as CliError from "effect/cli/CliError"
 import * as CliOutput from "effect/cli/CliOutput"
@@ -84,7 +84,7 @@ const presenter: CliOutput.Presenter = {
 /** Explains an error in one line with its remedy; `undefined` when there is nothing to say, or the command has said it. */
 const explain = (error: unknown): string | undefined => {
   if (error instanceof Problem || (error instanceof OutputFailed && error.isReaderGone)) return undefined
-  if (!CliError.isCliError(error)) return error instanceof Error ? error.message : String(error)
+  if (!CliError.isCliError(error)) return Failure.summarize(error).message
   if (error._tag !== "ShowHelp") return error.message
   const [first] = error.errors
   if (first === undefined) return undefined
@@ -150,7 +150,7 @@ export const run = (args: ReadonlyArray<string>) => {
       return Effect.as(text === undefined ? Effect.void : complain(error, text), ExitCode.of(error))
     }),
     Effect.catchDefect((defect) => {
-      const text = defect instanceof Error ? defect.message : String(defect)
+      const text = Failure.summarize(defect).message
       return Effect.as(complain(defect, `a mistake of ours: ${text}. Please report it`), ExitCode.defect)
     }),
     Effect.onInterrupt(() => interrupted),

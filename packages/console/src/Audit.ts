@@ -3,7 +3,7 @@
  * when it has ended. An operation whose first line cannot be written does not begin, and a letter whose line cannot be written
  * stays. Its fields are those of `requeue dead-letters redrive --audit`.
  */
-import { AuditLine, type DeadLetters, type LetterFilter } from "@requeue/core"
+import { AuditLine, type DeadLetters, Failure, type LetterFilter } from "@requeue/core"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -71,7 +71,7 @@ export const toStream = (stream: Writable): Write => {
 /** Milliseconds that a line has to be kept. */
 const timeout = 10_000
 
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+const messageOf = (error: unknown): string => Failure.summarize(error).message
 
 const lineOf = (event: "begin" | "end", { id, ...operation }: Operation, told: object) =>
   Effect.map(Clock.currentTimeMillis, (now) => {

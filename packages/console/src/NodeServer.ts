@@ -40,13 +40,16 @@ const bodyOf = (incoming: IncomingMessage & { readonly body?: unknown }) => {
   return new URLSearchParams(fields).toString()
 }
 
-const requestOf = (incoming: IncomingMessage): Request => {
+const requestOf = (incoming: IncomingMessage, outgoing: ServerResponse): Request => {
   const { headers, method = "GET" } = incoming
   const hasBody = method !== "GET" && method !== "HEAD"
   const given = new Headers()
   for (const [name, value] of Object.entries(headers)) if (value !== undefined) given.set(name, String(value))
+  const gone = new AbortController()
+  outgoing.once("close", () => outgoing.writableFinished || gone.abort())
   return new Request(urlOf(incoming), {
     method,
+    signal: gone.signal,
     headers: given,
     ...(hasBody ? { body: bodyOf(incoming), duplex: "half" } : {})
   })
@@ -78,7 +81,7 @@ export const listener =
   ({ fetch }: Pick<Console, "fetch">): RequestListener =>
   (incoming, outgoing) => {
     const answer = async () => {
-      const request = requestOf(incoming)
+      const request = requestOf(incoming, outgoing)
       const response = await fetch(request, { address: incoming.socket.remoteAddress ?? "" })
       await respond(response, outgoing, request.method === "HEAD")
     }

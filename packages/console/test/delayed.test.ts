@@ -78,7 +78,9 @@ describe("messages in backoff", () => {
       const titles = ["Error: 503 from shop <num>", "all delayed messages"]
       assert.deepStrictEqual(
         audit.map(({ command, event, options }) => [command, event, options]),
-        titles.flatMap((title) => ["begin", "end"].map((event) => ["console purge-delayed", event, { cause: title }]))
+        titles.flatMap((title) =>
+          ["begin", "end"].map((event) => ["console purge-delayed", event, { messages: title }])
+        )
       )
       assert.deepInclude(audit[1], { outcome: "done", queues: [{ queue: "orders", removed: 2, left: 2, held: 0 }] })
     })

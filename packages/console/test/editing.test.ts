@@ -60,6 +60,10 @@ describe("an edited copy", () => {
           ["console edit", "end", "succeeded"]
         ]
       )
+      assert.deepStrictEqual(
+        audit.flatMap(({ command, options }) => (command === "console body" ? [options] : [])),
+        Array.from({ length: 2 }, () => ({ letter: "order-1", edit: true }))
+      )
     })
   )
 
@@ -72,6 +76,8 @@ describe("an edited copy", () => {
       assert.include(ended.text, "it still waits, or is in work")
       assert.include(ended.text, "is kept")
       assert.strictEqual((yield* broker.admin.counts("orders.dlq")).ready, 1)
+      // Letters may have changed, so that it leads to another look.
+      yield* settled((yield* submit(page, "/edit")).headers.get("location")!)
       assert.include((yield* submit(page, "/edit")).text, "An edited copy has gone before.")
     })
   )
@@ -103,6 +109,9 @@ describe("an edited copy", () => {
         [{ headers, body }, /nothing was changed/],
         [{ headers, body: "{" }, /the body is not JSON/],
         [{ headers: "no header", body }, /is no header/],
+        [{ headers: `${headers}\r\n\r\ntenant: acme`, body }, /"" is no header/],
+        [{ headers: `${headers}\n \t\ntenant: acme`, body: "{}" }, /is no header/],
+        [{ headers: `# a: b\n${headers}`, body: "{}" }, /"# a: b" is no header/],
         [{ headers: "requeue: x", body }, /Requeue's own/],
         [{ headers, body: `"${"x".repeat(70_000)}"` }, /more than 65536 bytes/]
       ] as const

@@ -17,6 +17,48 @@ interface Mutant {
 
 const mutants: ReadonlyArray<Mutant> = [
   {
+    lets: "for clients that have gone",
+    file: "routes/queue.ts",
+    text: 'signal.addEventListener("abort", end)',
+    replacement: ""
+  },
+  {
+    lets: "in which nobody has chosen",
+    file: "routes/delaying.ts",
+    text: 'if (id === "") return Effect.fail',
+    replacement: 'if (id === "" && place.queue === "") return Effect.fail'
+  },
+  {
+    lets: "an object without a prototype",
+    file: "src/Audit.ts",
+    text: "Failure.summarize(error).message",
+    replacement: "(error instanceof Error ? error.message : String(error))"
+  },
+  {
+    lets: "done to that one",
+    file: "work/letters.ts",
+    text: "toSorted())}\\n`, body)",
+    replacement: "toSorted())}\\n`)"
+  },
+  {
+    lets: "done to that one",
+    file: "work/letters.ts",
+    text: "JSON.stringify(headers, Object.keys(headers).toSorted())",
+    replacement: '""'
+  },
+  {
+    lets: "says how many there are",
+    file: "work/selection.ts",
+    text: "letter === undefined ? undefined : 1",
+    replacement: "undefined"
+  },
+  {
+    lets: "says how many there are",
+    file: "routes/acting.ts",
+    text: "selection.letter === undefined && fields",
+    replacement: "fields"
+  },
+  {
     lets: "than one who looks",
     file: "work/overview.ts",
     text: "if (current !== undefined && (current.ended ?? now) > now - fresh) return current",
@@ -298,13 +340,13 @@ const mutants: ReadonlyArray<Mutant> = [
     replacement: "operation: id, command, operator: broker, broker, queue"
   },
   {
-    lets: "what is hidden",
+    lets: "finds nothing out of what is hidden",
     file: "work/selection.ts",
     text: "if (!passes(told(letter))) return false",
     replacement: "if (passes(told(letter))) return true"
   },
   {
-    lets: "what is hidden",
+    lets: "finds nothing out of what is hidden",
     file: "work/selection.ts",
     text: "(each: LetterFilter.Subject) => each : patterned",
     replacement: "(each: LetterFilter.Subject) => each : (each: LetterFilter.Subject) => each"

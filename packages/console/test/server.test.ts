@@ -54,6 +54,27 @@ const open = (options: Partial<Console.Options> = {}) =>
   })
 
 describe("a server", () => {
+  it.live("tells the console that a client has gone", () =>
+    Effect.gen(function* () {
+      const gone: Array<Promise<unknown>> = []
+      const server = createServer(
+        NodeServer.listener({
+          fetch: ({ signal }) => {
+            gone.push(once(signal, "abort"))
+            return gone.length > 1 ? Promise.resolve(new Response("")) : new Promise(() => {})
+          }
+        })
+      )
+      yield* Effect.addFinalizer(() => Effect.sync(() => server.close()))
+      yield* Effect.promise(async () => once(server.listen(0, "127.0.0.1"), "listening"))
+      const sent = httpRequest({ port: (server.address() as AddressInfo).port }) // Its address is a port.
+      sent.on("error", () => undefined).end()
+      while (gone.length === 0) yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+      sent.destroy()
+      yield* Effect.promise(() => gone[0]!)
+    })
+  )
+
   it.live("serves pages, files and events, and refuses other names", () =>
     Effect.gen(function* () {
       const { url } = yield* open()

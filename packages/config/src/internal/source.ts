@@ -1,4 +1,5 @@
 /** Finding and reading a config file. */
+import { Failure } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { existsSync, readFileSync } from "node:fs"
 import { basename, dirname, extname, join, relative, resolve } from "node:path"
@@ -69,7 +70,7 @@ export const read = (from: Source): Effect.Effect<unknown, ConfigFileError> =>
   Effect.tryPromise({
     try: () => parse(from),
     catch: (cause) => {
-      const [detail = "it cannot be read"] = (cause instanceof Error ? cause.message : String(cause)).split("\n")
+      const [detail = "it cannot be read"] = Failure.summarize(cause).message.split("\n")
       return isModuleInCommonJs.test(detail)
         ? inCommonJs(from)
         : refuse(from.file, detail.replace(/[.:]$/, ""), "Mend the file")

@@ -113,7 +113,7 @@ export const make = (options: Options) =>
           token: token.of(operator, now),
           shown: (cause, place) => Shown.cause(redact, cause, place)
         }
-        const reply = yield* route.answer({ visit, fields }, dependencies)
+        const reply = yield* route.answer({ visit, fields, signal: request.signal }, dependencies)
         return yield* respond(visit, reply, client, request.method === "HEAD")
       })
 

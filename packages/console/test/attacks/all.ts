@@ -13,6 +13,7 @@ import * as Exports from "./exports.ts"
 import * as Letters from "./letters.ts"
 import * as Redaction from "./redaction.ts"
 import * as Selecting from "./selecting.ts"
+import * as Twins from "./twins.ts"
 import * as Watching from "./watching.ts"
 
 export const attacks: ReadonlyArray<Attack> = [
@@ -25,8 +26,8 @@ export const attacks: ReadonlyArray<Attack> = [
   ...Redaction.attacks,
   ...Selecting.attacks,
   ...Editing.attacks,
-  ...Delayed.attacks,
   ...Queues.attacks,
+  ...Twins.attacks,
   ...Watching.attacks,
   ...Exports.attacks,
   ...Events.attacks

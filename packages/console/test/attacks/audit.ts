@@ -15,6 +15,20 @@ import { prepared, redrive } from "./prepared.ts"
 /** A turn of Node's loop, in which streams and promises go on. */
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
+/** Values that have no text, or throw when they are asked for it. */
+const textless: ReadonlyArray<readonly [string, unknown]> = [
+  ["an object without a prototype", Object.create(null)],
+  ["an error whose message is a symbol", Object.assign(new Error("x"), { message: Symbol("x") })],
+  [
+    "an error whose message is a getter that throws",
+    Object.defineProperty(new Error("x"), "message", {
+      get: () => {
+        throw new Error("y")
+      }
+    })
+  ]
+]
+
 /** These attacks. */
 export const attacks: ReadonlyArray<Attack.Attack> = [
   Attack.make("an audit that cannot be written: does not keep a job from being stopped", () =>
@@ -49,6 +63,31 @@ export const attacks: ReadonlyArray<Attack.Attack> = [
       assert.strictEqual((yield* post("/purge", { ...redrive(causes), name: "orders.dlq" })).status, 503)
       assert.strictEqual(yield* left, 1)
     })
+  ),
+  ...textless.map(([name, thrown]) =>
+    Attack.make(`an audit that cannot be written: locks no queue where it throws ${name}`, () =>
+      Effect.gen(function* () {
+        let isBroken = false
+        const audit = () => (isBroken ? Promise.reject(thrown) : undefined)
+        const { causes, left, planned, post, settled, submit } = yield* prepared({
+          audit: audit as Console.Options["audit"] // Answers nothing, or rejects.
+        })
+        const plan = yield* planned
+        isBroken = true
+        const refused = yield* submit(causes, "/park")
+        assert.strictEqual(refused.status, 503)
+        assert.include(refused.text, "the audit could not be written")
+        isBroken = false
+        const begun = yield* post("/redrive", redrive(plan))
+        assert.strictEqual(begun.status, 303)
+        isBroken = true
+        const ended = yield* settled(begun.headers.get("location")!)
+        assert.include(ended.text, "It failed")
+        isBroken = false
+        assert.strictEqual((yield* submit(causes, "/park")).status, 303)
+        assert.strictEqual(yield* left, 1)
+      })
+    )
   ),
   Attack.make("an audit that cannot be written: does not even look for a body whose first line is missing", () =>
     Effect.gen(function* () {

@@ -71,6 +71,21 @@ export const attacks: ReadonlyArray<Attack.Attack> = [
       assert.strictEqual(yield* left, 1)
     })
   ),
+  Attack.make("a message in backoff: is removed by no form in which nobody has chosen", () =>
+    Effect.gen(function* () {
+      const { get, left, settled, submit } = yield* made()
+      const page = yield* get(Waiting.page, as("purge"))
+      const looked = yield* submit(page, "/delayed", {}, as("purge"))
+      assert.match(looked.text, /<select name="cause" required><option value="">choose<\/option>/)
+      const unchosen = yield* submit(looked, "/purge-delayed", { name: "orders" }, as("purge"))
+      assert.strictEqual(unchosen.status, 400)
+      assert.include(unchosen.text, "nobody has chosen which messages are meant")
+      assert.strictEqual(yield* left, 1)
+      const chosen = yield* submit(looked, "/purge-delayed", { name: "orders", cause: "all" }, as("purge"))
+      yield* settled(chosen.headers.get("location")!, as("purge"))
+      assert.strictEqual(yield* left, 0)
+    })
+  ),
   Attack.make("a message in backoff: is looked for in queues of the configuration alone", () =>
     Effect.gen(function* () {
       const { get } = yield* made()

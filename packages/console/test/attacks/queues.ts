@@ -107,5 +107,23 @@ export const attacks: ReadonlyArray<Attack.Attack> = [
         5
       )
     })
+  ),
+  Attack.make("many outages at once: keep no seat for clients that have gone", () =>
+    Effect.gen(function* () {
+      const { console, get } = yield* make()
+      const path = pathOf("memory", "forever", { outage: "1440", rate: "0.5" })
+      const gone = new AbortController()
+      const request = () =>
+        new Request(new URL(path, World.origin), { headers: { host: "localhost:4747" }, signal: gone.signal })
+      const asked = Array.from({ length: most.running + most.waiting }, () =>
+        console.fetch(request(), { address: "127.0.0.1" })
+      )
+      const turn = Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+      while ((yield* get(path)).status !== 503) yield* turn
+      gone.abort()
+      for (let turns = 0; turns < 5; turns++) yield* turn
+      assert.strictEqual((yield* get(pathOf("memory", "orders", { outage: "1" }))).status, 200)
+      yield* Effect.promise(() => Promise.all(asked))
+    })
   )
 ]

@@ -5,7 +5,7 @@ import { html, type Html, type Part } from "../html.ts"
 import type { Place } from "../paths.ts"
 import { type Page, queryOf, type Visit } from "../visit.ts"
 import * as CauseId from "../work/causeId.ts"
-import type { Found, Group, Waiting } from "../work/delayed.ts"
+import * as Delayed from "../work/delayed.ts"
 import { alarm, facts, form, forThose } from "./parts.ts"
 
 /** A queue, and what is known of the messages that wait for it. */
@@ -14,7 +14,7 @@ export interface Shown {
   readonly status: QueueStatus.QueueStatus
   readonly capabilities: Capabilities.Capabilities
   /** The result of a look; `undefined` where nobody has asked for one. */
-  readonly found: Found | undefined
+  readonly found: Delayed.Found | undefined
 }
 
 /** The errors of messages in words. */
@@ -55,7 +55,7 @@ const lookForm = (visit: Visit, { capabilities, found, place }: Shown): Html =>
       <button${found === undefined && html` class="primary"`}>${found === undefined ? "Look" : "Look again"}</button>`
   )
 
-const headersOf = (headers: Waiting["headers"]): Part => {
+const headersOf = (headers: Delayed.Waiting["headers"]): Part => {
   const all = Object.entries(headers)
   return (
     all.length > 0 &&
@@ -68,7 +68,7 @@ const headersOf = (headers: Waiting["headers"]): Part => {
   )
 }
 
-const row = (visit: Visit, { attempt, due, error, headers, id, publishedAt }: Waiting): Html => html`<tr>
+const row = (visit: Visit, { attempt, due, error, headers, id, publishedAt }: Delayed.Waiting): Html => html`<tr>
   <th scope="row" class="wrap"><span class="mono">${id}</span>${headersOf(headers)}</th>
   <td class="wrap" data-label="last error">${error ?? html`<span class="zero">none</span>`}</td>
   <td class="n" data-label="next attempt">${attempt}</td>
@@ -76,7 +76,7 @@ const row = (visit: Visit, { attempt, due, error, headers, id, publishedAt }: Wa
   <td class="n" data-label="published">${Format.ago(publishedAt, visit.now)}</td>
 </tr>`
 
-const messagesOf = (visit: Visit, { looked, messages }: Found): Html => html`<table class="panel letters">
+const messagesOf = (visit: Visit, { looked, messages }: Delayed.Found): Html => html`<table class="panel letters">
   <caption>
     ${messages.length < looked ? `The ${Format.count(messages.length)} that are due first` : "By when they are due"}
   </caption>
@@ -94,7 +94,7 @@ const messagesOf = (visit: Visit, { looked, messages }: Found): Html => html`<ta
   </tbody>
 </table>`
 
-const groupsOf = (visit: Visit, { groups, other }: Found, place: Place): Html => html`<h2>By last error</h2>
+const groupsOf = (visit: Visit, { groups, other }: Delayed.Found, place: Place): Html => html`<h2>By last error</h2>
   <table class="panel causes">
     <thead>
       <tr>
@@ -116,14 +116,15 @@ const groupsOf = (visit: Visit, { groups, other }: Found, place: Place): Html =>
   ${other > 0 && html`<p class="soft">${Format.counted(other, "message")} more with other errors than these</p>`}
   <h2>Messages</h2>`
 
-const option = (visit: Visit, place: Place, group: Group): Html =>
+const option = (visit: Visit, place: Place, group: Delayed.Group): Html =>
   html`<option value="${CauseId.of(group)}">
     ${Format.count(group.count)}: ${titleOf(visit.shown(group, place)).slice(0, 80)}
   </option>`
 
 /** The form that removes messages for good. It is shut, and wants the queue's name. */
-const purgeForm = (visit: Visit, { found, place }: Shown): Part =>
-  forThose(
+const purgeForm = (visit: Visit, { found, place }: Shown): Part => {
+  const isChoice = found !== undefined && found.groups.length > 0
+  return forThose(
     visit,
     "purge",
     html`<details>
@@ -131,14 +132,14 @@ const purgeForm = (visit: Visit, { found, place }: Shown): Part =>
       ${form(
         visit,
         "purgeDelayed",
-        queryOf(place),
-        html`${found !== undefined &&
-          found.groups.length > 0 &&
+        { ...queryOf(place), ...(isChoice ? {} : { cause: Delayed.all }) },
+        html`${isChoice &&
           html`<label
             >Messages
-            <select name="cause">
-              <option value="">all</option>
-              ${found.groups.map((group) => option(visit, place, group))}
+            <select name="cause" required>
+              <option value="">choose</option>
+              <option value="${Delayed.all}">all</option>
+              ${found?.groups.map((group) => option(visit, place, group))}
             </select></label
           >`}<label
             >Type the queue's name to remove them for good
@@ -149,8 +150,9 @@ const purgeForm = (visit: Visit, { found, place }: Shown): Part =>
       )}
     </details>`
   )
+}
 
-const lookedAt = ({ isWhole, looked }: Found): Html => html`<p class="soft" role="status">
+const lookedAt = ({ isWhole, looked }: Delayed.Found): Html => html`<p class="soft" role="status">
   Looked at ${isWhole ? "all " : ""}${Format.counted(looked, "message")} just
   now${!isWhole && ". There are more, which the broker did not show, or which somebody else looks at"}
 </p>`

@@ -22,6 +22,8 @@ export interface Shown {
   readonly body: Body | undefined
   /** The address of its trace; `undefined` where there is none. */
   readonly trace: string | undefined
+  /** Letters of the cause that have its id, itself among them, and those of them that are alike in all. */
+  readonly twins: { readonly namesakes: number; readonly alike: number }
 }
 
 const textOf = (body: Body): string => (body._tag === "Text" ? body.text.slice(0, longest) : Hex.dump(body.bytes))
@@ -124,6 +126,12 @@ const redriveForm = (visit: Visit, { capabilities, cause, letter, place }: Shown
 const editForm = (visit: Visit, { cause, letter, place }: Shown): Html =>
   form(visit, "edit", { ...queryOf(place), cause, letter: letter.key }, html`<button>Edit a copy…</button>`)
 
+/** Says where the id alone does not tell which letter it is. */
+const twinsOf = ({ twins: { alike, namesakes } }: Shown): ReadonlyArray<readonly [string, Part]> =>
+  namesakes === 1
+    ? []
+    : [["letters with this id", `${namesakes}${alike === 1 ? "" : `, ${alike} alike in all: one of those is meant`}`]]
+
 /** A letter. */
 export const letter = (visit: Visit, shown: Shown): Page => {
   const { cause, letter, place, trace } = shown
@@ -154,6 +162,7 @@ export const letter = (visit: Visit, shown: Shown): Page => {
         ["from", origin?.queue ?? "unknown"],
         ["attempts", origin?.attempts ?? "–"],
         ["redriven", Format.counted(redrives, "time")],
+        ...twinsOf(shown),
         ...(operation === undefined
           ? []
           : [["last by operation", html`<span class="mono">${operation}</span>`] as const]),

@@ -51,7 +51,8 @@ const stayed = (
 ): ReadonlyArray<readonly [string, Part]> =>
   (
     [
-      [filter === undefined && letter === undefined ? "of other causes" : "not meant", filtered, false],
+      // One letter is sought as far as it is, and no further.
+      [filter === undefined ? "of other causes" : "not meant", letter === undefined ? filtered : 0, false],
       [`redriven ${Redrive.maxRedrives} times before`, guarded, true],
       ["of unknown origin", homeless, true],
       ["came back from this job", repeated, true],

@@ -152,9 +152,9 @@ export const purgeRoute: Route = {
   method: "POST",
   needs: "purge",
   answer: working(({ fields }, connection, { place: { queue }, selection }) =>
-    fields.get("name") === queue
+    selection.letter === undefined && fields.get("name") === queue
       ? Effect.succeed(Purge.make(connection, queue, selection))
-      : Effect.fail(wrong(`the name that was typed is not ${queue}`, "Nothing was removed"))
+      : Effect.fail(wrong(`the name that was typed is not ${queue}, or one letter is meant`, "Nothing was removed"))
   )
 }
 

@@ -103,7 +103,8 @@ const gone = new Refusal({
 /** The messages that the form means: all, or those of an error that a look has found. */
 const selectionOf = ({ fields, visit }: Asking, { delayed }: Dependencies, place: Place) => {
   const id = fields.get("cause") ?? ""
-  if (id === "") return Effect.succeed(Delayed.selection(undefined, "all delayed messages"))
+  if (id === "") return Effect.fail(wrong("nobody has chosen which messages are meant", "Nothing was removed"))
+  if (id === Delayed.all) return Effect.succeed(Delayed.selection(undefined, "all delayed messages"))
   const cause = delayed.of(place, id)
   return cause === undefined
     ? Effect.fail(gone)

@@ -3,13 +3,14 @@ import * as Effect from "effect/Effect"
 import * as Audit from "../../Audit.ts"
 import { editor, preview } from "../pages/edit.ts"
 import { Refusal } from "../refusal.ts"
-import type { Visit } from "../visit.ts"
+import { queryOf, type Visit } from "../visit.ts"
 import * as Body from "../work/body.ts"
 import * as Drafts from "../work/drafts.ts"
 import * as Edit from "../work/edit.ts"
 import { newId } from "../work/jobs.ts"
 import { begin, targetOf } from "./acting.ts"
 import { wrong } from "./fields.ts"
+import { found } from "./reading.ts"
 import { type Dependencies, placeOf, type Route } from "./route.ts"
 
 const both = ({ may }: Visit): Effect.Effect<void, Refusal> =>
@@ -47,15 +48,19 @@ export const editRoute: Route = {
       yield* both(visit)
       const { connection, place } = yield* placeOf(fields, dependencies)
       const { broker, queue } = place
+      const asked = fields.get("letter")
+      const kept = found(dependencies, place, fields.get("cause") ?? "")?.letters.find(({ key }) => key === asked)
+      // Without a look of now, nobody knows its id, which the audit names.
+      if (kept === undefined) return { to: visit.paths.to("deadLetters", queryOf(place)) }
       const operation: Audit.Operation = {
         id: newId(),
         command: "console body",
         operator: visit.operator,
         broker,
         queues: [queue],
-        options: { letter: fields.get("letter") ?? "", edit: true }
+        options: { letter: kept.id, edit: true }
       }
-      const search = Body.search(connection, queue, fields.get("letter") ?? "", dependencies.turns({ broker, queue }))
+      const search = Body.search(connection, queue, kept.key, dependencies.turns({ broker, queue }))
       const letter = yield* Audit.around(dependencies.audit, operation)(search)
       const begun = yield* Effect.try({
         try: () => Drafts.begin(letter, dependencies.redact, { now: visit.now, operator: visit.operator, place }),

@@ -63,11 +63,23 @@ const questionOf = (fields: URLSearchParams): Effect.Effect<Asked, Refusal> =>
     }
   })
 
+/** Work that ends when its client has gone, who would not see its result. */
+const whileHere = <A, E>(signal: AbortSignal, work: Effect.Effect<A, E>): Effect.Effect<A, E | Refusal> => {
+  const gone = Effect.callback<never, Refusal>((resume) => {
+    const end = () =>
+      resume(Effect.fail(new Refusal({ status: 503, detail: "the client has gone", remedy: "Ask again" })))
+    if (signal.aborted) return end()
+    signal.addEventListener("abort", end)
+    return Effect.sync(() => signal.removeEventListener("abort", end))
+  })
+  return Effect.raceFirst(work, gone)
+}
+
 /** A queue: its numbers, its configuration, its plan compared with the broker, and an outage where one is asked for. */
 export const queueRoute: Route = {
   method: "GET",
   needs: "view",
-  answer: ({ fields, visit }, dependencies) =>
+  answer: ({ fields, signal, visit }, dependencies) =>
     Effect.gen(function* () {
       const { connection, queue: own } = yield* queueOf(fields, dependencies)
       const { isPausing: consumerBackoff, ...question } = yield* questionOf(fields)
@@ -76,7 +88,10 @@ export const queueRoute: Route = {
         concurrency: "unbounded"
       })
       const answer = fields.has("outage")
-        ? yield* simulate(own.options ?? { retry: own.retry }, { ...question, consumerBackoff, seed: 1 })
+        ? yield* whileHere(
+            signal,
+            simulate(own.options ?? { retry: own.retry }, { ...question, consumerBackoff, seed: 1 })
+          )
         : undefined
       return {
         page: queue(visit, {

@@ -81,7 +81,8 @@ export const deadLettersRoute = view(({ fields, visit }, dependencies) =>
 export const capabilitiesOf = (dependencies: Dependencies, connection: Connection) =>
   inTime(dependencies, connection)(connection.use(({ capabilities }) => Effect.succeed(capabilities)))
 
-const found = ({ looks }: Dependencies, place: Place, cause: string) => {
+/** A cause that the last look has found, and its letters. */
+export const found = ({ looks }: Dependencies, place: Place, cause: string) => {
   const look = looks.of(place)
   const group = look?.groups.find((each) => CauseId.of(each) === cause)
   return look === undefined || group === undefined ? undefined : { group, letters: look.letters.of(group) }
@@ -112,13 +113,18 @@ export const letterPage = (
   Effect.gen(function* () {
     const { connection, place } = yield* placeOf(fields, dependencies)
     const [cause, key] = [fields.get("cause") ?? "", fields.get("letter") ?? ""]
-    const kept = found(dependencies, place, cause)?.letters.find((each) => each.key === key)
+    const letters = found(dependencies, place, cause)?.letters ?? []
+    const kept = letters.find((each) => each.key === key)
     if (kept === undefined) return { to: visit.paths.to("deadLetters", queryOf(place)) }
     const shown = visible(visit, dependencies, place, kept)
     const capabilities = yield* capabilitiesOf(dependencies, connection)
     const body = yield* find(connection, place, kept)
     const trace = dependencies.traceUrl(shown.headers)
-    return { page: letter(visit, { place, cause, letter: shown, headers: shown.headers, capabilities, body, trace }) }
+    const namesakes = letters.filter(({ id }) => id === kept.id)
+    const alike = namesakes.filter((each) => each.key === key).length
+    const twins = { namesakes: namesakes.length, alike }
+    const { headers } = shown
+    return { page: letter(visit, { place, cause, letter: shown, headers, capabilities, body, trace, twins }) }
   })
 
 type TroubleOf = Effect.Error<ReturnType<Connection["use"]>>

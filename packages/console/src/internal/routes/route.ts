@@ -50,6 +50,8 @@ export interface Dependencies {
 export interface Asking {
   readonly visit: Visit
   readonly fields: URLSearchParams
+  /** Aborted when the client has gone. */
+  readonly signal: AbortSignal
 }
 
 /** A route. Those of `POST` change or cost something. */

@@ -1,5 +1,5 @@
 /** Connections to brokers: each is made when it is first needed, kept, and made again when that has failed. */
-import { Broker } from "@requeue/core"
+import { Broker, Failure } from "@requeue/core"
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
@@ -45,8 +45,7 @@ export const make = ({
     // Made now, so that it closes behind the jobs that use it, whenever it is connected.
     const scope = yield* Scope.fork(yield* Effect.scope)
     const mask = (text: string) => Secrets.strike(text, secrets)
-    const troubleOf = (error: unknown) =>
-      new Trouble({ broker: name, message: mask(error instanceof Error ? error.message : String(error)) })
+    const troubleOf = (error: unknown) => new Trouble({ broker: name, message: mask(Failure.summarize(error).message) })
     /** An adapter that throws is a broker that cannot be asked. */
     const contained = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, Trouble> =>
       Effect.catchCause(effect, (cause) =>

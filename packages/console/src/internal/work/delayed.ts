@@ -129,6 +129,9 @@ export const look = (
   )
 }
 
+/** Stands for the messages of all errors, in a form. */
+export const all = "all"
+
 /** The messages of an error, or all. */
 export const selection = (cause: string | undefined, title: string): Selection => ({
   cause,

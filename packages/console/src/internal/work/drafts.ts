@@ -103,7 +103,7 @@ export const begin = (
     place,
     operator,
     opened: now,
-    key: Letters.keyOf(letter.metadata),
+    key: Letters.keyOf(letter),
     letter,
     title: shown.id ?? mark,
     shown: laid,
@@ -126,6 +126,9 @@ const unix = (text: string): string => text.replaceAll("\r\n", "\n")
 export const write = (draft: Draft, headers: string, body: string): Draft | string => {
   const { hasHeaders, letter, shown } = draft
   const lines = hasHeaders ? unix(headers).trim() : headerLines(letter)
+  // In a text of headers and a body, an empty line ends the headers, and comments are left out.
+  const odd = lines.split("\n").find((line) => line.trim() === "" || line.startsWith("#"))
+  if (lines !== "" && odd !== undefined) return `${JSON.stringify(odd)} is no header: name: value`
   const text = `${lines}${lines === "" ? "" : "\n"}\n${unix(body)}`
   const read = LetterDraft.read(text, { headers: letter.headers, body: new TextEncoder().encode(shown) })
   if (read === "unchanged") return "nothing was changed"

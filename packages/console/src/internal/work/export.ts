@@ -7,7 +7,7 @@ import type { Connection } from "./connections.ts"
 import type { Exported, Work } from "./job.ts"
 import { longest } from "./looks.ts"
 import * as RedactedLine from "./redactedLine.ts"
-import type { Selection } from "./selection.ts"
+import { mostOf, type Selection } from "./selection.ts"
 
 /** Characters of lines that are given away at a time, about. */
 const portion = 64 * 1024
@@ -67,7 +67,10 @@ export const make = (
       Effect.scoped(
         Effect.gen(function* () {
           const dead = yield* DeadLetters.make(queue)
-          const { next, progress } = yield* dead.read({ limit: longest, filter: selection.isMeant })
+          const { next, progress } = yield* dead.read({
+            limit: mostOf(selection) ?? longest,
+            filter: selection.isMeant
+          })
           let [lines, count, redacted] = ["", 0, 0]
           /** Whether somebody has taken the lines. */
           const give = Effect.gen(function* () {

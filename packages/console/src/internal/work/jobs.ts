@@ -139,7 +139,7 @@ export const make = (audit: Audit.Write): Effect.Effect<Jobs, never, Scope.Scope
           // Before the audit is written, so that nobody else begins meanwhile.
           jobs.set(id, job)
           const operation = operationOf(job, asked)
-          yield* Effect.tapError(Audit.begin(audit, operation), () => Effect.sync(() => void jobs.delete(id)))
+          yield* Effect.onError(Audit.begin(audit, operation), () => Effect.sync(() => void jobs.delete(id)))
           if (plan !== undefined && jobs.has(plan)) change(plan, { usedBy: id })
           const stop = new AbortController()
           const inside = {

@@ -1,5 +1,5 @@
 /** The first letters of each cause, without their bodies: so many that people page through them, and memory stays small. */
-import { DeadLetters, type Message, Metadata } from "@requeue/core"
+import { type DeadLetters, type Delivery, type Message, Metadata } from "@requeue/core"
 import { createHash } from "node:crypto"
 
 /** A dead letter without its body. */
@@ -19,12 +19,33 @@ export interface Kept {
   readonly size: number
 }
 
-/** The key of a letter: of those with the same id, each has its own time. */
-export const keyOf = (metadata: Metadata.Metadata): string =>
-  createHash("sha256")
-    .update(JSON.stringify([metadata.id, Metadata.publishedAt(metadata), metadata.deadLetter?.at]))
-    .digest("hex")
-    .slice(0, 24)
+/** A letter as far as its key tells it from others. */
+type Named = Pick<Delivery.Delivery, "body" | "headers" | "metadata">
+
+const digest = (...parts: ReadonlyArray<string | Uint8Array>): string => {
+  const hash = createHash("sha256")
+  for (const part of parts) hash.update(part)
+  return hash.digest("hex").slice(0, 20)
+}
+
+/** The part of a key that costs little, so that a search hashes the content of hardly any other letter. */
+const lifeOf = ({ metadata }: Named): string => {
+  const { deadLetter, history, id, operation, redrives } = metadata
+  return digest(JSON.stringify([id, Metadata.publishedAt(metadata), redrives, operation, history, deadLetter]))
+}
+
+/** Brokers keep headers in any order. */
+const contentOf = ({ body, headers }: Named): string =>
+  digest(`${JSON.stringify(headers, Object.keys(headers).toSorted())}\n`, body)
+
+/** The key of a letter. Those that have the same one are alike in all that there is to see. */
+export const keyOf = (letter: Named): string => `${lifeOf(letter)}-${contentOf(letter)}`
+
+/** Letters with a key. */
+export const withKey =
+  (key: string) =>
+  (letter: Named): boolean =>
+    key.startsWith(`${lifeOf(letter)}-`) && keyOf(letter) === key
 
 /** The letters that are kept of a look. */
 export interface Letters {
@@ -52,7 +73,7 @@ const sizeOf = ({ headers, history, id, origin }: Kept): number => {
 }
 
 const kept = ({ body, headers, history, id, metadata, operation, origin, redrives }: DeadLetters.DeadLetter): Kept => ({
-  key: keyOf(metadata),
+  key: keyOf({ body, headers, metadata }),
   id,
   headers,
   publishedAt: Metadata.publishedAt(metadata),

@@ -3,7 +3,7 @@ import { DeadLetters, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import type { Connection } from "./connections.ts"
 import type { Work } from "./job.ts"
-import type { Selection } from "./selection.ts"
+import { mostOf, type Selection } from "./selection.ts"
 
 /** The dead-letter queues of the queues that are configured. */
 const deadLetterQueues = ({ queues }: Pick<Connection, "queues">): ReadonlyArray<string> =>
@@ -34,6 +34,7 @@ export const make = (connection: Connection, queue: string, selection: Selection
             park({
               to,
               filter: selection.isMeant,
+              limit: mostOf(selection),
               audit: audit({ to }),
               signal,
               onProgress: (report) => tell({ report })

@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import type { Connection } from "./connections.ts"
 import type { Job, Work } from "./job.ts"
 import * as Park from "./park.ts"
-import type { Selection } from "./selection.ts"
+import { mostOf, type Selection } from "./selection.ts"
 
 /** The wishes of an operator for. */
 export interface Asked {
@@ -100,7 +100,14 @@ const make = (
 
 /** Counts what a redrive would do, to a queue or to those that letters came from, and moves nothing. */
 export const plan = (connection: Connection, queue: string, selection: Selection, to: string | undefined): Work =>
-  make("plan", connection, queue, selection, { to, maxRedrives }, waitOf(connection, queue, to))
+  make(
+    "plan",
+    connection,
+    queue,
+    selection,
+    { to, maxRedrives, limit: mostOf(selection) },
+    waitOf(connection, queue, to)
+  )
 
 /** Sends the letters of a dry run to the queue that it was for, or back to those that they came from. */
 export const redrive = (connection: Connection, queue: string, asked: Asked): Work => {

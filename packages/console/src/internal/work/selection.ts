@@ -97,8 +97,9 @@ export const ofCause =
   ({ metadata }: Delivery.Delivery): boolean =>
     CauseId.of(DeadLetters.causeOf({ origin: metadata.deadLetter })) === cause
 
-/** The letter with a key. */
-export const withKey =
-  (key: string) =>
-  ({ metadata }: Delivery.Delivery): boolean =>
-    Letters.keyOf(metadata) === key
+/** Letters with a key, which are alike. */
+export const { withKey } = Letters
+
+/** The most letters of a selection: of those that are alike, one is meant. */
+export const mostOf = ({ letter }: Pick<Selection, "letter">): number | undefined =>
+  letter === undefined ? undefined : 1

@@ -2,6 +2,7 @@
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import type { Delivery } from "../../message/Delivery.ts"
+import * as Failure from "../../policy/Failure.ts"
 import { type DeadLetter, fromDelivery } from "./deadLetter.ts"
 
 /**
@@ -22,8 +23,6 @@ export class AuditFailed extends Data.TaggedError("AuditFailed")<{
     return `audit of ${this.queue}: ${this.detail}. The letters of which it was not told stay`
   }
 }
-
-const detailOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
 /** Succeeds when the audit was told of the letter. */
 export type Admit = (letter: Delivery) => Effect.Effect<void, AuditFailed>
@@ -53,6 +52,6 @@ export const make = (queue: string, audit: Audit | undefined): Admit => {
         waiting.push(fromDelivery(letter))
         return told()
       },
-      catch: (error) => new AuditFailed({ queue, detail: detailOf(error) })
+      catch: (error) => new AuditFailed({ queue, detail: Failure.summarize(error).message })
     })
 }

@@ -76,12 +76,14 @@ export const edit = (
       outcome,
       isRemoved
     })
-    const isIt = ({ metadata }: Delivery): boolean =>
+    const isIt = ({ body, headers, metadata }: Delivery): boolean =>
       metadata.id === letter.id &&
       // Each delivery of an undated message has another time.
       Metadata.publishedAt(metadata) === Metadata.publishedAt(letter.metadata) &&
       metadata.redrives === letter.redrives &&
-      metadata.deadLetter?.at === letter.origin?.at
+      metadata.deadLetter?.at === letter.origin?.at &&
+      // Several letters may have been sent with one id, and given up at once.
+      isAlike({ body, headers }, letter)
 
     const original = yield* find(broker, queue, isIt)
     if (original === undefined) return report("missing")
@@ -121,6 +123,15 @@ export const edit = (
     if (succeeded !== 1) return report(waiting === undefined ? "unknown" : "waiting")
     return report("succeeded", yield* remove(broker, queue, isIt))
   })
+
+type Content = Pick<DeadLetter, "body" | "headers">
+
+/** Whether both have the same content; brokers keep headers in any order. */
+const isAlike = (one: Content, other: Content): boolean =>
+  one.body.length === other.body.length &&
+  Object.keys(one.headers).length === Object.keys(other.headers).length &&
+  Object.entries(one.headers).every(([name, value]) => other.headers[name] === value) &&
+  one.body.every((byte, index) => byte === other.body[index])
 
 const find = (
   broker: Service,
