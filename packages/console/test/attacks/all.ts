@@ -26,6 +26,7 @@ export const attacks: ReadonlyArray<Attack> = [
   ...Redaction.attacks,
   ...Selecting.attacks,
   ...Editing.attacks,
+  ...Delayed.attacks,
   ...Queues.attacks,
   ...Twins.attacks,
   ...Watching.attacks,
