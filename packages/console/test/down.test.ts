@@ -64,8 +64,7 @@ const untilOverview = async ({ page, text }: Visitor, url: string, isSo: (text: 
 }
 
 /** NSQ has what a lost connection had when its lease ends: that takes a minute. */
-const inTheMiddle =
-  process.env["REQUEUE_SLOW_TESTS"] === "1" ? (["rabbitmq", "nsq", "sqs"] as const) : (["rabbitmq"] as const)
+const inTheMiddle = process.env["REQUEUE_SLOW_TESTS"] === "1" ? (["rabbitmq", "nsq"] as const) : (["rabbitmq"] as const)
 
 /** Opens the page of the letters, and looks, where that does not begin by itself. */
 const look = async ({ click, page }: Visitor, url: string) => {
