@@ -102,6 +102,13 @@ describe("requeue console", () => {
     }
   })
 
+  it.each(["no/such/folder/audit.jsonl", "."])("does not begin where its audit cannot be written: %s", async (file) => {
+    const { code, stderr, stdout } = await requeue(["console", "--port", "0", "--audit", file], { cwd })
+    assert.strictEqual(code, 2)
+    assert.match(stderr, /--audit: (ENOENT|EISDIR).*Give a file that can be written/)
+    assert.strictEqual(stdout, "")
+  })
+
   it("writes its audit into a file", async () => {
     const file = join(cwd, "audit.jsonl")
     await served(["--audit", "audit.jsonl", "--operator", "ann"], async (url) => {

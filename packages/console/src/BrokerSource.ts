@@ -1,6 +1,7 @@
 /** The brokers that a console shows, and their queues: from a config file, or made by a program. */
 import type { Configuration } from "@requeue/config"
-import { type Adapter, Adapters, Broker, type ConsumerOptions, type Plan, RetryPolicy } from "@requeue/core"
+import { type Adapter, Adapters, Broker, ConsumerOptions, type Plan, RetryPolicy } from "@requeue/core"
+import { OptionNames } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
@@ -35,18 +36,22 @@ export interface BrokerSource {
   readonly operations?: Operations | undefined
 }
 
-/** A queue from the options of its consumers. */
+/**
+ * A queue from the options of its consumers.
+ *
+ * @throws RangeError when an option is unknown, or of another kind
+ */
 export const queueOf = ({
   name,
   options
 }: {
   readonly name: string
   readonly options: ConsumerOptions.Options
-}): Queue => ({
-  name,
-  retry: RetryPolicy.from(options.retry ?? {}),
-  options
-})
+}): Queue => {
+  OptionNames.check("BrokerSource.queueOf", options, ConsumerOptions.kinds, name)
+  const retry = RetryPolicy.from(options.retry ?? {})
+  return { name, retry, options: { ...options, retry } }
+}
 
 /** The operations of a broker whose adapter is found when somebody looks. */
 export const operationsOf = <E extends Error>(resolved: Effect.Effect<Adapters.Resolved, E>): Operations => {

@@ -4,7 +4,7 @@
  * When to use: to mount it under a path of an application, behind that application's own sign-in. The command
  * `requeue console` serves it alone.
  */
-import type { Event } from "@requeue/core"
+import { ConsumerOptions, type Event } from "@requeue/core"
 import { OptionKind, OptionNames } from "@requeue/core/adapter-kit"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -129,7 +129,7 @@ const telling =
  * Makes a console, which ends with the scope: then jobs are stopped, and waited for. Nothing is connected before somebody
  * looks.
  *
- * @throws RangeError when an option is unknown, or of another kind, when two brokers have the same name, or when other hosts
+ * @throws RangeError when an option, also one of a queue, is unknown, or of another kind, when two brokers have the same name, or when other hosts
  *   than this machine are named without `authorize`
  *
  * @example
@@ -167,6 +167,10 @@ export const make = (options: Options): Effect.Effect<Console, never, Scope.Scop
     ([, given]: readonly [string, unknown]) => given === undefined
   )
   if (missing !== undefined) throw new RangeError(`Console.make: ${missing[0]} must be given`)
+  // A program in JavaScript may have made them without queueOf.
+  for (const { name, options, retry } of brokers.flatMap(({ queues }) => queues)) {
+    OptionNames.check("Console.make", { ...options, retry }, ConsumerOptions.kinds, name)
+  }
   const isOpen = authorize === undefined
   const foreign = hosts?.find((host) => !Host.isLoopback(host))
   if (isOpen && foreign !== undefined) {

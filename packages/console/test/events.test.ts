@@ -42,6 +42,8 @@ describe("events", () => {
       })
       yield* Effect.provideService(program, Broker.Broker, broker)
       const page = yield* get("/events")
+      // It would be loaded again while somebody chooses.
+      assert.notInclude(page.text, `http-equiv="refresh"`)
       assert.deepStrictEqual(rows(page), [
         ["orders local", "dead letter in orders.dlq, retries-exhausted", "Error: HTTP 503", "order-1"],
         ["orders local", "attempt 2 failed", "Error: HTTP 503", "order-1"],

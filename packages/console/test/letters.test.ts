@@ -100,6 +100,24 @@ describe("a letter", () => {
   )
 })
 
+describe("the numbers of a redrive", () => {
+  it.effect("say what is left when it ends, also where somebody else has removed letters meanwhile", () =>
+    Effect.gen(function* () {
+      const { broker, filtered, get, publish, settled, submit } = yield* opened
+      yield* publish(...["late-1", "late-2", "late-3"].map((id) => ({ id, error: "no sku" })))
+      const page = yield* filtered({ error: "shop" })
+      const counted = yield* settled((yield* submit(page, "/plan")).headers.get("location")!)
+      const begun = yield* submit(counted, "/redrive", { how: "stages" })
+      const path = begun.headers.get("location")!
+      yield* TestClock.adjust("1 second")
+      assert.include((yield* get(path)).text, "left of those at its beginning")
+      yield* broker.admin.purge("orders.dlq")
+      yield* submit(yield* get(path), "/stop")
+      assert.match((yield* settled(path)).text, /left here<\/dt><dd><span class="zero">0</)
+    })
+  )
+})
+
 describe("parked letters", () => {
   it.effect("are aside as they were, and go back to the others, or to work", () =>
     Effect.gen(function* () {

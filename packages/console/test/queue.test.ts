@@ -1,13 +1,13 @@
 /** The page of a queue: what it says of every form of policy, on every broker, and what it does not let anybody do. */
 import { assert, describe, it } from "@effect/vitest"
-import { type BrokerError, type Plan } from "@requeue/core"
-import { adapter as memory } from "@requeue/adapter-memory"
+import { Backoff, type BrokerError, type Plan, RetryPolicy } from "@requeue/core"
+import { adapter as memory, MemoryBroker } from "@requeue/adapter-memory"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import { TestClock } from "effect/testing"
 import { most } from "../src/internal/work/outage.ts"
-import type { BrokerSource } from "../src/index.ts"
+import { BrokerSource, Console } from "../src/index.ts"
 import { forms, hostile, make, operationsOf, pathOf, planners } from "./queueWorld.ts"
 import * as World from "./world.ts"
 
@@ -285,4 +285,33 @@ describe("a simulated outage", () => {
       assert.strictEqual(statuses.filter((status) => status === 503).length, 30 - most.running - most.waiting)
     })
   )
+})
+
+describe("a queue made in JavaScript", () => {
+  const retry = { maxRetries: 5, backoff: Backoff.linear("1 second") } as unknown as RetryPolicy.RetryPolicy // As a program without types may have it.
+
+  it("is refused where its policy is not built, and the error names the field", () => {
+    assert.throws(
+      () => BrokerSource.queueOf({ name: "orders", options: { retry } }),
+      RangeError,
+      /BrokerSource\.queueOf.*retry must be a policy, made by RetryPolicy\.make/
+    )
+  })
+
+  it("is refused by the console as well", () => {
+    const brokers = (queue: BrokerSource.Queue) => [
+      { name: "memory", queues: [queue], layer: MemoryBroker.layer(), secrets: [] }
+    ]
+    const built = RetryPolicy.make()
+    for (const queue of [
+      { name: "orders", retry },
+      { name: "orders", retry: built, options: { concurrency: 0 } }
+    ]) {
+      assert.throws(
+        () => Console.make({ brokers: brokers(queue), audit: () => {} }),
+        RangeError,
+        /Console\.make.*(retry|concurrency) must be/
+      )
+    }
+  })
 })

@@ -5,6 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type { Authorization, BrokerSource } from "@requeue/console"
+import { Failure } from "@requeue/core"
 import { resolve } from "node:path"
 import * as Audit from "../Audit.ts"
 import * as NumberFlag from "../NumberFlag.ts"
@@ -101,6 +102,9 @@ const refusing = <A, E, R>(remedy: string, make: () => Effect.Effect<A, E, R>): 
     }
   })
 
+const refusedAudit = (error: unknown): UsageError =>
+  new UsageError({ detail: `--audit: ${Failure.summarize(error).message}`, remedy: "Give a file that can be written" })
+
 export const console = Command.make(
   "console",
   flags,
@@ -110,6 +114,9 @@ export const console = Command.make(
       const { cwd, env, stderr } = yield* Process
       // Other commands do not need it.
       const loaded = yield* Effect.promise(() => import("@requeue/console"))
+      const write = audit === "-" ? loaded.Audit.toStream(stderr) : loaded.Audit.toFile(resolve(cwd(), audit))
+      // A file that cannot be written is told now, and not when somebody needs it.
+      if (audit !== "-") yield* Effect.tryPromise({ try: async () => write(""), catch: refusedAudit })
       const brokers = yield* brokersOf(loaded, rest)
       const who = Option.getOrElse(operator, Audit.user)
       const { Authorization } = loaded
@@ -127,7 +134,7 @@ export const console = Command.make(
           traceUrl: Option.getOrUndefined(traceUrl),
           authorize,
           local: { operator: who, role },
-          audit: audit === "-" ? loaded.Audit.toStream(stderr) : loaded.Audit.toFile(resolve(cwd(), audit))
+          audit: write
         })
       )
       const url = yield* refusing(`Set ${variable} and give --name, or listen on 127.0.0.1`, () =>

@@ -140,13 +140,14 @@ export const events = (visit: Visit, all: Shown): Page => {
     : "This process has no consumer that tells its events: here are operators, and what changes in the brokers' answers. Retries and their errors are not among it"
   return {
     title: "Events",
-    isLive: !isPaused,
     body: html`<div class="head">
         <div>
           <h1>Events ${isPaused && html`<span class="soft">paused</span>`}</h1>
           <p class="soft">
             ${source}. Brokers are asked every 5 s while somebody reads this. The newest ${Format.count(most)}, of at most
-            1,000 that are kept; messages that succeed are not told.
+            1,000 that are kept; messages that succeed are not told.${
+              !isPaused && html`<noscript> Without script, it shows new ones when it is loaded again.</noscript>`
+            }
           </p>
         </div>
         <div class="do">${filters(visit, all)}${isPaused ? goOn : pause}</div>

@@ -95,7 +95,7 @@ export const exportedOf = ({ looked, redacted, total, written }: Exported): Html
   ])
 
 /** The report of a redrive or of its dry run, as far as it is. */
-export const reportOf = ({ ended, kind, selection, to }: Job, report: Report): Html => {
+export const reportOf = ({ ended, kind, left, selection, to }: Job, report: Report): Html => {
   if (kind === "plan")
     return facts([
       ["would be redriven", number(report.redriven)],
@@ -116,7 +116,8 @@ export const reportOf = ({ ended, kind, selection, to }: Job, report: Report): H
     [kind === "park" ? "parked" : "published", number(published)],
     ...goal,
     ...watched,
-    ["left here", number(queued)],
+    // Others may have taken some of those that were counted at the beginning.
+    left === undefined ? ["left of those at its beginning", number(queued)] : ["left here", number(left)],
     ...stayed(report, selection)
   ])}`
 }

@@ -1,5 +1,6 @@
 /** A job: what it works on, its numbers, and who may begin it. */
 import type { DeadLetters } from "@requeue/core"
+import * as Effect from "effect/Effect"
 import type * as Audit from "../../Audit.ts"
 import type { Action } from "../../Authorization.ts"
 import type { Place } from "../paths.ts"
@@ -56,6 +57,8 @@ export interface Job {
   readonly ended: number | undefined
   /** The report so far; `undefined` for a purge, and before there is any. */
   readonly report: DeadLetters.RedriveReport | undefined
+  /** Letters in the queue when it ended; `undefined` before, where it moves none, and where the broker cannot count. */
+  readonly left: number | undefined
   /** `undefined` where it does not wait for what becomes of letters, and before there is a connection. */
   readonly pace: Pace | undefined
   /** `undefined` for a redrive, and before a purge has ended. */
@@ -80,6 +83,7 @@ interface Running {
     progress:
       | Pick<Job, "pace">
       | Pick<Job, "report">
+      | Pick<Job, "left">
       | Pick<Job, "purged">
       | Pick<Job, "edited">
       | Pick<Job, "exported">
@@ -104,6 +108,13 @@ export interface Work {
   /** Called when the last line of the audit is written, or could not be. */
   readonly onEnd?: ((job: Job) => void) | undefined
 }
+
+/** Tells how many letters are left, of whoever's work. */
+export const told = <E>(count: Effect.Effect<number | undefined, E>, tell: Running["tell"]): Effect.Effect<void> =>
+  Effect.map(
+    Effect.orElseSucceed(count, () => undefined),
+    (left) => tell({ left })
+  )
 
 /** The role that may begin a job of each kind, and stop it. */
 export const roleOf: { readonly [K in Job["kind"]]: Action } = {

@@ -50,6 +50,7 @@ const newJob = ({ connection, kind, queue, selection, to }: Work, operator: stri
   begun,
   ended: undefined,
   report: undefined,
+  left: undefined,
   pace: undefined,
   purged: undefined,
   edited: undefined,

@@ -2,7 +2,7 @@
 import { DeadLetters, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import type { Connection } from "./connections.ts"
-import type { Work } from "./job.ts"
+import { told, type Work } from "./job.ts"
 import { mostOf, type Selection } from "./selection.ts"
 
 /** The dead-letter queues of the queues that are configured. */
@@ -29,8 +29,8 @@ export const make = (connection: Connection, queue: string, selection: Selection
     options: { letters: selection.title, to },
     run: ({ audit, signal, tell }) =>
       connection.use(() =>
-        Effect.flatMap(DeadLetters.make(queue), ({ park }) =>
-          Effect.map(
+        Effect.flatMap(DeadLetters.make(queue), ({ count, park }) =>
+          Effect.flatMap(
             park({
               to,
               filter: selection.isMeant,
@@ -39,7 +39,10 @@ export const make = (connection: Connection, queue: string, selection: Selection
               signal,
               onProgress: (report) => tell({ report })
             }),
-            (report) => tell({ report })
+            (report) => {
+              tell({ report })
+              return told(count, tell)
+            }
           )
         )
       )

@@ -2,7 +2,7 @@
 import { Capabilities, DeadLetters, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import type { Connection } from "./connections.ts"
-import type { Job, Work } from "./job.ts"
+import { type Job, told, type Work } from "./job.ts"
 import * as Park from "./park.ts"
 import { mostOf, type Selection } from "./selection.ts"
 
@@ -81,8 +81,8 @@ const make = (
   run: ({ audit, id: operation, signal, tell }) =>
     connection.use(({ capabilities }) => {
       if (wait !== undefined) tell({ pace: { wait, untold: Capabilities.untold(capabilities) } })
-      return Effect.flatMap(DeadLetters.make(queue), ({ redrive }) =>
-        Effect.map(
+      return Effect.flatMap(DeadLetters.make(queue), ({ count, redrive }) =>
+        Effect.flatMap(
           redrive({
             ...options,
             filter: selection.isMeant,
@@ -92,7 +92,10 @@ const make = (
             signal,
             onProgress: (report) => tell({ report })
           }),
-          (report) => tell({ report })
+          (report) => {
+            tell({ report })
+            return kind === "plan" ? Effect.void : told(count, tell)
+          }
         )
       )
     })
