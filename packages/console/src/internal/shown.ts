@@ -43,7 +43,7 @@ export const guarded =
     throw hookFailed
   }
 
-/** What the hook leaves of a content. Where it fails, that is nothing, of this content alone. */
+/** A content as the hook leaves it. Where it fails, that is nothing, of this content alone. */
 export const left = (redact: Redaction.Redact, content: Redaction.Content, place: Place): Redaction.Content => {
   try {
     return redact(content, place)
