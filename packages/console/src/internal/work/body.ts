@@ -92,6 +92,7 @@ export const written = (value: unknown): string | undefined => {
 const printed = (shown: string, { text, value }: { readonly value: unknown; readonly text: string }): string =>
   Json.indented(shown === written(value) && Json.isAlike(shown, text) ? text : shown, longestText)
 
+/** The refusal of what nobody can say how it may be seen. */
 export const hookFailed = new Refusal({
   status: 503,
   detail: "the redact hook failed",

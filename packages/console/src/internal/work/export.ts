@@ -6,6 +6,7 @@ import type { Redact } from "../../Redaction.ts"
 import type { Connection } from "./connections.ts"
 import type { Exported, Work } from "./job.ts"
 import { longest } from "./looks.ts"
+import * as Pause from "./pause.ts"
 import * as RedactedLine from "./redactedLine.ts"
 import type { Selection } from "./selection.ts"
 
@@ -68,6 +69,7 @@ export const make = (
         Effect.gen(function* () {
           const dead = yield* DeadLetters.make(queue)
           const { next, progress } = yield* dead.read({ limit: longest, filter: selection.isMeant })
+          const pause = yield* Pause.make
           let [lines, count, redacted] = ["", 0, 0]
           /** Whether somebody has taken the lines. */
           const give = Effect.gen(function* () {
@@ -83,6 +85,7 @@ export const make = (
               count++
               if (isRedacted) redacted++
               if (lines.length >= portion && !(yield* give)) return false
+              yield* pause
             }
           }
           return yield* give
