@@ -1,7 +1,8 @@
 /** Letters that are read one after the other, in virtual time. */
 import { assert, describe, it } from "@effect/vitest"
-import { Broker, DeadLetters, type Delivery } from "@requeue/core"
+import { Broker, DeadLetters, type Delivery, Producer } from "@requeue/core"
 import { ConnectionClosed } from "@requeue/core/promise"
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { MemoryBroker } from "../src/index.ts"
 import { open, type VirtualBroker } from "./virtualBroker.ts"
@@ -42,6 +43,39 @@ describe("a read of dead letters", () => {
     for await (const { id } of broker.requeue.deadLetters("q.dlq").read({ filter, limit: 3 })) seen.push(id)
     assert.deepStrictEqual([seen, asked], [["0", "700", "1400"], 1401])
   })
+
+  it.effect("gives all others their turn while a slow filter works", () =>
+    Effect.gen(function* () {
+      const clock = yield* Clock.Clock
+      let [spent, inTurn, most] = [0n, 0, 0]
+      const turn = (): NodeJS.Immediate =>
+        setImmediate(() => {
+          inTurn = 0
+          next = turn()
+        })
+      let next = turn()
+      yield* Effect.addFinalizer(() => Effect.sync(() => clearImmediate(next)))
+      /** Takes 5 ms. */
+      const filter = () => {
+        spent += 5_000_000n
+        most = Math.max(most, ++inTurn)
+        return true
+      }
+      const work = Effect.gen(function* () {
+        const producer = yield* Producer.make("q.dlq")
+        yield* producer.sendBatch(numbers(90).map((id) => ({ id, body: 0 })))
+        const letters = yield* DeadLetters.make("q.dlq")
+        const { redriven } = yield* letters.redrive({ to: "q", dryRun: true, filter })
+        return [redriven, (yield* letters.list({ filter })).length]
+      })
+      const own = Object.assign({}, clock, {
+        monotonicTimeNanosUnsafe: () => clock.monotonicTimeNanosUnsafe() + spent
+      })
+      const found = yield* work.pipe(Effect.provide(MemoryBroker.layer()), Effect.provideService(Clock.Clock, own))
+      assert.deepStrictEqual(found, [90, 90])
+      assert.isAtMost(most, 8)
+    })
+  )
 
   it("ends with the loop, whether that is left or fails, and can begin again", async () => {
     await using broker = await open()

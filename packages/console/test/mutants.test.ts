@@ -564,6 +564,11 @@ const mutants: ReadonlyArray<Mutant> = [
       replacement: "  } catch (error) {\n    throw error"
     }
   ]),
+  ...[
+    { file: "work/export.ts", text: "yield* pause", replacement: "" },
+    { file: "routes/reading.ts", text: "Effect.map(pause, () =>", replacement: "Effect.map(Effect.void, () =>" },
+    { file: "routes/delaying.ts", text: "Effect.map(pause, () =>", replacement: "Effect.map(Effect.void, () =>" }
+  ].map((mutant) => ({ ...mutant, lets: "stops nobody else in the process" })),
   {
     lets: "without a part: of letters",
     file: "internal/shown.ts",

@@ -2,8 +2,8 @@
 import { type DeadLetters, ErrorPattern } from "@requeue/core"
 import * as Redaction from "../Redaction.ts"
 import type { Place } from "./paths.ts"
-import { Refusal } from "./refusal.ts"
 import * as Secrets from "./secrets.ts"
+import { hookFailed } from "./work/body.ts"
 import type { Kept } from "./work/letters.ts"
 
 /** A value whose texts have no secrets. */
@@ -21,13 +21,6 @@ const isContent = (answer: unknown): answer is Redaction.Content => {
 
 const { mark } = Redaction
 
-/** The refusal of what nobody can say how it may be seen. */
-export const hookFailed = new Refusal({
-  status: 503,
-  detail: "the redact hook failed",
-  remedy: "Nothing is shown. Mend the hook"
-})
-
 /**
  * The hook of a console. It throws that it failed where the given one throws, or answers something else: what a hook throws may
  * quote the letter, and is told to nobody. Its answer is a copy, whose parts are what they were when they were looked at.
@@ -43,7 +36,7 @@ export const guarded =
     throw hookFailed
   }
 
-/** A content as the hook leaves it. Where it fails, that is nothing, of this content alone. */
+/** The content as the hook leaves it. Where it fails, that is nothing, of this content alone. */
 export const left = (redact: Redaction.Redact, content: Redaction.Content, place: Place): Redaction.Content => {
   try {
     return redact(content, place)

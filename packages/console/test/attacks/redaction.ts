@@ -1,5 +1,6 @@
 /** Hooks that fail at letters, and errors with secrets of which a pattern hides a part. */
 import { assert } from "@effect/vitest"
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { Authorization, type Redaction } from "../../src/index.ts"
 import * as Shown from "../../src/internal/shown.ts"
@@ -73,6 +74,28 @@ const errors = [
 
 const secrets = ["c0nf1gured9SECRET"]
 
+/** A hook that takes 5 ms for a letter, as its clock says, and the most letters that it gets in a turn of the event loop. */
+const slow = Effect.gen(function* () {
+  const clock = yield* Clock.Clock
+  let [spent, inTurn, most] = [0n, 0, 0]
+  const turn = (): NodeJS.Immediate =>
+    setImmediate(() => {
+      inTurn = 0
+      next = turn()
+    })
+  let next = turn()
+  yield* Effect.addFinalizer(() => Effect.sync(() => clearImmediate(next)))
+  const redact: Redaction.Redact = (content) => {
+    spent += 5_000_000n
+    most = Math.max(most, ++inTurn)
+    return content
+  }
+  const own = Object.assign({}, clock, {
+    monotonicTimeNanosUnsafe: () => clock.monotonicTimeNanosUnsafe() + spent
+  })
+  return { clock: own, redact, most: () => most }
+})
+
 /** These attacks. */
 export const attacks: ReadonlyArray<Attack.Attack> = [
   ...failing.map(([name, fail]) =>
@@ -132,6 +155,32 @@ export const attacks: ReadonlyArray<Attack.Attack> = [
       })
       const { id } = Shown.guarded(changing, [])({ headers: {}, id: "a" }, place)
       assert.strictEqual(id, "a")
+    })
+  ),
+  Attack.make("a redact hook that is slow: stops nobody else in the process", () =>
+    Effect.gen(function* () {
+      const { clock, most, redact } = yield* slow
+      const visit = Effect.gen(function* () {
+        const authorize = Authorization.everybody("root", "purge")
+        const { broker, console, get, publish, settled, submit } = yield* World.make({ authorize, redact })
+        yield* publish(...Array.from({ length: 60 }, (_, n) => ({ id: `order-${n}` })))
+        yield* broker.publish(
+          Array.from({ length: 60 }, (_, n) => Waiting.waiting({ id: `order-${n}`, delay: 60_000 }, 0))
+        )
+        const found = yield* settled(`${World.deadLetters}&id=order-*`)
+        assert.include(found.text, "<b>60 letters found.</b>")
+        assert.isAtMost(most(), 15, "a look")
+        yield* Effect.flatMap(submit(found, "/plan"), ({ headers }) => settled(headers.get("location")!))
+        assert.isAtMost(most(), 15, "a dry run")
+        yield* get(World.linkTo(found, "/group"))
+        assert.isAtMost(most(), 15, "a cause")
+        yield* Effect.flatMap(get(Waiting.page), (page) => submit(page, "/delayed"))
+        assert.isAtMost(most(), 15, "messages in backoff")
+        const token = Downloading.tokenOf(found)
+        yield* Effect.flatMap(Downloading.ask(console, { token }), Downloading.read)
+        assert.isAtMost(most(), 15, "an export")
+      })
+      yield* Effect.provideService(visit, Clock.Clock, clock)
     })
   ),
   Attack.make("an error with a secret: is shown without all of it, and not without a part: of letters", () =>

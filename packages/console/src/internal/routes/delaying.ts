@@ -12,6 +12,7 @@ import type { Connection } from "../work/connections.ts"
 import * as Deadline from "../work/deadline.ts"
 import * as Delayed from "../work/delayed.ts"
 import { newId } from "../work/jobs.ts"
+import * as Pause from "../work/pause.ts"
 import { wrong } from "./fields.ts"
 import { type Asking, type Dependencies, type Route, unknown } from "./route.ts"
 
@@ -59,10 +60,14 @@ export const delayedRoute: Route = {
 }
 
 /** The messages and errors of a look as people may see them. */
-const visible = ({ visit }: Asking, { redact }: Dependencies, place: Place, found: Delayed.Found): Delayed.Found => ({
-  ...found,
-  messages: found.messages.map((each) => ShownWaiting.waiting(redact, each, place, visit.may.has("bodies")))
-})
+const visible = ({ visit }: Asking, { redact }: Dependencies, place: Place, found: Delayed.Found) =>
+  Effect.gen(function* () {
+    const pause = yield* Pause.make
+    const messages = yield* Effect.forEach(found.messages, (each) =>
+      Effect.map(pause, () => ShownWaiting.waiting(redact, each, place, visit.may.has("bodies")))
+    )
+    return { ...found, messages }
+  })
 
 /** Looks at the messages. It is in the audit where a look counts as a delivery. */
 export const lookRoute: Route = {
@@ -88,7 +93,7 @@ export const lookRoute: Route = {
         page: delayed(asking.visit, {
           place,
           ...told,
-          found: visible(asking, dependencies, place, found)
+          found: yield* visible(asking, dependencies, place, found)
         })
       }
     })

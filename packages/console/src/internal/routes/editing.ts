@@ -3,7 +3,6 @@ import * as Effect from "effect/Effect"
 import * as Audit from "../../Audit.ts"
 import { editor, preview } from "../pages/edit.ts"
 import { Refusal } from "../refusal.ts"
-import * as Shown from "../shown.ts"
 import { queryOf, type Visit } from "../visit.ts"
 import * as Body from "../work/body.ts"
 import * as Drafts from "../work/drafts.ts"
@@ -65,7 +64,7 @@ export const editRoute: Route = {
       const letter = yield* Audit.around(dependencies.audit, operation)(search)
       const begun = yield* Effect.try({
         try: () => Drafts.begin(letter, dependencies.redact, { now: visit.now, operator: visit.operator, place }),
-        catch: () => Shown.hookFailed
+        catch: () => Body.hookFailed
       })
       if (typeof begun === "string") {
         const remedy = "Nothing was changed. In a program, deadLetters.edit takes any bytes"

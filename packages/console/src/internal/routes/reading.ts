@@ -18,6 +18,7 @@ import type { Kept } from "../work/letters.ts"
 import { longest } from "../work/looks.ts"
 import * as Deadline from "../work/deadline.ts"
 import * as Park from "../work/park.ts"
+import * as Pause from "../work/pause.ts"
 import * as Selection from "../work/selection.ts"
 import { type Asking, type Dependencies, placeOf, type Route } from "./route.ts"
 
@@ -99,7 +100,10 @@ export const groupRoute = view(({ fields, visit }, dependencies) =>
     const shown = found(dependencies, place, cause)
     if (shown === undefined) return { to: visit.paths.to("deadLetters", queryOf(place)) }
     const capabilities = yield* capabilitiesOf(dependencies, connection)
-    const letters = shown.letters.map((each) => visible(visit, dependencies, place, each))
+    const pause = yield* Pause.make
+    const letters = yield* Effect.forEach(shown.letters, (each) =>
+      Effect.map(pause, () => visible(visit, dependencies, place, each))
+    )
     return { page: group(visit, { place, cause, capabilities, group: visit.shown(shown.group, place), letters }) }
   })
 )

@@ -6,7 +6,6 @@ import { createGunzip, createInflate } from "node:zlib"
 import type { Content, Redact } from "../../Redaction.ts"
 import type { Place } from "../paths.ts"
 import { Refusal } from "../refusal.ts"
-import { hookFailed } from "../shown.ts"
 import type { Connection, Trouble } from "./connections.ts"
 import * as Deadline from "./deadline.ts"
 import * as Json from "./json.ts"
@@ -92,6 +91,13 @@ export const written = (value: unknown): string | undefined => {
 /** The text itself where nothing of it was hidden or is said twice: what was parsed has lost digits of large numbers. */
 const printed = (shown: string, { text, value }: { readonly value: unknown; readonly text: string }): string =>
   Json.indented(shown === written(value) && Json.isAlike(shown, text) ? text : shown, longestText)
+
+/** The refusal of what nobody can say how it may be seen. */
+export const hookFailed = new Refusal({
+  status: 503,
+  detail: "the redact hook failed",
+  remedy: "Nothing is shown. Mend the hook"
+})
 
 /** A hook that throws hides everything. */
 const redacted = (redact: Redact, content: Content, place: Place): Effect.Effect<Content, Refusal> =>

@@ -6,6 +6,7 @@ import type { Redact } from "../../Redaction.ts"
 import type { Connection } from "./connections.ts"
 import type { Exported, Work } from "./job.ts"
 import { longest } from "./looks.ts"
+import * as Pause from "./pause.ts"
 import * as RedactedLine from "./redactedLine.ts"
 import { mostOf, type Selection } from "./selection.ts"
 
@@ -71,6 +72,7 @@ export const make = (
             limit: mostOf(selection) ?? longest,
             filter: selection.isMeant
           })
+          const pause = yield* Pause.make
           let [lines, count, redacted] = ["", 0, 0]
           /** Whether somebody has taken the lines. */
           const give = Effect.gen(function* () {
@@ -86,6 +88,7 @@ export const make = (
               count++
               if (isRedacted) redacted++
               if (lines.length >= portion && !(yield* give)) return false
+              yield* pause
             }
           }
           return yield* give

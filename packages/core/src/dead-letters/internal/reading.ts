@@ -17,6 +17,9 @@ const limit = 100_000
  */
 const overtime = 5000
 
+/** Milliseconds for which a filter works before all others have their turn: a slow one stops no consumer of its process. */
+const slice = 20
+
 /** The most letters for which an adapter without looks is asked; it answers all of them at once. */
 const peekLimit = 10_000
 
@@ -79,27 +82,35 @@ export const open = (
     const isEmpty = isMissing || (broker.capabilities.exactCounts && ready === 0 && delayed === 0)
     let [looked, selected, isGrouped, isOver] = [0, 0, false, isEmpty]
     let end = Number.POSITIVE_INFINITY
+    let yielded = now()
     const most = Math.min(filter === undefined ? wanted : limit, limit)
     const look = isOver ? undefined : yield* openLook(broker, queue, most)
-    const take = (page: ReadonlyArray<Delivery>): ReadonlyArray<Delivery> => {
-      const taken: Array<Delivery> = []
-      for (const letter of page) {
-        if (selected >= wanted) break
-        looked++
-        isGrouped ||= letter.group !== undefined
-        if (!matches(letter, filter)) continue
-        selected++
-        taken.push(letter)
-      }
-      if (ready !== undefined && looked >= ready) end = Math.min(end, now() + overtime)
-      isOver = page.length === 0 || selected >= wanted || now() >= end
-      return taken
-    }
+    const take = (page: ReadonlyArray<Delivery>) =>
+      Effect.gen(function* () {
+        const taken: Array<Delivery> = []
+        for (const letter of page) {
+          if (selected >= wanted) break
+          if (filter !== undefined && now() - yielded >= slice) {
+            yield* Effect.yieldNow
+            yielded = now()
+          }
+          looked++
+          isGrouped ||= letter.group !== undefined
+          if (!matches(letter, filter)) continue
+          selected++
+          taken.push(letter)
+        }
+        if (ready !== undefined && looked >= ready) end = Math.min(end, now() + overtime)
+        isOver = page.length === 0 || selected >= wanted || now() >= end
+        return taken
+      })
     return {
       next: Effect.suspend(() =>
         isOver || look === undefined
           ? Effect.undefined
-          : Effect.map(look.next, (page) => (page.length === 0 ? void (isOver = true) : take(page)))
+          : Effect.flatMap(look.next, (page) =>
+              page.length === 0 ? Effect.sync(() => void (isOver = true)) : take(page)
+            )
       ),
       progress: () => ({ looked, total: ready === undefined ? undefined : Math.max(ready, looked) }),
       held,
