@@ -68,6 +68,11 @@ const progress = (look: Look, now: number): Part => {
   } = look
   const found = place.filter !== undefined && html`<b>${Format.counted(foundIn(look), "letter")} found.</b> `
   const of = total === undefined ? "" : ` of ${Format.count(total)}`
+  if (ended === undefined && looked === 0 && total === undefined) {
+    return html`<p class="soft" role="status">
+      Looking: nothing yet. A look waits for the broker, and for a job or another look at this queue
+    </p>`
+  }
   if (ended === undefined) {
     return html`<p class="soft" role="status">
       ${found}Looking: ${Format.count(looked)}${of} letters so far
