@@ -22,6 +22,8 @@ export interface Shown {
   /** Letters that wait; `undefined` where the broker cannot count. */
   readonly count: number | undefined
   readonly capabilities: Capabilities.Capabilities
+  /** Why the broker does not answer; `undefined` where it does. */
+  readonly trouble: string | undefined
   readonly look: Look | undefined
 }
 
@@ -169,20 +171,20 @@ const actionsOf = (visit: Visit, shown: Shown): Html =>
 
 /** A dead-letter queue. */
 export const deadLetters = (visit: Visit, shown: Shown): Page => {
-  const { capabilities, count, filter, look, place } = shown
+  const { capabilities, count, filter, look, place, trouble } = shown
+  const uncounted = trouble === undefined ? "the broker cannot count its letters" : "letters unknown"
   const isLive = look !== undefined && look.ended === undefined
   const title = html`<p class="crumbs"><a href="${visit.paths.to("overview")}">Queues</a> / ${place.broker}</p>
     <h1>
       ${place.queue}
-      <span class="soft"
-        >${count === undefined ? "the broker cannot count its letters" : Format.counted(count, "letter")}</span
-      >
+      <span class="soft">${count === undefined ? uncounted : Format.counted(count, "letter")}</span>
     </h1>`
   const found = look === undefined ? html`<p class="soft">Nobody has looked yet.</p>` : causes(visit, look)
   return {
     title: place.queue,
     isLive,
     body: html`<div class="head"><div>${title}</div>${!isLive && actionsOf(visit, shown)}</div>
+${trouble !== undefined && alarm(`${place.broker} does not answer.`, `${trouble}. Below is what the last look saw`)}
 ${asideOf(visit, shown)}${filterForm(visit, place)}${filterWords(visit, place, filter)}
 <div${isLive && html` data-live="${visit.paths.to("liveLook", queryOf(place))}" data-reload`}>${found}</div>
 ${letterForms(visit, { place, capabilities }, filter === undefined ? "all letters" : "these letters")}`

@@ -47,7 +47,8 @@ const asked = (dependencies: Dependencies, connection: Connection, queue: string
           [dead.count, home === undefined ? admin.counts(DeadLetters.parkingQueue(queue)) : Effect.undefined],
           { concurrency: "unbounded" }
         )
-        return { capabilities, count, home, parked: aside?.isMissing === true ? 0 : aside?.ready }
+        const parked = aside?.isMissing === true ? 0 : aside?.ready
+        return { capabilities, count, home, parked, trouble: undefined }
       })
     )
   )
@@ -56,8 +57,14 @@ const asked = (dependencies: Dependencies, connection: Connection, queue: string
 export const deadLettersRoute = view(({ fields, visit }, dependencies) =>
   Effect.gen(function* () {
     const { connection, filter, place } = yield* placeOf(fields, dependencies)
-    const { count, ...known } = yield* asked(dependencies, connection, place.queue)
     const { looks } = dependencies
+    // What is known of a look is not hidden because its broker is away.
+    const { count, ...known } = yield* Effect.catch(asked(dependencies, connection, place.queue), (trouble) => {
+      const capabilities = connection.known()
+      if (looks.of(place) === undefined || capabilities === undefined) return Effect.fail(trouble)
+      const home = Park.homeOf(connection, place.queue)
+      return Effect.succeed({ capabilities, count: undefined, home, parked: undefined, trouble: trouble.message })
+    })
     // Letters that have come since a look that saw none: it does not say that all is well.
     const last = looks.of(place)
     if (last?.progress.looked === 0 && last.trouble === undefined && (count ?? 0) > 0) looks.forget(place)
@@ -75,7 +82,13 @@ export const deadLettersRoute = view(({ fields, visit }, dependencies) =>
 
 /** The capabilities of a broker. */
 export const capabilitiesOf = (dependencies: Dependencies, connection: Connection) =>
-  inTime(dependencies, connection)(connection.use(({ capabilities }) => Effect.succeed(capabilities)))
+  Effect.catch(
+    inTime(dependencies, connection)(connection.use(({ capabilities }) => Effect.succeed(capabilities))),
+    (trouble) => {
+      const known = connection.known()
+      return known === undefined ? Effect.fail(trouble) : Effect.succeed(known)
+    }
+  )
 
 const found = ({ looks }: Dependencies, place: Place, cause: string) => {
   const look = looks.of(place)
