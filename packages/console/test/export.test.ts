@@ -179,19 +179,6 @@ describe("an export", () => {
     })
   )
 
-  it.effect("does not begin while a look has the letters", () =>
-    Effect.gen(function* () {
-      const { ask, get, publish, settled } = yield* made()
-      yield* publish({ id: "order-1" })
-      yield* get(World.deadLetters)
-      const refused = yield* ask()
-      assert.strictEqual(refused.status, 409)
-      assert.include(yield* Effect.promise(() => refused.text()), "a look of root has the letters of orders.dlq")
-      yield* settled(World.deadLetters)
-      assert.strictEqual((yield* ask()).status, 200)
-    })
-  )
-
   it.live(
     "of many letters keeps none of those that were taken",
     () =>

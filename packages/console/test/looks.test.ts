@@ -299,7 +299,7 @@ describe("a look whose broker fails", () => {
       isDown = true
       const { status, text } = yield* get(World.deadLetters)
       assert.strictEqual(status, 200)
-      assert.match(text, /It does not answer\..*it is away/)
+      assert.match(text, /local does not answer\..*it is away/)
       assert.match(text, /Looked at all 1 letter\b/)
       assert.include(text, "from the shop")
     })

@@ -23,6 +23,15 @@ export interface Options extends Dependencies.Options {
   readonly gate: Omit<Gate.Options, "token">
 }
 
+/** What a route is followed with. */
+interface Following {
+  readonly from: Gate.Client
+  readonly now: number
+  readonly query: URLSearchParams
+  /** Told who it is, as soon as that is known. */
+  readonly know: (visit: Visit) => void
+}
+
 /** Streams that are open at a time: of all together, and of an operator at a client. */
 const mostStreams = { all: 100, each: 10 }
 
@@ -62,7 +71,7 @@ const responder = (assets: Assets.Assets, run: Responses.Run, closing: AbortSign
 /** Answers a page as well where a request fails. */
 const told = (
   answer: Effect.Effect<Response, Refusal | Trouble>,
-  visit: Visit,
+  visit: () => Visit,
   assets: Assets.Assets
 ): Effect.Effect<Response> =>
   answer.pipe(
@@ -70,12 +79,12 @@ const told = (
       Effect.fail(new Refusal({ status: 502, detail: `${broker} does not answer: ${message}`, remedy: "Try again" }))
     ),
     Effect.catchTag("Refusal", (refusal) => {
-      const body = layout(visit, refused(refusal), assets)
+      const body = layout(visit(), refused(refusal), assets)
       return Effect.succeed(Responses.page(body, refusal.status, refusal.headers))
     }),
     Effect.catchCause((cause) => {
       const detail = "a mistake of ours; the log has it"
-      const body = layout(visit, refused({ status: 500, detail, remedy: "Please report it" }), assets)
+      const body = layout(visit(), refused({ status: 500, detail, remedy: "Please report it" }), assets)
       return Effect.as(Effect.logError("a request failed", Cause.pretty(cause)), Responses.page(body, 500))
     })
   )
@@ -99,12 +108,9 @@ export const make = (options: Options) =>
     yield* Effect.addFinalizer(() => Effect.sync(() => closing.abort()))
     const respond = responder(assets, run, closing.signal)
 
-    const follow = (route: Route, request: Request, from: Gate.Client, now: number, query: URLSearchParams) =>
+    const follow = (route: Route, request: Request, { from, know, now, query }: Following) =>
       Effect.gen(function* () {
         const { client, may, operator } = yield* gate.admit(request, from, route.needs, now)
-        const fields = route.method === "POST" ? yield* FormBody.of(request, route.formLimit) : query
-        const wrong = route.method === "POST" ? gate.verify(operator, fields.get(FormToken.field), now) : undefined
-        if (wrong !== undefined) return yield* wrong
         const visit: Visit = {
           paths,
           operator,
@@ -113,11 +119,15 @@ export const make = (options: Options) =>
           token: token.of(operator, now),
           shown: (cause, place) => Shown.cause(redact, cause, place)
         }
+        know(visit)
+        const fields = route.method === "POST" ? yield* FormBody.of(request, route.formLimit) : query
+        const wrong = route.method === "POST" ? gate.verify(operator, fields.get(FormToken.field), now) : undefined
+        if (wrong !== undefined) return yield* wrong
         const reply = yield* route.answer({ visit, fields, signal: request.signal }, dependencies)
         return yield* respond(visit, reply, client, request.method === "HEAD")
       })
 
-    const answer = (request: Request, client: Gate.Client, now: number) =>
+    const answer = (request: Request, client: Gate.Client, now: number, know: Following["know"]) =>
       Effect.gen(function* () {
         if (closing.signal.aborted) return yield* closed
         const refusal = gate.enter(request, client, now)
@@ -130,7 +140,9 @@ export const make = (options: Options) =>
         if (file !== undefined && method === "GET") return Responses.asset(file)
         const found = Table.at(path)
         const route = found.find((each) => each.method === method)
-        if (route !== undefined) return yield* follow(route, request, client, now, searchParams)
+        if (route !== undefined) {
+          return yield* follow(route, request, { from: client, know, now, query: searchParams })
+        }
         if (found.length === 0) return yield* notFound
         const allow = found.map((each) => each.method).join(", ")
         return yield* new Refusal({
@@ -142,5 +154,9 @@ export const make = (options: Options) =>
       })
 
     return (request: Request, client: Gate.Client, now: number): Effect.Effect<Response> =>
-      told(answer(request, client, now), nobody(paths, now), assets)
+      Effect.suspend(() => {
+        let visit = nobody(paths, now)
+        const known = answer(request, client, now, (other) => void (visit = other))
+        return told(known, () => visit, assets)
+      })
   })

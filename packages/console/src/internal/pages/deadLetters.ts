@@ -22,7 +22,7 @@ export interface Shown {
   /** Letters that wait; `undefined` where the broker cannot count. */
   readonly count: number | undefined
   readonly capabilities: Capabilities.Capabilities
-  /** Why the broker does not answer now. */
+  /** Why the broker does not answer; `undefined` where it does. */
   readonly trouble: string | undefined
   readonly look: Look | undefined
 }
@@ -70,6 +70,11 @@ const progress = (look: Look, now: number): Part => {
   } = look
   const found = place.filter !== undefined && html`<b>${Format.counted(foundIn(look), "letter")} found.</b> `
   const of = total === undefined ? "" : ` of ${Format.count(total)}`
+  if (ended === undefined && looked === 0 && total === undefined) {
+    return html`<p class="soft" role="status">
+      Looking: nothing yet. A look waits for the broker, and for a job or another look at this queue
+    </p>`
+  }
   if (ended === undefined) {
     return html`<p class="soft" role="status">
       ${found}Looking: ${Format.count(looked)}${of} letters so far
@@ -167,22 +172,20 @@ const actionsOf = (visit: Visit, shown: Shown): Html =>
 /** A dead-letter queue. */
 export const deadLetters = (visit: Visit, shown: Shown): Page => {
   const { capabilities, count, filter, look, place, trouble } = shown
+  const uncounted = trouble === undefined ? "the broker cannot count its letters" : "letters unknown"
   const isLive = look !== undefined && look.ended === undefined
   const title = html`<p class="crumbs"><a href="${visit.paths.to("overview")}">Queues</a> / ${place.broker}</p>
     <h1>
       ${place.queue}
-      <span class="soft"
-        >${count !== undefined
-          ? Format.counted(count, "letter")
-          : trouble === undefined && "the broker cannot count its letters"}</span
-      >
+      <span class="soft">${count === undefined ? uncounted : Format.counted(count, "letter")}</span>
     </h1>`
   const found = look === undefined ? html`<p class="soft">Nobody has looked yet.</p>` : causes(visit, look)
   return {
     title: place.queue,
     isLive,
     body: html`<div class="head"><div>${title}</div>${!isLive && actionsOf(visit, shown)}</div>
-${trouble !== undefined && alarm("It does not answer.", trouble)}${asideOf(visit, shown)}${filterForm(visit, place)}${filterWords(visit, place, filter)}
+${trouble !== undefined && alarm(`${place.broker} does not answer.`, look === undefined ? trouble : `${trouble}. Below is what the last look saw`)}
+${asideOf(visit, shown)}${filterForm(visit, place)}${filterWords(visit, place, filter)}
 <div${isLive && html` data-live="${visit.paths.to("liveLook", queryOf(place))}" data-reload`}>${found}</div>
 ${letterForms(visit, { place, capabilities }, filter === undefined ? "all letters" : "these letters")}`
   }

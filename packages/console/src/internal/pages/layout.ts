@@ -42,7 +42,7 @@ export const layout = (visit: Visit, { body, isLive, title }: Page, { icon, scri
               title === "Events"
             )}${link(paths.to("jobs"), "Jobs", title === "Jobs")}
           </nav>
-          <span class="who">${operator} <span class="soft">${roleOf(visit)}</span></span>
+          ${operator !== "" && html`<span class="who">${operator} <span class="soft">${roleOf(visit)}</span></span>`}
         </header>
         <main>${body}</main>
       </body>

@@ -6,6 +6,7 @@ import type { Place } from "../paths.ts"
 import { Refusal } from "../refusal.ts"
 import * as Shown from "../shown.ts"
 import { jobQuery, type Visit } from "../visit.ts"
+import * as Alone from "../work/alone.ts"
 import * as CauseId from "../work/causeId.ts"
 import type { Connection } from "../work/connections.ts"
 import { roleOf, type Work } from "../work/job.ts"
@@ -58,21 +59,22 @@ export const selectionOf = (
 
 /** Begins a job, and leads to its page. A look of before is no longer true when it has changed something. */
 export const begin = (
-  { visit }: { readonly visit: Visit },
-  { jobs, looks }: Dependencies,
+  { visit: { operator, paths } }: { readonly visit: Visit },
+  { jobs, looks, turns }: Dependencies,
   place: Place,
   work: Work
 ) => {
+  const alone = Alone.make({ looks, turns }, operator, work)
   const forgetting: Work = {
-    ...work,
+    ...alone,
     run: (...args) =>
       Effect.ensuring(
-        work.run(...args),
+        alone.run(...args),
         Effect.sync(() => looks.forget(place))
       )
   }
-  return Effect.map(jobs.begin(work.kind === "plan" ? work : forgetting, visit.operator), (job) => ({
-    to: visit.paths.to("job", jobQuery(job))
+  return Effect.map(jobs.begin(work.kind === "plan" ? alone : forgetting, operator), (job) => ({
+    to: paths.to("job", jobQuery(job))
   }))
 }
 

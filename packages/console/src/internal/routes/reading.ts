@@ -61,8 +61,8 @@ const asked = (dependencies: Dependencies, connection: Connection, queue: string
 export const deadLettersRoute = view(({ fields, visit }, dependencies) =>
   Effect.gen(function* () {
     const { connection, filter, place } = yield* placeOf(fields, dependencies)
-    const { count, ...known } = yield* asked(dependencies, connection, place.queue)
     const { looks } = dependencies
+    const { count, ...known } = yield* asked(dependencies, connection, place.queue)
     // Letters that have come since a look that saw none: it does not say that all is well.
     const last = looks.of(place)
     if (last?.progress.looked === 0 && last.trouble === undefined && (count ?? 0) > 0) looks.forget(place)
@@ -80,7 +80,13 @@ export const deadLettersRoute = view(({ fields, visit }, dependencies) =>
 
 /** The capabilities of a broker. */
 export const capabilitiesOf = (dependencies: Dependencies, connection: Connection) =>
-  inTime(dependencies, connection)(connection.use(({ capabilities }) => Effect.succeed(capabilities)))
+  Effect.catch(
+    inTime(dependencies, connection)(connection.use(({ capabilities }) => Effect.succeed(capabilities))),
+    (trouble) => {
+      const known = connection.known()
+      return known === undefined ? Effect.fail(trouble) : Effect.succeed(known)
+    }
+  )
 
 /** A cause that the last look has found, and its letters. */
 export const found = ({ looks }: Dependencies, place: Place, cause: string) => {

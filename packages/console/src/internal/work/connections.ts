@@ -1,5 +1,5 @@
 /** Connections to brokers: each is made when it is first needed, kept, and made again when that has failed. */
-import { Broker, Failure } from "@requeue/core"
+import { Broker, type Capabilities, Failure } from "@requeue/core"
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
@@ -20,6 +20,8 @@ export interface Connection {
   readonly queues: ReadonlyArray<Queue>
   /** Plans its queues, where somebody can. */
   readonly operations: Operations | undefined
+  /** Its capabilities as they were when it was last connected; `undefined` before that. */
+  readonly known: () => Capabilities.Capabilities | undefined
   /** Does something with the broker, once it is connected. */
   readonly use: <A, E>(
     work: (broker: Broker.Service) => Effect.Effect<A, E, Broker.Broker>
@@ -51,6 +53,7 @@ export const make = ({
       Effect.catchCause(effect, (cause) =>
         Cause.hasInterruptsOnly(cause) ? Effect.interrupt : Effect.fail(troubleOf(Cause.squash(cause)))
       )
+    let known: Capabilities.Capabilities | undefined
     let current: Deferred.Deferred<Broker.Service, Trouble> | undefined
 
     /** Builds the layer in a scope of its own, which is closed at once when that fails. */
@@ -63,6 +66,7 @@ export const make = ({
     const connect = (made: Deferred.Deferred<Broker.Service, Trouble>) =>
       Effect.gen(function* () {
         const exit = yield* Effect.exit(contained(build))
+        if (Exit.isSuccess(exit)) known = exit.value.capabilities
         yield* Deferred.done(made, exit)
         if (Exit.isSuccess(exit)) return
         yield* Effect.sleep(pause)
@@ -80,6 +84,7 @@ export const make = ({
       operations,
       mask,
       contain: contained,
+      known: () => known,
       use: (work) =>
         Effect.flatMap(connected, (broker) => contained(Effect.provideService(work(broker), Broker.Broker, broker)))
     }

@@ -27,6 +27,7 @@ export const make = (connection: Connection, draft: Draft, to: string | undefine
       isMeant: Selection.withKey(key)
     },
     to: goal,
+    isLong: true,
     options: { letter: letter.id, to: goal },
     run: ({ audit, id: operation, signal, tell }) =>
       connection.use(({ capabilities }) => {

@@ -63,6 +63,8 @@ export const make = (
       tell({ exported })
     }
     const stop = () => abort()
+    // It may have waited for its turn until then.
+    if (signal.aborted) stop()
     signal.addEventListener("abort", stop, { once: true })
     const through = connection.use(() =>
       Effect.scoped(

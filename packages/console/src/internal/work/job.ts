@@ -102,6 +102,8 @@ export interface Work {
   readonly to?: string | undefined
   /** The id of the dry run that it follows. */
   readonly plan?: string | undefined
+  /** Whether it waits for what becomes of letters, so that others may look meanwhile. Default: no. */
+  readonly isLong?: boolean | undefined
   /** For the audit. */
   readonly options: Readonly<Record<string, unknown>>
   readonly run: (job: Running) => ReturnType<Connection["use"]>

@@ -4,6 +4,7 @@
  */
 import { DeadLetters, type Delivery } from "@requeue/core"
 import * as Clock from "effect/Clock"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Scope from "effect/Scope"
@@ -43,6 +44,8 @@ interface Request {
 /** All looks. */
 export interface Looks {
   readonly of: (place: Place) => Look | undefined
+  /** Ends the looks at a queue, and says why. Whoever has the turn then is the only one who has its letters. */
+  readonly end: (place: Place, why: string) => Semaphore.Semaphore
   /** Forgets the looks of a queue whose letters have changed, but those that run. */
   readonly forget: (place: Place) => void
   /**
@@ -80,6 +83,8 @@ const turns = () => {
 export const make: Effect.Effect<Looks, never, Scope.Scope> = Effect.gen(function* () {
   const scope = yield* Effect.scope
   const looks = new Map<string, Look>()
+  /** What ends those that run. */
+  const ends = new Map<string, Deferred.Deferred<never, Error>>()
   const turnOf = turns()
   const ofQueue = (place: Place) => [...looks.values()].filter((look) => queueOf(look.place) === queueOf(place))
   const set = (look: Look) => {
@@ -118,7 +123,10 @@ export const make: Effect.Effect<Looks, never, Scope.Scope> = Effect.gen(functio
           })
         )
       )
-      const exit = yield* Effect.exit(turnOf(begun.place).withPermits(1)(around(through)))
+      // It ends in its turn, so that its letters are back when the next one begins.
+      const bounded = Effect.raceFirst(Deferred.await(ends.get(keyOf(begun.place))!), through)
+      const exit = yield* Effect.exit(turnOf(begun.place).withPermits(1)(around(bounded)))
+      ends.delete(keyOf(begun.place))
       const ended = yield* Clock.currentTimeMillis
       const error = Exit.isFailure(exit) ? Exit.findErrorOption(exit) : undefined
       const trouble =
@@ -128,6 +136,13 @@ export const make: Effect.Effect<Looks, never, Scope.Scope> = Effect.gen(functio
 
   return {
     of: (place) => looks.get(keyOf(place)),
+    end: (place, why) => {
+      for (const look of ofQueue(place)) {
+        const end = ends.get(keyOf(look.place))
+        if (end !== undefined) Deferred.doneUnsafe(end, Exit.fail(new Error(why)))
+      }
+      return turnOf(place)
+    },
     forget: (place) => {
       for (const look of ofQueue(place)) if (look.ended !== undefined) looks.delete(keyOf(look.place))
     },
@@ -149,6 +164,7 @@ export const make: Effect.Effect<Looks, never, Scope.Scope> = Effect.gen(functio
           letters: Letters.make(),
           trouble: undefined
         })
+        ends.set(keyOf(place), Deferred.makeUnsafe())
         yield* Effect.forkIn(run(connection, look, request), scope)
         return look
       })

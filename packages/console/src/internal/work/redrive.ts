@@ -77,6 +77,7 @@ const make = (
   queue,
   selection,
   to: options.to,
+  isLong: kind === "redrive" && wait !== undefined,
   options: { ...options, letters: selection.title },
   run: ({ audit, id: operation, signal, tell }) =>
     connection.use(({ capabilities }) => {
