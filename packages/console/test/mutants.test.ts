@@ -269,7 +269,7 @@ const mutants: ReadonlyArray<Mutant> = [
   {
     lets: "lets nothing happen",
     file: "work/jobs.ts",
-    text: "yield* Effect.tapError(Audit.begin(audit, operation)",
+    text: "yield* Effect.onError(Audit.begin(audit, operation)",
     replacement: "yield* Effect.catch(Audit.begin(audit, operation)"
   },
   {
