@@ -23,7 +23,7 @@ export interface Options extends Dependencies.Options {
   readonly gate: Omit<Gate.Options, "token">
 }
 
-/** What a route is followed with. */
+/** All that a route is followed with. */
 interface Following {
   readonly from: Gate.Client
   readonly now: number

@@ -68,12 +68,10 @@ export const attacks: ReadonlyArray<Attack.Attack> = [
     Attack.make(`an audit that cannot be written: locks no queue where it throws ${name}`, () =>
       Effect.gen(function* () {
         let isBroken = false
-        const audit = async () => {
+        const audit = () => {
           if (isBroken) throw thrown
         }
-        const { causes, left, planned, post, settled, submit } = yield* prepared({
-          audit: audit as Console.Options["audit"] // Answers nothing, or rejects.
-        })
+        const { causes, left, planned, post, settled, submit } = yield* prepared({ audit })
         const plan = yield* planned
         isBroken = true
         const refused = yield* submit(causes, "/park")

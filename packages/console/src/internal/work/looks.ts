@@ -79,11 +79,38 @@ const turns = () => {
   }
 }
 
+/** Reads the letters of a look, and tells what it has seen after each page. */
+const read = (
+  connection: Connection,
+  { letters, place: { queue } }: Look,
+  { filter, limit }: Request,
+  tell: (seen: Partial<Look>) => void
+) =>
+  connection.use(() =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const counter = DeadLetters.counter()
+        const dead = yield* DeadLetters.make(queue)
+        // With a filter, the limit is of those that it passes over as well.
+        const reading = yield* dead.read(filter === undefined ? { limit } : { filter })
+        for (let page = yield* reading.next; page !== undefined; page = yield* reading.next) {
+          for (const letter of page) letters.add(counter.add(letter), letter)
+          const progress = reading.progress()
+          tell({ progress, groups: counter.all(progress.looked, progress.total) })
+          // Whoever reads pages meanwhile has their turn.
+          yield* Effect.yieldNow
+          if (progress.looked >= limit) break
+        }
+        tell({ progress: reading.progress() })
+      })
+    )
+  )
+
 /** Looks that end with the scope. */
 export const make: Effect.Effect<Looks, never, Scope.Scope> = Effect.gen(function* () {
   const scope = yield* Effect.scope
   const looks = new Map<string, Look>()
-  /** What ends those that run. */
+  /** The ends of those that run. */
   const ends = new Map<string, Deferred.Deferred<never, Error>>()
   const turnOf = turns()
   const ofQueue = (place: Place) => [...looks.values()].filter((look) => queueOf(look.place) === queueOf(place))
@@ -101,28 +128,13 @@ export const make: Effect.Effect<Looks, never, Scope.Scope> = Effect.gen(functio
     return look
   }
 
-  const run = (connection: Connection, begun: Look, { around = (work) => work, filter, limit }: Request) =>
+  const run = (connection: Connection, begun: Look, request: Request) =>
     Effect.gen(function* () {
-      const counter = DeadLetters.counter()
+      const { around = (work) => work } = request
       let look = begun
-      const through = connection.use(() =>
-        Effect.scoped(
-          Effect.gen(function* () {
-            const dead = yield* DeadLetters.make(begun.place.queue)
-            // With a filter, the limit is of those that it passes over as well.
-            const reading = yield* dead.read(filter === undefined ? { limit } : { filter })
-            for (let page = yield* reading.next; page !== undefined; page = yield* reading.next) {
-              for (const letter of page) begun.letters.add(counter.add(letter), letter)
-              const progress = reading.progress()
-              look = set({ ...look, progress, groups: counter.all(progress.looked, progress.total) })
-              // Whoever reads pages meanwhile has their turn.
-              yield* Effect.yieldNow
-              if (progress.looked >= limit) break
-            }
-            look = set({ ...look, progress: reading.progress() })
-          })
-        )
-      )
+      const through = read(connection, begun, request, (seen) => {
+        look = set({ ...look, ...seen })
+      })
       // It ends in its turn, so that its letters are back when the next one begins.
       const bounded = Effect.raceFirst(Deferred.await(ends.get(keyOf(begun.place))!), through)
       const exit = yield* Effect.exit(turnOf(begun.place).withPermits(1)(around(bounded)))
