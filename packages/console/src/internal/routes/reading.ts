@@ -59,12 +59,16 @@ export const deadLettersRoute = view(({ fields, visit }, dependencies) =>
     const { connection, filter, place } = yield* placeOf(fields, dependencies)
     const { looks } = dependencies
     // What is known of a look is not hidden because its broker is away.
-    const { count, ...known } = yield* Effect.catch(asked(dependencies, connection, place.queue), (trouble) => {
-      const capabilities = connection.known()
-      if (looks.of(place) === undefined || capabilities === undefined) return Effect.fail(trouble)
-      const home = Park.homeOf(connection, place.queue)
-      return Effect.succeed({ capabilities, count: undefined, home, parked: undefined, trouble: trouble.message })
-    })
+    const { count, ...known } = yield* Effect.catchTag(
+      asked(dependencies, connection, place.queue),
+      "Trouble",
+      (trouble) => {
+        const capabilities = connection.known()
+        if (looks.of(place) === undefined || capabilities === undefined) return Effect.fail(trouble)
+        const home = Park.homeOf(connection, place.queue)
+        return Effect.succeed({ capabilities, count: undefined, home, parked: undefined, trouble: trouble.message })
+      }
+    )
     // Letters that have come since a look that saw none: it does not say that all is well.
     const last = looks.of(place)
     if (last?.progress.looked === 0 && last.trouble === undefined && (count ?? 0) > 0) looks.forget(place)
@@ -82,8 +86,9 @@ export const deadLettersRoute = view(({ fields, visit }, dependencies) =>
 
 /** The capabilities of a broker. */
 export const capabilitiesOf = (dependencies: Dependencies, connection: Connection) =>
-  Effect.catch(
+  Effect.catchTag(
     inTime(dependencies, connection)(connection.use(({ capabilities }) => Effect.succeed(capabilities))),
+    "Trouble",
     (trouble) => {
       const known = connection.known()
       return known === undefined ? Effect.fail(trouble) : Effect.succeed(known)

@@ -8,7 +8,7 @@ import type { Work } from "./job.ts"
 import type { Looks } from "./looks.ts"
 
 /** Milliseconds for which a job waits until looks have given their letters back: a body is looked for as long at most. */
-const patience = 30_000
+const timeout = 30_000
 
 /** All that has letters of queues, but jobs. */
 export interface Readers {
@@ -43,9 +43,9 @@ export const make = ({ looks, turns }: Readers, operator: string, work: Work): W
           : taking(all)(Effect.andThen(begin, work.run(job)))
         const late = new Trouble({
           broker: connection.name,
-          message: `a look of this console has not given the letters of ${queue} back within ${Delay.format(patience)}`
+          message: `a look of this console has not given the letters of ${queue} back within ${Delay.format(timeout)}`
         })
-        const limit = Effect.flatMap(Effect.sleep(patience), () => (hasAll ? Effect.never : Effect.fail(late)))
+        const limit = Effect.flatMap(Effect.sleep(timeout), () => (hasAll ? Effect.never : Effect.fail(late)))
         return Effect.raceFirst(run, limit)
       })
   }

@@ -79,27 +79,30 @@ const turns = () => {
   }
 }
 
+/** Keeps a look, and forgets the oldest that have ended where there are too many. */
+const keeping = (looks: Map<string, Look>) => (look: Look) => {
+  const key = keyOf(look.place)
+  looks.delete(key)
+  looks.set(key, look)
+  let bytes = [...looks.values()].reduce((sum, { letters }) => sum + letters.size(), 0)
+  for (const [oldest, { ended, letters }] of looks) {
+    if (looks.size <= most.looks && bytes <= most.bytes) break
+    if (ended === undefined || oldest === key) continue
+    bytes -= letters.size()
+    looks.delete(oldest)
+  }
+  return look
+}
+
 /** Looks that end with the scope. */
 export const make: Effect.Effect<Looks, never, Scope.Scope> = Effect.gen(function* () {
   const scope = yield* Effect.scope
   const looks = new Map<string, Look>()
-  /** What ends those that run. */
+  /** The ends of those that run. */
   const ends = new Map<string, Deferred.Deferred<never, Error>>()
   const turnOf = turns()
   const ofQueue = (place: Place) => [...looks.values()].filter((look) => queueOf(look.place) === queueOf(place))
-  const set = (look: Look) => {
-    const key = keyOf(look.place)
-    looks.delete(key)
-    looks.set(key, look)
-    let bytes = [...looks.values()].reduce((sum, { letters }) => sum + letters.size(), 0)
-    for (const [oldest, { ended, letters }] of looks) {
-      if (looks.size <= most.looks && bytes <= most.bytes) break
-      if (ended === undefined || oldest === key) continue
-      bytes -= letters.size()
-      looks.delete(oldest)
-    }
-    return look
-  }
+  const set = keeping(looks)
 
   const run = (connection: Connection, begun: Look, { around = (work) => work, filter, limit }: Request) =>
     Effect.gen(function* () {
