@@ -61,7 +61,7 @@ export const destination = Effect.fnUntraced(function* (
   }
   if (mayCreate) return
   const names = configured.map(({ name }) => name)
-  yield* Existing.check([to], names, ". To make a queue that nobody reads yet, give --create")
+  yield* Existing.check([to], names, "To make a queue that nobody reads yet, give --create")
 })
 
 /** Answers the queues with the number of their letters, for a question. */

@@ -19,12 +19,12 @@ const remedy = (name: string, names: ReadonlyArray<string>, whose: string): stri
 
 /**
  * Fails where the broker says that it does not have one of the queues; it makes none. The nearest of the names that the
- * broker lists is the remedy, or of those that are known where it lists none, with what is to be said `besides`.
+ * broker lists is the remedy, or of those that are known where it lists none, and `besides` a sentence of its own.
  */
 export const check = Effect.fnUntraced(function* (
   queues: ReadonlyArray<string>,
   known: ReadonlyArray<string>,
-  besides = ""
+  besides?: string
 ) {
   const { admin, capabilities } = yield* Broker.Broker
   for (const queue of queues) {
@@ -33,17 +33,18 @@ export const check = Effect.fnUntraced(function* (
     const listed = admin.names === undefined ? undefined : Option.getOrUndefined(yield* Effect.option(admin.names))
     // A name that the config file has, and the broker has not, is no advice.
     const names = [...known.filter((name) => listed?.includes(name) ?? true), ...(listed ?? [])]
+    const advice = remedy(
+      queue,
+      [...new Set(names)].filter((name) => name !== queue),
+      listed === undefined ? "Configured are" : "There are"
+    )
     return yield* new BrokerError.BrokerError({
       broker: capabilities.broker,
       operation: "find",
       queue,
       reason: "QueueMissing",
       detail: "there is no such queue",
-      remedy: `${remedy(
-        queue,
-        [...new Set(names)].filter((name) => name !== queue),
-        listed === undefined ? "Configured are" : "There are"
-      )}${besides}`
+      remedy: besides === undefined ? advice : `${advice}${advice.endsWith("?") ? "" : "."} ${besides}`
     })
   }
 })

@@ -6,7 +6,7 @@ import { assert, it } from "vitest"
 import * as Existing from "../src/Existing.ts"
 
 /** What is said of a queue that is missing, where the configuration has `known`, by a broker that has `orders`. */
-const said = (queue: string, known: ReadonlyArray<string>, names?: "untold" | "refused") =>
+const said = (queue: string, known: ReadonlyArray<string>, names?: "untold" | "refused", besides?: string) =>
   Effect.gen(function* () {
     const broker = yield* Broker.Broker
     const { names: _, ...others } = broker.admin
@@ -15,7 +15,7 @@ const said = (queue: string, known: ReadonlyArray<string>, names?: "untold" | "r
     )
     const admin = names === undefined ? broker.admin : names === "untold" ? others : { ...others, names: refused }
     yield* broker.admin.counts("orders")
-    const check = Existing.check([queue], known).pipe(
+    const check = Existing.check([queue], known, besides).pipe(
       Effect.provideService(Broker.Broker, { ...broker, admin }),
       Effect.flip
     )
@@ -30,4 +30,11 @@ it.each([
   ["bills", [], "untold", "Write its name as the broker has it"]
 ] as const)("of %s, with %j configured and the broker's names %s: %s", async (queue, known, names, remedy) => {
   assert.strictEqual(await said(queue, known, names), remedy)
+})
+
+it.each([
+  ["ordres", "Did you mean orders? To make it, give --create"],
+  ["bills", "Configured are orders, mails. To make it, give --create"]
+] as const)("of %s, with a sentence besides: %s", async (queue, remedy) => {
+  assert.strictEqual(await said(queue, ["orders", "mails"], "untold", "To make it, give --create"), remedy)
 })

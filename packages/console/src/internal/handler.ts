@@ -23,7 +23,7 @@ export interface Options extends Dependencies.Options {
   readonly gate: Omit<Gate.Options, "token">
 }
 
-/** All that a route is followed with. */
+/** The circumstances of a request. */
 interface Following {
   readonly from: Gate.Client
   readonly now: number

@@ -157,7 +157,7 @@ const run = (
       if (letters.length === 0) return
       for (const queue of new Set(letters.map(({ letter }) => letter.queue))) {
         if (!known.has(queue) && !options.create)
-          yield* Existing.check([queue], options.known, ". To make it, give --create")
+          yield* Existing.check([queue], options.known, "To make it, give --create")
         known.add(queue)
       }
       const sent = options.dryRun ? undefined : yield* Effect.result(publish(letters.map(({ letter }) => letter)))

@@ -30,6 +30,10 @@ const flags = {
     ),
     Flag.optional
   ),
+  create: Flag.Boolean("create").pipe(
+    Flag.withDescription("Let the queue of --to be made where it is missing"),
+    Flag.withDefault(false)
+  ),
   limit: NumberFlag.whole("limit", 1, 1_000_000_000).pipe(
     Flag.withDescription("How many at most of each dead-letter queue. Default: all that wait when it begins"),
     Flag.optional
@@ -47,14 +51,15 @@ const toJson = (each: RedriveView.Redriven) => {
   return { ...rest, parked }
 }
 
-export const park = Command.make("park", flags, ({ dlq, dryRun, limit, to, yes, ...rest }) =>
+export const park = Command.make("park", flags, ({ create, dlq, dryRun, limit, to, yes, ...rest }) =>
   Effect.gen(function* () {
     const output = yield* Output
     const target = yield* DeadLetterTarget.resolve({ ...rest, dlq })
     const isMeant = LetterFilter.matches(rest, yield* Clock.currentTimeMillis)
     const asked = { dryRun, maxRedrives: 0, stopAt: undefined, isParking: true }
     const goal = Option.getOrUndefined(to)
-    const options = { to: goal, limit: Option.getOrUndefined(limit) }
+    // Its own place is made; one that is named only where that was asked for.
+    const options = { to: goal, create: create || goal === undefined, limit: Option.getOrUndefined(limit) }
     const finished: Array<RedriveView.Redriven> = []
     const operation = {
       id: Audit.newId(),
@@ -72,8 +77,6 @@ export const park = Command.make("park", flags, ({ dlq, dryRun, limit, to, yes, 
           (signal) =>
             park({
               ...options,
-              // One that is named was looked for.
-              create: goal === undefined,
               filter: (letter) => isMeant(LetterFilter.subject(letter)),
               dryRun,
               audit: audit(queue),
@@ -89,7 +92,7 @@ export const park = Command.make("park", flags, ({ dlq, dryRun, limit, to, yes, 
     const work = Effect.gen(function* () {
       const all = yield* DeadLetterTarget.open(target)
       if (dryRun) yield* Looking.tellCost(all)
-      yield* DeadLetterTarget.destination(target, goal, false)
+      yield* DeadLetterTarget.destination(target, goal, create)
       const which = LetterFilter.isEmpty(rest) ? "all dead letters" : "the dead letters that the filters mean"
       const where = goal ?? target.queues.map(DeadLetters.parkingQueue).join(", ")
       const question = `Park ${which} of ${yield* DeadLetterTarget.waiting(all)} in ${where}?`

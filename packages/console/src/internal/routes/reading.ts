@@ -80,8 +80,9 @@ export const deadLettersRoute = view(({ fields, visit }, dependencies) =>
 
 /** The capabilities of a broker. */
 export const capabilitiesOf = (dependencies: Dependencies, connection: Connection) =>
-  Effect.catch(
+  Effect.catchTag(
     inTime(dependencies, connection)(connection.use(({ capabilities }) => Effect.succeed(capabilities))),
+    "Trouble",
     (trouble) => {
       const known = connection.known()
       return known === undefined ? Effect.fail(trouble) : Effect.succeed(known)

@@ -106,6 +106,21 @@ const read = (
     )
   )
 
+/** Keeps a look, and forgets the oldest that have ended where there are too many. */
+const keeping = (looks: Map<string, Look>) => (look: Look) => {
+  const key = keyOf(look.place)
+  looks.delete(key)
+  looks.set(key, look)
+  let bytes = [...looks.values()].reduce((sum, { letters }) => sum + letters.size(), 0)
+  for (const [oldest, { ended, letters }] of looks) {
+    if (looks.size <= most.looks && bytes <= most.bytes) break
+    if (ended === undefined || oldest === key) continue
+    bytes -= letters.size()
+    looks.delete(oldest)
+  }
+  return look
+}
+
 /** Looks that end with the scope. */
 export const make: Effect.Effect<Looks, never, Scope.Scope> = Effect.gen(function* () {
   const scope = yield* Effect.scope
@@ -114,19 +129,7 @@ export const make: Effect.Effect<Looks, never, Scope.Scope> = Effect.gen(functio
   const ends = new Map<string, Deferred.Deferred<never, Error>>()
   const turnOf = turns()
   const ofQueue = (place: Place) => [...looks.values()].filter((look) => queueOf(look.place) === queueOf(place))
-  const set = (look: Look) => {
-    const key = keyOf(look.place)
-    looks.delete(key)
-    looks.set(key, look)
-    let bytes = [...looks.values()].reduce((sum, { letters }) => sum + letters.size(), 0)
-    for (const [oldest, { ended, letters }] of looks) {
-      if (looks.size <= most.looks && bytes <= most.bytes) break
-      if (ended === undefined || oldest === key) continue
-      bytes -= letters.size()
-      looks.delete(oldest)
-    }
-    return look
-  }
+  const set = keeping(looks)
 
   const run = (connection: Connection, begun: Look, request: Request) =>
     Effect.gen(function* () {
