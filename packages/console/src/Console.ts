@@ -98,7 +98,7 @@ const kinds: OptionNames.Of<Options> = {
   timeout: OptionKind.whole(1, 60_000)
 }
 
-/** What the first line of those that are kept together says, as far as events tell it. */
+/** The beginning of the first of those lines that are kept together, as far as events tell it. */
 type Line =
   | { readonly event: "letter" }
   | {
