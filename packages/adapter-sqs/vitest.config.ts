@@ -1,13 +1,11 @@
 import { longestFirst } from "../../scripts/longest-first.mjs"
 import { withSources } from "../../scripts/vitest.config.mjs"
 
-// Nearly all of their time, tests wait for SQS's whole seconds, so many do that side by side, in more files than there are
-// processors; those of a worker in one process, because to load the client takes long. What is late by a machine that has
-// too much to do is told by controls; the timeouts only end what hangs.
+// Nearly all of their time, tests wait for SQS's whole seconds, so many do that side by side. What is late by a machine
+// that has too much to do is told by controls; the timeouts only end what hangs.
 export default withSources({
   test: {
-    isolate: false,
-    maxWorkers: 3,
+    maxWorkers: 2,
     sequence: longestFirst("conformanceElasticmq", "conformance", "mutants", "delays", "roles"),
     maxConcurrency: 8,
     testTimeout: 300_000,
