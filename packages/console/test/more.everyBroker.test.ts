@@ -117,7 +117,7 @@ describe.concurrent("messages in backoff", () => {
         const looked = yield* submit(page, "/delayed")
         assert.match(looked.text, /Looked at all 3 messages/)
         assert.match(looked.text, /data-label="due"><time[^>]*>in (?:10m|9m [\d.]+s)</)
-        const begun = yield* submit(looked, "/purge-delayed", { name: queue })
+        const begun = yield* submit(looked, "/purge-delayed", { name: queue, cause: "all" })
         const job = yield* ended(load(begun.headers.get("location")!))
         assert.match(job.text, /removed<\/dt><dd><span class="strong">3</)
         assert.match((yield* submit(page, "/delayed")).text, /Nothing waits/)
