@@ -83,6 +83,7 @@ export const bundle = async () => {
   for (const { code, fileName } of output) {
     const file = join(folder, fileName)
     mkdirSync(dirname(file), { recursive: true })
-    writeFileSync(file, code)
+    // Sources are indented by spaces, so that tabs are the bundler's own.
+    writeFileSync(file, code.replaceAll(/^\t+/gm, ""))
   }
 }

@@ -1,10 +1,7 @@
 /** The statistics of one nsqd: `base` is the address of its HTTP interface, every `timeout` is in milliseconds for one request. */
 import type { BrokerError } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import * as Predicate from "effect/Predicate"
-import * as Request from "effect/Request"
-import * as RequestResolver from "effect/RequestResolver"
 import type { HttpInterface } from "./address.ts"
 import * as Http from "./http.ts"
 import type { Queue } from "./names.ts"
@@ -100,7 +97,7 @@ const toTopics = (json: unknown): ReadonlyArray<Topic> | undefined => {
 }
 
 /** The statistics of topics. https://nsq.io/components/nsqd.html#get-stats */
-const statistics = (
+export const statistics = (
   base: HttpInterface,
   context: ErrorContext,
   timeout: number,
@@ -155,7 +152,8 @@ export const clients = (
     (found) => found?.channels.find(({ name }) => name === channel)?.clients ?? []
   )
 
-const depthsIn = (found: Topic | undefined, { channel }: Queue): Depths => {
+/** The messages of a channel, among the statistics of its topic. */
+export const depthsIn = (found: Topic | undefined, { channel }: Queue): Depths => {
   const its = found?.channels.find(({ name }) => name === channel)
   return {
     ready: (found?.depth ?? 0) + (its?.depth ?? 0),
@@ -183,47 +181,3 @@ export const waiting = (
   timeout: number
 ): Effect.Effect<number, BrokerError.BrokerError> =>
   Effect.map(stats(base, topic, timeout), (found) => found?.depth ?? 0)
-
-interface Question extends Request.Request<Depths, BrokerError.BrokerError> {
-  readonly base: HttpInterface
-  readonly queue: Queue
-}
-
-const Question = Request.of<Question>()
-
-/** Milliseconds in which questions are gathered, and how many of them are one for all topics of an nsqd. */
-const gathering = { millis: 2, many: 8 }
-
-/** Asks for the messages of channels. Many questions to an nsqd at the same time are one, which it answers after all of them. */
-export const asking = (
-  timeout: number
-): ((base: HttpInterface, queue: Queue) => Effect.Effect<Depths, BrokerError.BrokerError>) => {
-  type Entries = ReadonlyArray<Request.Entry<Question>>
-  const alone = (entries: Entries) =>
-    Effect.forEach(
-      entries,
-      (entry) =>
-        Effect.map(Effect.exit(depths(entry.request.base, entry.request.queue, timeout)), (exit) =>
-          entry.completeUnsafe(exit)
-        ),
-      { concurrency: "unbounded", discard: true }
-    )
-  const together = (entries: Entries, base: HttpInterface) =>
-    Effect.matchEffect(statistics(base, { operation: "counts" }, timeout, {}), {
-      onSuccess: (all) =>
-        Effect.sync(() => {
-          const topics = new Map(all.map((topic) => [topic.name, topic]))
-          for (const entry of entries) {
-            const { queue } = entry.request
-            entry.completeUnsafe(Exit.succeed(depthsIn(topics.get(queue.topic), queue)))
-          }
-        }),
-      // It may have more topics than an answer may tell.
-      onFailure: () => alone(entries)
-    })
-  const resolver = RequestResolver.makeGrouped<Question, HttpInterface>({
-    key: ({ request }) => request.base,
-    resolver: (entries, base) => (entries.length < gathering.many ? alone(entries) : together(entries, base))
-  }).pipe(RequestResolver.setDelay(gathering.millis))
-  return (base, queue) => Effect.request(Question({ base, queue }), resolver)
-}

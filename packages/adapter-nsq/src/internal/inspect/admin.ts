@@ -8,6 +8,7 @@ import * as Sessions from "../consume/sessions.ts"
 import { type Frame, toDelivery } from "../consume/toDelivery.ts"
 import * as Names from "../names.ts"
 import * as NsqdHttp from "../nsqdHttp.ts"
+import * as NsqdQuestions from "../nsqdQuestions.ts"
 import * as NsqdStats from "../nsqdStats.ts"
 import * as Look from "./look.ts"
 import * as Places from "./places.ts"
@@ -126,7 +127,7 @@ const stateOf = ({ isMissing, isPaused }: NsqdStats.Depths, missing: ReadonlyArr
 
 export const make = (dependencies: AdminDependencies): Broker.Admin => {
   const { http: usesHttp, requestTimeout } = dependencies.settings
-  const depths = NsqdStats.asking(requestTimeout)
+  const depths = NsqdQuestions.make(requestTimeout)
 
   /** The numbers of each place, and their sums. */
   const count = (name: string, operation: string) =>
