@@ -111,6 +111,21 @@ test("to count, look and purge makes no topic where there is none", async () => 
   assert.deepStrictEqual(names(await channels(two.http, queue)), names(before))
 })
 
+test("queues that are counted at the same time have each its own numbers, and those that are missing are told", async () => {
+  const queues = Array.from({ length: 12 }, (_, index) => ({ queue: queueName("many"), count: index % 4 }))
+  await on(two.direct, (broker) =>
+    Effect.gen(function* () {
+      for (const { count, queue } of queues) if (count > 0) yield* publishAll(broker, queue, ids(count))
+      const counted = Effect.forEach(queues, ({ queue }) => broker.admin.counts(queue), { concurrency: "unbounded" })
+      const told = (yield* counted).map(({ isMissing, ready }) => [ready, isMissing === true])
+      assert.deepStrictEqual(
+        told,
+        queues.map(({ count }) => [count, count === 0])
+      )
+    })
+  )
+})
+
 test("a backlog counts what is deferred in both topics, and each consumer once, on two nsqd", async () => {
   const queue = queueName("backlog")
   const runs: Array<Run> = []

@@ -28,7 +28,7 @@ export const make = (
       { concurrency: "unbounded", discard: true }
     )
   const together = (base: HttpInterface, questions: ReadonlyArray<Question>) =>
-    Effect.matchEffect(NsqdStats.statistics(base, { operation: "counts" }, timeout, {}), {
+    Effect.matchCauseEffect(NsqdStats.statistics(base, { operation: "counts" }, timeout, {}), {
       onSuccess: (all) => {
         const topics = new Map(all.map((topic) => [topic.name, topic]))
         return Effect.forEach(
@@ -37,7 +37,7 @@ export const make = (
           { discard: true }
         )
       },
-      // It may have more topics than an answer may tell.
+      // It may have more topics than an answer may tell, or tell what nobody expects.
       onFailure: () => alone(base, questions)
     })
   const round = (base: HttpInterface) =>
