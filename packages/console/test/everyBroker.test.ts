@@ -79,7 +79,8 @@ describe.concurrent("a console", () => {
         const audit: Array<string> = []
         const made = yield* Console.make({ brokers, audit: (line) => void audit.push(line), timeout: 20_000 })
         const { get: load, submit } = World.browser(made)
-        const overview = yield* load("/")
+        // The first page comes after 0.2 s with what is known by then.
+        const overview = yield* until(load("/"), ({ text }) => text.includes("/dead-letters?"))
         const path = World.linkTo(overview, "/dead-letters")
         const first = yield* until(load(path), isEnded)
         if (first.text.includes("Nobody has looked yet")) yield* submit(first, "/look", { limit: "100" })
