@@ -51,12 +51,15 @@ export const startRegistry = async () => {
     cwd: folder,
     stdio: "ignore"
   })
-  // Before its folder is removed.
+  // This process does not wait for it, and ends it before its folder is removed.
+  child.unref()
   process.prependListener("exit", () => child.kill("SIGKILL"))
   await answers(url)
   const settings = join(folder, "npmrc")
   // Who publishes there has to show a token, and any will do.
   writeFileSync(settings, `registry=${url}\n//127.0.0.1:${port}/:_authToken=rehearsal\nupdate-notifier=false\n`)
+  // With a cache of its own: npx runs again what it has installed under the same name and version before.
+  process.env.npm_config_cache = join(home, "npm-cache")
   process.env.npm_config_userconfig = settings
   delete process.env.npm_config_registry
   return { url, settings }
