@@ -4,11 +4,12 @@
  */
 import { Bag, Broker, BrokerError } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
-import * as Client from "../client.ts"
+import type * as Client from "../client.ts"
 import type { Connection, Live } from "../connect/connection.ts"
 import { request } from "../connect/request.ts"
 import { ofEncoding, toBrokerError } from "../toBrokerError.ts"
 import { blamed } from "./blame.ts"
+import * as Writer from "./writer.ts"
 
 /**
  * Called once for a publication: with its error, or with `undefined` when the server has confirmed it. A bystander is lost
@@ -54,6 +55,7 @@ const unroutable = ({ exchange, queue, routingKey, unrouted }: Client.Publicatio
 const open = (live: Live, timeout: number): Effect.Effect<Confirms, BrokerError.BrokerError> =>
   Effect.map(request({ operation: "publish" }, timeout, live.driver.confirmChannel), (channel) => {
     const unconfirmed = Bag.make<Unconfirmed>()
+    const writer = Writer.make(channel)
     let isOpen = true
     /** The server's words for closing the channel. */
     let words: unknown
@@ -98,7 +100,7 @@ const open = (live: Live, timeout: number): Effect.Effect<Confirms, BrokerError.
         }
         unconfirmed.add(one)
         try {
-          Client.publish(channel, publication, done)
+          writer.write(publication, done)
         } catch (error) {
           leave(one)
           onOutcome(ofEncoding(error, queue))

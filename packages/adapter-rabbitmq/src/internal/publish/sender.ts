@@ -1,7 +1,8 @@
 /** Sends messages on the routes of their plans, and declares the objects of a route first. */
-import { BrokerError } from "@requeue/core/adapter-kit"
+import { BrokerError, Direct } from "@requeue/core/adapter-kit"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import { afterDeletion } from "../declare/afterDeletion.ts"
 import type { Declarer } from "../declare/declare.ts"
 import type { NativeObject } from "../declare/objects.ts"
@@ -17,21 +18,30 @@ type Outcomes = ReadonlyArray<BrokerError.BrokerError | undefined>
 /** Sends messages with confirmation. */
 export interface Sender {
   /** Succeeds when all are confirmed; else fails with the first error. Sends none when one cannot be sent. */
-  readonly send: (items: ReadonlyArray<Item>) => Effect.Effect<void, BrokerError.BrokerError>
+  readonly send: (items: ReadonlyArray<Item>) => Direct.Direct<void, BrokerError.BrokerError>
   /** Sends each on its own account. `confirmed` is called with an item's index as soon as it is confirmed. */
   readonly sendEach: (items: ReadonlyArray<Item>, confirmed?: (index: number) => void) => Effect.Effect<Outcomes>
 }
 
-/** An item, from the call to its outcome. */
-interface Sending {
+/** An item, from the call to its outcome. A class, because there is an object for every message. */
+class Sending {
+  submission: Submission | undefined = undefined
+  /** Whether an earlier submission was written. */
+  wasWritten = false
+  isWithdrawn = false
   readonly item: Item
   /** Monotonic milliseconds. */
   readonly started: number
-  onOutcome: OnOutcome
-  submission: Submission | undefined
-  /** Whether an earlier submission was written. */
-  wasWritten: boolean
-  isWithdrawn: boolean
+  readonly index: number
+  /** Called once with the item's index and outcome. */
+  readonly onOutcome: (index: number, error: BrokerError.BrokerError | undefined) => void
+
+  constructor(item: Item, started: number, index: number, onOutcome: Sending["onOutcome"]) {
+    this.item = item
+    this.started = started
+    this.index = index
+    this.onOutcome = onOutcome
+  }
 }
 
 const isWritten = ({ submission, wasWritten }: Sending): boolean => wasWritten || submission?.written !== undefined
@@ -74,6 +84,7 @@ interface Dependencies {
 const telling =
   ({ fork, routes }: Dependencies, refusals: Refusals.Refusals) =>
   (item: Item, error: BrokerError.BrokerError | undefined): void => {
+    if (error === undefined && refusals.isEmpty()) return
     const { queue } = item.message
     const part = error === undefined ? routes.parts(item) : [routes.refused(item, error)]
     const news = part.flatMap((name) => (name === undefined ? [] : (refusals.note(name, error) ?? [])))
@@ -91,6 +102,11 @@ const starter = (dependencies: Dependencies) => {
   /** Items that wait for the declarations of their route, which are made for all of them at once. */
   const declaring = new Map<string, Array<(error: BrokerError.BrokerError | undefined) => void>>()
 
+  const end = (sending: Sending, error: BrokerError.BrokerError | undefined): void => {
+    tell(sending.item, error)
+    sending.onOutcome(sending.index, error)
+  }
+
   const publish = (sending: Sending, onOutcome: OnOutcome): void => {
     const { isWithdrawn, item, started } = sending
     if (isWithdrawn) return
@@ -102,61 +118,56 @@ const starter = (dependencies: Dependencies) => {
 
   /** Declares the objects of an item. If they are refused, no other route suffers. */
   const declare = (
-    { item, onOutcome }: Sending,
+    sending: Sending,
     route: string,
     one: (objects: ReadonlyArray<NativeObject>, queue: string) => Effect.Effect<void, BrokerError.BrokerError>,
     then: () => void
   ): void => {
+    const { item } = sending
     const { queue } = item.message
-    const done = (error: BrokerError.BrokerError | undefined) => (error === undefined ? then() : onOutcome(error))
+    const done = (error: BrokerError.BrokerError | undefined) => (error === undefined ? then() : end(sending, error))
     const others = declaring.get(route)
     if (others !== undefined) return void others.push(done)
     const waiting = [done]
     declaring.set(route, waiting)
-    const end = (error: BrokerError.BrokerError | undefined): void => {
+    const finish = (error: BrokerError.BrokerError | undefined): void => {
       declaring.delete(route)
       for (const each of waiting) each(error)
     }
     const declared = Effect.forEach(routes.needs(item), (objects) => one(objects, queue), { discard: true })
     fork(
       Effect.matchCause(declared, {
-        onFailure: (cause) => end(undeclared(item, cause)),
-        onSuccess: () => end(undefined)
+        onFailure: (cause) => finish(undeclared(item, cause)),
+        onSuccess: () => finish(undefined)
       })
     )
   }
 
   /** Declares the objects of an unroutable item once more, because somebody has deleted them. */
-  const redeclare = (sending: Sending, route: string): void => {
+  const redeclare = (sending: Sending): void => {
     const again: Declarer["renew"] = (objects, queue) => Effect.andThen(afterDeletion, declarer.renew(objects, queue))
-    declare(sending, route, again, () => publish(sending, sending.onOutcome))
+    declare(sending, routes.name(sending.item), again, () => publish(sending, (error) => end(sending, error)))
   }
 
+  /** Publishes for the first time. */
+  const first = (sending: Sending): void =>
+    publish(sending, (error, isBystander) => {
+      if (isBystander === true) {
+        publish(sending, (second) => {
+          tell(sending.item, second)
+          // The server may have stored what it has not confirmed.
+          sending.onOutcome(sending.index, BrokerError.ofRepetition(error, second))
+        })
+      } else if (isNowhere(error)) redeclare(sending)
+      else end(sending, error)
+    })
+
   return (sending: Sending): void => {
-    const { item } = sending
-    const refused = routes.refusal(item)
-    if (refused !== undefined) return sending.onOutcome(refused)
-    const route = routes.name(item)
-    const held = refusals.held(routes.parts(item))
-    if (held !== undefined) return sending.onOutcome(held)
-    const { onOutcome } = sending
-    sending.onOutcome = (error) => {
-      tell(item, error)
-      onOutcome(error)
-    }
-    const first = () =>
-      publish(sending, (error, isBystander) => {
-        if (isBystander === true) {
-          publish(sending, (second) => {
-            tell(item, second)
-            // The server may have stored what it has not confirmed.
-            onOutcome(BrokerError.ofRepetition(error, second))
-          })
-        } else if (isNowhere(error)) redeclare(sending, route)
-        else sending.onOutcome(error)
-      })
-    if (routes.needs(item).every(declarer.knows)) first()
-    else declare(sending, route, declarer.ensure, first)
+    const { index, item, onOutcome } = sending
+    const refused = routes.refusal(item) ?? (refusals.isEmpty() ? undefined : refusals.held(routes.parts(item)))
+    if (refused !== undefined) return onOutcome(index, refused)
+    if (routes.needs(item).every(declarer.knows)) first(sending)
+    else declare(sending, routes.name(item), declarer.ensure, () => first(sending))
   }
 }
 
@@ -165,60 +176,57 @@ export const make = (env: Dependencies): Sender => {
   const { publisher, routes } = env
   const start = starter(env)
 
-  /** Starts items when it runs. `known` answers what is known of each by now. */
-  const sending = (items: ReadonlyArray<Item>, confirmed: (index: number) => void = () => {}) => {
-    const started = env.elapsed()
+  /** Starts items. `confirmed` and `onEnded` are called maybe before this returns. */
+  const begin = (
+    items: ReadonlyArray<Item>,
+    confirmed: ((index: number) => void) | undefined,
+    onEnded: (outcomes: Outcomes) => void
+  ) => {
     const outcomes: Array<BrokerError.BrokerError | undefined> = []
-    const sendings = items.map(
-      (item): Sending => ({
-        item,
-        started,
-        onOutcome: () => {},
-        submission: undefined,
-        wasWritten: false,
-        isWithdrawn: false
-      })
-    )
-    const ended = Effect.callback<Outcomes>((resume) => {
-      let open = items.length
-      for (const [index, each] of sendings.entries()) {
-        each.onOutcome = (error) => {
-          outcomes[index] = error
-          if (error === undefined) confirmed(index)
-          if (--open === 0) resume(Effect.succeed(outcomes))
-        }
-      }
-      sendings.forEach(start)
-      return Effect.sync(() => {
+    let open = items.length
+    const onOutcome: Sending["onOutcome"] = (index, error) => {
+      outcomes[index] = error
+      if (error === undefined) confirmed?.(index)
+      if (--open === 0) onEnded(outcomes)
+    }
+    const started = env.elapsed()
+    const sendings = items.map((item, index) => new Sending(item, started, index, onOutcome))
+    sendings.forEach(start)
+    return {
+      withdraw: () => {
         for (const each of sendings) {
           each.isWithdrawn = true
           if (each.submission !== undefined) publisher.withdraw(each.submission)
         }
-      })
-    })
-    const known = (): Outcomes => sendings.map((each, index) => (index in outcomes ? outcomes[index] : givenUp(each)))
-    return { ended, known }
+      },
+      /** What is known of each by now. */
+      known: (): Outcomes => sendings.map((each, index) => (index in outcomes ? outcomes[index] : givenUp(each)))
+    }
   }
 
   return {
     sendEach: (items, confirmed) =>
-      items.length === 0 ? Effect.succeed([]) : Effect.suspend(() => sending(items, confirmed).ended),
+      items.length === 0
+        ? Effect.succeed([])
+        : Effect.callback<Outcomes>((resume) => {
+            const { withdraw } = begin(items, confirmed, (outcomes) => resume(Effect.succeed(outcomes)))
+            return Effect.sync(withdraw)
+          }),
     send: (items) =>
-      Effect.suspend(() => {
+      Direct.make((onExit) => {
         for (const item of items) {
           const error = routes.refusal(item)
-          if (error !== undefined) return Effect.fail(error)
+          if (error !== undefined) return Direct.ended(onExit, Exit.fail(error))
         }
-        if (items.length === 0) return Effect.void
-        const { ended, known } = sending(items)
-        const told = (outcomes: Outcomes) => {
+        if (items.length === 0) return Direct.ended(onExit, Exit.void)
+        const { known, withdraw } = begin(items, undefined, (outcomes) => {
           const failed = BrokerError.ofBatch(outcomes)
-          return failed === undefined ? Effect.void : Effect.fail(failed)
+          onExit(failed === undefined ? Exit.void : Exit.fail(failed))
+        })
+        return () => {
+          withdraw()
+          return BrokerError.ofBatch(known())
         }
-        return ended.pipe(
-          Effect.flatMap(told),
-          Effect.onInterrupt(() => told(known()))
-        )
       })
   }
 }

@@ -1,0 +1,126 @@
+/**
+ * Writes publications on a channel. Those of a known shape are put together from a {@link Template}, and all of one turn of the
+ * event loop are handed to the driver at once, where it would hand on the frames of its own. Everything else is the driver's to
+ * write, in the same order: what has no shape or no template, what is large, and all of it where the driver is not the one
+ * that this file knows.
+ */
+import * as Client from "../client.ts"
+import type { ConfirmChannel, Publication } from "../client.ts"
+import * as Template from "./template.ts"
+
+/** A channel's writer. */
+export interface Writer {
+  /** `done` is called with `null` when it is confirmed. Throws where the channel is closed, or it cannot be encoded. */
+  readonly write: (publication: Publication, done: (error: unknown) => void) => void
+}
+
+/** What the driver's types lack: the way of a channel's frames to the socket. */
+interface Inside {
+  readonly ch: number
+  readonly connection: Connection
+  readonly sendMessage: unknown
+  readonly pushConfirmCallback: (done: (error: unknown) => void) => void
+}
+
+interface Connection {
+  readonly channels: {
+    readonly [channel: number]: { readonly buffer: { readonly write: (frames: Buffer) => unknown } }
+  }
+  readonly frameMax: number
+  readonly sendMessage: unknown
+  /** Whether a heartbeat can be saved. */
+  sentSinceLastCheck: boolean
+}
+
+/** Bytes that are handed to the driver at once, at most, and the most of them that one publication has. */
+const chunkSize = 32_768
+const largest = chunkSize / 4
+
+/** What the driver itself writes for a publication, on this channel and without its connection. */
+const encoder =
+  (channel: ConfirmChannel) =>
+  (publication: Publication): Buffer => {
+    const { ch, connection } = channel as unknown as Inside
+    const written: Array<Buffer> = []
+    const unconfirmed: Array<unknown> = []
+    const apart: unknown = Object.create(channel, {
+      connection: {
+        value: Object.create(connection, {
+          channels: { value: { [ch]: { buffer: { write: (frames: Buffer) => written.push(frames) } } } },
+          sentSinceLastCheck: { value: false, writable: true }
+        })
+      },
+      unconfirmed: { value: unconfirmed }
+    })
+    const done = () => {}
+    Client.publish(apart as ConfirmChannel, publication, done)
+    if (unconfirmed[0] !== done) throw new TypeError("the driver keeps what is unconfirmed in another way")
+    return Buffer.concat(written)
+  }
+
+/** A writer of nothing yet. */
+export const make = (channel: ConfirmChannel): Writer => {
+  const inside = channel as unknown as Inside
+  const { connection, sendMessage } = inside
+  const sendsOfConnection = connection?.sendMessage
+  const encode = encoder(channel)
+  const templates = new WeakMap<object, { readonly template: Template.Template | undefined }>()
+  let chunk = Buffer.alloc(0)
+  /** The part of the chunk that has been written, and the part of that which has been handed on. */
+  let used = 0
+  let handed = 0
+
+  /** The driver puts other functions in the place of these when it closes. */
+  const isOpen = (): boolean => inside.sendMessage === sendMessage && connection.sendMessage === sendsOfConnection
+
+  const flush = (): void => {
+    if (used === handed) return
+    const frames = chunk.subarray(handed, used)
+    handed = used
+    if (!isOpen()) return
+    connection.sentSinceLastCheck = true
+    connection.channels[inside.ch]!.buffer.write(frames)
+  }
+
+  const templateOf = (publication: Publication): Template.Template | undefined => {
+    if (publication.shape === undefined) return undefined
+    const known = templates.get(publication.shape)
+    if (known !== undefined) return known.template
+    const template = Template.make(publication, encode)
+    templates.set(publication.shape, { template })
+    return template
+  }
+
+  /** Puts frames into the chunk; false where they are the driver's to write. */
+  const put = (publication: Publication): boolean => {
+    const template = templateOf(publication)
+    const { content } = publication
+    if (template === undefined || content.length > connection.frameMax - Template.frameOverhead || !isOpen())
+      return false
+    const head = template.head(publication)
+    if (head === undefined) return false
+    const text = content.length === 0 ? head : head + template.body + Template.size(content.length)
+    const bytes = text.length + content.length + 1
+    if (bytes > largest) return false
+    if (used + bytes > chunk.length) {
+      flush()
+      chunk = Buffer.allocUnsafeSlow(chunkSize)
+      used = handed = 0
+    }
+    if (used === handed) process.nextTick(flush)
+    used += chunk.write(text, used, "latin1")
+    if (content.length === 0) return true
+    chunk.set(content, used)
+    used += content.length
+    chunk[used++] = Template.frameEnd
+    return true
+  }
+
+  return {
+    write: (publication, done) => {
+      if (put(publication)) return inside.pushConfirmCallback(done)
+      flush()
+      Client.publish(channel, publication, done)
+    }
+  }
+}
