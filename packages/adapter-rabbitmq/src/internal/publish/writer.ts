@@ -32,6 +32,11 @@ interface Connection {
   sentSinceLastCheck: boolean
 }
 
+/** A Buffer has it, and its types have not. It does not look at an encoding first. */
+interface Chunk extends Buffer {
+  readonly latin1Write: (text: string, at: number) => number
+}
+
 /** Bytes that are handed to the driver at once, at most, and the most of them that one publication has. */
 const chunkSize = 32_768
 const largest = chunkSize / 4
@@ -65,7 +70,7 @@ export const make = (channel: ConfirmChannel): Writer => {
   const sendsOfConnection = connection?.sendMessage
   const encode = encoder(channel)
   const templates = new WeakMap<object, { readonly template: Template.Template | undefined }>()
-  let chunk = Buffer.alloc(0)
+  let chunk = Buffer.alloc(0) as unknown as Chunk
   /** The part of the chunk that has been written, and the part of that which has been handed on. */
   let used = 0
   let handed = 0
@@ -104,11 +109,11 @@ export const make = (channel: ConfirmChannel): Writer => {
     if (bytes > largest) return false
     if (used + bytes > chunk.length) {
       flush()
-      chunk = Buffer.allocUnsafeSlow(chunkSize)
+      chunk = Buffer.allocUnsafeSlow(chunkSize) as unknown as Chunk
       used = handed = 0
     }
     if (used === handed) process.nextTick(flush)
-    used += chunk.write(text, used, "latin1")
+    used += chunk.latin1Write(text, used)
     if (content.length === 0) return true
     chunk.set(content, used)
     used += content.length
