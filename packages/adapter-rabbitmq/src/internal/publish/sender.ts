@@ -8,12 +8,10 @@ import type { Declarer } from "../declare/declare.ts"
 import type { NativeObject } from "../declare/objects.ts"
 import { toBrokerError } from "../toBrokerError.ts"
 import type { OnOutcome } from "./confirms.ts"
-import type { Publisher, Submission } from "./publisher.ts"
+import { Call, isWritten, type Outcomes, type Sending } from "./call.ts"
+import type { Publisher } from "./publisher.ts"
 import * as Refusals from "./refusals.ts"
 import type { Item, Routes } from "./routes.ts"
-
-/** The error of each item, in order; `undefined` for one that is confirmed. */
-type Outcomes = ReadonlyArray<BrokerError.BrokerError | undefined>
 
 /** Sends messages with confirmation. */
 export interface Sender {
@@ -21,38 +19,6 @@ export interface Sender {
   readonly send: (items: ReadonlyArray<Item>) => Direct.Direct<void, BrokerError.BrokerError>
   /** Sends each on its own account. `confirmed` is called with an item's index as soon as it is confirmed. */
   readonly sendEach: (items: ReadonlyArray<Item>, confirmed?: (index: number) => void) => Effect.Effect<Outcomes>
-}
-
-/** An item, from the call to its outcome. A class, because there is an object for every message. */
-class Sending {
-  submission: Submission | undefined = undefined
-  /** Whether an earlier submission was written. */
-  wasWritten = false
-  isWithdrawn = false
-  readonly item: Item
-  /** Monotonic milliseconds. */
-  readonly started: number
-  readonly index: number
-  /** Called once with the item's index and outcome. */
-  readonly onOutcome: (index: number, error: BrokerError.BrokerError | undefined) => void
-
-  constructor(item: Item, started: number, index: number, onOutcome: Sending["onOutcome"]) {
-    this.item = item
-    this.started = started
-    this.index = index
-    this.onOutcome = onOutcome
-  }
-}
-
-const isWritten = ({ submission, wasWritten }: Sending): boolean => wasWritten || submission?.written !== undefined
-
-/** The error of an item that is given up without an outcome. */
-const givenUp = (sending: Sending): BrokerError.BrokerError => {
-  const { queue } = sending.item.message
-  const [reason, detail] = isWritten(sending)
-    ? (["ConnectionLost", "it was given up before its confirmation"] as const)
-    : (["ConnectionFailed", "it was given up before it was written"] as const)
-  return new BrokerError.BrokerError({ broker: "rabbitmq", operation: "publish", queue, reason, detail })
 }
 
 /** Whether the queue, or the exchange in front of it, is not there. */
@@ -104,14 +70,14 @@ const starter = (dependencies: Dependencies) => {
 
   const end = (sending: Sending, error: BrokerError.BrokerError | undefined): void => {
     tell(sending.item, error)
-    sending.onOutcome(sending.index, error)
+    sending.end(error)
   }
 
   const publish = (sending: Sending, onOutcome: OnOutcome): void => {
-    const { isWithdrawn, item, started } = sending
+    const { call, isWithdrawn, item } = sending
     if (isWithdrawn) return
     sending.wasWritten = isWritten(sending)
-    const publication = routes.publication(item, started)
+    const publication = routes.publication(item, call.started)
     if (publication instanceof BrokerError.BrokerError) onOutcome(publication)
     else sending.submission = publisher.submit(publication, onOutcome)
   }
@@ -156,16 +122,16 @@ const starter = (dependencies: Dependencies) => {
         publish(sending, (second) => {
           tell(sending.item, second)
           // The server may have stored what it has not confirmed.
-          sending.onOutcome(sending.index, BrokerError.ofRepetition(error, second))
+          sending.end(BrokerError.ofRepetition(error, second))
         })
       } else if (isNowhere(error)) redeclare(sending)
       else end(sending, error)
     })
 
   return (sending: Sending): void => {
-    const { index, item, onOutcome } = sending
+    const { item } = sending
     const refused = routes.refusal(item) ?? (refusals.isEmpty() ? undefined : refusals.held(routes.parts(item)))
-    if (refused !== undefined) return onOutcome(index, refused)
+    if (refused !== undefined) return sending.end(refused)
     if (routes.needs(item).every(declarer.knows)) first(sending)
     else declare(sending, routes.name(item), declarer.ensure, () => first(sending))
   }
@@ -176,31 +142,10 @@ export const make = (env: Dependencies): Sender => {
   const { publisher, routes } = env
   const start = starter(env)
 
-  /** Starts items. `confirmed` and `onEnded` are called maybe before this returns. */
-  const begin = (
-    items: ReadonlyArray<Item>,
-    confirmed: ((index: number) => void) | undefined,
-    onEnded: (outcomes: Outcomes) => void
-  ) => {
-    const outcomes: Array<BrokerError.BrokerError | undefined> = []
-    let open = items.length
-    const onOutcome: Sending["onOutcome"] = (index, error) => {
-      outcomes[index] = error
-      if (error === undefined) confirmed?.(index)
-      if (--open === 0) onEnded(outcomes)
-    }
-    const started = env.elapsed()
-    const sendings = items.map((item, index) => new Sending(item, started, index, onOutcome))
-    sendings.forEach(start)
-    return {
-      withdraw: () => {
-        for (const each of sendings) {
-          each.isWithdrawn = true
-          if (each.submission !== undefined) publisher.withdraw(each.submission)
-        }
-      },
-      /** What is known of each by now. */
-      known: (): Outcomes => sendings.map((each, index) => (index in outcomes ? outcomes[index] : givenUp(each)))
+  const withdraw = ({ sendings }: Call): void => {
+    for (const each of sendings) {
+      each.isWithdrawn = true
+      if (each.submission !== undefined) publisher.withdraw(each.submission)
     }
   }
 
@@ -209,8 +154,10 @@ export const make = (env: Dependencies): Sender => {
       items.length === 0
         ? Effect.succeed([])
         : Effect.callback<Outcomes>((resume) => {
-            const { withdraw } = begin(items, confirmed, (outcomes) => resume(Effect.succeed(outcomes)))
-            return Effect.sync(withdraw)
+            const onEnded = (outcomes: Outcomes) => resume(Effect.succeed(outcomes))
+            const call = new Call(items, env.elapsed(), onEnded, confirmed)
+            call.sendings.forEach(start)
+            return Effect.sync(() => withdraw(call))
           }),
     send: (items) =>
       Direct.make((onExit) => {
@@ -219,13 +166,15 @@ export const make = (env: Dependencies): Sender => {
           if (error !== undefined) return Direct.ended(onExit, Exit.fail(error))
         }
         if (items.length === 0) return Direct.ended(onExit, Exit.void)
-        const { known, withdraw } = begin(items, undefined, (outcomes) => {
+        const onEnded = (outcomes: Outcomes): void => {
           const failed = BrokerError.ofBatch(outcomes)
           onExit(failed === undefined ? Exit.void : Exit.fail(failed))
-        })
+        }
+        const call = new Call(items, env.elapsed(), onEnded)
+        call.sendings.forEach(start)
         return () => {
-          withdraw()
-          return BrokerError.ofBatch(known())
+          withdraw(call)
+          return BrokerError.ofBatch(call.known())
         }
       })
   }
