@@ -30,7 +30,7 @@ export class Sending {
 /** The items of one call. */
 export class Call {
   readonly sendings: ReadonlyArray<Sending>
-  /** Monotonic milliseconds. */
+  /** Monotonic milliseconds; of no matter without a delay. */
   readonly started: number
   readonly #confirmed: ((index: number) => void) | undefined
   readonly #onEnded: (outcomes: Outcomes) => void

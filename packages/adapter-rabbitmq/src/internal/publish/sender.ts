@@ -142,6 +142,10 @@ export const make = (env: Dependencies): Sender => {
   const { publisher, routes } = env
   const start = starter(env)
 
+  /** The clock matters to delays alone. */
+  const startOf = (items: ReadonlyArray<Item>): number =>
+    items.some(({ message }) => message.delay > 0) ? env.elapsed() : 0
+
   const withdraw = ({ sendings }: Call): void => {
     for (const each of sendings) {
       each.isWithdrawn = true
@@ -155,7 +159,7 @@ export const make = (env: Dependencies): Sender => {
         ? Effect.succeed([])
         : Effect.callback<Outcomes>((resume) => {
             const onEnded = (outcomes: Outcomes) => resume(Effect.succeed(outcomes))
-            const call = new Call(items, env.elapsed(), onEnded, confirmed)
+            const call = new Call(items, startOf(items), onEnded, confirmed)
             call.sendings.forEach(start)
             return Effect.sync(() => withdraw(call))
           }),
@@ -170,7 +174,7 @@ export const make = (env: Dependencies): Sender => {
           const failed = BrokerError.ofBatch(outcomes)
           onExit(failed === undefined ? Exit.void : Exit.fail(failed))
         }
-        const call = new Call(items, env.elapsed(), onEnded)
+        const call = new Call(items, startOf(items), onEnded)
         call.sendings.forEach(start)
         return () => {
           withdraw(call)
