@@ -86,15 +86,21 @@ const producing = (
   sender: Sender.Sender
 ): Broker.Service["publish"] => {
   const plans = new Map<string, Plan.Plan>()
+  const planOf = (queue: string): ReturnType<typeof Plan.make> => {
+    const known = plans.get(queue)
+    if (known !== undefined) return known
+    const made = Plan.make({ queue }, settings, serverVersion())
+    if (!(made instanceof ConfigurationError.ConfigurationError)) plans.set(queue, made)
+    return made
+  }
   return (messages) =>
     Direct.make((onExit) => {
       const items: Array<Routes.Item> = []
       for (const message of messages) {
-        const known = plans.get(message.queue) ?? Plan.make({ queue: message.queue }, settings, serverVersion())
-        if (known instanceof ConfigurationError.ConfigurationError)
-          return Direct.ended(onExit, Exit.fail(BrokerError.ofPlan("rabbitmq", known)))
-        plans.set(message.queue, known)
-        items.push({ message, plan: known, original: Originals.find(message.body) })
+        const plan = planOf(message.queue)
+        if (plan instanceof ConfigurationError.ConfigurationError)
+          return Direct.ended(onExit, Exit.fail(BrokerError.ofPlan("rabbitmq", plan)))
+        items.push({ message, plan, original: Originals.find(message.body) })
       }
       return sender.send(items).begin(onExit)
     })

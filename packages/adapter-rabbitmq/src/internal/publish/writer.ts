@@ -6,6 +6,7 @@
  */
 import * as Client from "../client.ts"
 import type { ConfirmChannel, Publication } from "../client.ts"
+import type { PassThrough, Writable } from "node:stream"
 import * as Template from "./template.ts"
 
 /** A channel's writer. */
@@ -23,14 +24,16 @@ interface Inside {
 }
 
 interface Connection {
-  readonly channels: {
-    readonly [channel: number]: { readonly buffer: { readonly write: (frames: Buffer) => unknown } }
-  }
+  readonly channels: { readonly [channel: number]: { readonly buffer: Waiting } }
+  readonly stream: Pick<Writable, "write" | "writableNeedDrain">
   readonly frameMax: number
   readonly sendMessage: unknown
   /** Whether a heartbeat can be saved. */
   sentSinceLastCheck: boolean
 }
+
+/** The frames of a channel that wait for their turn to be written. */
+type Waiting = Pick<PassThrough, "write" | "readableLength" | "writableLength">
 
 /** A Buffer has it, and its types have not. It does not look at an encoding first. */
 interface Chunk extends Buffer {
@@ -84,7 +87,11 @@ export const make = (channel: ConfirmChannel): Writer => {
     handed = used
     if (!isOpen()) return
     connection.sentSinceLastCheck = true
-    connection.channels[inside.ch]!.buffer.write(frames)
+    const { stream } = connection
+    const { buffer } = connection.channels[inside.ch]!
+    // Whole frames may go straight to the socket, unless others of the channel wait, or the socket is behind.
+    const isFree = buffer.readableLength === 0 && buffer.writableLength === 0 && !stream.writableNeedDrain
+    ;(isFree ? stream : buffer).write(frames)
   }
 
   const templateOf = (publication: Publication): Template.Template | undefined => {
