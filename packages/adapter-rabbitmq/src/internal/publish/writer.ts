@@ -35,14 +35,11 @@ interface Connection {
 /** The frames of a channel that wait for their turn to be written. */
 type Waiting = Pick<PassThrough, "write" | "readableLength" | "writableLength">
 
-/** A Buffer has it, and its types have not. It does not look at an encoding first. */
-interface Chunk extends Buffer {
-  readonly latin1Write: (text: string, at: number) => number
-}
-
 /** Bytes that are handed to the driver at once, at most, and the most of them that one publication has. */
 const chunkSize = 32_768
 const largest = chunkSize / 4
+
+const newChunk = () => Buffer.allocUnsafeSlow(chunkSize) as Buffer as Template.Latin1
 
 /** What the driver itself writes for a publication, on this channel and without its connection. */
 const encoder =
@@ -73,7 +70,7 @@ export const make = (channel: ConfirmChannel): Writer => {
   const sendsOfConnection = connection?.sendMessage
   const encode = encoder(channel)
   const templates = new WeakMap<object, { readonly template: Template.Template | undefined }>()
-  let chunk = Buffer.alloc(0) as unknown as Chunk
+  let chunk = newChunk()
   /** The part of the chunk that has been written, and the part of that which has been handed on. */
   let used = 0
   let handed = 0
@@ -107,24 +104,24 @@ export const make = (channel: ConfirmChannel): Writer => {
   const put = (publication: Publication): boolean => {
     const template = templateOf(publication)
     const { content } = publication
-    if (template === undefined || content.length > connection.frameMax - Template.frameOverhead || !isOpen())
+    if (
+      template === undefined ||
+      content.length > largest ||
+      content.length > connection.frameMax - Template.frameOverhead
+    )
       return false
-    const head = template.head(publication)
-    if (head === undefined) return false
-    const text = content.length === 0 ? head : head + template.body + Template.size(content.length)
-    const bytes = text.length + content.length + 1
-    if (bytes > largest) return false
-    if (used + bytes > chunk.length) {
+    if (!isOpen()) return false
+    let after = template.write(publication, chunk, used)
+    if (after === -1 && used > chunkSize / 2) {
+      // The rest of the chunk may be too small.
       flush()
-      chunk = Buffer.allocUnsafeSlow(chunkSize) as unknown as Chunk
+      chunk = newChunk()
       used = handed = 0
+      after = template.write(publication, chunk, used)
     }
+    if (after === -1) return false
     if (used === handed) process.nextTick(flush)
-    used += chunk.latin1Write(text, used)
-    if (content.length === 0) return true
-    chunk.set(content, used)
-    used += content.length
-    chunk[used++] = Template.frameEnd
+    used = after
     return true
   }
 
