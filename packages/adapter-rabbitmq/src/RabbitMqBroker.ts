@@ -102,7 +102,7 @@ const producing = (
           return Direct.ended(onExit, Exit.fail(BrokerError.ofPlan("rabbitmq", plan)))
         items.push({ message, plan, original: Originals.find(message.body) })
       }
-      return sender.send(items).begin(onExit)
+      return sender.begin(items, onExit)
     })
 }
 

@@ -19,6 +19,8 @@ interface Known extends Contents {
 /** Shapes that are remembered. Programs have few, unless they make up names of headers as they go. */
 const limit = 100
 
+const none: Publication["kept"] = []
+
 /** Makes them; remembers shapes. */
 export const make = (): ((message: Outgoing.Outgoing, copy: string) => Publication) => {
   const shapes = new Map<string, object>()
@@ -55,7 +57,7 @@ export const make = (): ((message: Outgoing.Outgoing, copy: string) => Publicati
       content: body,
       options: { mandatory: true, ...first(metadata), ...contents },
       unrouted: undefined,
-      kept: [],
+      kept: none,
       typed: undefined,
       headers: hasOthers
         ? { ...others, [Metadata.header]: encoded, [Wire.copyHeader]: copy }

@@ -13,10 +13,14 @@ import type { Publisher } from "./publisher.ts"
 import * as Refusals from "./refusals.ts"
 import type { Item, Routes } from "./routes.ts"
 
+type Begin = Direct.Begin<void, BrokerError.BrokerError>
+
 /** Sends messages with confirmation. */
 export interface Sender {
   /** Succeeds when all are confirmed; else fails with the first error. Sends none when one cannot be sent. */
   readonly send: (items: ReadonlyArray<Item>) => Direct.Direct<void, BrokerError.BrokerError>
+  /** The same, begun at once. */
+  readonly begin: (items: ReadonlyArray<Item>, ...then: Parameters<Begin>) => ReturnType<Begin>
   /** Sends each on its own account. `confirmed` is called with an item's index as soon as it is confirmed. */
   readonly sendEach: (items: ReadonlyArray<Item>, confirmed?: (index: number) => void) => Effect.Effect<Outcomes>
 }
@@ -153,6 +157,24 @@ export const make = (env: Dependencies): Sender => {
     }
   }
 
+  const begin: Sender["begin"] = (items, onExit) => {
+    for (const item of items) {
+      const error = routes.refusal(item)
+      if (error !== undefined) return Direct.ended(onExit, Exit.fail(error))
+    }
+    if (items.length === 0) return Direct.ended(onExit, Exit.void)
+    const onEnded = (outcomes: Outcomes): void => {
+      const failed = BrokerError.ofBatch(outcomes)
+      onExit(failed === undefined ? Exit.void : Exit.fail(failed))
+    }
+    const call = new Call(items, startOf(items), onEnded)
+    call.sendings.forEach(start)
+    return () => {
+      withdraw(call)
+      return BrokerError.ofBatch(call.known())
+    }
+  }
+
   return {
     sendEach: (items, confirmed) =>
       items.length === 0
@@ -163,23 +185,7 @@ export const make = (env: Dependencies): Sender => {
             call.sendings.forEach(start)
             return Effect.sync(() => withdraw(call))
           }),
-    send: (items) =>
-      Direct.make((onExit) => {
-        for (const item of items) {
-          const error = routes.refusal(item)
-          if (error !== undefined) return Direct.ended(onExit, Exit.fail(error))
-        }
-        if (items.length === 0) return Direct.ended(onExit, Exit.void)
-        const onEnded = (outcomes: Outcomes): void => {
-          const failed = BrokerError.ofBatch(outcomes)
-          onExit(failed === undefined ? Exit.void : Exit.fail(failed))
-        }
-        const call = new Call(items, startOf(items), onEnded)
-        call.sendings.forEach(start)
-        return () => {
-          withdraw(call)
-          return BrokerError.ofBatch(call.known())
-        }
-      })
+    send: (items) => Direct.make((onExit) => begin(items, onExit)),
+    begin
   }
 }
