@@ -12,6 +12,8 @@ export class Sending {
   /** Whether an earlier submission was written. */
   wasWritten = false
   isWithdrawn = false
+  hasEnded = false
+  error: BrokerError.BrokerError | undefined = undefined
   readonly item: Item
   readonly index: number
   readonly call: Call
@@ -23,7 +25,9 @@ export class Sending {
   }
 
   end(error: BrokerError.BrokerError | undefined): void {
-    this.call.note(this.index, error)
+    this.hasEnded = true
+    this.error = error
+    this.call.note(this)
   }
 }
 
@@ -32,33 +36,35 @@ export class Call {
   readonly sendings: ReadonlyArray<Sending>
   /** Monotonic milliseconds; of no matter without a delay. */
   readonly started: number
-  readonly #confirmed: ((index: number) => void) | undefined
-  readonly #onEnded: (outcomes: Outcomes) => void
-  readonly #outcomes: Array<BrokerError.BrokerError | undefined> = []
-  #open: number
+  /** Those without an outcome. */
+  open: number
+  hasFailed = false
+  /** Called when all have ended. */
+  readonly onEnded: (call: Call) => void
+  readonly confirmed: ((index: number) => void) | undefined
 
   constructor(
     items: ReadonlyArray<Item>,
     started: number,
-    onEnded: (outcomes: Outcomes) => void,
+    onEnded: (call: Call) => void,
     confirmed?: (index: number) => void
   ) {
     this.started = started
-    this.#open = items.length
-    this.#onEnded = onEnded
-    this.#confirmed = confirmed
+    this.open = items.length
+    this.onEnded = onEnded
+    this.confirmed = confirmed
     this.sendings = items.map((item, index) => new Sending(item, index, this))
   }
 
-  note(index: number, error: BrokerError.BrokerError | undefined): void {
-    this.#outcomes[index] = error
-    if (error === undefined) this.#confirmed?.(index)
-    if (--this.#open === 0) this.#onEnded(this.#outcomes)
+  note({ error, index }: Sending): void {
+    if (error === undefined) this.confirmed?.(index)
+    else this.hasFailed = true
+    if (--this.open === 0) this.onEnded(this)
   }
 
   /** What is known of each by now. */
-  known(): Outcomes {
-    return this.sendings.map((each, index) => (index in this.#outcomes ? this.#outcomes[index] : givenUp(each)))
+  outcomes(): Outcomes {
+    return this.sendings.map((each) => (each.hasEnded ? each.error : givenUp(each)))
   }
 }
 

@@ -163,15 +163,15 @@ export const make = (env: Dependencies): Sender => {
       if (error !== undefined) return Direct.ended(onExit, Exit.fail(error))
     }
     if (items.length === 0) return Direct.ended(onExit, Exit.void)
-    const onEnded = (outcomes: Outcomes): void => {
-      const failed = BrokerError.ofBatch(outcomes)
+    const onEnded = (ended: Call): void => {
+      const failed = ended.hasFailed ? BrokerError.ofBatch(ended.outcomes()) : undefined
       onExit(failed === undefined ? Exit.void : Exit.fail(failed))
     }
     const call = new Call(items, startOf(items), onEnded)
     call.sendings.forEach(start)
     return () => {
       withdraw(call)
-      return BrokerError.ofBatch(call.known())
+      return BrokerError.ofBatch(call.outcomes())
     }
   }
 
@@ -180,7 +180,7 @@ export const make = (env: Dependencies): Sender => {
       items.length === 0
         ? Effect.succeed([])
         : Effect.callback<Outcomes>((resume) => {
-            const onEnded = (outcomes: Outcomes) => resume(Effect.succeed(outcomes))
+            const onEnded = (ended: Call) => resume(Effect.succeed(ended.outcomes()))
             const call = new Call(items, startOf(items), onEnded, confirmed)
             call.sendings.forEach(start)
             return Effect.sync(() => withdraw(call))
