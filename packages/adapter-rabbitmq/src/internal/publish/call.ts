@@ -62,7 +62,7 @@ export class Call {
     if (--this.open === 0) this.onEnded(this)
   }
 
-  /** What is known of each by now. */
+  /** The outcomes by now: those without one have been given up. */
   outcomes(): Outcomes {
     return this.sendings.map((each) => (each.hasEnded ? each.error : givenUp(each)))
   }

@@ -9,7 +9,7 @@ import { contentsOf, first } from "./toPublication.ts"
 
 type Contents = ReturnType<typeof contentsOf>
 
-/** What publications with the same headers have in common. */
+/** The part that publications with the same headers have in common. */
 interface Known extends Contents {
   readonly hasOthers: boolean
   /** The same object for publications that have the same properties, and headers of the same names. */

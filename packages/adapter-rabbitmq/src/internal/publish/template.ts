@@ -59,14 +59,14 @@ export const make = (publication: Publication, encode: (publication: Publication
     const other = sample(names, publication, 'an "ödd" one, and longer')
     const expected = encode(other)
     const written = Buffer.alloc(expected.length + 1)
-    const size = made.write(other, written as Buffer as Latin1, 0)
+    const size = made.write(other, written as Buffer as Latin1, 0) // Every Buffer has it.
     return written.subarray(0, size).equals(expected) ? made : undefined
   } catch {
     return undefined
   }
 }
 
-/** What publications of one shape have in common, as text of which each character is a byte. */
+/** The bytes that publications of one shape have in common, as text of which each character is a byte. */
 interface Parts {
   readonly channel: string
   readonly names: ReadonlyArray<string>

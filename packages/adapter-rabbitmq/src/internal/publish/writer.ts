@@ -6,7 +6,6 @@
  */
 import * as Client from "../client.ts"
 import type { ConfirmChannel, Publication } from "../client.ts"
-import type { PassThrough, Writable } from "node:stream"
 import * as Template from "./template.ts"
 
 /** A channel's writer. */
@@ -15,7 +14,7 @@ export interface Writer {
   readonly write: (publication: Publication, done: (error: unknown) => void) => void
 }
 
-/** What the driver's types lack: the way of a channel's frames to the socket. */
+/** The part that the driver's types lack: the way of a channel's frames to the socket. */
 interface Inside {
   readonly ch: number
   readonly connection: Connection
@@ -25,27 +24,34 @@ interface Inside {
 
 interface Connection {
   readonly channels: { readonly [channel: number]: { readonly buffer: Waiting } }
-  readonly stream: Pick<Writable, "write" | "writableNeedDrain">
+  readonly stream: Taking & { readonly writableNeedDrain: boolean }
   readonly frameMax: number
   readonly sendMessage: unknown
   /** Whether a heartbeat can be saved. */
   sentSinceLastCheck: boolean
 }
 
+interface Taking {
+  readonly write: (frames: Buffer) => unknown
+}
+
 /** The frames of a channel that wait for their turn to be written. */
-type Waiting = Pick<PassThrough, "write" | "readableLength" | "writableLength">
+interface Waiting extends Taking {
+  readonly readableLength: number
+  readonly writableLength: number
+}
 
 /** Bytes that are handed to the driver at once, at most, and the most of them that one publication has. */
 const chunkSize = 32_768
 const largest = chunkSize / 4
 
-const newChunk = () => Buffer.allocUnsafeSlow(chunkSize) as Buffer as Template.Latin1
+const newChunk = () => Buffer.allocUnsafeSlow(chunkSize) as Buffer as Template.Latin1 // Every Buffer has it.
 
-/** What the driver itself writes for a publication, on this channel and without its connection. */
+/** Encodes a publication as the driver does it on this channel, and writes nothing. */
 const encoder =
   (channel: ConfirmChannel) =>
   (publication: Publication): Buffer => {
-    const { ch, connection } = channel as unknown as Inside
+    const { ch, connection } = channel as unknown as Inside // The trial that follows tells whether it is.
     const written: Array<Buffer> = []
     const unconfirmed: Array<unknown> = []
     const apart: unknown = Object.create(channel, {
@@ -58,14 +64,14 @@ const encoder =
       unconfirmed: { value: unconfirmed }
     })
     const done = () => {}
-    Client.publish(apart as ConfirmChannel, publication, done)
+    Client.publish(apart as ConfirmChannel, publication, done) // Its prototype is one.
     if (unconfirmed[0] !== done) throw new TypeError("the driver keeps what is unconfirmed in another way")
     return Buffer.concat(written)
   }
 
 /** A writer of nothing yet. */
 export const make = (channel: ConfirmChannel): Writer => {
-  const inside = channel as unknown as Inside
+  const inside = channel as unknown as Inside // No template is made where it is not.
   const { connection, sendMessage } = inside
   const sendsOfConnection = connection?.sendMessage
   const encode = encoder(channel)

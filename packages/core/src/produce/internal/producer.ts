@@ -79,22 +79,7 @@ export const open = (options: Options = {}): Effect.Effect<Sender, never, Broker
     const publish = Telemetry.publisher(telemetry, capabilities.broker, send)
     const longest = Capabilities.longestSend(capabilities)
 
-    const toOutgoing = <A>(
-      { codec, delay: queueDelay, name }: QueueDefinition.QueueDefinition<A>,
-      body: A,
-      { delay, headers, id, native }: SendOptions,
-      batchDelay: Delay.Delay | undefined
-    ): Outgoing.Outgoing => {
-      const message = {
-        queue: name,
-        body: Checks.size(name, Checks.encode(codec, name, body), capabilities),
-        id: id === undefined ? crypto.randomUUID() : Checks.id(name, id),
-        headers: headers === undefined ? contentOf(codec) : withContent(codec, Checks.headers(name, headers)),
-        delay: Delay.first(Checks.delay("send.delay", delay, longest), batchDelay, queueDelay),
-        native
-      }
-      return Outgoing.make(message, clock.currentTimeMillisUnsafe())
-    }
+    const toOutgoing = outgoing(capabilities, longest, clock)
 
     const sendOne = <A>(definition: QueueDefinition.QueueDefinition<A>, body: A, options: SendOptions) =>
       Direct.make<string, SendError>((onExit) => {
@@ -149,6 +134,26 @@ export const open = (options: Options = {}): Effect.Effect<Sender, never, Broker
       close
     }
   })
+
+/** Makes messages of what has been given. `longest` is the longest delay. */
+const outgoing =
+  (capabilities: Capabilities.Capabilities, longest: Delay.Delay, clock: Clock.Clock) =>
+  <A>(
+    { codec, delay: queueDelay, name }: QueueDefinition.QueueDefinition<A>,
+    body: A,
+    { delay, headers, id, native }: SendOptions,
+    batchDelay: Delay.Delay | undefined
+  ): Outgoing.Outgoing => {
+    const message = {
+      queue: name,
+      body: Checks.size(name, Checks.encode(codec, name, body), capabilities),
+      id: id === undefined ? crypto.randomUUID() : Checks.id(name, id),
+      headers: headers === undefined ? contentOf(codec) : withContent(codec, Checks.headers(name, headers)),
+      delay: Delay.first(Checks.delay("send.delay", delay, longest), batchDelay, queueDelay),
+      native
+    }
+    return Outgoing.make(message, clock.currentTimeMillisUnsafe())
+  }
 
 /** See `Producer.make`. */
 export const make = <A>(
