@@ -5,10 +5,11 @@
  * acknowledged, so that a crash in between duplicates a message and never loses one. Connections recover by themselves. A
  * delivery is settled on the channel that delivered it, or not at all.
  */
-import { type Adapter, Broker, BrokerError, ConfigurationError, Connection } from "@requeue/core/adapter-kit"
+import { type Adapter, Broker, BrokerError, ConfigurationError, Connection, Direct } from "@requeue/core/adapter-kit"
 import * as Clock from "effect/Clock"
 import type * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as Capabilities from "./internal/capabilities.ts"
@@ -85,17 +86,23 @@ const producing = (
   sender: Sender.Sender
 ): Broker.Service["publish"] => {
   const plans = new Map<string, Plan.Plan>()
+  const planOf = (queue: string): ReturnType<typeof Plan.make> => {
+    const known = plans.get(queue)
+    if (known !== undefined) return known
+    const made = Plan.make({ queue }, settings, serverVersion())
+    if (!(made instanceof ConfigurationError.ConfigurationError)) plans.set(queue, made)
+    return made
+  }
   return (messages) =>
-    Effect.suspend(() => {
+    Direct.make((onExit) => {
       const items: Array<Routes.Item> = []
       for (const message of messages) {
-        const known = plans.get(message.queue) ?? Plan.make({ queue: message.queue }, settings, serverVersion())
-        if (known instanceof ConfigurationError.ConfigurationError)
-          return Effect.fail(BrokerError.ofPlan("rabbitmq", known))
-        plans.set(message.queue, known)
-        items.push({ message, plan: known, original: Originals.find(message.body) })
+        const plan = planOf(message.queue)
+        if (plan instanceof ConfigurationError.ConfigurationError)
+          return Direct.ended(onExit, Exit.fail(BrokerError.ofPlan("rabbitmq", plan)))
+        items.push({ message, plan, original: Originals.find(message.body) })
       }
-      return sender.send(items)
+      return sender.begin(items, onExit)
     })
 }
 

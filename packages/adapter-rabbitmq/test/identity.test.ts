@@ -61,7 +61,7 @@ describe("the name of a copy", () => {
     )
     const written = { ...headers, ...copy.headers }
     const receive = (change: Readonly<Record<string, unknown>> = {}): Incoming => ({
-      content: copy.content,
+      content: Buffer.from(copy.content),
       fields: { deliveryTag: 2, exchange: "", routingKey: "q", redelivered: false },
       properties: read({ ...copy.options, headers: { ...written, ...change } })
     })

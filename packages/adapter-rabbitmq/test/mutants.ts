@@ -20,8 +20,8 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     name: "takes a publication for stored as soon as it is written",
     kills: "a publish that never reaches the broker ends, and is told as failed unless the message is there",
     file: "publish/confirms.ts",
-    text: "Client.publish(channel, publication, done)",
-    replacement: "Client.publish(channel, publication, () => {})\n          done(null)"
+    text: "writer.write(publication, done)",
+    replacement: "writer.write(publication, () => {})\n          done(null)"
   },
   {
     name: "acknowledges an original before its copy is stored",
@@ -147,7 +147,7 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     name: "declares nothing again for a message that has nowhere to go",
     kills: "a queue that is deleted between two sends is there again for the second",
     file: "publish/sender.ts",
-    text: "else if (isNowhere(error)) redeclare(sending, route)",
+    text: "else if (isNowhere(error)) redeclare(sending)",
     replacement: ""
   }
 ]

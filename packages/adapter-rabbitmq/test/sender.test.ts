@@ -1,11 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { BrokerError, Outgoing } from "@requeue/core"
-import { Deadlines } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Result from "effect/Result"
 import type { Declarer } from "../src/internal/declare/declare.ts"
-import type { Publisher } from "../src/internal/publish/publisher.ts"
+import { type Publisher, Submission } from "../src/internal/publish/publisher.ts"
 import * as Routes from "../src/internal/publish/routes.ts"
 import * as Sender from "../src/internal/publish/sender.ts"
 import * as Plan from "../src/RabbitMqPlan.ts"
@@ -43,7 +42,7 @@ const start = () => {
         onOutcome(refused(queue, isFirst ? "ConnectionLost" : "BodyTooLarge"), isFirst)
       else if (queue === "removed") onOutcome(isFirst ? refused(queue, "QueueMissing") : undefined)
       else if (queue !== "slow") onOutcome(undefined)
-      return { publication, onOutcome, deadline: Deadlines.deadline(() => {}), written: undefined, hasEnded: false }
+      return new Submission(publication, onOutcome, { late: () => {} })
     },
     withdraw: ({ publication }) => void withdrawn.push(publication.queue)
   }

@@ -53,7 +53,7 @@ export interface Publication {
   readonly queue: string
   readonly exchange: string
   readonly routingKey: string
-  readonly content: Buffer
+  readonly content: Uint8Array
   readonly options: Readonly<Record<string, unknown>>
   readonly headers: Readonly<Record<string, string>>
   /** Headers of a new message that beat {@link headers} and need not be text. Default: none. */
@@ -62,6 +62,11 @@ export interface Publication {
   readonly unrouted?: string | undefined
   /** Headers of the message that this is a copy of, as they came. {@link headers} has none of their names. */
   readonly kept: ReadonlyArray<FieldTable.Entry>
+  /**
+   * The same object for publications that differ in nothing but their route, the values of {@link headers}, message id,
+   * timestamp and content. Such a publication has neither {@link kept} nor {@link typed}. Default: nothing is known of it.
+   */
+  readonly shape?: object | undefined
 }
 
 /** An open connection of the driver. */
@@ -250,6 +255,9 @@ const asItIs = (table: Buffer): Readonly<Record<string, unknown>> => {
   return wholeTable
 }
 
+/** The driver takes no other arrays. */
+const bufferOf = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+
 /** Writes a publication. `done` is called with `null` when it is confirmed. Throws where the channel is closed. */
 export const publish = (
   channel: ConfirmChannel,
@@ -260,7 +268,7 @@ export const publish = (
     kept.length === 0
       ? reuse(typed === undefined ? headers : { ...headers, ...typed })
       : asItIs(FieldTable.make(kept, headers))
-  channel.publish(exchange, routingKey, content, { ...options, headers: written }, done)
+  channel.publish(exchange, routingKey, bufferOf(content), { ...options, headers: written }, done)
 }
 
 const messageOf = (deliveryTag: number): Message => ({ fields: { deliveryTag } }) as Message // The driver reads no more.

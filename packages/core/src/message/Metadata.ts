@@ -240,6 +240,7 @@ export const wait = (self: Metadata, now: number, maxAge: number): Delay => {
  * ```
  */
 export const encode = (self: Metadata): string => {
+  if (isNew(self)) return `{"v":1,"id":${JSON.stringify(self.id)},"a":0,"t0":${timeOf(self.firstPublished)}}`
   const history = self.history.slice(-historyLimit)
   for (let from = 0; from <= history.length; from++) {
     const text = render(self, history.slice(from), errorLimit)
@@ -252,6 +253,17 @@ export const encode = (self: Metadata): string => {
   const text = render(self, [], 0)
   return fits(text) ? text : render({ ...self, deadLetter: undefined }, [], 0)
 }
+
+/** Whether there is nothing to tell but id and time, as of nearly all that is sent, and both are within their limits. */
+const isNew = ({ attempts, cut, deadLetter, history, id, notBefore, operation, redrives }: Metadata): boolean =>
+  attempts === 0 &&
+  notBefore === 0 &&
+  redrives === 0 &&
+  history.length === 0 &&
+  deadLetter === undefined &&
+  operation === undefined &&
+  cut === undefined &&
+  id.length <= idLimit
 
 const render = (self: Metadata, history: ReadonlyArray<Attempt>, messageLimit: number): string =>
   JSON.stringify(plain(self, history, messageLimit))

@@ -240,6 +240,8 @@ export interface Service {
    *
    * A publish that is interrupted should fail at once, beside the interruption, with such an error of messages that it has
    * not sent, as by `Effect.onInterrupt` around all of it. Without one, any of them may have been published.
+   *
+   * It is called for every send. As a `Direct` effect, it needs no fiber.
    */
   readonly publish: (messages: ReadonlyArray<Outgoing>) => Effect.Effect<void, BrokerError>
   /** Delivers messages until the scope closes, which gives unsettled ones back. */

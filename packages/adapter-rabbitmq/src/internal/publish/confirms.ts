@@ -4,11 +4,12 @@
  */
 import { Bag, Broker, BrokerError } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
-import * as Client from "../client.ts"
+import type * as Client from "../client.ts"
 import type { Connection, Live } from "../connect/connection.ts"
 import { request } from "../connect/request.ts"
 import { ofEncoding, toBrokerError } from "../toBrokerError.ts"
 import { blamed } from "./blame.ts"
+import * as Writer from "./writer.ts"
 
 /**
  * Called once for a publication: with its error, or with `undefined` when the server has confirmed it. A bystander is lost
@@ -20,18 +21,25 @@ export type OnOutcome = (error: BrokerError.BrokerError | undefined, isBystander
 export interface Confirms {
   readonly live: Live
   readonly isOpen: () => boolean
-  /**
-   * Writes a publication. The function that it returns gives it up: the channel takes no further ones, and is closed when
-   * those before have their outcomes.
-   */
-  readonly write: (publication: Client.Publication, onOutcome: OnOutcome) => () => void
+  /** Writes a publication. */
+  readonly write: (publication: Client.Publication, onOutcome: OnOutcome) => Written
+  /** Gives one up: the channel takes no further ones, and is closed when those before have their outcomes. */
+  readonly giveUp: (one: Written) => void
 }
 
-interface Unconfirmed extends Bag.Member {
-  readonly publication: Client.Publication
-  isReturned: boolean
+/** A publication that has been written. A class, because there is an object for every message. */
+export class Written implements Bag.Member {
+  place = -1
+  isReturned = false
   /** Whether the server has closed the channel because of this publication, or because of another. */
-  part?: "culprit" | "bystander"
+  part: "culprit" | "bystander" | undefined = undefined
+  readonly publication: Client.Publication
+  readonly channel: Confirms
+
+  constructor(publication: Client.Publication, channel: Confirms) {
+    this.publication = publication
+    this.channel = channel
+  }
 }
 
 /** Whether a returned message may be this publication. It has no number; messages that are alike are routed alike. */
@@ -53,7 +61,8 @@ const unroutable = ({ exchange, queue, routingKey, unrouted }: Client.Publicatio
 
 const open = (live: Live, timeout: number): Effect.Effect<Confirms, BrokerError.BrokerError> =>
   Effect.map(request({ operation: "publish" }, timeout, live.driver.confirmChannel), (channel) => {
-    const unconfirmed = Bag.make<Unconfirmed>()
+    const unconfirmed = Bag.make<Written>()
+    const writer = Writer.make(channel)
     let isOpen = true
     /** The server's words for closing the channel. */
     let words: unknown
@@ -75,17 +84,17 @@ const open = (live: Live, timeout: number): Effect.Effect<Confirms, BrokerError.
       }
     })
 
-    const leave = (one: Unconfirmed): void => {
+    const leave = (one: Written): void => {
       unconfirmed.delete(one)
       if (!isOpen && unconfirmed.size() === 0) channel.close().catch(() => {})
     }
 
-    return {
+    const confirms: Confirms = {
       live,
       isOpen: () => isOpen,
       write: (publication, onOutcome) => {
         const { queue } = publication
-        const one: Unconfirmed = { publication, isReturned: false, place: -1 }
+        const one = new Written(publication, confirms)
         const done = (error: unknown): void => {
           leave(one)
           // The server confirms what it has returned.
@@ -98,17 +107,19 @@ const open = (live: Live, timeout: number): Effect.Effect<Confirms, BrokerError.
         }
         unconfirmed.add(one)
         try {
-          Client.publish(channel, publication, done)
+          writer.write(publication, done)
         } catch (error) {
           leave(one)
           onOutcome(ofEncoding(error, queue))
         }
-        return () => {
-          isOpen = false
-          leave(one)
-        }
+        return one
+      },
+      giveUp: (one) => {
+        isOpen = false
+        leave(one)
       }
     }
+    return confirms
   })
 
 /** The channel of the moment, on the live connection. */

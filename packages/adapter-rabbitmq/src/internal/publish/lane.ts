@@ -92,8 +92,10 @@ export const make = <A extends { readonly publication: Publication }>(env: {
       fork(opening(lane))
     },
     leave: (item, error) => {
-      places.get(item)?.delete(item)
-      places.delete(item)
+      if (places.size > 0) {
+        places.get(item)?.delete(item)
+        places.delete(item)
+      }
       if (error?.reason === "BodyTooLarge" && !isOfHeaders(error))
         refusedSize = Math.min(refusedSize, item.publication.content.length)
     },

@@ -27,14 +27,26 @@ export interface Publisher {
   readonly withdraw: (submission: Submission) => void
 }
 
-/** A publication, until its outcome is known. */
-export interface Submission {
+/** A publication, until its outcome is known. A class, because there is an object for every message. */
+export class Submission implements Deadlines.Deadline {
+  at = Number.POSITIVE_INFINITY
+  place = -1
+  /** Set when it has been written. */
+  written: Confirms.Written | undefined = undefined
+  hasEnded = false
   readonly publication: Publication
-  readonly deadline: Deadlines.Deadline
   onOutcome: Confirms.OnOutcome
-  /** Set when it has been written: the connection, and a function that does not wait for the confirmation any more. */
-  written: { readonly live: Live; readonly giveUp: () => void } | undefined
-  hasEnded: boolean
+  readonly owner: { readonly late: (submission: Submission) => void }
+
+  constructor(publication: Publication, onOutcome: Confirms.OnOutcome, owner: Submission["owner"]) {
+    this.publication = publication
+    this.onOutcome = onOutcome
+    this.owner = owner
+  }
+
+  pass(): void {
+    this.owner.late(this)
+  }
 }
 
 const failed = (queue: string, reason: BrokerError.Reason, detail: string, remedy?: string): BrokerError.BrokerError =>
@@ -50,7 +62,7 @@ const late = (
   timeout: number
 ): BrokerError.BrokerError => {
   const { queue } = publication
-  const blockedBy = (written?.live ?? live)?.blockedBy()
+  const blockedBy = (written?.channel.live ?? live)?.blockedBy()
   const alarm = `the server blocks publishers: ${blockedBy}`
   const remedy = blockedBy === undefined ? undefined : "Look at the server's alarms for memory and disk"
   if (written !== undefined) {
@@ -73,19 +85,19 @@ export const make = (connection: Connection, settings: Settings): Effect.Effect<
     let isClosed = false
 
     const begin = (submission: Submission): void => {
-      deadlines.start(submission.deadline)
+      deadlines.start(submission)
       lanes.begin(submission)
     }
 
     const sizeOf = ({ publication }: Submission): number => publication.content.length
     const inFlight = InFlight.make({ begin, maxBytes, maxItems, sizeOf })
 
-    const end = (submission: Submission, ...outcome: Parameters<Confirms.OnOutcome>): void => {
+    const end = (submission: Submission, error: BrokerError.BrokerError | undefined, isBystander?: boolean): void => {
       if (submission.hasEnded) return
       submission.hasEnded = true
-      deadlines.end(submission.deadline)
-      lanes.leave(submission, outcome[0])
-      submission.onOutcome(...outcome)
+      deadlines.end(submission)
+      lanes.leave(submission, error)
+      submission.onOutcome(error, isBystander)
       inFlight.end(submission)
     }
 
@@ -94,11 +106,12 @@ export const make = (connection: Connection, settings: Settings): Effect.Effect<
       write: (channel, submission, wasParked) => {
         if (wasParked) {
           // The wait for the confirmation has a limit of its own.
-          deadlines.end(submission.deadline)
-          deadlines.start(submission.deadline)
+          deadlines.end(submission)
+          deadlines.start(submission)
         }
-        const giveUp = channel.write(submission.publication, (...outcome) => end(submission, ...outcome))
-        submission.written = { live: channel.live, giveUp }
+        submission.written = channel.write(submission.publication, (error, isBystander) =>
+          end(submission, error, isBystander)
+        )
       },
       fail: (submission, { detail, remedy }) => {
         // Whatever became of the channel, nothing was written on it.
@@ -116,14 +129,17 @@ export const make = (connection: Connection, settings: Settings): Effect.Effect<
       })
     )
 
+    const owner: Submission["owner"] = {
+      late: (submission) => {
+        const error = late(submission, connection.current(), publishTimeout)
+        submission.written?.channel.giveUp(submission.written)
+        end(submission, error)
+      }
+    }
+
     return {
       submit: (publication, onOutcome) => {
-        const deadline = Deadlines.deadline(() => {
-          const error = late(submission, connection.current(), publishTimeout)
-          submission.written?.giveUp()
-          end(submission, error)
-        })
-        const submission: Submission = { publication, deadline, onOutcome, written: undefined, hasEnded: false }
+        const submission = new Submission(publication, onOutcome, owner)
         if (isClosed) onOutcome(closed(publication))
         else inFlight.add(submission)
         return submission

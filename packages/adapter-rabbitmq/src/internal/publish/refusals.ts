@@ -6,6 +6,8 @@ import { BoundedMap, type BrokerError, Reconnect } from "@requeue/core/adapter-k
 
 /** The refusals of a broker's routes, by the names of the routes. */
 export interface Refusals {
+  /** Whether no route is refused, which spares the names of routes. */
+  readonly isEmpty: () => boolean
   /** The error of the first of these routes that is in its pause; `undefined` where a message may try. */
   readonly held: (routes: ReadonlyArray<string>) => BrokerError.BrokerError | undefined
   /** Notes how a message has ended; answers what is news of its route. */
@@ -42,8 +44,8 @@ export const make = (elapsed: () => number): Refusals => {
   }
 
   return {
+    isEmpty: refusals.isEmpty,
     held: (routes) => {
-      if (refusals.isEmpty()) return undefined
       const known = routes.flatMap((route) => refusals.get(route) ?? [])
       const held = known.find(({ until }) => elapsed() < until)
       if (held !== undefined) return held.error
@@ -52,7 +54,7 @@ export const make = (elapsed: () => number): Refusals => {
       return undefined
     },
     note: (route, error) => {
-      const refusal = refusals.isEmpty() ? undefined : refusals.get(route)
+      const refusal = refusals.get(route)
       if (error === undefined) {
         if (refusal === undefined) return undefined
         refusals.delete(route)

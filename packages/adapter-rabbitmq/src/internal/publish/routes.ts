@@ -8,6 +8,7 @@ import * as Names from "../names.ts"
 import * as Native from "../native.ts"
 import { ofEncoding } from "../toBrokerError.ts"
 import * as Wire from "../wire.ts"
+import * as FirstSend from "./firstSend.ts"
 import { direct, toPublication } from "./toPublication.ts"
 
 /** A message, the plan of its queue, and the properties of the delivery that it is a copy of. */
@@ -116,6 +117,7 @@ export const make = (env: {
 }): Routes => {
   const { maxBodySize, settings } = env
   const own = Names.own(settings)
+  const firstSend = FirstSend.make()
 
   /** The delay without the time that declaring took. */
   const remaining = (delay: number, started: number): number => {
@@ -166,6 +168,8 @@ export const make = (env: {
     },
     publication: ({ message, original, plan, returns }, started) => {
       const { delay, native, queue } = message
+      if (original === undefined && returns === undefined && FirstSend.isFirst(message))
+        return firstSend(message, env.uniqueName())
       const route = toExchange(native, queue) ?? (delay > 0 ? delayed(plan, delay, started) : direct(queue))
       // It keeps the name of the message whose place it takes, by which the core knows that one.
       const kept = returns === undefined ? undefined : original?.headers?.[Wire.copyHeader]

@@ -78,7 +78,7 @@ export const toPublication = (
 }
 
 /** The headers for which AMQP has a property, unless they are too long for one, and the others. */
-const contentsOf = ({
+export const contentsOf = ({
   "content-encoding": encoding,
   "content-type": type,
   ...others
@@ -130,7 +130,7 @@ const persistent = 2
 const transient = 1
 
 /** The properties of a message that is no copy. */
-const first = ({ firstPublished, id }: Metadata.Metadata): Properties => ({
+export const first = ({ firstPublished, id }: Metadata.Metadata): Properties => ({
   messageId: shortText(id),
   timestamp: Math.floor(firstPublished / 1000),
   deliveryMode: persistent
