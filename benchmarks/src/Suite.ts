@@ -19,6 +19,8 @@ export interface Case {
 export interface Venue {
   /** What a result must tell about it, such as the broker's version. */
   readonly facts: Readonly<Record<string, string>>
+  /** The processes of its servers. */
+  readonly servers: ReadonlyArray<number>
   /** Makes one round's place; what it answers is added to the job. */
   readonly prepare: (one: Case, entry: Entry) => Promise<Place>
   readonly close: () => Promise<void>
@@ -26,7 +28,7 @@ export interface Venue {
 
 export type VenueName = "rabbitmq" | "nsq" | "sqs"
 
-interface Place {
+export interface Place {
   readonly job: Job
   readonly clear: () => Promise<void>
 }

@@ -17,6 +17,7 @@ const measured = (name: string, cpu: ReadonlyArray<number>, isControl = false): 
     milliseconds: 100,
     cpuMilliseconds,
     heapPeakMegabytes: 10,
+    residentPeakMegabytes: 50,
     figures: { late: cpuMilliseconds }
   }))
 })

@@ -2,11 +2,11 @@
 import type { Suite } from "../Suite.ts"
 import { growth, memory } from "./memory.ts"
 import { micro } from "./micro.ts"
-import { nsqConsume, nsqPublish, nsqRetry } from "./nsq.ts"
-import { guard, rabbitmqConsume } from "./rabbitmqConsume.ts"
+import { nsqConsume, nsqPublish, nsqRetry, nsqWindows } from "./nsq.ts"
+import { guard, rabbitmqCold, rabbitmqConsume, rabbitmqWindows } from "./rabbitmqConsume.ts"
 import { rabbitmqGrowth, rabbitmqSoak } from "./rabbitmqGrowth.ts"
-import { rabbitmqPublish } from "./rabbitmqPublish.ts"
-import { rabbitmqDelays, rabbitmqFailing, rabbitmqRetry } from "./rabbitmqRetry.ts"
+import { rabbitmqPublish, rabbitmqQueues } from "./rabbitmqPublish.ts"
+import { rabbitmqDelays, rabbitmqFailing, rabbitmqRetry, rabbitmqSteady } from "./rabbitmqRetry.ts"
 import { sqsConsume, sqsRetry } from "./sqs.ts"
 import { startup } from "./startup.ts"
 
@@ -16,13 +16,18 @@ export const suites: ReadonlyArray<Suite> = [
   memory,
   growth,
   rabbitmqConsume,
+  rabbitmqWindows,
+  rabbitmqCold,
   rabbitmqPublish,
+  rabbitmqQueues,
   rabbitmqRetry,
   rabbitmqFailing,
+  rabbitmqSteady,
   rabbitmqDelays,
   rabbitmqGrowth,
   rabbitmqSoak,
   nsqConsume,
+  nsqWindows,
   nsqPublish,
   nsqRetry,
   sqsConsume,
