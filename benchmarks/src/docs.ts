@@ -17,7 +17,7 @@ const columnsOf = (lines: ReadonlyArray<Line>): ReadonlyArray<Column> => {
     ...figures.map(
       (figure): Column => [figure, (line) => (line.figures[figure] === undefined ? "" : digits(line.figures[figure]))]
     )
-  ].filter(([title, cell]) => title === "" || lines.some((line) => cell(line) !== ""))
+  ].filter(([title, cell]) => title === "" || lines.some((line) => cell(line, lines[0]!) !== ""))
 }
 
 export const plotOf = ({ case: name, suite }: CaseResult): string => `${`${suite} ${name}`.replaceAll(/\W+/g, "-")}.svg`
@@ -29,7 +29,7 @@ const caseOf = (result: CaseResult): string => {
     `${result.case} (${messages.toLocaleString("en")} each, ${result.lines[0]!.readings.length} rounds):`,
     table(
       shown.map(([title]) => title),
-      result.lines.map((line) => shown.map(([, cell]) => cell(line)))
+      result.lines.map((line) => shown.map(([, cell]) => cell(line, result.lines[0]!)))
     ),
     ...result.failed.map(({ error, name }) => `${name} could not: ${error.split("\n")[0]}`),
     ...(result.isDisturbed

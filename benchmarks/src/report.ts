@@ -14,13 +14,15 @@ export const micros = (value: number): string =>
 export const ratioOf = ({ max, median, min }: Spread): string =>
   `${median.toFixed(2)} (${min.toFixed(2)} to ${max.toFixed(2)})`
 
-export type Column = readonly [title: string, cell: (line: Line) => string]
+/** `baseline` is the first line. */
+export type Column = readonly [title: string, cell: (line: Line, baseline: Line) => string]
 
 /** What every case tells. */
 export const columns: ReadonlyArray<Column> = [
   ["", ({ name }) => name],
   ["CPU/message", ({ cpuMicroseconds }) => micros(cpuMicroseconds.median)],
   ["x baseline (min to max)", ({ cpuRatio }) => ratioOf(cpuRatio)],
+  ["more", ({ cpuMicroseconds }, baseline) => micros(cpuMicroseconds.median - baseline.cpuMicroseconds.median)],
   ["messages/s", ({ messagesPerSecond }) => digits(messagesPerSecond.median)],
   ["x baseline", ({ speedRatio }) => speedRatio.median.toFixed(2)],
   ["broker CPU", ({ brokerCpuRatio }) => brokerCpuRatio?.median.toFixed(2) ?? ""],
@@ -44,7 +46,10 @@ const figuresOf = (line: Line): ReadonlyArray<string> => {
 export const caseText = (result: CaseResult): string =>
   [
     `${result.suite}: ${result.case} (${result.messages.toLocaleString("en")} messages, ${result.lines[0]!.readings.length} rounds)`,
-    ...align([columns.map(([title]) => title), ...result.lines.map((line) => columns.map(([, cell]) => cell(line)))]),
+    ...align([
+      columns.map(([title]) => title),
+      ...result.lines.map((line) => columns.map(([, cell]) => cell(line, result.lines[0]!)))
+    ]),
     ...result.lines.flatMap(figuresOf),
     ...result.failed.map(({ error, name }) => `${name} could not: ${error.split("\n")[0]}`),
     ...(result.isDisturbed

@@ -1,6 +1,6 @@
 /** Every suite, in the order in which they run. A new one is a file and a row. */
 import type { Suite } from "../Suite.ts"
-import { growth, memory } from "./memory.ts"
+import { batches, growth, memory, queues } from "./memory.ts"
 import { micro } from "./micro.ts"
 import { nsqConsume, nsqPublish, nsqRetry, nsqWindows } from "./nsq.ts"
 import { guard, rabbitmqCold, rabbitmqConsume, rabbitmqWindows } from "./rabbitmqConsume.ts"
@@ -9,12 +9,17 @@ import { rabbitmqPublish, rabbitmqQueues } from "./rabbitmqPublish.ts"
 import { rabbitmqDelays, rabbitmqFailing, rabbitmqRetry, rabbitmqSteady } from "./rabbitmqRetry.ts"
 import { sqsConsume, sqsRetry } from "./sqs.ts"
 import { startup } from "./startup.ts"
+import { telemetry, telemetryOff } from "./telemetry.ts"
 
 export const suites: ReadonlyArray<Suite> = [
   micro,
   startup,
   memory,
+  batches,
+  queues,
   growth,
+  telemetryOff,
+  telemetry,
   rabbitmqConsume,
   rabbitmqWindows,
   rabbitmqCold,

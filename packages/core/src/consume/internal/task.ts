@@ -75,7 +75,7 @@ export class Task implements Bag.Member {
     const { onIgnored } = this.#options
     if (this.#closed) return onIgnored("index" in call ? this.items[call.index] : undefined, call)
     const verdicts = (this.#verdicts ??= Array.from<undefined>({ length: this.items.length }))
-    const reached = "index" in call ? [call.index] : this.items.keys().toArray()
+    const reached = "index" in call ? [call.index] : Array.from(this.items.keys())
     const before = reached.map((index) => verdicts[index])
     for (const index of reached) verdicts[index] = Acknowledgement.record(verdicts[index], call)
     if (reached.some((index, n) => verdicts[index] !== before[n])) {
