@@ -22,7 +22,7 @@ const columnsOf = (lines: ReadonlyArray<Line>): ReadonlyArray<Column> => {
 
 export const plotOf = ({ case: name, suite }: CaseResult): string => `${`${suite} ${name}`.replaceAll(/\W+/g, "-")}.svg`
 
-const caseOf = (result: CaseResult): string => {
+const caseOf = (result: CaseResult, index: number): string => {
   const shown = columnsOf(result.lines)
   const { messages } = result
   return [
@@ -35,7 +35,8 @@ const caseOf = (result: CaseResult): string => {
     ...(result.isDisturbed
       ? [`**Does not count:** the control, the baseline against itself, gave ${ratioOf(result.control)}.`]
       : []),
-    `![${result.case}](benchmarks/${plotOf(result)})`
+    // The others are drawn as well: too many for a page.
+    ...(index === 0 ? [`![${result.case}](benchmarks/${plotOf(result)})`] : [])
   ].join("\n\n")
 }
 

@@ -3,6 +3,7 @@ import type { Suite } from "../Suite.ts"
 import { batches, growth, memory, queues } from "./memory.ts"
 import { micro } from "./micro.ts"
 import { nsqConsume, nsqPublish, nsqRetry, nsqWindows } from "./nsq.ts"
+import { peers } from "./peers.ts"
 import { guard, rabbitmqCold, rabbitmqConsume, rabbitmqWindows } from "./rabbitmqConsume.ts"
 import { rabbitmqGrowth, rabbitmqSoak } from "./rabbitmqGrowth.ts"
 import { rabbitmqPublish, rabbitmqQueues } from "./rabbitmqPublish.ts"
@@ -37,5 +38,6 @@ export const suites: ReadonlyArray<Suite> = [
   nsqRetry,
   sqsConsume,
   sqsRetry,
+  peers,
   guard
 ]
