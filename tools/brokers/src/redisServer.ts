@@ -11,12 +11,12 @@ const execute = promisify(execFile)
 /** Milliseconds that the download may take. */
 const downloadTimeout = 300_000
 
-/** What Debian's server is made of. */
+/** Debian's packages of the server, its libraries included. */
 const packages = ["redis-tools", "redis-server", "libjemalloc2", "liblzf1"]
 
 export interface Program {
   readonly command: string
-  /** What its environment must have besides. */
+  /** Variables that its environment must have besides. */
   readonly environment: Readonly<Record<string, string>>
 }
 

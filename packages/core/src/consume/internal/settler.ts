@@ -47,8 +47,11 @@ export interface Callbacks {
   readonly onLeaseLost: (item: Item, failure: SettleFailure) => void
   /** Called before a call of the broker, with one of its items. */
   readonly onSending: (item: Item) => unknown
-  /** Called once for each call of the broker, after `onSettled` or `onFailed` for each of its items. */
-  readonly onAnswered: () => void
+  /**
+   * Called once for each call of the broker, after `onSettled` or `onFailed` for each of its items; with whether it settled
+   * one.
+   */
+  readonly onAnswered: (hasSettled: boolean) => void
   /** Called once for each extension, after `onLeaseLost` for each of its items that are lost. */
   readonly onExtended: () => void
 }
@@ -98,7 +101,7 @@ export const make = (options: Options & Callbacks): Settler => {
       if (failure === undefined) options.onSettled(item, item.settlement)
       else options.onFailed(item, item.settlement, failure)
     }
-    options.onAnswered()
+    options.onAnswered(failed.size < requests.length)
   }
 
   return {
