@@ -9,28 +9,34 @@ const row = (cells: ReadonlyArray<string>): string => `| ${cells.join(" | ")} |`
 const table = (heads: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyArray<string>>): string =>
   [row(heads), row(heads.map(() => "---")), ...rows.map(row)].join("\n")
 
-/** Columns that say something, and one for each figure. */
-const columnsOf = (lines: ReadonlyArray<Line>): ReadonlyArray<Column> => {
+/** Columns, the names of the lines first, of which each says something of one of them. */
+const tableOf = (lines: ReadonlyArray<Line>, all: ReadonlyArray<Column>): string => {
+  const shown = all.filter(([title, cell]) => title === "" || lines.some((line) => cell(line, lines[0]!) !== ""))
+  return table(
+    shown.map(([title]) => title),
+    lines.map((line) => shown.map(([, cell]) => cell(line, lines[0]!)))
+  )
+}
+
+/** What the workloads have found out, a table of its own. */
+const figuresOf = (lines: ReadonlyArray<Line>): ReadonlyArray<string> => {
   const figures = [...new Set(lines.flatMap((line) => Object.keys(line.figures)))]
-  return [
-    ...columns,
-    ...figures.map(
-      (figure): Column => [figure, (line) => (line.figures[figure] === undefined ? "" : digits(line.figures[figure]))]
-    )
-  ].filter(([title, cell]) => title === "" || lines.some((line) => cell(line, lines[0]!) !== ""))
+  const cellOf =
+    (figure: string): Column[1] =>
+    ({ figures: found }) =>
+      found[figure] === undefined ? "" : digits(found[figure])
+  const all = [columns[0]!, ...figures.map((figure): Column => [figure, cellOf(figure)])]
+  return figures.length === 0 ? [] : [tableOf(lines, all)]
 }
 
 export const plotOf = ({ case: name, suite }: CaseResult): string => `${`${suite} ${name}`.replaceAll(/\W+/g, "-")}.svg`
 
 const caseOf = (result: CaseResult, index: number): string => {
-  const shown = columnsOf(result.lines)
   const { messages } = result
   return [
     `${result.case} (${messages.toLocaleString("en")} each, ${result.lines[0]!.readings.length} rounds):`,
-    table(
-      shown.map(([title]) => title),
-      result.lines.map((line) => shown.map(([, cell]) => cell(line, result.lines[0]!)))
-    ),
+    tableOf(result.lines, columns),
+    ...figuresOf(result.lines),
     ...result.failed.map(({ error, name }) => `${name} could not: ${error.split("\n")[0]}`),
     ...(result.isDisturbed
       ? [`**Does not count:** the control, the baseline against itself, gave ${ratioOf(result.control)}.`]
