@@ -133,8 +133,8 @@ const running: ReadonlyArray<Mutant> = [
   {
     name: "calls of a run count beside those of the run after it",
     file: consume("task"),
-    from: "    this.#closed = true\n    const verdicts",
-    to: "    const verdicts",
+    from: "    this.#closed = true\n    for (let index",
+    to: "    for (let index",
     was: "A run that had failed, and was repeated at once, could still decide on its messages."
   },
   {
