@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs"
 import { assert, describe, it } from "vitest"
 import * as Docs from "../src/docs.ts"
 import * as Goal from "../src/Goal.ts"
@@ -126,6 +127,13 @@ describe("the page", () => {
     assert.include(made, "**Does not count:**")
     assert.include(made, "<!-- bench:x -->\nold\n<!-- /bench:x -->\nafter\n")
     assert.strictEqual(Docs.render(made, [result]), made)
+  })
+
+  it("has a place for every suite that measures", () => {
+    const kept = readFileSync(new URL("../../docs/benchmarks.md", import.meta.url), "utf8")
+    for (const { name } of suites.filter((each) => each.name !== "guard")) {
+      assert.match(kept, new RegExp(`<!-- bench:${name} -->[^]*<!-- /bench:${name} -->`), name)
+    }
   })
 
   it("has every goal once", () => {
