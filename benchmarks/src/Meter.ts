@@ -3,6 +3,7 @@
  * comes after the last message.
  */
 import { getHeapStatistics } from "node:v8"
+import * as ProcessorTime from "./processorTime.ts"
 
 export interface Reading {
   /** Messages that were counted. */
@@ -10,7 +11,11 @@ export interface Reading {
   readonly milliseconds: number
   /** User and system time of the whole process, its garbage collector included. */
   readonly cpuMilliseconds: number
+  /** The same of the servers in that time; absent without servers of this machine. */
+  readonly brokerCpuMilliseconds?: number
   readonly heapPeakMegabytes: number
+  /** The most memory that the process has had resident, its start and its warm-up included. */
+  readonly residentPeakMegabytes: number
   /** What else the workload has found out, by name. */
   readonly figures: Readonly<Record<string, number>>
 }
@@ -28,12 +33,20 @@ export interface Meter {
 /** Milliseconds between two looks at the heap. */
 const lookEvery = 25
 
-export const make = (work: { readonly warmUp: number; readonly messages: number }) => {
+export interface Work {
+  readonly warmUp: number
+  readonly messages: number
+  /** Processes of the servers whose work is counted as well. */
+  readonly servers: ReadonlyArray<number>
+}
+
+export const make = (work: Work) => {
   const { promise: done, resolve: finish } = Promise.withResolvers<void>()
   const figures: Record<string, number> = {}
   const all = work.warmUp + work.messages
+  const now = () => ({ time: performance.now(), cpu: process.cpuUsage(), broker: ProcessorTime.of(work.servers) })
   let ticks = 0
-  let began = { time: performance.now(), cpu: process.cpuUsage() }
+  let began = now()
   let heapPeak = 0
   let reading: Reading | undefined
 
@@ -44,19 +57,22 @@ export const make = (work: { readonly warmUp: number; readonly messages: number 
 
   const begin = (): void => {
     heapPeak = 0
-    began = { time: performance.now(), cpu: process.cpuUsage() }
+    began = now()
   }
 
   const end = (): void => {
     const cpu = process.cpuUsage(began.cpu)
     const milliseconds = performance.now() - began.time
+    const { broker } = now()
     look()
     clearInterval(looking)
     reading = {
       messages: work.messages,
       milliseconds,
       cpuMilliseconds: (cpu.user + cpu.system) / 1000,
+      ...(broker === undefined || began.broker === undefined ? {} : { brokerCpuMilliseconds: broker - began.broker }),
       heapPeakMegabytes: heapPeak / 2 ** 20,
+      residentPeakMegabytes: process.resourceUsage().maxRSS / 2 ** 10,
       figures
     }
     finish()

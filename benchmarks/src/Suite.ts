@@ -19,14 +19,16 @@ export interface Case {
 export interface Venue {
   /** What a result must tell about it, such as the broker's version. */
   readonly facts: Readonly<Record<string, string>>
+  /** The processes of its servers. */
+  readonly servers: ReadonlyArray<number>
   /** Makes one round's place; what it answers is added to the job. */
   readonly prepare: (one: Case, entry: Entry) => Promise<Place>
   readonly close: () => Promise<void>
 }
 
-export type VenueName = "rabbitmq" | "nsq" | "sqs"
+export type VenueName = "rabbitmq" | "nsq" | "sqs" | "redis"
 
-interface Place {
+export interface Place {
   readonly job: Job
   readonly clear: () => Promise<void>
 }

@@ -9,6 +9,12 @@ export interface Arguments {
   readonly json: string | undefined
   /** The folder that the pictures go to. */
   readonly plots: string | undefined
+  /** Whether every suite's result is kept with the sources, drawn, and told by the page of results. */
+  readonly docs: boolean
+  /** Whether only that page is made anew, from what is kept. */
+  readonly render: boolean
+  /** Only cases whose name has this in it. */
+  readonly only: string
   readonly quick: boolean
   /** `undefined` for what each suite says. */
   readonly rounds: number | undefined
@@ -19,12 +25,17 @@ const longest = Math.max(...known.map(({ name }) => name.length))
 const help = `npm run bench -- [suite ...] [options]
 
 Compares Requeue with raw clients and other libraries, one process for each contender and round, in turn. Every case
-measures its baseline twice: a control that is off by more than 5 % says that the machine was not quiet.
+measures its baseline twice: a run whose control is off by more than 5 % does not count, because the machine was not
+quiet. What a suite must show stands in src/goals.ts, and is judged at the end.
 
 Suites; without a name, those with a star:
 ${known.map(({ byDefault, name, summary }) => `  ${byDefault ? "*" : " "} ${name.padEnd(longest)}  ${summary}`).join("\n")}
 
 Options
+  --docs         keeps each suite's result in benchmarks/results, draws it in docs/benchmarks, and rewrites its tables and
+                 that of the goals in docs/benchmarks.md: suite by suite, or all of them
+  --render       measures nothing: only rewrites the tables of docs/benchmarks.md from what is kept
+  --case TEXT    only cases with this text in their name; not with --docs, which keeps whole suites
   --json FILE    keeps the result, with the environment and the command that made it
   --plots DIR    draws every case as SVG
   --rounds N     rounds of every contender; default: what the suite says, 5 mostly
@@ -43,6 +54,9 @@ export const parse = (
       allowPositionals: true,
       options: {
         help: { type: "boolean", default: false },
+        docs: { type: "boolean", default: false },
+        render: { type: "boolean", default: false },
+        case: { type: "string", default: "" },
         json: { type: "string" },
         plots: { type: "string" },
         quick: { type: "boolean", default: false },
@@ -52,6 +66,9 @@ export const parse = (
     if (values.help) return { help }
     const strange = positionals.find((name) => !known.some((suite) => suite.name === name))
     if (strange !== undefined) return { misuse: `there is no suite ${strange}; see --help` }
+    if (values.docs && (values.case !== "" || values.quick)) {
+      return { misuse: "--docs keeps whole suites: not with --case or --quick" }
+    }
     const rounds = values.rounds === undefined ? undefined : Number(values.rounds)
     if (rounds !== undefined && !(Number.isSafeInteger(rounds) && rounds >= 1)) {
       return { misuse: `--rounds must be a whole number >= 1, got ${values.rounds}` }
@@ -62,6 +79,9 @@ export const parse = (
       ),
       json: values.json === undefined ? undefined : toPath(values.json),
       plots: values.plots === undefined ? undefined : toPath(values.plots),
+      docs: values.docs,
+      render: values.render,
+      only: values.case,
       quick: values.quick,
       rounds
     }

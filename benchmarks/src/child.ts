@@ -8,15 +8,17 @@ export interface Task {
   readonly warmUp: number
   readonly messages: number
   readonly job: Job
+  /** Processes of the servers whose work is measured as well. */
+  readonly servers: ReadonlyArray<number>
 }
 
 export type Answer = { readonly reading: Meter.Reading } | { readonly error: string }
 
-const perform = async ({ contender, job, messages, warmUp, workload }: Task): Promise<Answer> => {
+const perform = async ({ contender, job, messages, servers, warmUp, workload }: Task): Promise<Answer> => {
   const library = (await import(`./contenders/${contender}.js`)) as Readonly<Record<string, Workload>>
   const run = library[workload]
   if (run === undefined) throw new Error(`contenders/${contender} has no workload ${workload}`)
-  const { meter, reading } = Meter.make({ warmUp, messages })
+  const { meter, reading } = Meter.make({ warmUp, messages, servers })
   await run(job, meter)
   return { reading: reading() }
 }

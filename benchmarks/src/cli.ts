@@ -1,54 +1,61 @@
 /** `npm run bench`. */
-import { mkdirSync, writeFileSync } from "node:fs"
-import { dirname, join, resolve } from "node:path"
+import { resolve } from "node:path"
 import * as Arguments from "./arguments.ts"
+import * as Docs from "./docs.ts"
 import * as Environment from "./environment.ts"
 import * as Interleave from "./interleave.ts"
+import * as Kept from "./kept.ts"
 import * as Pinning from "./pinning.ts"
-import * as Plot from "./plot.ts"
+import * as Progress from "./progress.ts"
 import * as Report from "./report.ts"
 import * as Results from "./results.ts"
 import * as Venues from "./venues.ts"
 
 const say = (line: string): void => console.error(line)
 
-const write = (file: string, text: string): void => {
-  mkdirSync(dirname(file), { recursive: true })
-  writeFileSync(file, text)
-  say(`wrote ${file}`)
-}
-
-const run = async ({ json, plots, quick, rounds, suites }: Arguments.Arguments): Promise<number> => {
+const run = async (asked: Arguments.Arguments): Promise<number> => {
+  const { docs, json, only, plots, quick, suites } = asked
   const pinning = Pinning.detect()
   const size = (messages: number): number => (quick ? Math.ceil(messages / 10) : messages)
-  const cases: Array<Results.CaseResult> = []
-  let environment = Environment.describe(pinning)
+  const plan = suites.map((suite) => ({
+    suite,
+    cases: suite.cases(size).filter(({ name }) => name.includes(only)),
+    rounds: asked.rounds ?? (quick ? 2 : suite.rounds)
+  }))
+  const progress = Progress.make(plan, say)
+  const command = `npm run bench -- ${process.argv.slice(2).join(" ")}`.trim()
+  const environment = Environment.describe(pinning)
+  const results: Array<Results.Result> = []
   console.log(Report.environmentText({ environment }))
   {
     await using venues = Venues.make(pinning, say)
-    for (const suite of suites) {
+    for (const { cases, rounds, suite } of plan.filter((each) => each.cases.length > 0)) {
       const venue = await venues.of(suite)
-      environment = { ...environment, ...venue?.facts }
-      for (const one of suite.cases(size)) {
-        const measured = await Interleave.run(one, {
-          venue,
-          pinning,
-          rounds: rounds ?? (quick ? 2 : suite.rounds),
-          say
-        })
-        const result = Results.of(suite, one, measured)
-        cases.push(result)
-        console.log(`\n${Report.caseText(result)}`)
+      const done: Array<Results.CaseResult> = []
+      for (const one of cases) {
+        const measured = await Interleave.run(one, { venue, pinning, rounds, say, onRound: progress.next })
+        done.push(Results.of(suite, one, measured))
+        console.log(`\n${Report.caseText(done.at(-1)!)}`)
+      }
+      const facts = { ...environment, ...venue?.facts }
+      results.push({ command, at: new Date().toISOString(), environment: facts, cases: done })
+      // At once: what comes after it may fail.
+      if (docs) {
+        Kept.keep(results.at(-1)!, say)
+        Kept.render(say)
       }
     }
   }
-  const command = `npm run bench -- ${process.argv.slice(2).join(" ")}`.trim()
-  const result: Results.Result = { command, at: new Date().toISOString(), environment, cases }
-  if (json !== undefined) write(json, `${JSON.stringify(result, undefined, 2)}\n`)
-  for (const each of plots === undefined ? [] : cases) {
-    write(join(plots!, `${`${each.suite} ${each.case}`.replaceAll(/\W+/g, "-")}.svg`), Plot.cpu(each))
+  const all: Results.Result = {
+    command,
+    at: new Date().toISOString(),
+    environment: Object.assign({}, ...results.map((result) => result.environment)),
+    cases: results.flatMap(({ cases }) => cases)
   }
-  return cases.some(({ beyond }) => beyond.length > 0) ? 1 : 0
+  console.log(`\n${Docs.goalText(all.cases)}`)
+  if (json !== undefined) Kept.write(json, Kept.json(all), say)
+  if (plots !== undefined) Kept.draw(all, plots, say)
+  return all.cases.some(({ beyond }) => beyond.length > 0) ? 1 : 0
 }
 
 const asked = Arguments.parse(process.argv.slice(2), (file) => resolve(process.env["INIT_CWD"] ?? ".", file))
@@ -56,4 +63,5 @@ if ("help" in asked) console.log(asked.help)
 else if ("misuse" in asked) {
   console.error(asked.misuse)
   process.exitCode = 2
-} else process.exitCode = await run(asked)
+} else if (asked.render) Kept.render(say)
+else process.exitCode = await run(asked)

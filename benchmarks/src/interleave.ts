@@ -18,38 +18,40 @@ export interface Measured {
 /** The same entry under another name. */
 const controlOf = (entry: Entry): Entry => ({ ...entry, name: `${entry.name}, again` })
 
+/** Everybody in a case, the control last. A single one is compared with nothing. */
+export const contenders = ({ entries }: Case): ReadonlyArray<Entry> =>
+  entries.length === 1 ? entries : [...entries, controlOf(entries[0])]
+
+export interface Settings {
+  readonly venue: Venue | undefined
+  readonly pinning: Pinning | undefined
+  readonly rounds: number
+  readonly say: (line: string) => void
+  /** Called when a round begins, with what it is. */
+  readonly onRound: (what: string) => void
+}
+
 export const run = async (
   one: Case,
-  {
-    pinning,
-    rounds,
-    say,
-    venue
-  }: {
-    readonly venue: Venue | undefined
-    readonly pinning: Pinning | undefined
-    readonly rounds: number
-    readonly say: (line: string) => void
-  }
+  { onRound, pinning, rounds, say, venue }: Settings
 ): Promise<ReadonlyArray<Measured>> => {
-  // A single one is compared with nothing.
-  const control = one.entries.length === 1 ? undefined : controlOf(one.entries[0])
-  const measured = [...one.entries, ...(control === undefined ? [] : [control])].map((entry) => ({
+  const measured = contenders(one).map((entry, index) => ({
     entry,
-    isControl: entry === control,
+    isControl: index > 0 && index === one.entries.length,
     readings: [] as Array<Reading>,
     error: undefined as string | undefined
   }))
   for (let round = 1; round <= rounds; round++) {
     for (const each of measured.filter(({ error }) => error === undefined)) {
       const { entry } = each
-      say(`${one.name}, round ${round}/${rounds}: ${entry.name}`)
+      onRound(`${one.name}, round ${round}/${rounds}: ${entry.name}`)
       const place = await venue?.prepare(one, entry)
       const task: Task = {
         contender: entry.contender,
         workload: entry.workload,
         warmUp: one.warmUp,
         messages: one.messages,
+        servers: venue?.servers ?? [],
         job: { ...one.job, messages: one.messages, warmUp: one.warmUp, ...entry.job, ...place?.job }
       }
       try {

@@ -51,6 +51,7 @@ export const open = async (pinning: Pinning.Pinning | undefined, say: (line: str
 
   return {
     facts: { nsq: broker.version },
+    servers: Pinning.pidsOf(broker.nodes),
     prepare: async ({ job, messages, warmUp }: Case, entry) => {
       const topic = `bench-${randomBytes(4).toString("hex")}`
       const { age = 0, filled = false, sender = "raw", size = 256 } = { ...job, ...entry.job }

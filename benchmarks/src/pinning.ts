@@ -30,3 +30,7 @@ export const moveBroker = (pinning: Pinning | undefined, pid: number | undefined
     spawnSync("taskset", ["-acp", String(pinning.broker), String(pid)], { stdio: "ignore" })
   }
 }
+
+/** The processes of servers, as far as they are of this machine. */
+export const pidsOf = (nodes: ReadonlyArray<{ readonly pid: () => number | undefined }>): ReadonlyArray<number> =>
+  nodes.flatMap((node) => node.pid() ?? [])

@@ -1,20 +1,41 @@
 /** What a run has found out, as it is printed, kept as JSON and drawn. */
 import type { Measured } from "./interleave.ts"
+import type { Reading } from "./Meter.ts"
 import type { Case, Suite } from "./Suite.ts"
 import { isDisturbed, ratio, spread, type Spread } from "./statistics.ts"
+
+/** What can be compared: one of these, or a figure that the workload has found out, by its name. */
+export type Quantity = keyof typeof quantities | { readonly figure: string }
+
+const quantities = {
+  /** Client's CPU per message, in microseconds. */
+  cpu: ({ cpuMilliseconds, messages }: Reading) => (cpuMilliseconds * 1000) / messages,
+  /** Messages per second. */
+  rate: ({ messages, milliseconds }: Reading) => messages / (milliseconds / 1000),
+  /** Servers' CPU per message, in microseconds. */
+  brokerCpu: ({ brokerCpuMilliseconds, messages }: Reading) =>
+    brokerCpuMilliseconds === undefined ? undefined : (brokerCpuMilliseconds * 1000) / messages,
+  /** Peak of the resident memory, in megabytes. */
+  resident: ({ residentPeakMegabytes }: Reading) => residentPeakMegabytes,
+  heap: ({ heapPeakMegabytes }: Reading) => heapPeakMegabytes
+}
 
 /** One contender's figures over all rounds; a ratio compares with the baseline of the same run. */
 export interface Line {
   readonly name: string
-  readonly rounds: number
   /** Client's CPU per message. */
   readonly cpuMicroseconds: Spread
   readonly cpuRatio: Spread
   readonly messagesPerSecond: Spread
   readonly speedRatio: Spread
+  /** `undefined` without servers of this machine. */
+  readonly brokerCpuRatio: Spread | undefined
   readonly heapPeakMegabytes: number
+  readonly residentPeakMegabytes: number
   /** Medians of what the workload has found out besides. */
   readonly figures: Readonly<Record<string, number>>
+  /** One per round. */
+  readonly readings: ReadonlyArray<Reading>
 }
 
 export interface CaseResult {
@@ -22,6 +43,8 @@ export interface CaseResult {
   readonly case: string
   readonly messages: number
   readonly lines: ReadonlyArray<Line>
+  /** The name of the line that is the baseline once more; `undefined` for a case of one contender. */
+  readonly again: string | undefined
   /** The baseline measured against itself, in CPU. */
   readonly control: Spread
   /** True when the control is off: what is measured is not the contenders. */
@@ -39,40 +62,46 @@ export interface Result {
   readonly cases: ReadonlyArray<CaseResult>
 }
 
-const cpu = ({ readings }: Measured) => readings.map((r) => (r.cpuMilliseconds * 1000) / r.messages)
-const speed = ({ readings }: Measured) => readings.map((r) => r.messages / (r.milliseconds / 1000))
-
-const lineOf = (measured: Measured, baseline: Measured): Line => ({
-  name: measured.entry.name,
-  rounds: measured.readings.length,
-  cpuMicroseconds: spread(cpu(measured)),
-  cpuRatio: ratio(cpu(measured), cpu(baseline)),
-  messagesPerSecond: spread(speed(measured)),
-  speedRatio: ratio(speed(measured), speed(baseline)),
-  heapPeakMegabytes: spread(measured.readings.map((r) => r.heapPeakMegabytes)).median,
-  figures: Object.fromEntries(
-    Object.keys(measured.readings[0]!.figures).map((name) => [
-      name,
-      spread(measured.readings.flatMap((r) => r.figures[name] ?? [])).median
-    ])
+/** One value per round; none where the rounds have not measured it. */
+export const valuesOf = (readings: ReadonlyArray<Reading>, quantity: Quantity): ReadonlyArray<number> =>
+  readings.flatMap(
+    (reading) => (typeof quantity === "string" ? quantities[quantity](reading) : reading.figures[quantity.figure]) ?? []
   )
-})
+
+const lineOf = ({ entry, readings }: Measured, baseline: Measured): Line => {
+  const values = (quantity: Quantity) => spread(valuesOf(readings, quantity))
+  const against = (quantity: Quantity) => ratio(valuesOf(readings, quantity), valuesOf(baseline.readings, quantity))
+  const hasBroker = valuesOf(readings, "brokerCpu").length > 0
+  return {
+    name: entry.name,
+    cpuMicroseconds: values("cpu"),
+    cpuRatio: against("cpu"),
+    messagesPerSecond: values("rate"),
+    speedRatio: against("rate"),
+    brokerCpuRatio: hasBroker ? against("brokerCpu") : undefined,
+    heapPeakMegabytes: values("heap").median,
+    residentPeakMegabytes: values("resident").median,
+    figures: Object.fromEntries(Object.keys(readings[0]!.figures).map((figure) => [figure, values({ figure }).median])),
+    readings
+  }
+}
 
 /** @throws Error when the baseline, or its control, could not do it */
 export const of = (suite: Suite, one: Case, measured: ReadonlyArray<Measured>): CaseResult => {
   const baseline = measured[0]!
   const broken = measured.filter(({ error }) => error !== undefined)
-  const control = measured.find(({ isControl }) => isControl) ?? baseline
-  for (const { error } of [baseline, control]) if (error !== undefined) throw new Error(error)
+  const again = measured.find(({ isControl }) => isControl)
+  for (const each of [baseline, again]) if (each?.error !== undefined) throw new Error(each.error)
   const lines = measured.filter(({ error }) => error === undefined).map((each) => lineOf(each, baseline))
-  const against = ratio(cpu(control), cpu(baseline))
+  const control = lineOf(again ?? baseline, baseline).cpuRatio
   return {
     suite: suite.name,
     case: one.name,
     messages: one.messages,
     lines,
-    control: against,
-    isDisturbed: isDisturbed(against),
+    again: again?.entry.name,
+    control,
+    isDisturbed: isDisturbed(control),
     failed: broken.map(({ entry, error }) => ({ name: entry.name, error: error! })),
     beyond: Object.entries(suite.limits ?? {}).flatMap(([name, limit]) => {
       const line = lines.find((each) => each.name === name)

@@ -40,6 +40,7 @@ export const open = async (pinning: Pinning.Pinning | undefined, say: (line: str
 
   return {
     facts: { sqs: broker.version },
+    servers: Pinning.pidsOf(broker.nodes),
     prepare: async ({ job, messages, warmUp }: Case, entry) => {
       const queue = `bench-${randomBytes(4).toString("hex")}`
       const { size = 256 } = { ...job, ...entry.job }

@@ -2,6 +2,7 @@
 import type { Pinning } from "./pinning.ts"
 import * as NsqVenue from "./nsqVenue.ts"
 import * as RabbitMqVenue from "./rabbitmqVenue.ts"
+import * as RedisVenue from "./redisVenue.ts"
 import * as SqsVenue from "./sqsVenue.ts"
 import type { Suite, Venue, VenueName } from "./Suite.ts"
 
@@ -10,7 +11,8 @@ type Open = (pinning: Pinning | undefined, say: (line: string) => void) => Promi
 const kinds: Readonly<Record<VenueName, Open>> = {
   rabbitmq: RabbitMqVenue.open,
   nsq: NsqVenue.open,
-  sqs: SqsVenue.open
+  sqs: SqsVenue.open,
+  redis: RedisVenue.open
 }
 
 export interface Venues extends AsyncDisposable {

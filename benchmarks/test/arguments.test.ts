@@ -17,10 +17,25 @@ describe("arguments", () => {
       suites.map(({ name }) => name),
       ["micro"]
     )
-    assert.deepStrictEqual(rest, { json: "/here/x.json", plots: undefined, quick: true, rounds: 3 })
+    assert.deepStrictEqual(rest, {
+      json: "/here/x.json",
+      plots: undefined,
+      docs: false,
+      render: false,
+      only: "",
+      quick: true,
+      rounds: 3
+    })
   })
 
-  it.each([[["nothing-of-this"]], [["--rounds", "0"]], [["--rounds", "two"]], [["--what"]]])("%j is misuse", (args) => {
+  it.each([
+    [["nothing-of-this"]],
+    [["--rounds", "0"]],
+    [["--rounds", "two"]],
+    [["--what"]],
+    [["--docs", "--quick"]],
+    [["--docs", "--case", "x"]]
+  ])("%j is misuse", (args) => {
     assert.property(parse(...args), "misuse")
   })
 

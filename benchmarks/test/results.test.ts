@@ -17,6 +17,7 @@ const measured = (name: string, cpu: ReadonlyArray<number>, isControl = false): 
     milliseconds: 100,
     cpuMilliseconds,
     heapPeakMegabytes: 10,
+    residentPeakMegabytes: 50,
     figures: { late: cpuMilliseconds }
   }))
 })
@@ -65,7 +66,7 @@ describe("results", () => {
   it("as text: a line for each, what failed and why, and that the machine was not quiet", () => {
     const noisy = [...rounds.slice(0, 3), measured("raw, again", [20, 20, 20], true)]
     const text = Report.caseText(Results.of(suite({ requeue: 1 }), one, noisy))
-    assert.match(text, /requeue +22\.0 us +2\.00 \(1\.83 to 2\.18\) +10,000/)
+    assert.match(text, /requeue +22\.0 us +2\.00 \(1\.83 to 2\.18\) +11\.0 us +10,000/)
     assert.match(text, /broken could not: Error: no$/m)
     assert.match(text, /The control is off/)
     assert.match(text, /requeue is not within its limit/)

@@ -45,9 +45,8 @@ export const make = () => {
       const all = [...late.values()].flat()
       for (const [group, values] of [...(late.size > 1 ? late : []), ["", all] as const]) {
         if (values.length === 0) continue
-        const name = group === "" ? "" : `${group}: `
-        meter.figure(`${name}late p50, ms`, quantile(values, 0.5))
-        meter.figure(`${name}late p99, ms`, quantile(values, 0.99))
+        if (group === "") meter.figure("late p50, ms", quantile(values, 0.5))
+        meter.figure(`${group === "" ? "" : `${group}: `}late p99, ms`, quantile(values, 0.99))
       }
       meter.figure("early", early)
       meter.figure("lost", waiting.size)

@@ -43,3 +43,15 @@ export const publish = async (requeue: Requeue, job: Publish, meter: Meter): Pro
   const body = new Uint8Array(job.size).fill(120)
   await publishing(job, meter, () => requeue.send(target, body))
 }
+
+/** To as many queues in turn, which the first messages make known. */
+export const publishToMany = async (
+  requeue: Requeue,
+  job: Publish & { readonly queues: number },
+  meter: Meter
+): Promise<void> => {
+  const targets = Array.from({ length: job.queues }, (_, n) => bytesOf(`${job.queue}.${n}`))
+  const body = new Uint8Array(job.size).fill(120)
+  let turn = 0
+  await publishing(job, meter, () => requeue.send(targets[turn++ % targets.length]!, body))
+}

@@ -4,7 +4,7 @@ import type { Publish } from "./jobs.ts"
 
 /** Sends all of it, so many at a time, the next when one is confirmed. */
 export const publishing = async (
-  { inFlight, messages, warmUp }: Publish,
+  { inFlight, messages, warmUp }: Pick<Publish, "inFlight" | "messages" | "warmUp">,
   meter: Meter,
   send: () => Promise<unknown>
 ): Promise<void> => {
@@ -15,5 +15,6 @@ export const publishing = async (
       meter.tick()
     }
   }
+  meter.begin()
   await Promise.all(Array.from({ length: inFlight }, line))
 }

@@ -1,31 +1,43 @@
 /** Every suite, in the order in which they run. A new one is a file and a row. */
 import type { Suite } from "../Suite.ts"
-import { growth, memory } from "./memory.ts"
+import { batches, growth, memory, queues } from "./memory.ts"
 import { micro } from "./micro.ts"
-import { nsqConsume, nsqPublish, nsqRetry } from "./nsq.ts"
-import { guard, rabbitmqConsume } from "./rabbitmqConsume.ts"
+import { nsqConsume, nsqPublish, nsqRetry, nsqWindows } from "./nsq.ts"
+import { peers } from "./peers.ts"
+import { guard, rabbitmqCold, rabbitmqConsume, rabbitmqWindows } from "./rabbitmqConsume.ts"
 import { rabbitmqGrowth, rabbitmqSoak } from "./rabbitmqGrowth.ts"
-import { rabbitmqPublish } from "./rabbitmqPublish.ts"
-import { rabbitmqDelays, rabbitmqFailing, rabbitmqRetry } from "./rabbitmqRetry.ts"
+import { rabbitmqPublish, rabbitmqQueues } from "./rabbitmqPublish.ts"
+import { rabbitmqDelays, rabbitmqFailing, rabbitmqRetry, rabbitmqSteady } from "./rabbitmqRetry.ts"
 import { sqsConsume, sqsRetry } from "./sqs.ts"
 import { startup } from "./startup.ts"
+import { telemetry, telemetryOff } from "./telemetry.ts"
 
 export const suites: ReadonlyArray<Suite> = [
   micro,
   startup,
   memory,
+  batches,
+  queues,
   growth,
+  telemetryOff,
+  telemetry,
   rabbitmqConsume,
+  rabbitmqWindows,
+  rabbitmqCold,
   rabbitmqPublish,
+  rabbitmqQueues,
   rabbitmqRetry,
   rabbitmqFailing,
+  rabbitmqSteady,
   rabbitmqDelays,
   rabbitmqGrowth,
   rabbitmqSoak,
   nsqConsume,
+  nsqWindows,
   nsqPublish,
   nsqRetry,
   sqsConsume,
   sqsRetry,
+  peers,
   guard
 ]

@@ -55,3 +55,45 @@ export const growth: Suite = {
     }
   ]
 }
+
+/** Calls on the messages of a batch cost the same whatever its size. */
+export const batches: Suite = {
+  name: "batches",
+  summary: "500,000 messages in batches of 10 and of 100, each acked by itself, or all at once",
+  byDefault: true,
+  venue: undefined,
+  rounds: 5,
+  cases: (size) =>
+    [true, false].map((ofEach) => ({
+      name: ofEach ? "each message acked" : "all acked at once",
+      messages: size(500_000),
+      warmUp: size(50_000),
+      job: { ofEach },
+      entries: [
+        of("acking", "requeue", "batches of 10", { maxBatchSize: 10 }),
+        of("acking", "requeue", "batches of 100", { maxBatchSize: 100 })
+      ]
+    }))
+}
+
+/** Every queue has got a message in the warm-up. */
+export const queues: Suite = {
+  name: "queues",
+  summary: "send 200,000 messages to 10, 1,000 and 10,000 queues in turn",
+  byDefault: true,
+  venue: undefined,
+  rounds: 5,
+  cases: (size) => [
+    {
+      name: "send",
+      messages: size(200_000),
+      warmUp: size(50_000),
+      job: { inFlight: 100 },
+      entries: [
+        of("send", "requeue", "10 queues", { queues: 10 }),
+        of("send", "requeue", "1,000 queues", { queues: 1000 }),
+        of("send", "requeue", "10,000 queues", { queues: 10_000 })
+      ]
+    }
+  ]
+}

@@ -1,6 +1,6 @@
 import { type Entries, entries, type Job } from "../Contender.ts"
 import type { Suite } from "../Suite.ts"
-import { consuming } from "./consuming.ts"
+import { consuming, type Contenders } from "./consuming.ts"
 
 const of = entries("nsq")
 
@@ -15,29 +15,45 @@ const consumers = (body: string, suffix: string): Entries => {
   ]
 }
 
+const contenders: Contenders = { bytes: consumers("bytes", ""), json: consumers("json", ", JSON") }
+
+const suite = { byDefault: true, venue: "nsq", rounds: 5 } as const
+
 export const nsqConsume: Suite = {
+  ...suite,
   name: "nsq-consume",
   summary: "consume and finish 50,000 messages of 256 bytes, handler that awaits nothing",
-  byDefault: true,
-  venue: "nsq",
-  rounds: 5,
-  cases: consuming({ bytes: consumers("bytes", ""), json: consumers("json", ", JSON") }, (maxInFlight) => ({
-    name: `${maxInFlight} in flight`,
-    job: { maxInFlight }
-  }))
+  cases: (size) =>
+    consuming(contenders, {
+      name: "100 in flight",
+      job: { maxInFlight: 100 },
+      messages: size(50_000),
+      warmUp: size(10_000)
+    })
+}
+
+export const nsqWindows: Suite = {
+  ...suite,
+  name: "nsq-windows",
+  summary: "the same with 10 in flight",
+  cases: (size) =>
+    consuming(contenders, {
+      name: "10 in flight",
+      job: { maxInFlight: 10 },
+      messages: size(50_000),
+      warmUp: size(10_000)
+    })
 }
 
 export const nsqPublish: Suite = {
+  ...suite,
   name: "nsq-publish",
-  summary: "publish 20,000 messages of 256 bytes, one by one, 100 in flight",
-  byDefault: true,
-  venue: "nsq",
-  rounds: 5,
+  summary: "publish 50,000 messages of 256 bytes, one by one, 100 in flight",
   cases: (size) => [
     {
       name: "100 in flight",
-      messages: size(20_000),
-      warmUp: size(5000),
+      messages: size(50_000),
+      warmUp: size(10_000),
       job: { inFlight: 100, size: 256 },
       entries: [of("publish", "nsqjs"), of("publish", "requeue")]
     }
@@ -45,11 +61,9 @@ export const nsqPublish: Suite = {
 }
 
 export const nsqRetry: Suite = {
+  ...suite,
   name: "nsq-retry",
   summary: "2,000 messages on NSQ that fail once and come again after 1 s",
-  byDefault: true,
-  venue: "nsq",
-  rounds: 5,
   cases: (size) => [
     {
       name: "all fail once, 1 s",

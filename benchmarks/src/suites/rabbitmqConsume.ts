@@ -1,6 +1,6 @@
-import { type Entries, entries, type Job } from "../Contender.ts"
+import { entries, type Job } from "../Contender.ts"
 import type { Suite } from "../Suite.ts"
-import { consuming } from "./consuming.ts"
+import { consuming, type Contenders } from "./consuming.ts"
 
 const contender = entries("rabbitmq")
 
@@ -9,39 +9,77 @@ const of = (library: string, name = library, job: Job = {}) =>
 
 const raw = of("amqplib", "amqplib")
 
-const bytes: Entries = [
-  raw,
-  of("requeue", "requeue"),
-  of("requeue", "requeue, batches", { batch: true }),
-  of("rabbitmqClient", "rabbitmq-client"),
-  of("rascal"),
-  of("golevelup")
-]
+const ours = [of("requeue", "requeue"), of("requeue", "requeue, batches", { batch: true })]
 
-const json: Entries = [
-  of("amqplib", "amqplib, JSON", { body: "json" }),
-  of("requeue", "requeue, JSON", { body: "json" }),
-  of("rabbitmqClient", "rabbitmq-client, JSON", { body: "json" }),
-  of("rascal", "rascal, JSON", { body: "json" }),
-  of("golevelup", "golevelup, JSON", { body: "json" }),
-  of("messageQueueToolkit", "message-queue-toolkit, JSON", { body: "json" })
-]
+const contenders: Contenders = {
+  bytes: [
+    raw,
+    ...ours,
+    of("rabbitmqClient", "rabbitmq-client"),
+    of("rascal"),
+    of("golevelup"),
+    of("connectionManager", "amqp-connection-manager"),
+    of("rhea", "rhea, AMQP 1.0")
+  ],
+  json: [
+    of("amqplib", "amqplib, JSON", { body: "json" }),
+    of("requeue", "requeue, JSON", { body: "json" }),
+    of("requeue", "requeue, batches, JSON", { body: "json", batch: true }),
+    of("rabbitmqClient", "rabbitmq-client, JSON", { body: "json" }),
+    of("rascal", "rascal, JSON", { body: "json" }),
+    of("golevelup", "golevelup, JSON", { body: "json" }),
+    of("messageQueueToolkit", "message-queue-toolkit, JSON", { body: "json" })
+  ]
+}
 
-export const rabbitmqConsume: Suite = {
-  name: "rabbitmq-consume",
-  summary: "consume and acknowledge 50,000 messages of 256 bytes, handler that awaits nothing",
+const suite = {
   byDefault: true,
   venue: "rabbitmq",
-  rounds: 5,
-  cases: consuming({ bytes, json }, (prefetch) => ({ name: `prefetch ${prefetch}`, job: { prefetch } }))
+  rounds: 5
+} as const
+
+export const rabbitmqConsume: Suite = {
+  ...suite,
+  name: "rabbitmq-consume",
+  summary: "consume and acknowledge 40,000 messages of 256 bytes, handler that awaits nothing",
+  cases: (size) =>
+    consuming(contenders, {
+      name: "prefetch 100",
+      job: { prefetch: 100 },
+      messages: size(40_000),
+      warmUp: size(10_000)
+    })
+}
+
+export const rabbitmqWindows: Suite = {
+  ...suite,
+  name: "rabbitmq-windows",
+  summary: "the same with a prefetch of 10, 15,000 messages",
+  cases: (size) =>
+    consuming(contenders, { name: "prefetch 10", job: { prefetch: 10 }, messages: size(15_000), warmUp: size(5000) })
+}
+
+export const rabbitmqCold: Suite = {
+  ...suite,
+  name: "rabbitmq-cold",
+  summary: "the first 10,000 messages of a process: nothing is warm, and the first one counts",
+  cases: (size) => [
+    {
+      name: "first 10,000, prefetch 100",
+      messages: size(10_000),
+      warmUp: 0,
+      job: { prefetch: 100, filled: true },
+      entries: [raw, ...ours, of("rabbitmqClient", "rabbitmq-client"), of("rascal")]
+    }
+  ]
 }
 
 /** Fails when the CPU per message, compared with raw of the same run, is twice what it was when this was written. */
 export const guard: Suite = {
+  ...suite,
   name: "guard",
   summary: "CPU per consumed message against raw, in half a minute; fails when the ratio has doubled",
   byDefault: false,
-  venue: "rabbitmq",
   rounds: 3,
   cases: () => [
     {
@@ -49,7 +87,7 @@ export const guard: Suite = {
       messages: 15_000,
       warmUp: 5000,
       job: { prefetch: 100, filled: true },
-      entries: [raw, of("requeue", "requeue"), of("requeue", "requeue, batches", { batch: true })]
+      entries: [raw, ...ours]
     }
   ],
   // Usually 1.4 to 1.8 of so few messages: a third of the difference is a collector that begins with a small heap.

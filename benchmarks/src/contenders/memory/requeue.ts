@@ -31,3 +31,20 @@ export const batch: Workload<Jobs.Memory> = async ({ concurrency, messages, warm
   const policy = { maxBatchSize: concurrency, maxBatchTimeout: 0 }
   await PromiseFace.consume(requeue, queue, { batch: policy }, meter)
 }
+
+/** Acks each message of a batch by itself, or all of them at once. */
+export const acking: Workload<Jobs.Batches> = async ({ maxBatchSize, messages, ofEach, warmUp }, meter) => {
+  await using requeue = await filled(messages + warmUp)
+  await requeue.consumeBatch(queue, { batch: { maxBatchSize, maxBatchTimeout: 0 } }, async (batch) => {
+    if (ofEach) for (const message of batch.messages) message.ack()
+    else batch.ackAll()
+    meter.tick(batch.messages.length)
+  })
+  await meter.done
+}
+
+/** Sends to as many queues in turn, which the first messages make known. */
+export const send: Workload<Jobs.Sending> = async ({ queues, ...work }, meter) => {
+  await using requeue = await connect(MemoryBroker.layer())
+  await PromiseFace.publishToMany(requeue, { ...work, queue: "work", queues, size: 256, url: "memory:" }, meter)
+}

@@ -44,7 +44,8 @@ export const decision = over((n) => {
 
 /** Ten verdicts when their handler has ended: one acked, one retried, the others by outcome. */
 export const finalisation = over(() => {
-  const acked = Acknowledgement.record(Acknowledgement.make(10), { _tag: "Ack", index: 3 })
-  const retried = Acknowledgement.record(acked, { _tag: "Retry", index: 5, delay: 1000 })
-  return Acknowledgement.finalise(retried, "success").length
+  const verdicts = Array.from<Acknowledgement.Verdict | undefined>({ length: 10 })
+  verdicts[3] = Acknowledgement.record(verdicts[3], { _tag: "Ack", index: 3 })
+  verdicts[5] = Acknowledgement.record(verdicts[5], { _tag: "Retry", index: 5, delay: 1000 })
+  return verdicts.map((verdict) => Acknowledgement.finalise(verdict, "success")).length
 })

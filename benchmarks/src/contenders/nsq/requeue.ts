@@ -8,6 +8,7 @@ import type * as Jobs from "./jobs.ts"
 
 export const consume: Workload<Jobs.Consume> = async (job, meter) => {
   await using requeue = await connect(NsqBroker.layer({ url: job.url }))
+  meter.begin()
   await PromiseFace.consume(
     requeue,
     PromiseFace.sourceOf(job.queue, job.body),

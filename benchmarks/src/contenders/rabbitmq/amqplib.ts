@@ -2,6 +2,7 @@
 import amqp, { type Channel, type ConfirmChannel, type ConsumeMessage } from "amqplib"
 import type { Workload } from "../../Contender.ts"
 import * as Lateness from "../lateness.ts"
+import { feed } from "./feeding.ts"
 import type * as Jobs from "./jobs.ts"
 
 const open = async (url: string, prefetch: number) => {
@@ -26,39 +27,48 @@ export const consume: Workload<Jobs.Consume> = async ({ body, prefetch, queue, u
       () => channel.nack(message)
     )
   }
+  meter.begin()
   await channel.consume(queue, onMessage)
   await meter.done
   await connection.close()
 }
 
-export const publish: Workload<Jobs.Publish> = async ({ inFlight, messages, queue, size, url, warmUp }, meter) => {
-  const { channel, connection } = await open(url, 0)
-  const body = Buffer.alloc(size, 120)
-  const options = { persistent: true, mandatory: true, contentType: "application/octet-stream" }
-  let sent = 0
-  const next = (): void => {
-    if (sent >= messages + warmUp) return
-    const properties = { ...options, messageId: crypto.randomUUID(), timestamp: Math.floor(Date.now() / 1000) }
-    sent++
-    channel.publish("", queue, body, properties, (error) => {
-      if (error) throw error
-      meter.tick()
-      next()
-    })
+/** `queueOf` says to which queue the n-th message goes. */
+const publishTo =
+  (queueOf: (job: Jobs.PublishToMany, n: number) => string): Workload<Jobs.PublishToMany> =>
+  async (job, meter) => {
+    const { inFlight, messages, size, url, warmUp } = job
+    const { channel, connection } = await open(url, 0)
+    const body = Buffer.alloc(size, 120)
+    const options = { persistent: true, mandatory: true, contentType: "application/octet-stream" }
+    let sent = 0
+    const next = (): void => {
+      if (sent >= messages + warmUp) return
+      const properties = { ...options, messageId: crypto.randomUUID(), timestamp: Math.floor(Date.now() / 1000) }
+      channel.publish("", queueOf(job, sent++), body, properties, (error) => {
+        if (error) throw error
+        meter.tick()
+        next()
+      })
+    }
+    meter.begin()
+    for (let n = 0; n < inFlight; n++) next()
+    await meter.done
+    await connection.close()
   }
-  for (let n = 0; n < inFlight; n++) next()
-  await meter.done
-  await connection.close()
-}
 
-/** A queue whose messages go back to theirs when they have waited. */
+export const publish = publishTo(({ queue }) => queue)
+
+export const publishToMany = publishTo(({ queue, queues }, n) => `${queue}.${n % queues}`)
+
+/** A queue whose messages go back to theirs when they have waited, each as long as it says itself unless all do. */
 const waitQueue = async (
   channel: Channel,
   queue: string,
   delay: number | undefined,
   atLeastOnce: boolean
 ): Promise<string> => {
-  const { queue: waiting } = await channel.assertQueue(`${queue}.wait`, {
+  const { queue: waiting } = await channel.assertQueue(`${queue}.wait${delay === undefined ? "" : `.${delay}`}`, {
     durable: true,
     arguments: {
       "x-queue-type": "quorum",
@@ -73,19 +83,23 @@ const waitQueue = async (
 
 /**
  * Written by hand: publish a copy to a wait queue, wait for the confirmation, acknowledge. A single delay is the queue's
- * time to live; several are a time to live on each message, and what is behind a longer one waits as long as that.
+ * time to live. Several have a queue each, or are a time to live on each message of one queue, in which what is behind a
+ * longer one waits as long as that.
  */
 const again = async (
   channel: ConfirmChannel,
   queue: string,
   messages: number,
-  { atLeastOnce = false, delays, failing }: Jobs.Retry,
+  { atLeastOnce = false, delays, failing, isEach = false }: Jobs.Retry,
   tick: () => void
 ): Promise<Lateness.Lateness> => {
   const { promise: done, resolve } = Promise.withResolvers<void>()
   const all = Lateness.list(delays)
-  const fixed = all.length === 1 ? all[0] : undefined
-  const waiting = await waitQueue(channel, queue, fixed, atLeastOnce)
+  const isFixed = isEach || all.length === 1
+  const waiting = new Map<number | undefined, string>()
+  for (const delay of isFixed ? all : [undefined]) {
+    waiting.set(delay, await waitQueue(channel, queue, delay, atLeastOnce))
+  }
   const lateness = Lateness.make()
   const next = Lateness.turns(all, failing)
   let left = messages
@@ -105,9 +119,9 @@ const again = async (
     const delay = next()
     if (delay === undefined) return end(message)
     lateness.due(id, delay)
-    const expiration = fixed === undefined ? { expiration: String(delay) } : {}
+    const expiration = isFixed ? {} : { expiration: String(delay) }
     const copy = { ...properties, ...expiration, persistent: true, headers: { ...properties.headers, attempt: 2 } }
-    channel.publish("", waiting, content, copy, (error) => {
+    channel.publish("", waiting.get(isFixed ? delay : undefined)!, content, copy, (error) => {
       if (error) throw error
       channel.ack(message)
     })
@@ -115,15 +129,15 @@ const again = async (
   const { consumerTag } = await channel.consume(queue, onMessage)
   await done
   await channel.cancel(consumerTag)
-  await channel.deleteQueue(waiting)
+  for (const each of waiting.values()) await channel.deleteQueue(each)
   return lateness
 }
 
 export const retry: Workload<Jobs.Retry> = async (job, meter) => {
   const { channel, connection } = await open(job.url, job.prefetch)
-  await again(channel, job.rehearsal, job.rehearsed, job, () => {})
+  if (job.rehearsed > 0) await again(channel, job.rehearsal, job.rehearsed, job, () => {})
   meter.begin()
-  const lateness = await again(channel, job.queue, job.messages, job, meter.tick)
+  const [lateness] = await Promise.all([again(channel, job.queue, job.messages, job, meter.tick), feed(job)])
   lateness.report(meter)
   await connection.close()
 }

@@ -1,5 +1,5 @@
 /** What the workloads on RabbitMQ are told. */
-import type { Handling, Place } from "../jobs.ts"
+import type { Handling, Place, Publish } from "../jobs.ts"
 
 export type { Publish } from "../jobs.ts"
 
@@ -17,11 +17,22 @@ export interface Retry extends Window {
   readonly delays: string
   /** Of a hundred messages, how many come again. */
   readonly failing: number
+  /** How many come in a second. Default: all are there already. */
+  readonly perSecond?: number
   /** By hand: whether the server moves what has waited at least once, like Requeue's queues, or at most once. */
   readonly atLeastOnce?: boolean
-  /** A queue with as many messages as `rehearsed`, on which the same is done before, uncounted. */
+  /** By hand: whether each delay has a wait queue of its own. Default: all wait in one, which keeps their order. */
+  readonly isEach?: boolean
+  /** Of Requeue: where delays are kept. */
+  readonly topology?: "auto" | "ladder" | "levels"
+  /** A queue with as many messages as `rehearsed`, on which the same is done before, uncounted; 0 for a cold process. */
   readonly rehearsal: string
   readonly rehearsed: number
+}
+
+/** Publish to as many queues in turn. */
+export interface PublishToMany extends Publish {
+  readonly queues: number
 }
 
 /** Send and handle so many a second, for so long. */

@@ -13,6 +13,7 @@ const open = async (url: string): Promise<Connection> => {
 export const consume: Workload<Jobs.Consume> = async ({ prefetch, queue, url }, meter) => {
   const connection = await open(url)
   const options = { queue, queueOptions: { passive: true }, qos: { prefetchCount: prefetch } }
+  meter.begin()
   const consumer = connection.createConsumer(options, async () => meter.tick())
   consumer.on("error", () => {})
   await meter.done

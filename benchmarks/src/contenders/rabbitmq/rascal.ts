@@ -24,6 +24,7 @@ const open = async (config: object) => {
 export const consume: Workload<Jobs.Consume> = async ({ prefetch, queue, url }, meter) => {
   const broker = await open(configure(url, queue, { subscriptions: { all: { queue, prefetch } } }))
   const handler = async (_content: unknown): Promise<void> => {}
+  meter.begin()
   const subscription = await broker.subscribe("all")
   subscription.on("error", () => {})
   subscription.on("message", (_message, content, ackOrNack: (error?: unknown) => void) => {

@@ -7,17 +7,19 @@ import type { Workload } from "../../Contender.ts"
 import { spread } from "../../statistics.ts"
 import * as Lateness from "../lateness.ts"
 import * as PromiseFace from "../promiseFace.ts"
+import { feed } from "./feeding.ts"
 import type * as Jobs from "./jobs.ts"
 
 /** The queues are there already, like everybody else's; delays are declared when they are needed. */
-const open = (url: string, ...queues: ReadonlyArray<string>) => {
+const open = ({ topology = "auto", url }: Pick<Jobs.Retry, "topology" | "url">, ...queues: ReadonlyArray<string>) => {
   const existing = queues.flatMap((queue) => [queue, `${queue}.dlq`])
   const asThere = Object.fromEntries(existing.map((queue) => [queue, { assert: "passive" } as const]))
-  return connect(RabbitMqBroker.layer({ url, queues: asThere }))
+  return connect(RabbitMqBroker.layer({ url, topology, queues: asThere }))
 }
 
 export const consume: Workload<Jobs.Consume> = async (job, meter) => {
-  await using requeue = await open(job.url, job.queue)
+  await using requeue = await open(job, job.queue)
+  meter.begin()
   await PromiseFace.consume(
     requeue,
     PromiseFace.sourceOf(job.queue, job.body),
@@ -27,8 +29,13 @@ export const consume: Workload<Jobs.Consume> = async (job, meter) => {
 }
 
 export const publish: Workload<Jobs.Publish> = async (job, meter) => {
-  await using requeue = await open(job.url, job.queue)
+  await using requeue = await open(job, job.queue)
   await PromiseFace.publish(requeue, job, meter)
+}
+
+export const publishToMany: Workload<Jobs.PublishToMany> = async (job, meter) => {
+  await using requeue = await connect(RabbitMqBroker.layer({ url: job.url, assert: "never" }))
+  await PromiseFace.publishToMany(requeue, job, meter)
 }
 
 /** The policy knows all of the delays; the handler says which. */
@@ -68,16 +75,16 @@ const again = async (
 }
 
 export const retry: Workload<Jobs.Retry> = async (job, meter) => {
-  await using requeue = await open(job.url, job.queue, job.rehearsal)
-  await again(requeue, job.rehearsal, job.rehearsed, job, () => {})
+  await using requeue = await open(job, job.queue, job.rehearsal)
+  if (job.rehearsed > 0) await again(requeue, job.rehearsal, job.rehearsed, job, () => {})
   meter.begin()
-  const lateness = await again(requeue, job.queue, job.messages, job, meter.tick)
+  const [lateness] = await Promise.all([again(requeue, job.queue, job.messages, job, meter.tick), feed(job)])
   lateness.report(meter)
 }
 
 /** Sends and handles at a constant rate; looks at the resident memory at every portion. */
 export const soak: Workload<Jobs.Soak> = async ({ delay, failing, messages, perSecond, queue, url, warmUp }, meter) => {
-  await using requeue = await open(url, queue)
+  await using requeue = await open({ url }, queue)
   const target = PromiseFace.bytesOf(queue)
   const resident: Array<number> = []
   let arrived = 0

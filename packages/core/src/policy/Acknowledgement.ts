@@ -8,7 +8,8 @@
  *
  * A `fail` is a retry with an error of the message's own, which counts as if its handler had thrown it.
  *
- * The rule is one pure reducer over calls, {@link record}, and one pure function, {@link finalise}.
+ * The rule is about one message, whatever the size of its batch: one pure reducer over the calls that reach it,
+ * {@link record}, and one pure function, {@link finalise}.
  */
 import type { Delay } from "../message/Delay.ts"
 
@@ -37,80 +38,63 @@ export type Verdict =
       readonly by: "message" | "batch" | "outcome"
       /** The explicit delay, in milliseconds; `undefined` for the policy's. */
       readonly delay: Delay | undefined
+      /** The first delay given to `retryAll`, which holds unless one is given on the message itself. */
+      readonly batchDelay?: Delay | undefined
       /** Whether the retry counts towards consumer backoff. */
       readonly backoff: boolean
       /** The error that the message has failed with, if `fail` decided it. */
       readonly failed?: { readonly error: unknown }
     }
 
-/** The calls so far, reduced to what they decided. */
-export interface State {
-  /** By the message's place in its batch; `undefined` while nothing is decided. */
-  readonly verdicts: ReadonlyArray<Verdict | undefined>
-  /** The first delay given to `retryAll`, in milliseconds. */
-  readonly batchDelay: Delay | undefined
-}
-
-/** The state before any call, for a batch of this size. */
-export const make = (size: number): State => ({
-  verdicts: Array.from<undefined>({ length: size }),
-  batchDelay: undefined
-})
-
 /**
- * The state after one more call. A call that changes nothing is ignored: the same object is returned.
+ * The verdict of a message after one more call that reaches it: one on the message, or on its batch. A call that changes
+ * nothing is ignored: the same object is returned.
  *
  * @example
  * ```ts
  * import { Acknowledgement } from "@requeue/core"
  *
- * const acked = Acknowledgement.record(Acknowledgement.make(2), { _tag: "Ack", index: 0 })
- * const state = Acknowledgement.record(acked, { _tag: "RetryAll" })
- * Acknowledgement.finalise(state, "success").map(({ _tag }) => _tag) // => ["Ack", "Retry"]
+ * const acked = Acknowledgement.record(undefined, { _tag: "Ack", index: 0 })
+ * Acknowledgement.record(acked, { _tag: "RetryAll" }) === acked // => true
  * ```
  */
-export const record = (self: State, call: Call): State => {
+export const record = (self: Verdict | undefined, call: Call): Verdict => {
   switch (call._tag) {
     case "Ack":
-      return self.verdicts[call.index] === undefined ? decided(self, call.index, { _tag: "Ack", by: "message" }) : self
-    case "Retry":
-      return recordRetry(self, call)
-    case "Fail":
-      return recordRetry(self, call, { failed: { error: call.error } })
+      return self ?? { _tag: "Ack", by: "message" }
     case "AckAll":
-      return fill(self, { _tag: "Ack", by: "batch" })
-    case "RetryAll": {
-      const filled = fill(self, { _tag: "Retry", by: "batch", delay: undefined, backoff: call.backoff ?? true })
-      const wanted = call.delay !== undefined && self.batchDelay === undefined && filled.verdicts.some(isOpen)
-      return wanted ? { ...filled, batchDelay: call.delay } : filled
-    }
+      return self ?? { _tag: "Ack", by: "batch" }
+    case "Retry":
+    case "Fail":
+      return onMessage(self, call)
+    case "RetryAll":
+      return onBatch(self, call)
   }
 }
 
-const recordRetry = (
-  self: State,
-  { backoff = true, delay, index }: Extract<Call, { _tag: "Retry" | "Fail" }>,
-  how: Pick<Retry, "failed"> = {}
-): State => {
-  const verdict = self.verdicts[index]
-  if (verdict === undefined) return decided(self, index, { _tag: "Retry", by: "message", delay, backoff, ...how })
-  return delay !== undefined && isOpen(verdict) ? decided(self, index, { ...verdict, delay }) : self
+const onMessage = (
+  self: Verdict | undefined,
+  { delay, ...call }: Extract<Call, { _tag: "Retry" | "Fail" }>
+): Verdict => {
+  if (self !== undefined) return delay !== undefined && isOpen(self) ? { ...self, delay } : self
+  const retry: Verdict = { _tag: "Retry", by: "message", delay, backoff: call.backoff ?? true }
+  return call._tag === "Fail" ? { ...retry, failed: { error: call.error } } : retry
 }
 
-const decided = (self: State, index: number, verdict: Verdict): State => ({
-  ...self,
-  verdicts: self.verdicts.with(index, verdict)
-})
+const onBatch = (
+  self: Verdict | undefined,
+  { backoff = true, delay }: Extract<Call, { _tag: "RetryAll" }>
+): Verdict => {
+  const verdict = self ?? { _tag: "Retry", by: "batch", delay: undefined, backoff }
+  const isWanted = delay !== undefined && isOpen(verdict) && verdict.batchDelay === undefined
+  return isWanted ? { ...verdict, batchDelay: delay } : verdict
+}
 
-const fill = (self: State, verdict: Verdict): State =>
-  self.verdicts.includes(undefined) ? { ...self, verdicts: self.verdicts.map((existing) => existing ?? verdict) } : self
-
-/** Whether an ignored call asked for something else than was decided. A second ack, for example, did not. */
-export const contradicts = (self: State, call: Call): boolean => {
+/** Whether a call that was ignored asked for something else than was decided. A second ack, for example, did not. */
+export const contradicts = (self: Verdict | undefined, call: Call): boolean => {
   const wanted = call._tag === "Ack" || call._tag === "AckAll" ? "Ack" : "Retry"
   const hasDelay = "delay" in call && call.delay !== undefined
-  const reached = "index" in call ? [self.verdicts[call.index]] : self.verdicts
-  return hasDelay || reached.some((verdict) => verdict !== undefined && verdict._tag !== wanted)
+  return hasDelay || (self !== undefined && self._tag !== wanted)
 }
 
 type Retry = Extract<Verdict, { _tag: "Retry" }>
@@ -125,17 +109,13 @@ const isOpen = (verdict: Verdict | undefined): verdict is Retry =>
  */
 export const isFinal = (verdict: Verdict | undefined): verdict is Verdict => verdict !== undefined && !isOpen(verdict)
 
-/** The verdict of every message, once the handler has ended. */
-export const finalise = (self: State, outcome: Outcome): ReadonlyArray<Verdict> =>
-  self.verdicts.map((verdict) => {
-    if (verdict === undefined) return byOutcome(outcome)
-    return isOpen(verdict) ? { ...verdict, delay: self.batchDelay } : verdict
-  })
+/** The verdict of a message once the handler has ended; `undefined` for one that no call reached. */
+export const finalise = (self: Verdict | undefined, outcome: Outcome): Verdict => {
+  if (self === undefined) return byOutcome[outcome]
+  return isOpen(self) && self.batchDelay !== undefined ? { ...self, delay: self.batchDelay } : self
+}
 
-/** The verdict of a message that no call reached. */
-export const byOutcome = (outcome: Outcome): Verdict => outcomes[outcome]
-
-const outcomes: { readonly [K in Outcome]: Verdict } = {
+const byOutcome: { readonly [K in Outcome]: Verdict } = {
   success: { _tag: "Ack", by: "outcome" },
   failure: { _tag: "Retry", by: "outcome", delay: undefined, backoff: true }
 }

@@ -55,8 +55,8 @@ describe("a core is found that", () => {
     [
       "acks before those in front of a message have a verdict",
       "task",
-      "const isOut = group !== undefined &&",
-      "const isOut = group === undefined &&"
+      "if (group === undefined) {",
+      "if (group !== null) {"
     ],
     [
       "counts what was given back unseen",

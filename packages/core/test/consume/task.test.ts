@@ -2,7 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import type * as Acknowledgement from "../../src/policy/Acknowledgement.ts"
 import * as Delay from "../../src/message/Delay.ts"
 import type { Received } from "../../src/message/Handler.ts"
-import type { Item } from "../../src/consume/internal/item.ts"
+import * as fc from "fast-check"
+import type { Group, Item } from "../../src/consume/internal/item.ts"
 import { Task } from "../../src/consume/internal/task.ts"
 import { delivery, item } from "../items.ts"
 
@@ -114,5 +115,77 @@ describe("task", () => {
     const { message: bare } = new Task(options, [item("a")])
     assert.deepStrictEqual(bare.native, {})
     assert.isTrue(Object.isFrozen(bare.native))
+  })
+})
+
+describe("calls on the messages of a large batch", () => {
+  const one: Group = { name: "g", out: new Set(), behind: [], isClosed: true }
+
+  /** How often a task reads one of its items while all are acked, for each of them. */
+  const readsFor = (size: number, group: Group | undefined, order: "forwards" | "backwards"): number => {
+    let reads = 0
+    const items = Array.from({ length: size }, (_, n) => Object.assign(item(String(n)), { group }))
+    const counted = new Proxy(items, {
+      get: (target, key, receiver) => {
+        if (typeof key === "string" && /^\d+$/.test(key)) reads++
+        return Reflect.get(target, key, receiver) as unknown
+      }
+    })
+    let told = 0
+    const task = new Task({ queue: "work", longest: 0, onFinal: () => told++, onIgnored: () => {} }, counted)
+    const messages = task.toBatch().messages as ReadonlyArray<Received<unknown>>
+    reads = 0
+    for (const message of order === "forwards" ? messages : messages.toReversed()) message.ack()
+    assert.strictEqual(told, size)
+    return reads / size
+  }
+
+  it.each([
+    ["forwards", undefined],
+    ["backwards", undefined],
+    ["forwards", one],
+    ["backwards", one]
+  ] as const)("cost the same each, whatever its size: %s, group %j", (order, group) => {
+    const few = readsFor(10, group, order)
+    assert.isAtMost(few, 4)
+    for (const size of [100, 1000]) assert.isAtMost(readsFor(size, group, order), few)
+  })
+
+  it("a group's order holds whatever the order of the calls", () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.constantFrom(undefined, "a", "b"), { minLength: 1, maxLength: 8 }),
+        fc.array(fc.tuple(fc.nat(7), fc.boolean()), { maxLength: 12 }),
+        (names, calls) => {
+          const groups = new Map(["a", "b"].map((name) => [name, { ...one, name }]))
+          const items = names.map((name, n) => Object.assign(item(String(n)), { group: name && groups.get(name) }))
+          const told: Array<Item> = []
+          const options = { queue: "work", longest: 99, onFinal: (each: Item) => told.push(each), onIgnored: () => {} }
+          const task = new Task(options, items)
+          const messages = task.toBatch().messages as ReadonlyArray<Received<unknown>>
+          const first = new Map<number, boolean>()
+          for (const [index, isAck] of calls.filter(([each]) => each < items.length)) {
+            if (!first.has(index)) first.set(index, isAck)
+            if (isAck) messages[index]!.ack()
+            else messages[index]!.retry({ delay: 9 })
+            // What may go: of no group if it was called, of a group if it and all before it were acked.
+            const expected = items.filter(({ group }, n) =>
+              group === undefined
+                ? first.has(n)
+                : items.slice(0, n + 1).every((each, m) => each.group !== group || first.get(m) === true)
+            )
+            assert.sameMembers(told, expected)
+          }
+          for (const group of groups.values()) {
+            const indexes = told.filter((each) => each.group === group).map((each) => items.indexOf(each))
+            assert.deepStrictEqual(
+              indexes,
+              indexes.toSorted((x, y) => x - y)
+            )
+          }
+          assert.strictEqual(new Set(told).size, told.length)
+        }
+      )
+    )
   })
 })

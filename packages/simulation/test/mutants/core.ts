@@ -29,7 +29,7 @@ const arriving: ReadonlyArray<Mutant> = [
     name: "a body that cannot be decoded is retried",
     file: consume("arrival"),
     from: 'refuse(item, RetryPolicy.giveUp(retry, queue, "undecodable", Failure.summarize(error)))',
-    to: 'deliveries.conclude(item, Acknowledgement.byOutcome("failure"), Failure.make(error, wallClock()))'
+    to: 'deliveries.conclude(item, Acknowledgement.finalise(undefined, "failure"), Failure.make(error, wallClock()))'
   },
   {
     name: "a message that was decoded while the consumer stops waits for a handler",
@@ -133,8 +133,8 @@ const running: ReadonlyArray<Mutant> = [
   {
     name: "calls of a run count beside those of the run after it",
     file: consume("task"),
-    from: "    this.#closed = true\n    const verdicts",
-    to: "    const verdicts",
+    from: "    this.#closed = true\n    for (let index",
+    to: "    for (let index",
     was: "A run that had failed, and was repeated at once, could still decide on its messages."
   },
   {
@@ -169,20 +169,20 @@ const deciding: ReadonlyArray<Mutant> = [
   {
     name: "an ack overrides a retry",
     file: policy("Acknowledgement"),
-    from: 'return self.verdicts[call.index] === undefined ? decided(self, call.index, { _tag: "Ack", by: "message" }) : self',
-    to: 'return decided(self, call.index, { _tag: "Ack", by: "message" })'
+    from: 'return self ?? { _tag: "Ack", by: "message" }',
+    to: 'return { _tag: "Ack", by: "message" }'
   },
   {
     name: "a call on the batch overrides those on messages",
     file: policy("Acknowledgement"),
-    from: "existing ?? verdict",
-    to: "verdict"
+    from: 'return self ?? { _tag: "Ack", by: "batch" }',
+    to: 'return { _tag: "Ack", by: "batch" }'
   },
   {
     name: "the delay of retryAll is forgotten",
     file: policy("Acknowledgement"),
-    from: "return isOpen(verdict) ? { ...verdict, delay: self.batchDelay } : verdict",
-    to: "return verdict"
+    from: "return isOpen(self) && self.batchDelay !== undefined ? { ...self, delay: self.batchDelay } : self",
+    to: "return self"
   },
   {
     name: "there is one attempt more than allowed",

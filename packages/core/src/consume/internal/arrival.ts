@@ -146,7 +146,7 @@ export const make = (dependencies: Dependencies): Arrival => {
   const fail = (item: Item, error: unknown): void => {
     const failure = Failure.make(error, wallClock())
     reporter.failed(item.delivery, failure, false)
-    deliveries.conclude(item, Acknowledgement.byOutcome("failure"), failure)
+    deliveries.conclude(item, Acknowledgement.finalise(undefined, "failure"), failure)
     deliveries.flush()
   }
 

@@ -107,7 +107,6 @@ export const make = (dependencies: Dependencies): Deliveries => {
   }
 
   const onSettled = (item: Item, settlement: Settlement.Settlement): void => {
-    lastSettled = dependencies.wallClock()
     if (!item.isEcho) decider.earn(settlement)
     if (!flow.broker.atRest) flow.broker.signal({ _tag: "Succeeded", id: item.key })
     if (reporter.isWatched || settlement._tag !== "Ack") reporter.settled(item.delivery, settlement)
@@ -136,7 +135,8 @@ export const make = (dependencies: Dependencies): Deliveries => {
       reporter.leaseLost(item.delivery, error)
       if (fate === "gone") onLost(item)
     },
-    onAnswered: () => {
+    onAnswered: (hasSettled) => {
+      if (hasSettled) lastSettled = dependencies.wallClock()
       flow.update()
       onMoved(dependencies)
     },

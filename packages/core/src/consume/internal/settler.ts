@@ -47,8 +47,11 @@ export interface Callbacks {
   readonly onLeaseLost: (item: Item, failure: SettleFailure) => void
   /** Called before a call of the broker, with one of its items. */
   readonly onSending: (item: Item) => unknown
-  /** Called once for each call of the broker, after `onSettled` or `onFailed` for each of its items. */
-  readonly onAnswered: () => void
+  /**
+   * Called once for each call of the broker, after `onSettled` or `onFailed` for each of its items; with whether it settled
+   * one.
+   */
+  readonly onAnswered: (hasSettled: boolean) => void
   /** Called once for each extension, after `onLeaseLost` for each of its items that are lost. */
   readonly onExtended: () => void
 }
@@ -98,7 +101,7 @@ export const make = (options: Options & Callbacks): Settler => {
       if (failure === undefined) options.onSettled(item, item.settlement)
       else options.onFailed(item, item.settlement, failure)
     }
-    options.onAnswered()
+    options.onAnswered(failed.size < requests.length)
   }
 
   return {
@@ -119,9 +122,11 @@ export const make = (options: Options & Callbacks): Settler => {
       const extended = attempt(() => outlet.subscription!.extend(asked.map(({ delivery }) => delivery)))
       call(options, asked, extended, (failures = [], why) => {
         extending = undefined
-        for (const failure of failures === "died" ? asked.map((each) => dead(each, why)) : failures) {
+        const failed = failures === "died" ? asked.map((each) => dead(each, why)) : failures
+        const found = new Map(failed.length === 0 ? [] : unsettled.map((item) => [item.delivery, item]))
+        for (const failure of failed) {
           // None is found where a redelivery has taken the place of the lost one.
-          const item = unsettled.find(({ delivery }) => delivery === failure.delivery)
+          const item = found.get(failure.delivery)
           if (item !== undefined) options.onLeaseLost(item, failure)
         }
         options.onExtended()
@@ -200,11 +205,11 @@ const attempt = <A>(call: () => Effect.Effect<A>): Effect.Effect<A> => {
 const isAnswer = (
   value: unknown,
   concerned: ReadonlyArray<{ readonly delivery: Delivery }>
-): value is ReadonlyArray<SettleFailure> =>
-  Array.isArray(value) &&
-  value.every(
+): value is ReadonlyArray<SettleFailure> => {
+  if (!Array.isArray(value)) return false
+  const known = new Set<unknown>(value.length === 0 ? [] : concerned.map(({ delivery }) => delivery))
+  return value.every(
     (each: Partial<SettleFailure> | null) =>
-      each?.error?.reason !== undefined &&
-      each.fate !== undefined &&
-      concerned.some(({ delivery }) => delivery === each.delivery)
+      each?.error?.reason !== undefined && each.fate !== undefined && known.has(each.delivery)
   )
+}

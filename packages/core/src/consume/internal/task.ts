@@ -27,8 +27,11 @@ export interface Options {
   readonly onIgnored: (item: Item | undefined, call: Acknowledgement.Call) => void
 }
 
-/** The verdicts of messages that no call reached. */
-const uncalled = { success: Acknowledgement.byOutcome("success"), failure: Acknowledgement.byOutcome("failure") }
+/** The messages of one group in a batch, by index and in order; `next` is the first whose verdict was not reported. */
+interface Line {
+  readonly indexes: Array<number>
+  next: number
+}
 
 /** A class, so that a message costs one object and not a handful of closures. */
 export class Task implements Bag.Member {
@@ -38,10 +41,12 @@ export class Task implements Bag.Member {
   readonly items: ReadonlyArray<Item>
   readonly #options: Options
   readonly #messages: ReadonlyArray<Received<unknown>>
-  /** `undefined` until the first call: most handlers make none. */
-  #calls: Acknowledgement.State | undefined = undefined
+  /** By index. `undefined` until the first call: most handlers make none. */
+  #verdicts: Array<Acknowledgement.Verdict | undefined> | undefined = undefined
   /** Indexes of the messages whose verdict `onFinal` was given. */
   #reported: Set<number> | undefined = undefined
+  /** Those of groups; `undefined` until the first call on one of them. */
+  #lines: Map<Group, Line> | undefined = undefined
   #closed = false
 
   constructor(options: Options, items: ReadonlyArray<Item>) {
@@ -65,38 +70,48 @@ export class Task implements Bag.Member {
     return this.items.reduce((sum, _, index) => (this.#isUndecided(index) ? sum + 1 : sum), 0)
   }
 
-  /** Records a call of the handler. */
+  /** Records a call of the handler. One on a message costs the same whatever the size of its batch. */
   record(call: Acknowledgement.Call): void {
-    const { onFinal, onIgnored } = this.#options
-    const before = this.#calls ?? Acknowledgement.make(this.items.length)
-    const after = this.#closed ? before : Acknowledgement.record(before, call)
-    if (after === before) {
-      if (this.#closed || Acknowledgement.contradicts(before, call))
-        onIgnored("index" in call ? this.items[call.index] : undefined, call)
+    const { onIgnored } = this.#options
+    if (this.#closed) return onIgnored("index" in call ? this.items[call.index] : undefined, call)
+    const verdicts = (this.#verdicts ??= Array.from<undefined>({ length: this.items.length }))
+    const reached = "index" in call ? [call.index] : Array.from(this.items.keys())
+    const before = reached.map((index) => verdicts[index])
+    for (const index of reached) verdicts[index] = Acknowledgement.record(verdicts[index], call)
+    if (reached.some((index, n) => verdicts[index] !== before[n])) {
+      for (const index of reached) this.#report(index)
+    } else if (before.some((verdict) => Acknowledgement.contradicts(verdict, call))) {
+      onIgnored("index" in call ? this.items[call.index] : undefined, call)
+    }
+  }
+
+  /**
+   * Reports what is final now that this message has a verdict. In a group, those behind one that is not acked wait for the
+   * end of the batch, as does its own retry.
+   */
+  #report(index: number): void {
+    const { group } = this.items[index]!
+    if (group === undefined) {
+      if (Acknowledgement.isFinal(this.#verdicts![index])) this.#tell(index)
       return
     }
-    this.#calls = after
-    /** Groups of which a message is not acked yet: those behind it wait for the end of the batch, as does its own retry. */
-    let open: Set<Group> | undefined
-    for (const [index, item] of this.items.entries()) {
-      if (this.#reported?.has(index) === true) continue
-      const verdict = after.verdicts[index]
-      const { group } = item
-      const isOut = group !== undefined && (open?.has(group) === true || verdict?._tag !== "Ack")
-      if (isOut) open = (open ?? new Set()).add(group)
-      if (isOut || !Acknowledgement.isFinal(verdict)) continue
-      this.#reported = (this.#reported ?? new Set()).add(index)
-      onFinal(item, verdict)
-    }
+    this.#lines ??= linesOf(this.items)
+    const line = this.#lines.get(group)!
+    while (this.#verdicts![line.indexes[line.next] ?? -1]?._tag === "Ack") this.#tell(line.indexes[line.next++]!)
+  }
+
+  #tell(index: number): void {
+    if (this.#reported?.has(index) === true) return
+    this.#reported = (this.#reported ?? new Set()).add(index)
+    this.#options.onFinal(this.items[index]!, this.#verdicts![index]!)
   }
 
   /** Ignores all later calls, and reports the verdict of every message that `onFinal` was not given. */
   close(outcome: Acknowledgement.Outcome, each: (item: Item, verdict: Acknowledgement.Verdict) => void): void {
     this.#closed = true
-    const verdicts = this.#calls && Acknowledgement.finalise(this.#calls, outcome)
     for (let index = 0; index < this.items.length; index++) {
       if (this.#reported?.has(index) === true) continue
-      each(this.items[index]!, verdicts?.[index] ?? uncalled[outcome])
+      each(this.items[index]!, Acknowledgement.finalise(this.#verdicts?.[index], outcome))
     }
   }
 
@@ -107,8 +122,18 @@ export class Task implements Bag.Member {
   }
 
   #isUndecided(index: number): boolean {
-    return this.#calls?.verdicts[index] === undefined
+    return this.#verdicts?.[index] === undefined
   }
+}
+
+const linesOf = (items: ReadonlyArray<Item>): Map<Group, Line> => {
+  const lines = new Map<Group, Line>()
+  for (const [index, { group }] of items.entries()) {
+    const line = group && lines.get(group)
+    if (line !== undefined) line.indexes.push(index)
+    else if (group !== undefined) lines.set(group, { indexes: [index], next: 0 })
+  }
+  return lines
 }
 
 /**

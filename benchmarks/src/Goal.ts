@@ -1,0 +1,88 @@
+/**
+ * Goals: what a measurement must show. They are data, in `goals.ts`; here stands how a result is judged by one. Pure.
+ */
+import type { CaseResult, Quantity } from "./results.ts"
+import { valuesOf } from "./results.ts"
+import { isDisturbed, ratio, spread, type Spread } from "./statistics.ts"
+
+/** A bound that a value must keep. */
+export type Limit = { readonly atMost: number } | { readonly atLeast: number }
+
+export interface Goal {
+  /** What is done, for people. */
+  readonly work: string
+  readonly suite: string
+  readonly case: string
+  readonly contender: string
+  readonly quantity: Quantity
+  /** The contender that it is compared with, in the same rounds. Default: none, the value itself is limited. */
+  readonly against?: string
+  /** A case of the same suite by whose ratio of the same two this one is divided: what the others' cost takes is out. */
+  readonly basis?: string
+  readonly limit: Limit
+  /** A value of its own, of the same quantity, that reaches the goal as well. */
+  readonly or?: Limit
+}
+
+export interface Verdict {
+  readonly goal: Goal
+  /** `undefined` where it was not measured, or could not be done. */
+  readonly value: Spread | undefined
+  readonly isMet: boolean
+  /** How far beyond its limit it is: 0.1 for 10 %. 0 where it is met. */
+  readonly missedBy: number
+  /** The baseline of the case against itself, in the same quantity. */
+  readonly control: Spread | undefined
+  /** Whether the machine was quiet; else the value says nothing. */
+  readonly counts: boolean
+}
+
+const beyond = (limit: Limit, value: number): number =>
+  "atMost" in limit ? value / limit.atMost - 1 : limit.atLeast / value - 1
+
+const readingsOf = (result: CaseResult | undefined, name: string | undefined) =>
+  result?.lines.find((line) => line.name === name)?.readings ?? []
+
+/** A contender's value over the rounds, or its ratio to another's. */
+const measure = (
+  result: CaseResult | undefined,
+  quantity: Quantity,
+  contender: string,
+  against: string | undefined
+): Spread | undefined => {
+  const values = valuesOf(readingsOf(result, contender), quantity)
+  if (values.length === 0) return undefined
+  if (against === undefined) return spread(values)
+  const others = valuesOf(readingsOf(result, against), quantity)
+  return others.length === 0 ? undefined : ratio(values, others)
+}
+
+/** The least and the greatest that two ranges allow: the two are of different rounds. */
+const divided = (value: Spread | undefined, by: Spread | undefined): Spread | undefined =>
+  value && by && { median: value.median / by.median, min: value.min / by.max, max: value.max / by.min }
+
+export const judge = (goal: Goal, results: ReadonlyArray<CaseResult>): Verdict => {
+  const { against, contender, limit, or, quantity } = goal
+  const find = (name: string) => results.find((each) => each.suite === goal.suite && each.case === name)
+  const result = find(goal.case)
+  const basis = goal.basis === undefined ? undefined : find(goal.basis)
+  const own = measure(result, quantity, contender, against)
+  const value = goal.basis === undefined ? own : divided(own, measure(basis, quantity, contender, against))
+  const alone = or && measure(result, quantity, contender, undefined)
+  const control = result?.again && measure(result, quantity, result.again, result.lines[0]!.name)
+  const missedBy = value === undefined ? Number.NaN : beyond(limit, value.median)
+  const isMet = missedBy <= 0 || (or !== undefined && alone !== undefined && beyond(or, alone.median) <= 0)
+  const isQuiet = (each: CaseResult | undefined) => each !== undefined && !each.isDisturbed
+  return {
+    goal,
+    value,
+    isMet,
+    missedBy: isMet ? 0 : missedBy,
+    control: control || undefined,
+    counts:
+      isQuiet(result) &&
+      (goal.basis === undefined || isQuiet(basis)) &&
+      // A figure such as lateness is a few milliseconds, of which a tick of a clock is more than the tolerance.
+      (!control || typeof quantity !== "string" || !isDisturbed(control))
+  }
+}

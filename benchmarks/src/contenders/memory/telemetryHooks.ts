@@ -1,0 +1,34 @@
+/** The places in core at which a consumer calls its telemetry, if it has one, and what stands there without them. */
+import { readFileSync } from "node:fs"
+import { basename } from "node:path"
+import type { Plugin } from "esbuild"
+
+type Change = readonly [from: string, to: string]
+
+/** By the file in `consume/internal`. */
+export const hooks: Readonly<Record<string, ReadonlyArray<Change>>> = {
+  "workers.ts": [
+    ["const watched = watch?.run(\n      items.map(({ delivery }) => delivery),\n      reruns\n    )\n", ""],
+    ["watched?.end(failure === undefined ? (outcome as Telemetry.Ending) : redacted(retry, failure))", ""],
+    ["runHandler(task, onEnded, watched?.within)", "runHandler(task, onEnded)"]
+  ],
+  "settler.ts": [["watch === undefined ? settled : watch.settle(requests, settled)", "settled"]],
+  "dispatch.ts": [["within === undefined ? run : (context) => within(() => run(context))", "run"]]
+}
+
+/** @throws Error when a place is not there any more: what is measured would be the code as it is */
+export const without = (file: string, text: string): string =>
+  hooks[file]!.reduce((changed, [from, to]) => {
+    if (!changed.includes(from)) throw new Error(`telemetryHooks: ${file} has no ${from}`)
+    return changed.replace(from, to)
+  }, text)
+
+export const removal: Plugin = {
+  name: "without-telemetry",
+  setup: (build) => {
+    build.onLoad({ filter: /core\/src\/consume\/internal\/(workers|settler|dispatch)\.ts$/ }, ({ path }) => ({
+      contents: without(basename(path), readFileSync(path, "utf8")),
+      loader: "ts"
+    }))
+  }
+}

@@ -1,0 +1,121 @@
+/** The parts of the results page that are made from results: tables between markers, and the table of goals. Pure. */
+import * as Goal from "./Goal.ts"
+import * as Goals from "./goals.ts"
+import { type Column, columns, digits, ratioOf } from "./report.ts"
+import type { CaseResult, Line, Quantity, Result } from "./results.ts"
+
+const row = (cells: ReadonlyArray<string>): string => `| ${cells.join(" | ")} |`
+
+const table = (heads: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyArray<string>>): string =>
+  [row(heads), row(heads.map(() => "---")), ...rows.map(row)].join("\n")
+
+/** Columns, the names of the lines first, of which each says something of one of them. */
+const tableOf = (lines: ReadonlyArray<Line>, all: ReadonlyArray<Column>): string => {
+  const shown = all.filter(([title, cell]) => title === "" || lines.some((line) => cell(line, lines[0]!) !== ""))
+  return table(
+    shown.map(([title]) => title),
+    lines.map((line) => shown.map(([, cell]) => cell(line, lines[0]!)))
+  )
+}
+
+/** What the workloads have found out, a table of its own. */
+const figuresOf = (lines: ReadonlyArray<Line>): ReadonlyArray<string> => {
+  const figures = [...new Set(lines.flatMap((line) => Object.keys(line.figures)))]
+  const cellOf =
+    (figure: string): Column[1] =>
+    ({ figures: found }) =>
+      found[figure] === undefined ? "" : digits(found[figure])
+  const all = [columns[0]!, ...figures.map((figure): Column => [figure, cellOf(figure)])]
+  return figures.length === 0 ? [] : [tableOf(lines, all)]
+}
+
+export const plotOf = ({ case: name, suite }: CaseResult): string => `${`${suite} ${name}`.replaceAll(/\W+/g, "-")}.svg`
+
+const caseOf = (result: CaseResult, index: number): string => {
+  const { messages } = result
+  return [
+    `${result.case} (${messages.toLocaleString("en")} each, ${result.lines[0]!.readings.length} rounds):`,
+    tableOf(result.lines, columns),
+    ...figuresOf(result.lines),
+    ...result.failed.map(({ error, name }) => `${name} could not: ${error.split("\n")[0]}`),
+    ...(result.isDisturbed
+      ? [`**Does not count:** the control, the baseline against itself, gave ${ratioOf(result.control)}.`]
+      : []),
+    // The others are drawn as well: too many for a page.
+    ...(index === 0 ? [`![${result.case}](benchmarks/${plotOf(result)})`] : [])
+  ].join("\n\n")
+}
+
+/** The tables of a suite. */
+const suiteOf = ({ at, cases, command, environment }: Result): string => {
+  const { node, system: _, ...rest } = environment
+  const facts = Object.entries({ node, ...rest }).map(([name, value]) => `${name} ${value}`)
+  return [`\`${command}\`, ${at.slice(0, 16).replace("T", " ")} UTC; ${facts.join(", ")}.`, ...cases.map(caseOf)].join(
+    "\n\n"
+  )
+}
+
+const names: Readonly<Record<Extract<Quantity, string>, string>> = {
+  cpu: "client CPU",
+  rate: "messages/s",
+  brokerCpu: "broker CPU",
+  resident: "peak of resident memory",
+  heap: "heap peak"
+}
+
+const limitOf = (limit: Goal.Limit): string =>
+  "atMost" in limit ? `<= ${limit.atMost.toLocaleString("en")}` : `>= ${limit.atLeast.toLocaleString("en")}`
+
+const outcomeOf = ({ counts, isMet, missedBy, value }: Goal.Verdict): string => {
+  if (value === undefined) return "not measured"
+  const outcome = isMet ? "met" : `**missed by ${Math.round(missedBy * 100)} %**`
+  return counts ? outcome : `does not count (${outcome.replaceAll("*", "")})`
+}
+
+const rangeOf = (value: { readonly median: number; readonly min: number; readonly max: number } | undefined): string =>
+  value === undefined ? "" : `${digits(value.median)} (${digits(value.min)} to ${digits(value.max)})`
+
+export const goalRows = (cases: ReadonlyArray<CaseResult>): ReadonlyArray<ReadonlyArray<string>> =>
+  Goals.all
+    .map((goal) => Goal.judge(goal, cases))
+    .map((verdict) => {
+      const { against, basis, contender, limit, or, quantity, work } = verdict.goal
+      const what = typeof quantity === "string" ? names[quantity] : quantity.figure
+      const compared = against === undefined ? "" : ` x ${against}${basis === undefined ? "" : `, x ${basis}`}`
+      return [
+        work,
+        contender,
+        `${what} ${limitOf(limit)}${compared}${or === undefined ? "" : `, or ${limitOf(or)}`}`,
+        rangeOf(verdict.value),
+        outcomeOf(verdict),
+        rangeOf(verdict.control)
+      ]
+    })
+
+/** The goals of what was measured, as lines for people. */
+export const goalText = (cases: ReadonlyArray<CaseResult>): string =>
+  goalRows(cases)
+    .filter(([, , , measured]) => measured !== "")
+    .map(([work, contender, goal, measured, outcome, control]) =>
+      [
+        `${work}, ${contender}: ${goal}`,
+        `  ${measured}: ${outcome!.replaceAll("*", "")}; control ${control || "none"}`
+      ].join("\n")
+    )
+    .join("\n")
+
+const goalHeads = ["work", "contender", "goal", "measured", "", "control"] as const
+
+/** Between `<!-- bench:NAME -->` and `<!-- /bench:NAME -->`, what is known of that suite anew; all else as it is. */
+export const render = (page: string, results: ReadonlyArray<Result>): string => {
+  const cases = results.flatMap((result) => result.cases)
+  const suites = new Map(results.map((result) => [result.cases[0]?.suite, suiteOf(result)]))
+  const goals = table(goalHeads, goalRows(cases))
+  return page.replaceAll(
+    /(<!-- bench:([\w-]+) -->)[^]*?(<!-- \/bench:\2 -->)/g,
+    (before: string, open: string, name: string, close: string) => {
+      const text = name === "goals" ? goals : suites.get(name)
+      return text === undefined ? before : `${open}\n\n${text}\n\n${close}`
+    }
+  )
+}

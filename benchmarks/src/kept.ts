@@ -1,0 +1,40 @@
+/** The results that are kept with the sources, a file for each suite, and the page that tells them. */
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
+import { dirname, join } from "node:path"
+import { fileURLToPath } from "node:url"
+import * as Docs from "./docs.ts"
+import * as Plot from "./plot.ts"
+import type { Result } from "./results.ts"
+
+const root = fileURLToPath(new URL("../../", import.meta.url))
+const folder = join(root, "benchmarks", "results")
+const page = join(root, "docs", "benchmarks.md")
+
+export const write = (file: string, text: string, say: (line: string) => void): void => {
+  mkdirSync(dirname(file), { recursive: true })
+  writeFileSync(file, text)
+  say(`wrote ${file}`)
+}
+
+export const json = (result: Result): string => `${JSON.stringify(result, undefined, 1)}\n`
+
+/** A picture of every case. */
+export const draw = ({ cases }: Result, into: string, say: (line: string) => void): void => {
+  for (const each of cases) write(join(into, Docs.plotOf(each)), Plot.cpu(each), say)
+}
+
+export const keep = (result: Result, say: (line: string) => void): void => {
+  write(join(folder, `${result.cases[0]!.suite}.json`), json(result), say)
+  draw(result, join(root, "docs", "benchmarks"), say)
+}
+
+/** All that is kept: files that have the rounds, which those of before have not. */
+export const read = (): ReadonlyArray<Result> =>
+  readdirSync(folder)
+    .filter((name) => name.endsWith(".json"))
+    .map((name) => JSON.parse(readFileSync(join(folder, name), "utf8")) as Result)
+    .filter(({ cases }) => cases.every(({ lines }) => lines.every(({ readings }) => readings !== undefined)))
+
+/** Rewrites the tables of the page from all that is kept. */
+export const render = (say: (line: string) => void): void =>
+  write(page, Docs.render(readFileSync(page, "utf8"), read()), say)
