@@ -29,11 +29,12 @@ import * as Admin from "./internal/inspect/admin.ts"
 import { operations } from "./internal/inspect/operations.ts"
 import * as Names from "./internal/names.ts"
 import * as Sender from "./internal/publish/sender.ts"
+import type { Item } from "./internal/publish/toPublication.ts"
 import { decode, type Options, type Settings } from "./NsqOptions.ts"
 import * as Plan from "./NsqPlan.ts"
 
 /** The message and its target. A redriven message goes to the retry topic: from the topic, every channel would get it. */
-const placed = (target: Names.Queue, message: Outgoing.Outgoing) => {
+const placed = (target: Names.Queue, message: Outgoing.Outgoing): Item => {
   const isCopy = message.metadata.redrives > 0 && !target.isOwn
   return { message, target: isCopy ? Names.retry(target) : target, isCopy }
 }
@@ -48,7 +49,7 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
   const lookup = Lookup.make(settings)
   const publishing = yield* Publishing.make(settings, nodes, lookup)
   const declare = yield* Declare.make(settings)
-  const sender = yield* Sender.make({ settings, nodes, publishing, declare, now, elapsed })
+  const sender = Sender.make({ settings, nodes, publishing, declare, now, elapsed })
   const capabilities = Capabilities.make(settings, nodes.limits())
   const connectionCounts = new Set<ConnectionCount>()
   const messageTimeout = nodes.limits().msgTimeout
@@ -58,12 +59,15 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
     capabilities,
     connection: () => Connection.all(publishing.state(), ...[...connectionCounts].map(({ state }) => state())),
     publish: (messages) =>
-      Effect.flatMap(
-        Effect.forEach(messages, (message) =>
-          Effect.map(Sender.target(message.queue, "publish", settings), (target) => placed(target, message))
-        ),
-        (items) => sender.send(items, { count: settings.publishTo })
-      ),
+      Effect.suspend(() => {
+        const items: Array<Item> = []
+        for (const message of messages) {
+          const target = Sender.target(message.queue, "publish", settings)
+          if (target instanceof BrokerError.BrokerError) return Effect.fail(target)
+          items.push(placed(target, message))
+        }
+        return sender.send(items, { count: settings.publishTo })
+      }),
     subscribe: (options) =>
       Effect.gen(function* () {
         const { deadLetterQueues, queue, retry } = options

@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as NsqOptions from "../src/NsqOptions.ts"
 import type { Nodes } from "../src/internal/connect/nodes.ts"
-import type { PublishResult, Publisher } from "../src/internal/publish/publisher.ts"
+import type { Publisher } from "../src/internal/publish/publisher.ts"
 import * as Sender from "../src/internal/publish/sender.ts"
 import { outgoing } from "./world.ts"
 
@@ -18,18 +18,19 @@ type Answer = "Stored" | "Unread" | BrokerError.Reason
 const send = (answers: ReadonlyArray<Readonly<Record<string, Answer>>>, count = 1) => {
   const limits = { maxReqTimeout: 1000, maxMsgSize: 10_000, maxBodySize: 10_000, msgTimeout: 1000, maxMsgTimeout: 1000 }
   let calls = 0
-  const publisher: Pick<Publisher, "node" | "send"> = {
-    node: { name: "h:4150", address: { host: "h", port: 4150, http: undefined } },
-    send: (publications) =>
-      Effect.sync(() => {
-        const mine = answers[calls++]!
-        return publications.map(({ payload }): PublishResult => {
+  const publishers = (many: number) =>
+    Array.from({ length: many }, () => {
+      let mine: Readonly<Record<string, Answer>> | undefined
+      const publisher: Pick<Publisher, "node" | "write"> = {
+        node: { name: "h:4150", address: { host: "h", port: 4150, http: undefined } },
+        write: ({ payload }, _, done) => {
+          mine ??= answers[calls++]!
           const answer = mine[payload.toString()]!
-          return answer === "Stored" || answer === "Unread" ? answer : error(answer)
-        })
-      })
-  }
-  const publishers = (many: number) => Array.from({ length: many }, () => publisher as Publisher) // all that is used
+          done(answer === "Stored" || answer === "Unread" ? answer : error(answer))
+        }
+      }
+      return publisher as Publisher // all that is used
+    })
   const isGone = (many: number) => calls + many > answers.length
   const sender = Sender.make({
     settings: Result.getOrThrow(NsqOptions.decode({ envelope: "never" })),
@@ -51,7 +52,7 @@ const send = (answers: ReadonlyArray<Readonly<Record<string, Answer>>>, count = 
     target: { topic: "q", channel: "requeue", isOwn: false },
     isCopy: false
   }))
-  return Effect.flatMap(sender, (made) => Effect.flip(made.send(items, { count })))
+  return Effect.flip(sender.send(items, { count }))
 }
 
 describe("of what is written again", () => {

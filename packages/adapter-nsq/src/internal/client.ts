@@ -57,13 +57,13 @@ export interface Connection {
 
 /** A connection for publishing. */
 export interface PublishingConnection extends Connection {
-  /** Publishes messages of one topic. `defer` is in milliseconds, for one message only. Calls `done` once, in order. */
-  readonly publish: (
-    topic: string,
-    messages: ReadonlyArray<Buffer>,
-    defer: number,
-    done: (error: Error | null) => void
-  ) => void
+  /** Writes commands that publish, together. Calls each `done` once with nsqd's answer, in their order. */
+  readonly publish: (commands: ReadonlyArray<PublishCommand>) => void
+}
+
+interface PublishCommand {
+  readonly command: Buffer
+  readonly done: (error: Error | null) => void
 }
 
 const toOptions = (settings: Settings, messageTimeout: number | undefined): ConnectionOptions => ({
@@ -259,15 +259,18 @@ export const connectPublisher = async (
   return {
     ...connection,
     isOpen: () => connection.isOpen() && !isRefused,
-    publish: (topic, messages, defer, done) => {
-      // Commands of the same turn of the event loop leave together.
+    publish: (commands) => {
       native.outWriter.cork()
-      process.nextTick(() => native.outWriter.uncork())
-      native.produceMessages(topic, messages, defer === 0 ? undefined : defer, (error) => {
-        // The driver calls back before the connection closes, and would lose what is published in between.
-        if (error !== null) isRefused = true
-        done(error && conceal(error))
-      })
+      for (const { command, done } of commands) {
+        // As the driver's `produceMessages`, whose encoder copies each message three times.
+        native.messageCallbacks.push((error) => {
+          // The driver calls back before the connection closes, and would lose what is published in between.
+          if (error !== null) isRefused = true
+          done(error && conceal(error))
+        })
+        native.outWriter.write(command)
+      }
+      native.outWriter.uncork()
     }
   }
 }

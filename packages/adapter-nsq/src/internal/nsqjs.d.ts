@@ -47,11 +47,7 @@ declare module "nsqjs" {
 
   export class WriterNSQDConnection extends NSQDConnection {
     constructor(host: string, port: number, options: ConnectionOptions)
-    produceMessages(
-      topic: string,
-      messages: ReadonlyArray<Buffer>,
-      milliseconds: number | undefined,
-      callback: (error: Error | null) => void
-    ): void
+    /** Called with nsqd's answers to publishes, in their order; all with an error when the connection ends. */
+    messageCallbacks: Array<(error: Error | null) => void>
   }
 }

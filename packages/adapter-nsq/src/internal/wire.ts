@@ -35,28 +35,52 @@ export const reserve = (maxMsgSize: number): number => Math.min(4096, Math.floor
 
 /** All but the body, as JSON. */
 export const json = ({ deferred, headers, metadata, nonce }: Omit<Envelope, "body">): string => {
-  const named = Object.keys(headers).length === 0 ? "" : `,"h":${JSON.stringify(headers)}`
+  const named = headersJson(headers)
   const held = deferred === undefined ? "" : `,"d":${deferred}`
-  return `{"m":${Metadata.encode(metadata)}${named}${held}${nonce === undefined ? "" : `,"n":${JSON.stringify(nonce)}`}}`
+  const told = firstJson(metadata) ?? Metadata.encode(metadata)
+  return `{"m":${told}${named}${held}${nonce === undefined ? "" : `,"n":${JSON.stringify(nonce)}`}}`
+}
+
+const headersJson = (headers: Message.Headers): string => {
+  const text = JSON.stringify(headers)
+  return text === "{}" ? "" : `,"h":${text}`
+}
+
+/** The last time that a message may have. */
+const latest = 8.64e15
+
+/** An id that is the same in JSON, as nearly all are. */
+const plainId = /^[ !#-[\]-~]{1,200}$/
+
+/**
+ * What `Metadata.encode` answers of a message that was not delivered yet, from a template: a fifth of its time, which is
+ * most of that of an envelope. `undefined` for all others.
+ */
+const firstJson = (metadata: Metadata.Metadata): string | undefined => {
+  const { attempts, cut, deadLetter, firstPublished, history, id, notBefore, operation, redrives } = metadata
+  const isFirst = attempts === 0 && notBefore === 0 && redrives === 0 && history.length === 0
+  if (!isFirst || deadLetter !== undefined || cut !== undefined || operation !== undefined) return undefined
+  const isWhole = Number.isSafeInteger(firstPublished) && firstPublished >= 0 && firstPublished <= latest
+  return isWhole && plainId.test(id) ? `{"v":1,"id":"${id}","a":0,"t0":${firstPublished}}` : undefined
 }
 
 /** Bytes of an envelope, from the bytes of its JSON and of its body. */
 export const size = (json: number, body: number): number => start + json + body
 
 /**
- * The bytes of an envelope.
+ * The bytes of an envelope. `text` is its `json`, where that is known.
  *
  * @throws RangeError when metadata and headers have more than `jsonLimit` bytes
  */
-export const encode = (envelope: Envelope): Buffer => {
-  const text = json(envelope)
+export const encode = (envelope: Envelope, text = json(envelope)): Buffer => {
+  const { body } = envelope
   const length = Buffer.byteLength(text)
   if (length > jsonLimit) throw new RangeError(`Wire.encode: ${length} bytes of headers, at most ${jsonLimit}`)
-  const bytes = Buffer.allocUnsafe(size(length, envelope.body.length))
+  const bytes = Buffer.allocUnsafe(size(length, body.length))
   magic.copy(bytes)
   bytes.writeUInt16BE(length, magic.length)
   bytes.write(text, start, "utf8")
-  bytes.set(envelope.body, start + length)
+  bytes.set(body, start + length)
   return bytes
 }
 

@@ -1,5 +1,5 @@
 /** Opens a subscription to a queue. */
-import { type Broker, type BrokerError, Deadlines, type Delivery, Timers } from "@requeue/core/adapter-kit"
+import { type Broker, BrokerError, Deadlines, type Delivery, Timers } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Plan } from "../../NsqPlan.ts"
@@ -109,7 +109,8 @@ const makeSettle = (
     publish: ({ into, isHop, outgoing }, { nonce, session }) =>
       Effect.gen(function* () {
         const isRetry = into === "retry"
-        const to = isRetry ? plan.retry : yield* target(outgoing.queue, "settle", settings)
+        const to = isRetry ? plan.retry : target(outgoing.queue, "settle", settings)
+        if (to instanceof BrokerError.BrokerError) return yield* to
         // In another queue, letters of several channels would be taken for twins.
         const item = { message: outgoing, target: to, isCopy: true, isHop, nonce: isRetry ? nonce : undefined }
         yield* sender.send([item], { count: 1, prefer: session.node })

@@ -49,11 +49,12 @@ export const make = ({ create, requestTimeout }: Settings): Effect.Effect<Declar
         const { http } = node.address
         if (http === undefined || !create) return Effect.void
         const key = keyOf(node, queue)
+        if (declared.has(key) && !queue.isOwn) return Effect.void
         const made = Effect.mapError(requests.withPermits(1)(NsqdHttp.create(http, queue, requestTimeout)), (error) =>
           Http.unreachable(http, error)
         )
         if (!declared.has(key)) return Effect.tap(made, () => Effect.sync(() => declared.add(key)))
-        return queue.isOwn ? Effect.asVoid(renew(key, made)) : Effect.void
+        return Effect.asVoid(renew(key, made))
       })
     return Object.assign(declare, { isDone })
   })

@@ -36,7 +36,8 @@ export const of = (
 ): Effect.Effect<Places, BrokerError.BrokerError> =>
   Effect.gen(function* () {
     const { settings } = dependencies
-    const source = yield* target(name, operation, settings)
+    const source = target(name, operation, settings)
+    if (source instanceof BrokerError.BrokerError) return yield* source
     if (!settings.http) return yield* Http.needed(operation, name)
     const queues = [source, Names.retry(source)]
     const { having, missing } = yield* Known.of(

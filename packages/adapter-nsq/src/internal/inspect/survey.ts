@@ -14,6 +14,7 @@ import * as Names from "../names.ts"
 import type { Queue } from "../names.ts"
 import * as NsqdHttp from "../nsqdHttp.ts"
 import * as NsqdStats from "../nsqdStats.ts"
+import * as Commands from "../publish/commands.ts"
 
 /** The state of one nsqd. Without its HTTP interface, only its version and its limits are known. */
 export interface NodeState {
@@ -55,10 +56,15 @@ const mayPublish = (settings: Settings, { address, name }: Node, { topic }: Queu
     ),
     (connection) =>
       Effect.callback<Refusal>((resume) =>
-        connection.publish(topic, [], 0, (error) => {
-          const text = error?.message ?? ""
-          resume(Effect.succeed(/^E_(UNAUTHORIZED|AUTH)/.test(text) ? `MPUB ${topic}: ${text}` : undefined))
-        })
+        connection.publish([
+          {
+            command: Commands.publish(topic, [], 0),
+            done: (error) => {
+              const text = error?.message ?? ""
+              resume(Effect.succeed(/^E_(UNAUTHORIZED|AUTH)/.test(text) ? `MPUB ${topic}: ${text}` : undefined))
+            }
+          }
+        ])
       ).pipe(Effect.timeout(settings.requestTimeout)),
     (connection) => Effect.sync(connection.destroy)
   ).pipe(Effect.catch((error) => Effect.succeed(`MPUB ${topic}: ${error.message}`)))

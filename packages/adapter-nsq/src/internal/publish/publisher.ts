@@ -1,4 +1,10 @@
-/** Publishes on one connection, and collects nsqd's answers, which come in the order of the commands. */
+/**
+ * Publishes on one connection, and collects nsqd's answers, which come in the order of the commands.
+ *
+ * What is published in one turn of the event loop leaves at its end, in one `MPUB` for neighbours of one topic: nsqd answers
+ * it once, where it answers each `PUB` with a packet of its own. It refuses an `MPUB` as a whole, so that its messages are
+ * then sent again, each alone.
+ */
 import { type BrokerError, Deadlines } from "@requeue/core/adapter-kit"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -8,6 +14,7 @@ import * as Client from "../client.ts"
 import * as Connection from "../connect/connection.ts"
 import type { Node, Nodes } from "../connect/nodes.ts"
 import { timedOut, toBrokerError } from "../toBrokerError.ts"
+import * as Commands from "./commands.ts"
 
 /** A message for nsqd. */
 export interface Publication {
@@ -18,13 +25,31 @@ export interface Publication {
   readonly defer: number
 }
 
-/** The outcome of a publication. `Unread`: nsqd has not read it, because it closed the connection after one before it. */
+/**
+ * The outcome of a publication. `Unread`: nsqd does not have it, because it closed the connection after one before it, or
+ * refused a neighbour in the same command.
+ */
 export type PublishResult = "Stored" | "Unread" | BrokerError.BrokerError
 
 export interface Publisher extends Connection.Live {
   readonly node: Node
-  /** Publishes messages, and answers the outcome of each. */
-  readonly send: (publications: ReadonlyArray<Publication>) => Effect.Effect<ReadonlyArray<PublishResult>>
+  /** Publishes a message at the end of the turn, with others or alone. Calls `done` once with its outcome. */
+  readonly write: (publication: Publication, isAlone: boolean, done: (result: PublishResult) => void) => void
+}
+
+/** A message that waits for the end of the turn. */
+interface Waiting {
+  readonly publication: Publication
+  readonly isAlone: boolean
+  readonly done: (result: PublishResult) => void
+}
+
+/** Messages of one command. */
+interface Group {
+  readonly members: Array<Waiting>
+  /** Bytes of their payloads. */
+  bytes: number
+  isAnswered: boolean
 }
 
 /** Messages of the largest `MPUB`. */
@@ -47,6 +72,12 @@ export const open = (
     return make(node, connection, gone, nodes, deadlines)
   })
 
+/** Whether nsqd refused a command for the size of a message, or its own, before it stored anything. */
+const isOfSize = ({ message }: Error): boolean => /^E_BAD_(MESSAGE|BODY)/.test(message)
+
+/** Whether nsqd may have stored some messages of a command that it refused. */
+const isPartial = ({ message }: Error): boolean => message.startsWith("E_MPUB_FAILED")
+
 const make = (
   node: Node,
   connection: Client.PublishingConnection,
@@ -56,63 +87,105 @@ const make = (
 ): Publisher => {
   /** The error after which nsqd closes the connection. It has read nothing of what was written later. */
   let refusal: string | undefined
-  const { timeout } = deadlines
+  let waiting: Array<Waiting> = []
 
-  const toResult = (error: Error | null, queue: string): PublishResult => {
+  const toResult = (error: Error | null, queue: string, isShared: boolean): PublishResult => {
     if (error === null) return "Stored"
-    if (error.message.startsWith("E_")) refusal ??= error.message
-    else if (refusal !== undefined) return "Unread"
-    return toBrokerError(error, { operation: "publish", queue, node: node.name })
+    const isRefusal = error.message.startsWith("E_")
+    if (!isRefusal && refusal !== undefined) return "Unread"
+    if (isRefusal) refusal ??= error.message
+    if (isShared && isOfSize(error)) return "Unread"
+    const cause = isShared && isPartial(error) ? new Error(`some may be stored: ${error.message}`) : error
+    return toBrokerError(cause, { operation: "publish", queue, node: node.name })
   }
 
-  const send: Publisher["send"] = (publications) =>
-    Effect.suspend(() => {
-      if (!connection.isOpen()) return Effect.succeed(publications.map((): PublishResult => "Unread"))
-      const results: Array<PublishResult> = []
-      let open = publications.length
-      return Effect.callback((resume) => {
-        const late = Deadlines.deadline(() => {
-          const error = timedOut({ operation: "publish", queue: publications[0]?.queue, node: node.name }, timeout)
-          // Before the end of the connection, which tells the same messages lost: their time is over.
-          resume(Effect.succeed(publications.map((_, index) => results[index] ?? error)))
-          // Later answers on this connection would come as late.
-          connection.destroy(error)
-        })
-        // Also of messages for which nobody waits any more: a connection that answers nothing is of no use to others.
-        deadlines.start(late)
-        for (const group of groups(publications, nodes.limits().maxBodySize)) {
-          const [first] = group
-          const { defer, queue, topic } = publications[first!]!
-          const payloads = group.map((index) => publications[index]!.payload)
-          connection.publish(topic, payloads, defer, (error) => {
-            for (const index of group) results[index] = toResult(error, queue)
-            open -= group.length
-            if (open > 0) return
-            deadlines.end(late)
-            resume(Effect.succeed(results))
-          })
-        }
-      })
-    })
+  const answer = (group: Group, resultOf: (publication: Publication) => PublishResult): void => {
+    if (group.isAnswered) return
+    group.isAnswered = true
+    for (const { done, publication } of group.members) done(resultOf(publication))
+  }
 
-  return { node, connection, gone, send }
+  const flush = (): void => {
+    const written = waiting
+    waiting = []
+    if (!connection.isOpen()) return written.forEach(({ done }) => done("Unread"))
+    const all = groups(written, nodes.limits().maxBodySize)
+    let open = all.length
+    const late = Deadlines.deadline(() => {
+      const { timeout } = deadlines
+      const error = timedOut({ operation: "publish", queue: written[0]?.publication.queue, node: node.name }, timeout)
+      // Before the end of the connection, which tells the same messages lost: their time is over.
+      for (const group of all) answer(group, () => error)
+      // Later answers on this connection would come as late.
+      connection.destroy(error)
+    })
+    // Also of messages for which nobody waits any more: a connection that answers nothing is of no use to others.
+    deadlines.start(late)
+    connection.publish(
+      all.map((group) => ({
+        command: commandOf(group),
+        done: (error) => {
+          if (--open === 0) deadlines.end(late)
+          const isShared = group.members.length > 1
+          answer(group, ({ queue }) => toResult(error, queue, isShared))
+        }
+      }))
+    )
+  }
+
+  const write: Publisher["write"] = (publication, isAlone, done) => {
+    if (!connection.isOpen()) return done("Unread")
+    if (waiting.push({ publication, isAlone, done }) === 1) process.nextTick(flush)
+  }
+
+  return { node, connection, gone, write }
 }
 
-/** The indices of messages that one `MPUB` takes: neighbours of one topic, without delay, within the largest body. */
-const groups = (publications: ReadonlyArray<Publication>, limit: number): ReadonlyArray<ReadonlyArray<number>> => {
-  const all: Array<Array<number>> = []
-  let size = 0
-  for (const [index, { defer, payload, topic }] of publications.entries()) {
-    const last = all.at(-1)
-    const before = last === undefined ? undefined : publications[last[0]!]!
-    size += 4 + payload.length
-    const joins = before !== undefined && before.topic === topic && before.defer === 0 && defer === 0
-    if (last !== undefined && joins && last.length < maxGroup && size <= limit) last.push(index)
-    else {
-      all.push([index])
-      // The count of messages, then this message with its own size in front: 4 bytes each.
-      size = 8 + payload.length
+/** Publishes messages, and answers the outcome of each. */
+export const send = (
+  { write }: Pick<Publisher, "write">,
+  publications: ReadonlyArray<Publication>,
+  areAlone: boolean
+): Effect.Effect<ReadonlyArray<PublishResult>> =>
+  Effect.callback((resume) => {
+    const results: Array<PublishResult> = []
+    let open = publications.length
+    for (const [index, publication] of publications.entries()) {
+      write(publication, areAlone, (result) => {
+        results[index] = result
+        if (--open === 0) resume(Effect.succeed(results))
+      })
     }
+  })
+
+const commandOf = ({ members }: Group): Buffer => {
+  const { defer, topic } = members[0]!.publication
+  return Commands.publish(
+    topic,
+    members.map(({ publication }) => publication.payload),
+    defer
+  )
+}
+
+const mayShare = (a: Waiting, b: Waiting): boolean =>
+  !a.isAlone &&
+  !b.isAlone &&
+  a.publication.topic === b.publication.topic &&
+  a.publication.defer === 0 &&
+  b.publication.defer === 0
+
+/** The messages that one `MPUB` takes: neighbours of one topic, without delay, within the largest body. */
+const groups = (all: ReadonlyArray<Waiting>, limit: number): ReadonlyArray<Group> => {
+  const made: Array<Group> = []
+  for (const each of all) {
+    const last = made.at(-1)
+    const { length } = each.publication.payload
+    const count = (last?.members.length ?? 0) + 1
+    const fits = last !== undefined && count <= maxGroup && Commands.bodySize(count, last.bytes + length) <= limit
+    if (fits && mayShare(last.members[0]!, each)) {
+      last.members.push(each)
+      last.bytes += length
+    } else made.push({ members: [each], bytes: length, isAnswered: false })
   }
-  return all
+  return made
 }

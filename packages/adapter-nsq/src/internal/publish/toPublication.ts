@@ -54,21 +54,22 @@ export const toPublication = (
   const wait = remaining(message, context)
   const defer = Math.min(wait, limits.maxReqTimeout)
   const publication = (payload: Buffer): Publication => ({ queue, topic: target.topic, payload, defer })
-  const raw = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
+  const bare = () => publication(Buffer.from(body.buffer, body.byteOffset, body.byteLength))
   if (envelope === "never" && !target.isOwn) {
-    if (raw.length === 0)
-      return refusal(message, "Unsupported", "nsqd takes no empty message", `Set envelope: "always"`)
-    return publication(raw)
+    return body.length === 0
+      ? refusal(message, "Unsupported", "nsqd takes no empty message", `Set envelope: "always"`)
+      : bare()
   }
   // How long a hop waits is the difference of two clocks, so that the time which it waits for is asked as well.
   const isWhole = defer > 0 && defer === wait && !isHop
   const parts = { ...message, deferred: isWhole ? defer : undefined, nonce }
-  const json = Buffer.byteLength(Wire.json(parts))
+  const json = Wire.json(parts)
+  const length = Buffer.byteLength(json)
   // What is sent has room for all that its copies will tell; within a small limit, for what the core does not cut.
-  const size = json + (isCopy ? 0 : Math.min(Metadata.budget, Wire.reserve(limits.maxMsgSize) / 2))
-  const enveloped = Wire.size(size, raw.length)
-  if (size <= Wire.jsonLimit && enveloped <= limits.maxMsgSize) return publication(Wire.encode(parts))
-  if (isCopy && mayBeBare(message, limits)) return publication(raw)
+  const size = length + (isCopy ? 0 : Math.min(Metadata.budget, Wire.reserve(limits.maxMsgSize) / 2))
+  const enveloped = Wire.size(size, body.length)
+  if (size <= Wire.jsonLimit && enveloped <= limits.maxMsgSize) return publication(Wire.encode(parts, json))
+  if (isCopy && mayBeBare(message, limits)) return bare()
   const detail = `body, headers and metadata have ${enveloped} bytes, the limit is ${limits.maxMsgSize}, and ${Wire.jsonLimit} without the body`
   // No setting of nsqd makes room in the envelope.
   const remedy = size > Wire.jsonLimit ? "Send less in headers" : `Send a smaller body, less in headers, or ${raise}`

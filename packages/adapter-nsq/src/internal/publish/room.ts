@@ -1,0 +1,78 @@
+/** Room for messages that await their answers: first come, first served. */
+import * as Effect from "effect/Effect"
+
+export interface Room {
+  /** Whether there is so much, and nobody waits for any. */
+  readonly has: (size: number) => boolean
+  /** Takes room that there is. */
+  readonly take: (size: number) => void
+  /** Gives back room that was taken. */
+  readonly release: (size: number) => void
+  /** Runs an effect when there is room for it. What has to wait for room is limited by `inTime`, with its wait. */
+  readonly within: <A, E>(
+    size: number,
+    effect: Effect.Effect<A, E>,
+    inTime: (late: Effect.Effect<A, E>) => Effect.Effect<A, E>
+  ) => Effect.Effect<A, E>
+}
+
+interface Guest {
+  readonly size: number
+  isIn: boolean
+  enter: () => void
+}
+
+/** Room of a size, more than which nobody wants at once. */
+export const make = (limit: number): Room => {
+  let free = limit
+  const waiting = new Set<Guest>()
+
+  const has = (size: number): boolean => waiting.size === 0 && free >= size
+
+  const take = (size: number): void => {
+    free -= size
+  }
+
+  const release = (size: number): void => {
+    free += size
+    for (const guest of waiting) {
+      if (free < guest.size) return
+      waiting.delete(guest)
+      take(guest.size)
+      guest.isIn = true
+      guest.enter()
+    }
+  }
+
+  /** Ends when a guest is let in. */
+  const wait = (guest: Guest): Effect.Effect<void> =>
+    Effect.callback((resume) => {
+      guest.enter = () => resume(Effect.void)
+      waiting.add(guest)
+    })
+
+  const leave = (guest: Guest): void => {
+    if (guest.isIn) release(guest.size)
+    else waiting.delete(guest)
+  }
+
+  return {
+    has,
+    take,
+    release,
+    within: (size, effect, inTime) =>
+      Effect.suspend(() => {
+        const guest: Guest = { size, isIn: false, enter: () => {} }
+        const entered = Effect.suspend(() => {
+          if (!has(size)) return inTime(Effect.andThen(wait(guest), effect))
+          take(size)
+          guest.isIn = true
+          return effect
+        })
+        return Effect.ensuring(
+          entered,
+          Effect.sync(() => leave(guest))
+        )
+      })
+  }
+}
