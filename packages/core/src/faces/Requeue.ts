@@ -177,12 +177,16 @@ export const connect = async <E>(
 
   return {
     broker: session.broker,
-    // Options are checked before anything is awaited, so that the error's stack leads to the call.
-    send: async (queue, body, sendOptions) => {
-      OptionNames.orThrow(Checks.send("requeue.send", queue, sendOptions))
-      if (sendOptions?.delay !== undefined) Delay.parse("send.delay", sendOptions.delay)
-      const [id] = await run(sender.sendBatch(sender.accept(queue), [{ ...sendOptions, body }]))
-      return id!
+    // Options are checked before anything is awaited, so that the error's stack leads to the call. No `async`: a send has
+    // one promise.
+    send: (queue, body, sendOptions) => {
+      try {
+        OptionNames.orThrow(Checks.send("requeue.send", queue, sendOptions))
+        if (sendOptions?.delay !== undefined) Delay.parse("send.delay", sendOptions.delay)
+        return run(sender.send(sender.accept(queue), body, sendOptions))
+      } catch (error) {
+        return Promise.reject(error)
+      }
     },
     sendBatch: async (queue, entries, batchOptions) => {
       OptionNames.orThrow(Checks.sendBatch("requeue.sendBatch", queue, entries, batchOptions))

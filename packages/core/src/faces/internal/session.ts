@@ -10,6 +10,7 @@ import type * as LogLevel from "effect/LogLevel"
 import * as ManagedRuntime from "effect/ManagedRuntime"
 import * as References from "effect/References"
 import * as Scope from "effect/Scope"
+import * as Direct from "../../adapter-kit/Direct.ts"
 import { Broker } from "../../port/Broker.ts"
 import * as Delay from "../../message/Delay.ts"
 import type { ConsumerHealth } from "../../observe/Health.ts"
@@ -130,17 +131,20 @@ export const open = async <E>(
   const running = Scope.makeUnsafe("parallel")
   const held = Scope.makeUnsafe("parallel")
 
-  /** As the runtime would, for a third of the garbage: a send is one of these. */
-  const run: Session["run"] = <A, E>(effect: Effect.Effect<A, E, Broker>) => {
-    if (isClosed) return Promise.reject(new ConnectionClosed({ broker }))
-    const { promise, reject, resolve } = Promise.withResolvers<A>()
-    Fiber.runIn(fork(effect), running).addObserver((exit) => {
-      if (Exit.isSuccess(exit)) resolve(exit.value)
-      // The end of the connection alone interrupts what runs here.
-      else reject(Cause.hasInterruptsOnly(exit.cause) ? new ConnectionClosed({ broker }) : Cause.squash(exit.cause))
-    })
-    return promise
-  }
+  const forkRunning = <A, E>(effect: Effect.Effect<A, E, Broker>) => Fiber.runIn(fork(effect), running)
+
+  /** As the runtime would, for a third of the garbage, and without a fiber where it can: a send is one of these. */
+  const run: Session["run"] = <A, E>(effect: Effect.Effect<A, E, Broker>) =>
+    isClosed
+      ? Promise.reject(new ConnectionClosed({ broker }))
+      : new Promise<A>((resolve, reject) => {
+          Direct.run(effect, forkRunning, (exit) => {
+            if (Exit.isSuccess(exit)) resolve(exit.value)
+            // The end of the connection alone interrupts what runs here.
+            else
+              reject(Cause.hasInterruptsOnly(exit.cause) ? new ConnectionClosed({ broker }) : Cause.squash(exit.cause))
+          })
+        })
 
   const hold = () => holding(held, async (end) => (isClosed ? closing : run(end)))
 

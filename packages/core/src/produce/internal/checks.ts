@@ -5,13 +5,13 @@
 import type { Capabilities } from "../../port/Capabilities.ts"
 import * as Delay from "../../message/Delay.ts"
 import { BrokerError } from "../../port/BrokerError.ts"
+import type { Codec } from "../../message/Codec.ts"
 import { EncodeError } from "../../message/EncodeError.ts"
 import type { Headers, Native } from "../../message/Message.ts"
 import * as Metadata from "../../message/Metadata.ts"
 import * as Failure from "../../policy/Failure.ts"
 import * as OptionKind from "../../options/OptionKind.ts"
 import * as OptionNames from "../../options/OptionNames.ts"
-import type { QueueDefinition } from "../../message/QueueDefinition.ts"
 
 /** Options of one message. */
 export interface SendOptions {
@@ -73,11 +73,11 @@ export const delay = (field: string, input: Delay.Input | undefined, limit: Dela
   return millis
 }
 
-export const encode = <A>({ codec, name }: QueueDefinition<A>, body: A): Uint8Array => {
+export const encode = <A>(codec: Codec<A>, queue: string, body: A): Uint8Array => {
   try {
     return codec.encode(body)
   } catch (cause) {
-    throw unencodable(name, cause)
+    throw unencodable(queue, cause)
   }
 }
 

@@ -1,6 +1,8 @@
 /** Sending with options that have been checked: the messages that are made, and how they are sent. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Direct from "../../adapter-kit/Direct.ts"
 import { Broker } from "../../port/Broker.ts"
 import * as BrokerErrors from "../../port/BrokerError.ts"
 import * as Capabilities from "../../port/Capabilities.ts"
@@ -45,6 +47,12 @@ export interface Sender {
    * @throws ConfigurationError when the broker cannot keep the queue's delay, RangeError for what is no queue
    */
   readonly accept: <A>(queue: QueueDefinition.Input<A>) => QueueDefinition.QueueDefinition<A>
+  /** See {@link Producer}. It needs no fiber, unless telemetry or a codec that seals does. */
+  readonly send: <A>(
+    queue: QueueDefinition.QueueDefinition<A>,
+    body: A,
+    options?: SendOptions
+  ) => Effect.Effect<string, SendError>
   /** See {@link Producer}. */
   readonly sendBatch: <A>(
     queue: QueueDefinition.QueueDefinition<A>,
@@ -57,6 +65,8 @@ export interface Sender {
   readonly close: () => void
 }
 
+const noOptions: SendOptions = {}
+
 /** A sender with these limits. */
 export const open = (options: Options = {}): Effect.Effect<Sender, never, Broker> =>
   Effect.gen(function* () {
@@ -65,27 +75,64 @@ export const open = (options: Options = {}): Effect.Effect<Sender, never, Broker
     const clock = yield* Clock.Clock
     const { close, ended, send, timeout } = yield* Limits.open(broker, options)
     const sealing = Sealing.make(capabilities, timeout)
-    const publish = Telemetry.publisher(yield* Telemetry.Telemetry, capabilities.broker, send)
+    const telemetry = yield* Telemetry.Telemetry
+    const publish = Telemetry.publisher(telemetry, capabilities.broker, send)
     const longest = Capabilities.longestSend(capabilities)
 
     const toOutgoing = <A>(
-      definition: QueueDefinition.QueueDefinition<A>,
-      entry: BatchEntry<A>,
+      { codec, delay: queueDelay, name }: QueueDefinition.QueueDefinition<A>,
+      body: A,
+      { delay, headers, id, native }: SendOptions,
       batchDelay: Delay.Delay | undefined
     ): Outgoing.Outgoing => {
-      const { body, delay, headers = {}, id = crypto.randomUUID(), native } = entry
-      const { codec, delay: queueDelay, name } = definition
-      const encoded = Checks.encode(definition, body)
       const message = {
         queue: name,
-        id: Checks.id(name, id),
-        body: Checks.size(name, encoded, capabilities),
-        headers: withContent(codec, Checks.headers(name, headers)),
+        body: Checks.size(name, Checks.encode(codec, name, body), capabilities),
+        id: id === undefined ? crypto.randomUUID() : Checks.id(name, id),
+        headers: headers === undefined ? contentOf(codec) : withContent(codec, Checks.headers(name, headers)),
         delay: Delay.first(Checks.delay("send.delay", delay, longest), batchDelay, queueDelay),
         native
       }
       return Outgoing.make(message, clock.currentTimeMillisUnsafe())
     }
+
+    const sendOne = <A>(definition: QueueDefinition.QueueDefinition<A>, body: A, options: SendOptions) =>
+      Direct.make<string, SendError>((onExit) => {
+        let message: Outgoing.Outgoing
+        try {
+          message = toOutgoing(definition, body, options, undefined)
+        } catch (error) {
+          return Direct.ended(onExit, isSendError(error) ? Exit.fail(error) : Exit.die(error))
+        }
+        const { id } = message.metadata
+        return send([message]).begin((exit) =>
+          onExit(Exit.isSuccess(exit) ? Exit.succeed(id) : Exit.failCause(exit.cause))
+        )
+      })
+
+    const sendBatch: Sender["sendBatch"] = (definition, entries, batchOptions) =>
+      Effect.suspend(() => {
+        if (entries.length === 0) return Effect.succeed([])
+        const { seal } = definition.codec
+        const encoding = seal === undefined ? definition : Sealing.unsealed(definition)
+        const prepared = attempt(() => {
+          const batchDelay = Checks.delay("sendBatch.delay", batchOptions?.delay, longest)
+          return entries.map((entry, index) => {
+            try {
+              return toOutgoing(encoding, entry.body, entry, batchDelay)
+            } catch (error) {
+              throw Checks.ofEntry(entries, index, error)
+            }
+          })
+        }, isSendError)
+        const send = (messages: ReadonlyArray<Outgoing.Outgoing>) => {
+          const ids = messages.map(({ metadata }) => metadata.id)
+          const published = Effect.as(publish(messages), ids)
+          return ids.length === 1 ? published : Effect.mapError(published, (error) => BrokerErrors.withIds(error, ids))
+        }
+        if (seal === undefined) return Effect.flatMap(prepared, send)
+        return Effect.flatMap(prepared, (drafts) => sealing.within(seal, entries, drafts, send))
+      })
 
     return {
       accept: (queue) => {
@@ -93,31 +140,11 @@ export const open = (options: Options = {}): Effect.Effect<Sender, never, Broker
         checkDelay(definition, capabilities)
         return definition
       },
-      sendBatch: (definition, entries, batchOptions) =>
-        Effect.suspend(() => {
-          if (entries.length === 0) return Effect.succeed([])
-          const { seal } = definition.codec
-          const encoding = seal === undefined ? definition : Sealing.unsealed(definition)
-          const prepared = attempt(() => {
-            const batchDelay = Checks.delay("sendBatch.delay", batchOptions?.delay, longest)
-            return entries.map((entry, index) => {
-              try {
-                return toOutgoing(encoding, entry, batchDelay)
-              } catch (error) {
-                throw Checks.ofEntry(entries, index, error)
-              }
-            })
-          }, isSendError)
-          const send = (messages: ReadonlyArray<Outgoing.Outgoing>) => {
-            const ids = messages.map(({ metadata }) => metadata.id)
-            const published = Effect.as(publish(messages), ids)
-            return ids.length === 1
-              ? published
-              : Effect.mapError(published, (error) => BrokerErrors.withIds(error, ids))
-          }
-          if (seal === undefined) return Effect.flatMap(prepared, send)
-          return Effect.flatMap(prepared, (drafts) => sealing.within(seal, entries, drafts, send))
-        }),
+      send: (definition, body, options = noOptions) =>
+        telemetry === undefined && definition.codec.seal === undefined
+          ? sendOne(definition, body, options)
+          : Effect.map(sendBatch(definition, [{ ...options, body }]), ([id]) => id!),
+      sendBatch,
       ended: Effect.andThen(sealing.ended, ended),
       close
     }
@@ -134,7 +161,7 @@ export const make = <A>(
       (definition) => ({
         queue: definition.name,
         sendBatch: (entries, batchOptions) => sender.sendBatch(definition, entries, batchOptions),
-        send: (body, sendOptions) => Effect.map(sender.sendBatch(definition, [{ ...sendOptions, body }]), ([id]) => id!)
+        send: (body, sendOptions) => sender.send(definition, body, sendOptions)
       })
     )
   )
@@ -170,16 +197,26 @@ const isSendError = (error: unknown): error is SendError =>
 
 const isConfigurationError = (error: unknown): error is ConfigurationError => error instanceof ConfigurationError
 
+type Content = Pick<Codec<unknown>, "contentEncoding" | "contentType">
+
 /**
  * A copy that cannot be changed, neither by its sender nor by a handler in this process. The type of the content may be the
  * sender's; its encoding is a fact.
  */
-const withContent = (
-  { contentEncoding, contentType }: Pick<Codec<unknown>, "contentEncoding" | "contentType">,
-  headers: Headers
-): Headers =>
+const withContent = ({ contentEncoding, contentType }: Content, headers: Headers): Headers =>
   Object.freeze({
     ...(contentType === undefined ? undefined : { "content-type": contentType }),
     ...headers,
     ...(contentEncoding === undefined ? undefined : { "content-encoding": contentEncoding })
   })
+
+/** By codec, the headers of messages that are given none: the same object for all of them. */
+const contents = new WeakMap<object, Headers>()
+
+const contentOf = (codec: Content): Headers => {
+  const known = contents.get(codec)
+  if (known !== undefined) return known
+  const made = withContent(codec, {})
+  contents.set(codec, made)
+  return made
+}

@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
+import * as Direct from "../../adapter-kit/Direct.ts"
 import { type BrokerError, isDoubtful, ofBatch } from "../../port/BrokerError.ts"
 import type { Service } from "../../port/Broker.ts"
 import type * as Deadlines from "../../adapter-kit/Deadlines.ts"
@@ -20,7 +21,7 @@ export type Cut = "late" | "closed"
 /** The sends of one who sends. */
 export interface Sends {
   /** Succeeds when the broker has confirmed all of the messages. */
-  readonly send: (messages: ReadonlyArray<Outgoing>) => Effect.Effect<void, BrokerError>
+  readonly send: (messages: ReadonlyArray<Outgoing>) => Direct.Direct<void, BrokerError>
   /** Succeeds when no send is under way. */
   readonly ended: Effect.Effect<void>
   /** Fails all sends that are under way. */
@@ -48,8 +49,10 @@ interface Owner {
 class Send implements Deadlines.Deadline {
   at = 0
   place = -1
-  /** `undefined` as long as it waits for room. */
-  fiber: Fiber.Fiber<void, BrokerError> | undefined = undefined
+  /** False as long as it waits for room. */
+  isHandedOver = false
+  /** Interrupts the broker's publish. */
+  interrupt: (() => void) | undefined = undefined
   /** Set when it is given up. */
   cut: Cut | undefined = undefined
   readonly owner: Owner
@@ -112,6 +115,7 @@ const roomOf = (broker: Service): Room => {
 
 export const make = ({ broker, cutShort: errorOf, deadlines, fork, maxPending }: Dependencies): Sends => {
   const room = roomOf(broker)
+  const publish = publishing(broker)
   const underWay = new Set<Send>()
   const onEnded = new Set<() => void>()
 
@@ -131,39 +135,40 @@ export const make = ({ broker, cutShort: errorOf, deadlines, fork, maxPending }:
   const cutShort = (send: Send, cut: Cut): void => {
     send.cut = cut
     // Before the error that is told of those who tell nothing: an adapter may know what it has not written.
-    send.fiber?.interruptUnsafe()
-    end(send, Exit.fail(errorOf(send.messages, cut, send.fiber !== undefined)))
+    send.interrupt?.()
+    end(send, Exit.fail(errorOf(send.messages, cut, send.isHandedOver)))
+  }
+
+  const leaveRoom = (send: Send, exit: Confirmation): void => {
+    room.pending -= send.size
+    // Unless it was given up here, the adapter closes.
+    const isCut = Exit.isFailure(exit) && (send.cut !== undefined || Cause.hasInterruptsOnly(exit.cause))
+    if (!isCut) {
+      end(send, exit)
+      return room.proceed()
+    }
+    end(send, Exit.fail(whatIsKnown(exit.cause, errorOf(send.messages, send.cut ?? "closed", true))))
+    // Those that are given up at the same time leave first: its room is not for them.
+    queueMicrotask(room.proceed)
   }
 
   const handOver = (send: Send): void => {
     room.pending += send.size
-    // A publish that throws fails this send, and takes up no room.
-    send.fiber = fork(Effect.suspend(() => broker.publish(send.messages)))
-    send.fiber.addObserver((exit) => {
-      room.pending -= send.size
-      // Unless it was given up here, the adapter closes.
-      const isCut = Exit.isFailure(exit) && (send.cut !== undefined || Cause.hasInterruptsOnly(exit.cause))
-      if (!isCut) {
-        end(send, exit)
-        return room.proceed()
-      }
-      end(send, Exit.fail(whatIsKnown(exit.cause, errorOf(send.messages, send.cut ?? "closed", true))))
-      // Those that are given up at the same time leave first: its room is not for them.
-      queueMicrotask(room.proceed)
-    })
+    send.isHandedOver = true
+    send.interrupt = Direct.run(publish(send.messages), fork, (exit) => leaveRoom(send, exit))
   }
 
   const owner: Owner = { maxPending, handOver, cutShort }
 
   return {
     send: (messages) =>
-      Effect.callback((resume) => {
-        const send = new Send(owner, messages, resume)
+      Direct.make((onExit) => {
+        const send = new Send(owner, messages, onExit)
         underWay.add(send)
         deadlines.start(send)
         room.enter(send)
         // The caller was interrupted.
-        return Effect.sync(() => cutShort(send, "closed"))
+        return () => void cutShort(send, "closed")
       }),
     ended: Effect.callback((resume) => {
       const end = () => resume(Effect.void)
@@ -176,6 +181,17 @@ export const make = ({ broker, cutShort: errorOf, deadlines, fork, maxPending }:
     }
   }
 }
+
+/** The broker's publish. One that throws fails this send, and takes up no room. */
+const publishing =
+  (broker: Service): Service["publish"] =>
+  (messages) => {
+    try {
+      return broker.publish(messages)
+    } catch (defect) {
+      return Effect.die(defect)
+    }
+  }
 
 /** The error of a publish that was interrupted: what the adapter tells of messages that it has not sent, of all others `doubt`. */
 const whatIsKnown = (cause: Cause.Cause<BrokerError>, doubt: BrokerError): BrokerError => {
