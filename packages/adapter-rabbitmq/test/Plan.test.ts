@@ -116,6 +116,16 @@ describe("the choice", () => {
     ["no delay", Backoff.constant(0), "levels"]
   ] as const)("%s", (_, backoff, topology) => assert.strictEqual(plan({}, backoff).topology, topology))
 
+  it.each([
+    ["8 known delays", 8, "ladder"],
+    ["9 known delays", 9, "levels"]
+  ] as const)("of a queue that is not ours: %s", (_, count, topology) => {
+    const delays = Array.from({ length: count }, (_, index) => 1000 * (index + 1))
+    const retry = RetryPolicy.make({ maxRetries: count, backoff: Backoff.sequence(delays) })
+    const made = RabbitMqPlan.make({ queue: "q", retry }, settings({ queues: { q: { assert: "passive" } } }), "4.3.6")
+    assert.strictEqual("topology" in made && made.topology, topology)
+  })
+
   it("refuses native delays on older servers, and for what queues cannot do", () => {
     assert.strictEqual(refusal({ topology: "native" }, Backoff.linear(500), "4.2.9").field, "topology")
     assert.strictEqual(refusal({ topology: "native" }, Backoff.exponential(500)).field, "retry.backoff")
@@ -131,6 +141,49 @@ describe("the choice", () => {
   it.each(["3.9.29", "0.0", "nonsense"])("refuses server %s", (version) =>
     assert.match(refusal({}, undefined, version).message, /3\.10/)
   )
+})
+
+describe("a queue that is not ours", () => {
+  const theirs = { queues: { orders: { assert: "passive" }, "orders.dlq": { assert: "passive" } } } as const
+
+  it("has rungs of its own, from which one hop leads straight back to it, and which the consumer declares", () => {
+    const made = plan(theirs)
+    const rung = "requeue.v1.q.delay.1000.home.orders"
+    const { exchange, kept, objects, routingKey } = made.route(1000)
+    assert.deepStrictEqual({ exchange, kept, routingKey }, { exchange: rung, kept: 1000, routingKey: "orders" })
+    // The default exchange goes by the routing key, which is still the queue's name.
+    assert.deepStrictEqual(argumentsOf(made, rung), {
+      "x-queue-type": "quorum",
+      "x-dead-letter-strategy": "at-least-once",
+      "x-overflow": "reject-publish",
+      "x-message-ttl": 1000,
+      "x-dead-letter-exchange": ""
+    })
+    const declared = made.objects.map((object) => JSON.stringify(object))
+    for (const object of objects) assert.include(declared, JSON.stringify(object))
+    assert.isFalse(objects.some((object) => object._tag === "Binding" && object.queue === "orders"))
+  })
+
+  it("shares no rung with another one, however long their names are", () => {
+    const names = ["a", "b"].map((end) => `${"q".repeat(254)}${end}`)
+    const exchanges = names.map((queue) => {
+      const own = settings({ queues: { [queue]: { assert: "passive" } } })
+      const made = RabbitMqPlan.make(
+        { queue, retry: RetryPolicy.make({ backoff: Backoff.constant(1000) }) },
+        own,
+        "4.3.6"
+      )
+      return "route" in made ? made.route(1000).exchange : ""
+    })
+    assert.strictEqual(new Set(exchanges).size, 2)
+    for (const name of exchanges) assert.isAtMost(Buffer.byteLength(name), 255)
+  })
+
+  it("has other delays from the levels, which lead straight back to it as well", () => {
+    const { objects } = plan(theirs).route(70)
+    assert.isTrue(objects.some((object) => object._tag === "Queue" && object.name.endsWith(".home.orders")))
+    assert.isFalse(objects.some((object) => object._tag === "Binding" && object.queue === "orders"))
+  })
 })
 
 describe("a route", () => {

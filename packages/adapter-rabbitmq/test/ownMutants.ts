@@ -49,7 +49,7 @@ const patches: ReadonlyArray<OwnPatch> = [
     kills: retried,
     on: withManagement,
     file: "inspect/delayQueues.ts",
-    text: "name === Names.rung(settings, ttl) || ",
+    text: "rungs.includes(name) || ",
     replacement: ""
   },
   {

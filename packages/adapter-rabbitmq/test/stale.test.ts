@@ -54,6 +54,7 @@ describe("a queue is stale", () => {
   test.each([
     ["requeue.v1.q.delay.5000", rungOf(5000)],
     ["requeue.v1.c.delay.1000", rungOf(1000)],
+    ["requeue.v1.q.delay.5000.home.theirs", { ...rungOf(5000), "x-dead-letter-exchange": "" }],
     ["requeue.v1.q.level.100.3", { "x-message-ttl": 800, "x-dead-letter-exchange": "requeue.v1.q.level.100.2" }],
     ["requeue.v1.c.level.50.3", { "x-message-ttl": 400, "x-dead-letter-exchange": "requeue.v1.c.level.50.2" }],
     ["requeue.v1.q.level.100.home.theirs", { "x-message-ttl": 100, "x-dead-letter-exchange": "" }],
@@ -70,6 +71,7 @@ describe("a queue is not", () => {
     ["a rung of the policy", "requeue.v1.q.delay.1000", rungOf(1000)],
     ["somebody's, of a rung's name", "requeue.v1.q.delay.5000", {}],
     ["somebody's, of a rung's name, with another delay", "requeue.v1.q.delay.5000", rungOf(4000)],
+    ["somebody's, of the name of a queue's own rung", "requeue.v1.q.delay.5000.home.theirs", rungOf(4000)],
     ["somebody's, of a level's name", "requeue.v1.q.level.100.3", { "x-dead-letter-exchange": "theirs" }],
     ["somebody's, of the shared retry queue's name", "requeue.v1.retry", {}],
     ["a level", "requeue.v1.q.level.50.3", {}],

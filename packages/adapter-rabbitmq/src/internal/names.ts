@@ -51,20 +51,25 @@ export const rungs = (naming: Naming): string => `${own(naming)}${type(naming)}.
 /** The queue of one delay, and the exchange in front of it. */
 export const rung = (naming: Naming, ms: number): string => `${rungs(naming)}${ms}`
 
+/**
+ * The same for a queue that is not ours to bind, and for that queue alone. Its name ends with that queue's, or with a digest where
+ * that is too long.
+ */
+export const homeRung = (naming: Naming, ms: number, queue: string): string => ofOne(`${rung(naming, ms)}.home.`, queue)
+
+/** A name for one queue alone. */
+const ofOne = (start: string, queue: string): string =>
+  Buffer.byteLength(start + queue) <= limit ? start + queue : start + Digest.hex(queue)
+
 /** The start of the names of all levels. */
 export const levels = (naming: Naming): string => `${own(naming)}${type(naming)}.level.`
 
 /** The queue of one binary digit of a delay, and the exchange in front of it. */
 export const level = (naming: Naming, unit: number, bit: number): string => `${levels(naming)}${unit}.${bit}`
 
-/**
- * The last queue of a delay to a queue that is not ours to bind. Its name ends with that queue's, or with a digest where
- * that is too long.
- */
-export const home = (naming: Naming, unit: number, queue: string): string => {
-  const name = `${levels(naming)}${unit}.home.${queue}`
-  return Buffer.byteLength(name) <= limit ? name : `${levels(naming)}${unit}.home.${Digest.hex(queue)}`
-}
+/** The last queue of a delay to a queue that is not ours to bind, named as its rungs are. */
+export const home = (naming: Naming, unit: number, queue: string): string =>
+  ofOne(`${levels(naming)}${unit}.home.`, queue)
 
 /** The header that names the queue behind the last queue of its delay. */
 export const homeHeader = "requeue-level-home"

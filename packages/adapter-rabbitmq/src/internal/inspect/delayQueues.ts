@@ -20,8 +20,11 @@ export interface DelayQueue {
 
 const isLevel = (name: string, settings: Settings): boolean => name.startsWith(Names.levels(settings))
 
+/** Whether a delay of ours is for one queue alone, which is not ours to bind. */
 const isHome = (name: string, settings: Settings): boolean =>
-  name.startsWith(`${Names.levels(settings)}${settings.resolution}.home.`)
+  [Names.rungs(settings), Names.levels(settings)].some(
+    (start) => name.startsWith(start) && /^\d+\.home\./.test(name.slice(start.length))
+  )
 
 /** In a level it waits for its digit, and then for at most as long in all of those below. */
 const within = (name: string, args: Arguments, settings: Settings): number | undefined => {
@@ -41,7 +44,8 @@ const isOfDelay = (
   const isNamed = topology === "perDelayQueue" || topology === "waitLoop"
   const own = isNamed ? Names.fill(names.delayQueue ?? Names.delayQueues[topology], queue, ttl) : undefined
   const level = isLevel(name, settings) ? name.slice(Names.levels(settings).length) : ""
-  return name === Names.rung(settings, ttl) || /^\d+\.\d+$/.test(level) || name === own
+  const rungs = [Names.rung(settings, ttl), Names.homeRung(settings, ttl, queue)]
+  return rungs.includes(name) || /^\d+\.\d+$/.test(level) || name === own
 }
 
 /**
@@ -61,8 +65,7 @@ export const of = (plan: Plan, settings: Settings, known: ReadonlyArray<QueueInf
       arguments: args,
       within: isRound ? undefined : within(name, args, settings),
       isShared:
-        name.startsWith(Names.rungs(settings)) ||
-        (isLevel(name, settings) && !isHome(name, settings)) ||
+        ((name.startsWith(Names.rungs(settings)) || isLevel(name, settings)) && !isHome(name, settings)) ||
         plan.topology === "perMessageTtlShared"
     }))
     .toSorted((a, b) => (a.within ?? Number.POSITIVE_INFINITY) - (b.within ?? Number.POSITIVE_INFINITY))

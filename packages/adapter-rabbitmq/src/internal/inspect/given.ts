@@ -20,7 +20,7 @@ export const isQueue = ({ arguments: args, name, type }: QueueInfo, start: strin
   if (type !== undefined && type !== wanted) return false
   const onward = args["x-dead-letter-exchange"]
   if (/^[qc]\.(undelivered|cleaning)$/.test(rest)) return onward === undefined
-  const [, ms] = /^[qc]\.delay\.(\d+)$/.exec(rest) ?? []
+  const [, ms] = /^[qc]\.delay\.(\d+)(?:\.home\..+)?$/.exec(rest) ?? []
   if (ms !== undefined && args["x-message-ttl"] !== Number(ms)) return false
   // The last queue of a delay to a queue that is not ours leads straight to it.
   return typeof onward === "string" && (onward.startsWith(start) || (onward === "" && rest.includes(".home.")))

@@ -77,7 +77,7 @@ const sharedDelay = (name: string, { isWhole, settings }: Wanted): Claim | undef
   const own = Names.own(settings)
   if (!isWhole || !name.startsWith(own)) return undefined
   const rest = name.slice(own.length)
-  const [, ms] = /^[qc]\.delay\.(\d+)$/.exec(rest) ?? []
+  const [, ms] = /^[qc]\.delay\.(\d+)(?:\.home\..+)?$/.exec(rest) ?? []
   if (ms !== undefined)
     return { claim: `no policy of this configuration delays by ${Delay.format(Number(ms))}`, order: 0 }
   const [, type, unit, bit] = /^([qc])\.level\.(\d+)\.(\d+|home\..+)$/.exec(rest) ?? []

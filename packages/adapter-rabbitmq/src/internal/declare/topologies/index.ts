@@ -8,16 +8,13 @@ import * as PerMessageTtl from "./perMessageTtl.ts"
 import type { Topology, TopologyRequest } from "./topology.ts"
 import * as WaitLoop from "./waitLoop.ts"
 
-/**
- * The topology of the settings. `auto` is the ladder for up to 32 known delays, else the levels; so is the ladder for
- * a queue that is not ours: the rungs, which all queues share, lead back through an exchange to which it is not bound.
- */
+/** The topology of the settings. `auto` is the ladder for up to 32 known delays, 8 of a queue that is not ours; else the levels. */
 export const choose = (request: TopologyRequest): Topology | ConfigurationError.ConfigurationError => {
   switch (request.settings.topology) {
     case "auto":
       return automatic(request)
     case "ladder":
-      return request.found.isOurs ? Ladder.make(request) : Levels.make(request)
+      return Ladder.make(request)
     case "levels":
       return Levels.make(request)
     case "perMessageTtl":
@@ -33,7 +30,11 @@ export const choose = (request: TopologyRequest): Topology | ConfigurationError.
   }
 }
 
+/** Known delays for which a queue that shares no rungs has rungs of its own; levels are cheaper than more. */
+const ownRungs = 8
+
 const automatic = (request: TopologyRequest): Topology => {
-  const rungs = request.retry && request.found.isOurs ? Ladder.rungs(request.retry) : undefined
-  return rungs === undefined || rungs.length === 0 ? Levels.make(request) : Ladder.make(request)
+  const rungs = (request.retry && Ladder.rungs(request.retry)) ?? []
+  const isLadder = rungs.length > 0 && (request.found.isOurs || rungs.length <= ownRungs)
+  return isLadder ? Ladder.make(request) : Levels.make(request)
 }

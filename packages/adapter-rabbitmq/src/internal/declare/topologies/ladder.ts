@@ -1,9 +1,8 @@
 /**
  * Ladder: a rung for every delay of the policy, which is a queue with that TTL. A delay is one hop, and policies share
- * rungs. Delays that a handler asks for on its own go through the levels.
+ * the rungs of queues that are ours. Delays that a handler asks for on its own go through the levels.
  */
 import { RetryPolicy } from "@requeue/core/adapter-kit"
-import type { Settings } from "../../../RabbitMqOptions.ts"
 import * as Names from "../../names.ts"
 import * as Objects from "../objects.ts"
 import * as Levels from "./levels.ts"
@@ -37,40 +36,51 @@ export const rungs = (retry: RetryPolicy.RetryPolicy): ReadonlyArray<number> | u
   return found.size > limit ? undefined : [...found].toSorted((a, b) => a - b)
 }
 
-const rungObjects = (settings: Settings, ms: number): ReadonlyArray<Objects.NativeObject> => {
-  const name = Names.rung(settings, ms)
+/**
+ * The name of a rung. A queue that is not ours to bind has rungs of its own, which lead straight back to it: with one queue behind
+ * each, no other queue's messages wait where that is gone.
+ */
+const nameOf = ({ found, queue, settings }: TopologyRequest, ms: number): string =>
+  found.isOurs ? Names.rung(settings, ms) : Names.homeRung(settings, ms, queue)
+
+const rungObjects = (request: TopologyRequest, ms: number): ReadonlyArray<Objects.NativeObject> => {
+  const { found, settings } = request
+  const name = nameOf(request, ms)
   return Objects.shared<Objects.NativeObject>(
     [
       // An exchange in front of each rung lets the routing key stay the queue's name.
       Objects.exchange(name, "fanout"),
-      Objects.delayQueue(name, settings, { ttl: ms, exchange: Names.deliver(settings) }),
+      Objects.delayQueue(name, settings, { ttl: ms, exchange: Names.back(found, settings) }),
       Objects.binding(name, name, "")
     ],
     settings
   )
 }
 
-const route = (queue: string, rung: number, settings: Settings): Route => ({
-  exchange: Names.rung(settings, rung),
-  routingKey: queue,
-  headers: {},
-  expiration: undefined,
-  kept: rung,
-  objects: [
-    ...Objects.safetyNet(settings),
-    ...rungObjects(settings, rung),
-    Objects.binding(Names.deliver(settings), queue, queue)
-  ]
-})
+const route = (request: TopologyRequest, rung: number): Route => {
+  const { found, queue, settings } = request
+  const own = rungObjects(request, rung)
+  return {
+    exchange: nameOf(request, rung),
+    routingKey: queue,
+    headers: {},
+    expiration: undefined,
+    kept: rung,
+    objects: found.isOurs
+      ? [...Objects.safetyNet(settings), ...own, Objects.binding(Names.deliver(settings), queue, queue)]
+      : own
+  }
+}
 
 /** The ladder of a policy; without a policy it has no rung. */
-export const make = ({ queue, retry, settings }: TopologyRequest): Topology => {
+export const make = (request: TopologyRequest): Topology => {
+  const { found, queue, retry, settings } = request
   const known = (retry && rungs(retry)) ?? []
-  const ladder = new Map(known.map((ms) => [ms, route(queue, ms, settings)]))
-  const elsewhere = Levels.router(queue, settings)
+  const ladder = new Map(known.map((ms) => [ms, route(request, ms)]))
+  const elsewhere = Levels.router(queue, settings, found.isOurs)
   return {
     name: "ladder",
-    objects: known.flatMap((ms) => rungObjects(settings, ms)),
+    objects: known.flatMap((ms) => rungObjects(request, ms)),
     notes: ["delays that are not the policy's go through the levels, which the first of them makes"],
     route: (delay) => ladder.get(delay) ?? ladder.get(round(delay)) ?? elsewhere(delay)
   }
