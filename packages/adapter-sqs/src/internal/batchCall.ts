@@ -9,6 +9,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { objectsIn } from "./answer.ts"
 import type { Doubted } from "./doubts.ts"
+import * as Limits from "./limits.ts"
 import { type Context, fromRefusal, isTransient, toBrokerError } from "./toBrokerError.ts"
 
 /** The error of each item, in order; `undefined` where it succeeded. */
@@ -53,24 +54,16 @@ const firstWait = 100
 const isAboutQueue = ({ reason }: BrokerError.BrokerError): boolean =>
   reason === "QueueMissing" || reason === "AccessRefused"
 
-/** The place of an entry of an answer among those that were asked; `undefined` where it is none of them. */
-const placeOf = (entry: object, count: number): number | undefined => {
-  const id: unknown = Reflect.get(entry, "Id")
-  const place = Array.from({ length: count }, (_, index) => String(index)).findIndex((known) => known === id)
-  return place === -1 ? undefined : place
-}
+/** The ids of the entries of a call, by their places. */
+const ids: ReadonlyArray<string> = Array.from({ length: Limits.batch }, (_, place) => String(place))
 
 /** The entries of a list of an answer, by their places. An answer may have anything in it. */
-const entriesIn = (
-  answer: unknown,
-  list: keyof BatchResult,
-  count: number
-): ReadonlyArray<readonly [number, object]> => {
-  return objectsIn(answer, list).flatMap((entry) => {
-    const place = placeOf(entry, count)
-    return place === undefined ? [] : [[place, entry] as const]
+const entriesIn = (answer: unknown, list: keyof BatchResult, count: number): ReadonlyArray<readonly [number, object]> =>
+  objectsIn(answer, list).flatMap((entry) => {
+    const id: unknown = Reflect.get(entry, "Id")
+    const place = typeof id === "string" ? ids.indexOf(id) : -1
+    return place === -1 || place >= count ? [] : [[place, entry] as const]
   })
-}
 
 const textOf = (value: unknown, otherwise: string): string => (typeof value === "string" ? value : otherwise)
 
@@ -80,10 +73,8 @@ const outcomes = (
   context: Context,
   isIdempotent: boolean
 ): ReadonlyArray<Outcome> => {
-  // Nothing is taken for done of which SQS does not say so.
-  const error = fromRefusal({ code: "TimeoutError", text: "no answer for this entry", status: undefined }, context)
-  const result: Array<Outcome> = Array.from({ length: count }, () => ({ error, again: isIdempotent }))
-  for (const [index] of entriesIn(answer, "Successful", count)) result[index] = undefined
+  const told = new Map<number, Outcome>()
+  for (const [index] of entriesIn(answer, "Successful", count)) told.set(index, undefined)
   // What an earlier attempt may have done stays so, though a later one was refused.
   const doubt = answer?.doubt === undefined ? undefined : toBrokerError(answer.doubt, context)
   for (const [index, entry] of entriesIn(answer, "Failed", count)) {
@@ -91,9 +82,13 @@ const outcomes = (
     const status = SenderFault === true ? 400 : 500
     const refused = fromRefusal({ code: textOf(Code, "Failed"), text: textOf(Message, ""), status }, context)
     const error = BrokerError.ofRepetition(doubt, refused) ?? refused
-    result[index] = { error, again: SenderFault !== true || isTransient(refused) }
+    told.set(index, { error, again: SenderFault !== true || isTransient(refused) })
   }
-  return result
+  // Nothing is taken for done of which SQS does not say so. An error is not made in vain: each holds a stack.
+  const unknown = (): BrokerError.BrokerError =>
+    fromRefusal({ code: "TimeoutError", text: "no answer for this entry", status: undefined }, context)
+  const otherwise = told.size === count ? undefined : { error: unknown(), again: isIdempotent }
+  return Array.from({ length: count }, (_, index) => (told.has(index) ? told.get(index) : otherwise))
 }
 
 /** The outcome of two calls for an entry. */

@@ -26,13 +26,14 @@ import {
   type SQSClientResolvedConfig,
   StartMessageMoveTaskCommand
 } from "@aws-sdk/client-sqs"
-import type { ConfigurationError, Connection } from "@requeue/core/adapter-kit"
+import { type ConfigurationError, type Connection, Timers } from "@requeue/core/adapter-kit"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import { type Address, checkRegion } from "./address.ts"
 import * as Bounded from "./bounded.ts"
+import { checksums } from "./checksums.ts"
 import * as Credentials from "./credentials.ts"
 import * as Doubts from "./doubts.ts"
 import { type Teller, telling } from "./telling.ts"
@@ -100,6 +101,8 @@ interface Driver {
   readonly told: Teller
   /** Aborted when the client closes. */
   readonly closing: AbortSignal
+  /** Those of real time. */
+  readonly timers: Timers.Timers
   /** Milliseconds of one attempt. */
   readonly requestTimeout: number
 }
@@ -143,8 +146,8 @@ const prepared = <I extends ServiceInputTypes, O extends ServiceOutputTypes>(
 /** The driver. Each method is one API call, and rejects with the SDK's error; it is cut off when the client closes. */
 export type Client = ReturnType<typeof calls>
 
-const calls = ({ closing, requestTimeout, sdk, told }: Driver) => {
-  const bounds: Limits = { timeout: whole(requestTimeout), closing }
+const calls = ({ closing, requestTimeout, sdk, timers, told }: Driver) => {
+  const bounds: Limits = { timeout: whole(requestTimeout), closing, timers }
   const method =
     <I, O>(send: (input: I) => Promise<O>) =>
     (input: I): Promise<O> =>
@@ -176,7 +179,8 @@ const calls = ({ closing, requestTimeout, sdk, told }: Driver) => {
      */
     polls: (waitTime: number): Poll => {
       const attempt = waitTime + requestTimeout
-      return method(prepared(sdk, ReceiveMessageCommand, { requestTimeout: attempt, timeout: whole(attempt), closing }))
+      const limits = { ...bounds, requestTimeout: attempt, timeout: whole(attempt) }
+      return method(prepared(sdk, ReceiveMessageCommand, limits))
     }
   }
 }
@@ -235,6 +239,7 @@ const make = (
     maxAttempts: attempts,
     // Resolves the middleware once for each method; of calls that have options of their own, every time.
     cacheMiddleware: true,
+    ...checksums(),
     // The URL that a server gives for a queue may name a host that cannot be reached from here.
     useQueueUrlAsEndpoint: false,
     requestHandler:
@@ -261,6 +266,7 @@ export const connect = (
     const given = settings.sdk.client
     const clock = yield* Clock.Clock
     const now = () => clock.currentTimeMillisUnsafe()
+    const timers = yield* Effect.provideService(Timers.make, Clock.Clock, Clock.Clock.defaultValue())
     if (given !== undefined) {
       const region = () => Bounded.within(given.config.region(), settings.requestTimeout, "its region")
       yield* checkRegion(settings.address, region)
@@ -277,7 +283,7 @@ export const connect = (
         })
     ).pipe(
       Effect.map(({ closing, forget, sdk }) =>
-        calls({ ...settings, sdk, told: telling(reach, forget), closing: closing.signal })
+        calls({ ...settings, sdk, timers, told: telling(reach, forget), closing: closing.signal })
       )
     )
   })

@@ -38,7 +38,8 @@ export {
 export type { Letters } from "./internal/look.ts"
 export type { ListOptions, PurgeOptions, ReadOptions, Selection } from "./internal/options.ts"
 export type { Progress } from "./internal/reading.ts"
-export { type Options as RedriveOptions, parkingQueue, type ParkOptions } from "./internal/redrive.ts"
+export { parkingQueue } from "./internal/destination.ts"
+export type { Options as RedriveOptions, ParkOptions } from "./internal/redrive.ts"
 export {
   DeadLettersStopped,
   type Outcome,

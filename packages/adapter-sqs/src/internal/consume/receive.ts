@@ -42,8 +42,8 @@ export const make = (env: {
   readonly settings: Pick<Settings, "waitTime" | "visibilityTimeout">
   /** Monotonic milliseconds. */
   readonly elapsed: () => number
-  /** Prepares for messages before they are told. It does not fail. */
-  readonly learn: (messages: ReadonlyArray<Message>) => Promise<void>
+  /** Prepares for messages before they are told; `undefined` where that takes no time. It does not fail. */
+  readonly learn: (messages: ReadonlyArray<Message>) => Promise<void> | undefined
 }): Receive<Message> => {
   const { elapsed, fifo, queue } = env
   const { visibilityTimeout, waitTime } = env.settings
@@ -78,7 +78,8 @@ export const make = (env: {
     const attempt = fifo ? next(count) : undefined
     try {
       const messages = messagesIn(await ask(attempt?.count ?? count, attempt?.id))
-      await env.learn(messages)
+      const learning = env.learn(messages)
+      if (learning !== undefined) await learning
       return messages
     } catch (cause) {
       const error = toBrokerError(cause, { operation: "receive", queue })

@@ -6,11 +6,6 @@ import { OptionKind } from "@requeue/core/adapter-kit"
 import { objectsIn } from "../answer.ts"
 import type { Message, MessageAttributeValue } from "../client.ts"
 
-type Entries = ReadonlyArray<readonly [name: string, value: unknown]>
-
-/** The entries of a record. Of an attribute named `__proto__` the SDK loses the value, and all that is left is the name. */
-const entriesOf = (record: unknown): Entries => (OptionKind.isObject(record) ? Object.entries(record) : [])
-
 const textOf = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined)
 
 const attributeOf = (value: unknown): MessageAttributeValue | undefined => {
@@ -23,14 +18,19 @@ const attributeOf = (value: unknown): MessageAttributeValue | undefined => {
   }
 }
 
-/** A record of those entries that can be read. */
-const record = <A>(entries: Entries, read: (value: unknown) => A | undefined): Record<string, A> =>
-  Object.fromEntries(
-    entries.flatMap(([name, value]) => {
+/**
+ * A record of those entries that can be read. Of an attribute named `__proto__` the SDK loses the value, and all that is left
+ * is the name.
+ */
+const record = <A>(given: unknown, read: (value: unknown) => A | undefined): Record<string, A> => {
+  const entries: Array<readonly [string, A]> = []
+  if (OptionKind.isObject(given))
+    for (const [name, value] of Object.entries(given)) {
       const known = read(value)
-      return known === undefined ? [] : [[name, known] as const]
-    })
-  )
+      if (known !== undefined) entries.push([name, known])
+    }
+  return Object.fromEntries(entries)
+}
 
 const messageOf = (value: object): Message => {
   const { Attributes, Body, MessageAttributes, MessageId, ReceiptHandle }: Partial<Record<keyof Message, unknown>> =
@@ -39,8 +39,8 @@ const messageOf = (value: object): Message => {
     MessageId: textOf(MessageId),
     ReceiptHandle: textOf(ReceiptHandle),
     Body: textOf(Body),
-    Attributes: record(entriesOf(Attributes), textOf),
-    MessageAttributes: record(entriesOf(MessageAttributes), attributeOf)
+    Attributes: record(Attributes, textOf),
+    MessageAttributes: record(MessageAttributes, attributeOf)
   }
 }
 
@@ -52,4 +52,4 @@ export const attributesIn = (
   attributes: unknown,
   read: (value: object) => unknown
 ): Record<string, MessageAttributeValue> =>
-  record(entriesOf(attributes), (value) => (OptionKind.isObject(value) ? attributeOf(read(value)) : undefined))
+  record(attributes, (value) => (OptionKind.isObject(value) ? attributeOf(read(value)) : undefined))

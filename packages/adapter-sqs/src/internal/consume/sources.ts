@@ -29,6 +29,8 @@ interface Before {
 
 /** The sources of the messages of one queue. */
 export interface Sources {
+  /** Whether there is nothing to learn for these messages. */
+  readonly knows: (messages: ReadonlyArray<Message>) => boolean
   /** Asks the sources of these messages that are not known. It never fails. */
   readonly learn: (messages: ReadonlyArray<Message>) => Effect.Effect<void>
   readonly before: (message: Message) => Before
@@ -71,10 +73,13 @@ export const make = (
     return seen
   }
 
+  const isNew = (arn: string | undefined): boolean =>
+    arn !== undefined && (known.get(arn)?.until ?? Number.NEGATIVE_INFINITY) <= now()
+
   return {
+    knows: (messages) => messages.every((message) => !isNew(sourceOf(message))),
     learn: (messages) =>
       Effect.suspend(() => {
-        const isNew = (arn: string): boolean => (known.get(arn)?.until ?? Number.NEGATIVE_INFINITY) <= now()
         const arns = new Set(messages.flatMap((message) => sourceOf(message) ?? []).filter(isNew))
         return Effect.forEach(arns, ask, { concurrency: "unbounded", discard: true })
       }),

@@ -144,7 +144,7 @@ const poll = (
     receive: Receive.make({
       ...source,
       elapsed: timers.now,
-      learn: (messages) => Effect.runPromise(sources.learn(messages))
+      learn: (messages) => (sources.knows(messages) ? undefined : Effect.runPromise(sources.learn(messages)))
     }),
     onMessages: (messages) => {
       const deliveries = messages.flatMap((message) => inFlight.received(message) ?? [])
