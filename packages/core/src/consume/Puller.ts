@@ -108,13 +108,13 @@ export const pullKinds: OptionNames.Of<PullOptions> = { wait: Delay.kind(0, Dela
 export const make = <
   A = any // A queue that is given by name has unchecked bodies.
 >(
-  queue: QueueDefinition.Input<A>,
+  queue: QueueDefinition.Input<A, never>,
   options: Options = {}
 ): Effect.Effect<Puller<A>, Lifecycle.StartError, Broker | Scope.Scope> =>
   OptionNames.orDie(OptionNames.refusal("Puller.make", options, kinds, queue), () => open(queue, options))
 
 const open = <A>(
-  queue: QueueDefinition.Input<A>,
+  queue: QueueDefinition.Input<A, never>,
   { lease: given = 30_000, maxOpen = 10, ...options }: Options
 ): Effect.Effect<Puller<A>, Lifecycle.StartError, Broker | Scope.Scope> =>
   Effect.gen(function* () {

@@ -94,31 +94,31 @@ export interface Requeue extends AsyncDisposable {
   readonly broker: string
   /** Resolves with the message's id once the broker has confirmed it. */
   readonly send: <A = QueueDefinition.AnyBody>(
-    queue: QueueDefinition.Input<A>,
-    body: A,
+    queue: QueueDefinition.Input<unknown, A>,
+    body: NoInfer<A>,
     options?: Producer.SendOptions
   ) => Promise<string>
   /** Resolves with the ids once the broker has confirmed all. */
   readonly sendBatch: <A = QueueDefinition.AnyBody>(
-    queue: QueueDefinition.Input<A>,
-    entries: ReadonlyArray<Producer.BatchEntry<A>>,
+    queue: QueueDefinition.Input<unknown, A>,
+    entries: ReadonlyArray<Producer.BatchEntry<NoInfer<A>>>,
     options?: Producer.BatchOptions
   ) => Promise<ReadonlyArray<string>>
   /** Starts a consumer whose handler gets one message at a time. */
   readonly consume: <A = QueueDefinition.AnyBody, T = unknown>(
-    queue: QueueDefinition.Input<A>,
+    queue: QueueDefinition.Input<A, never>,
     options: ConsumeOptions,
     handler: (message: Received<A>, context: Context) => T & Runnable<T>
   ) => Promise<Worker>
   /** Starts a consumer whose handler gets batches. */
   readonly consumeBatch: <A = QueueDefinition.AnyBody, T = unknown>(
-    queue: QueueDefinition.Input<A>,
+    queue: QueueDefinition.Input<A, never>,
     options: ConsumeOptions,
     handler: (batch: Batch<A>, context: Context) => T & Runnable<T>
   ) => Promise<Worker>
   /** Makes a puller: take a batch when there is room for it, settle it later. */
   readonly puller: <A = QueueDefinition.AnyBody>(
-    queue: QueueDefinition.Input<A>,
+    queue: QueueDefinition.Input<A, never>,
     options?: PullerOptions
   ) => Promise<PullWorker<A>>
   readonly deadLetters: (queue: string) => DeadLetterQueue

@@ -37,7 +37,7 @@ const inflates: ReadonlyMap<string, Inflate> = new Map<string, Inflate>([
 
 const codecOf =
   (contentEncoding: "gzip" | "deflate", compress: (bytes: Uint8Array) => Uint8Array) =>
-  <A>(codec: Codec<A>, options: Options = {}): Codec<A> => {
+  <A, I>(codec: Codec<A, I>, options: Options = {}): Codec<A, I> => {
     const call = `CompressedCodec.${contentEncoding}`
     OptionNames.check(call, options, kinds)
     if (codec.contentEncoding !== undefined)
@@ -99,7 +99,7 @@ const codecOf =
  * const orders = QueueDefinition.make("orders", { codec: CompressedCodec.gzip(Codec.json) })
  * ```
  */
-export const gzip: <A>(codec: Codec<A>, options?: Options) => Codec<A> = codecOf("gzip", (bytes) =>
+export const gzip: <A, I>(codec: Codec<A, I>, options?: Options) => Codec<A, I> = codecOf("gzip", (bytes) =>
   zlib.gzipSync(bytes)
 )
 
@@ -117,6 +117,6 @@ export const gzip: <A>(codec: Codec<A>, options?: Options) => Codec<A> = codecOf
  * const pages = QueueDefinition.make("pages", { codec })
  * ```
  */
-export const deflate: <A>(codec: Codec<A>, options?: Options) => Codec<A> = codecOf("deflate", (bytes) =>
+export const deflate: <A, I>(codec: Codec<A, I>, options?: Options) => Codec<A, I> = codecOf("deflate", (bytes) =>
   zlib.deflateSync(bytes)
 )

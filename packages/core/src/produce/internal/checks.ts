@@ -73,7 +73,7 @@ export const delay = (field: string, input: Delay.Input | undefined, limit: Dela
   return millis
 }
 
-export const encode = <A>({ codec, name }: QueueDefinition<A>, body: A): Uint8Array => {
+export const encode = <A>({ codec, name }: QueueDefinition<unknown, A>, body: A): Uint8Array => {
   try {
     return codec.encode(body)
   } catch (cause) {

@@ -44,10 +44,10 @@ export interface Sender {
    *
    * @throws ConfigurationError when the broker cannot keep the queue's delay, RangeError for what is no queue
    */
-  readonly accept: <A>(queue: QueueDefinition.Input<A>) => QueueDefinition.QueueDefinition<A>
+  readonly accept: <A>(queue: QueueDefinition.Input<unknown, A>) => QueueDefinition.QueueDefinition<unknown, A>
   /** See {@link Producer}. */
   readonly sendBatch: <A>(
-    queue: QueueDefinition.QueueDefinition<A>,
+    queue: QueueDefinition.QueueDefinition<unknown, A>,
     entries: ReadonlyArray<BatchEntry<A>>,
     options?: BatchOptions
   ) => Effect.Effect<ReadonlyArray<string>, SendError>
@@ -69,7 +69,7 @@ export const open = (options: Options = {}): Effect.Effect<Sender, never, Broker
     const longest = Capabilities.longestSend(capabilities)
 
     const toOutgoing = <A>(
-      definition: QueueDefinition.QueueDefinition<A>,
+      definition: QueueDefinition.QueueDefinition<unknown, A>,
       entry: BatchEntry<A>,
       batchDelay: Delay.Delay | undefined
     ): Outgoing.Outgoing => {
@@ -125,7 +125,7 @@ export const open = (options: Options = {}): Effect.Effect<Sender, never, Broker
 
 /** See `Producer.make`. */
 export const make = <A>(
-  queue: QueueDefinition.Input<A>,
+  queue: QueueDefinition.Input<unknown, A>,
   options: Options
 ): Effect.Effect<Producer<A>, ConfigurationError, Broker> =>
   Effect.flatMap(open(options), (sender) =>
@@ -140,8 +140,8 @@ export const make = <A>(
   )
 
 /** Throws when the broker cannot keep the queue's delay. */
-const checkDelay = <A>(
-  { delay, name }: QueueDefinition.QueueDefinition<A>,
+const checkDelay = (
+  { delay, name }: Pick<QueueDefinition.QueueDefinition<unknown>, "delay" | "name">,
   capabilities: Capabilities.Capabilities
 ): void => {
   const longest = Capabilities.longestSend(capabilities)
