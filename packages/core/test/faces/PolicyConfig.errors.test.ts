@@ -60,7 +60,7 @@ const cases: ReadonlyArray<Case> = [
     RetryPolicy,
     { preset: "nsqRequeue", maxAge: "old" },
     '["maxAge"]',
-    "RetryPolicy.make: maxAge: must be"
+    "RetryPolicy.make: maxAge must be"
   ],
   [
     "a batch too large",
@@ -81,7 +81,7 @@ const cases: ReadonlyArray<Case> = [
     ConsumerBackoff,
     { multiplier: 0 },
     '["multiplier"]',
-    "ConsumerBackoff.make: multiplier: must be"
+    "ConsumerBackoff.make: multiplier must be"
   ],
   ["an unknown recovery", ConsumerBackoff, { recovery: "slow" }, '["recovery"]', '"resume" | "stepwise"'],
   [

@@ -13,9 +13,19 @@ import * as RetryPolicy from "../../policy/RetryPolicy.ts"
 
 /** Policies as plain objects. */
 export interface Policies {
+  /**
+   * When and how often a failed message is delivered again, and where it goes in the end, such as
+   * `{ maxRetries: 5, backoff: exponential("1 second") }`. Default: 3 retries at once, then the queue `<queue>.dlq`.
+   */
   readonly retry?: RetryPolicy.Options | RetryPolicy.RetryPolicy | undefined
+  /**
+   * How messages are gathered into batches, such as `{ maxBatchSize: 50 }`. Default: single messages for `consume`; 10
+   * messages or 5 seconds for `consumeBatch` and pullers.
+   */
   readonly batch?: BatchPolicy.Options | undefined
-  /** `true` for the defaults. Default: off. */
+  /**
+   * When the whole consumer pauses because its messages fail: `true` for the defaults, or options. Default: never.
+   */
   readonly consumerBackoff?: ConsumerBackoff.Options | boolean | undefined
 }
 
