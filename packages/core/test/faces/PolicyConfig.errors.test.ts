@@ -74,7 +74,7 @@ const cases: ReadonlyArray<Case> = [
     BatchPolicy,
     { maxBatchTimeout: "2 minutes" },
     '["maxBatchTimeout"]',
-    "from 0ms to 1m, got 2 minutes"
+    "from 0ms to 1m, got "2 minutes""
   ],
   [
     "a multiplier of 0",
@@ -89,7 +89,7 @@ const cases: ReadonlyArray<Case> = [
     DeadLetterBudget,
     { max: 0 },
     '["max"]',
-    "DeadLetterBudget.make: max must be a whole number >= 1, got 0"
+    "DeadLetterBudget.from: max must be a whole number >= 1, got 0"
   ],
   [
     "a delay beyond 24 hours",
