@@ -10,6 +10,9 @@ const file = new URL("program.ts", import.meta.url)
 /** Names that are the user's own, or the language's. */
 const foreign = new Set(["tenant", "orders", "undecodable", "aborted", "_tag"])
 
+/** Whole modules, of which editors show their file. */
+const isModule = (name) => /^(?!.*Error$)[A-Z]/.test(name)
+
 /** The places of names that come from us: options, functions, members. */
 const placesOf = (text) => {
   const places = []
@@ -19,7 +22,7 @@ const placesOf = (text) => {
     if (node.type === "Property" && node.key.type === "Identifier") places.push(node.key)
     if (node.type === "MemberExpression" && !node.computed) places.push(node.property)
   })
-  return places.filter(({ name }) => !foreign.has(name))
+  return places.filter(({ name }) => !foreign.has(name) && !isModule(name))
 }
 
 /** Looks in a folder that has the packages. Answers the number of names, and those without documentation. */

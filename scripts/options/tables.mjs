@@ -87,7 +87,7 @@ export const groups = [
       ].map(([title, folder, module]) => ({
         title,
         file: `packages/adapter-${folder}/src/${module}.ts`,
-        type: ["fields", "Options"],
+        type: "Options",
         kinds: "fields",
         defaults: "defaults",
         more: `packages/adapter-${folder}`,

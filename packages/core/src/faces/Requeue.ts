@@ -48,8 +48,14 @@ export interface PullWorker<A> extends Worker {
 
 /** The dead letters in one queue. See `DeadLetters`. */
 export interface DeadLetterQueue extends Reads {
+  /** Shows letters, and leaves them where they are: bodies, headers, errors, histories. */
   readonly list: (options?: DeadLetters.ListOptions) => Promise<ReadonlyArray<DeadLetters.DeadLetter>>
+  /** Groups letters by origin, reason, error and the pattern of its message: the causes, with their numbers. */
   readonly group: (options?: DeadLetters.ListOptions) => Promise<DeadLetters.Groups>
+  /**
+   * Sends letters back to the queues that they came from, or to another one; their attempts start at 1 again. `dryRun` only
+   * tells what would be done.
+   */
   readonly redrive: (options?: DeadLetters.RedriveOptions) => Promise<DeadLetters.RedriveReport>
   /** Moves letters aside, to a queue that nobody consumes. */
   readonly park: (options?: DeadLetters.ParkOptions) => Promise<DeadLetters.RedriveReport>
@@ -121,6 +127,7 @@ export interface Requeue extends AsyncDisposable {
     queue: QueueDefinition.Input<A, never>,
     options?: PullerOptions
   ) => Promise<PullWorker<A>>
+  /** The dead letters in a queue: to count, show, group, redrive, edit, park and remove them. */
   readonly deadLetters: (queue: string) => DeadLetterQueue
   /** Messages that wait for their delay. `retry` is the policy of the queue's consumers, by which they are found. */
   readonly delayed: (queue: string, options?: DelayedMessages.Options) => Delayed.DelayedQueue

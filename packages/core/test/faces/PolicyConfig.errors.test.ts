@@ -74,7 +74,7 @@ const cases: ReadonlyArray<Case> = [
     BatchPolicy,
     { maxBatchTimeout: "2 minutes" },
     '["maxBatchTimeout"]',
-    "from 0ms to 1m, got "2 minutes""
+    'from 0ms to 1m, got "2 minutes"'
   ],
   [
     "a multiplier of 0",

@@ -33,11 +33,15 @@ export interface SendOptions {
 
 /** One message of a batch. */
 export interface BatchEntry<A> extends SendOptions {
+  /** What the queue's codec, or schema, takes. Without either, any JSON. */
   readonly body: A
 }
 
 /** Options of `sendBatch`. */
-export interface BatchOptions extends Pick<SendOptions, "delay"> {}
+export interface BatchOptions {
+  /** Delay of those messages that have none of their own, as that of {@link SendOptions}. Default: the queue's, else 0. */
+  readonly delay?: Delay.Input | undefined
+}
 
 const batchKinds: OptionNames.Of<BatchOptions> = { delay: Delay.parsed }
 const sendKinds: OptionNames.Of<SendOptions> = {
