@@ -24,7 +24,12 @@ import {
 
 declare const schema: Parameters<typeof standard>[0]
 
-const requeue = await connect("memory:", { logLevel: "Info", maxPending: 10, publishTimeout: "5 seconds", adapters: [] })
+const requeue = await connect("memory:", {
+  logLevel: "Info",
+  maxPending: 10,
+  publishTimeout: "5 seconds",
+  adapters: []
+})
 const orders = queue("orders", { schema, delay: "1 second" })
 const others = QueueDefinition.make("others", { codec: standard(schema) })
 
@@ -48,7 +53,12 @@ const worker = await requeue.consume(
     concurrency: 10,
     prefetch: 0,
     handlerTimeout: "1 minute",
-    consumerBackoff: { multiplier: "1 second", maxBackoffDuration: "2 minutes", strategy: "full-jitter", recovery: "resume" },
+    consumerBackoff: {
+      multiplier: "1 second",
+      maxBackoffDuration: "2 minutes",
+      strategy: "full-jitter",
+      recovery: "resume"
+    },
     deadLetterBudget: { max: 100, perSuccess: 0.1 },
     drainTimeout: "20 seconds",
     onLimit: "clamp",

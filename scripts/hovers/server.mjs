@@ -51,7 +51,10 @@ export const start = async (folder) => {
 
   return {
     open: (uri, text) =>
-      write({ method: "textDocument/didOpen", params: { textDocument: { uri, languageId: "typescript", version: 1, text } } }),
+      write({
+        method: "textDocument/didOpen",
+        params: { textDocument: { uri, languageId: "typescript", version: 1, text } }
+      }),
     hover: async (uri, position) => {
       const shown = await ask("textDocument/hover", { textDocument: { uri }, position })
       const text = shown?.contents?.value ?? ""

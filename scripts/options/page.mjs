@@ -31,7 +31,9 @@ const asText = (value) => (typeof value === "number" ? value.toLocaleString("en-
 /** A docstring apart from what it says of the default. */
 const apart = (doc) => {
   const [whole, said] = /(?:;|(?<=[.)])|^)\s*[Dd]efault:?\s(.*?)\.(?=\s|$)/.exec(`${doc}`) ?? []
-  return whole === undefined ? { meaning: doc, said: undefined } : { meaning: doc.replace(whole, /^;/.test(whole) ? "." : ""), said }
+  return whole === undefined
+    ? { meaning: doc, said: undefined }
+    : { meaning: doc.replace(whole, /^;/.test(whole) ? "." : ""), said }
 }
 
 const isPlain = (value) => ["number", "string", "boolean"].includes(typeof value)
@@ -45,7 +47,9 @@ const row = (file, name, { doc, type }, kind, given) => {
   if (isPlain(given)) {
     const [first] = (said ?? "nothing").split(/,? (?:for|which|that|with|of|in)\b|[,;]\s/)
     if (String(valueOf(first.trim())) !== String(given)) {
-      found.push(`${file}: the docstring of ${name} says that its default is ${said ?? "nothing"}; the code has ${given}`)
+      found.push(
+        `${file}: the docstring of ${name} says that its default is ${said ?? "nothing"}; the code has ${given}`
+      )
     }
   }
   const expected = kind?.expected ?? type.replaceAll(/\s+/g, " ")

@@ -13,7 +13,10 @@ registerHooks({
     const loaded = next(url, context)
     const names = wanted.get(url)
     if (names === undefined) return loaded
-    return { ...loaded, source: `${loaded.source}\nexport { ${names.map((name) => `${name} as __${name}`).join(", ")} }` }
+    return {
+      ...loaded,
+      source: `${loaded.source}\nexport { ${names.map((name) => `${name} as __${name}`).join(", ")} }`
+    }
   }
 })
 

@@ -55,12 +55,22 @@ export const groups = [
   {
     title: "Policies",
     tables: [
-      { title: "`retry`: `RetryPolicy.make(options)`", file: core("policy/RetryPolicy"), type: ["Limit", "Options"], kinds: "kinds" },
+      {
+        title: "`retry`: `RetryPolicy.make(options)`",
+        file: core("policy/RetryPolicy"),
+        type: ["Limit", "Options"],
+        kinds: "kinds"
+      },
       { title: "`retry.backoff`: options of every backoff", file: core("policy/Backoff"), type: "Options" },
       { title: "`exponential(base, options)`, beside those", file: core("policy/Backoff"), type: "ExponentialOptions" },
       { title: "`retry.classify`", file: core("policy/Classifier"), type: "Classifier" },
       { title: "`retry.deadLetter`", file: core("policy/DeadLetterRouting"), type: "Options" },
-      { title: "`batch`: `BatchPolicy.make(options)`", file: core("policy/BatchPolicy"), type: "Options", kinds: "kinds" },
+      {
+        title: "`batch`: `BatchPolicy.make(options)`",
+        file: core("policy/BatchPolicy"),
+        type: "Options",
+        kinds: "kinds"
+      },
       {
         title: "`consumerBackoff`: `ConsumerBackoff.make(options)`",
         file: core("policy/ConsumerBackoff"),

@@ -68,7 +68,8 @@ const files = {
   "two.mjs": main("acme-producer-module", "acme-consumer-commonjs")
 }
 
-const expected = /^send to queue orders: body: InvalidBody: items\[0\]\.price: .*\n2 items of 2026, then: orders\.dead undecodable\n$/
+const expected =
+  /^send to queue orders: body: InvalidBody: items\[0\]\.price: .*\n2 items of 2026, then: orders\.dead undecodable\n$/
 
 /** `node` is the Node to run on, `wanted` are the tarballs and what they need beside them. */
 export const shared = async (node, ...wanted) => {
@@ -78,6 +79,10 @@ export const shared = async (node, ...wanted) => {
     await verdict(`shared queues: ${name} compiles`, call("tsc", ["-p", name], folder), prints(/^$/))
   }
   for (const name of ["one", "two"]) {
-    await verdict(`shared queues: program ${name}`, call(node, [join(folder, `${name}.mjs`)], folder), prints(expected, /^(.*a handler failed.*|.*dead-letter.*|.*level=WARN.*)?\n?$/))
+    await verdict(
+      `shared queues: program ${name}`,
+      call(node, [join(folder, `${name}.mjs`)], folder),
+      prints(expected, /^(.*a handler failed.*|.*dead-letter.*|.*level=WARN.*)?\n?$/)
+    )
   }
 }

@@ -95,7 +95,9 @@ export interface Service {
   readonly waitUntilIdle: (options?: IdleOptions) => Effect.Effect<void>
   readonly expectNothingElse: Effect.Effect<void>
   readonly sent: <A = AnyBody>(queue: QueueDefinition.Input<A, never>) => Effect.Effect<ReadonlyArray<Sent<A>>>
-  readonly deadLetters: <A = AnyBody>(queue: QueueDefinition.Input<A, never>) => Effect.Effect<ReadonlyArray<DeadLetter<A>>>
+  readonly deadLetters: <A = AnyBody>(
+    queue: QueueDefinition.Input<A, never>
+  ) => Effect.Effect<ReadonlyArray<DeadLetter<A>>>
 }
 
 /** The tools of a test with Effect; see {@link layer}. */

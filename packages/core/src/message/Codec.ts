@@ -103,7 +103,11 @@ export const seal = <I>(codec: Codec<unknown, I>, body: I, given: Outside): Seal
  * Codec.open(Codec.text, new Uint8Array([104, 105]), { from: "me" }) // => { body: "hi", headers: { from: "me" } }
  * ```
  */
-export const open = <A>(codec: Codec<A, never>, bytes: Uint8Array, headers: Headers): Opened<A> | Promise<Opened<A>> => {
+export const open = <A>(
+  codec: Codec<A, never>,
+  bytes: Uint8Array,
+  headers: Headers
+): Opened<A> | Promise<Opened<A>> => {
   if (codec.open !== undefined) return codec.open(bytes, headers)
   const body = codec.decode(bytes, headers)
   return body instanceof Promise ? body.then((decoded) => ({ body: decoded, headers })) : { body, headers }

@@ -8,7 +8,7 @@
 import { promisify } from "node:util"
 import * as zlib from "node:zlib"
 import { guard, isSeparate } from "./internal/ownBytes.ts"
-import type { Codec } from "./Codec.ts"
+import type { Codec, Sealed } from "./Codec.ts"
 import type { Headers } from "./Message.ts"
 import * as OptionKind from "../options/OptionKind.ts"
 import * as OptionNames from "../options/OptionNames.ts"
@@ -51,6 +51,8 @@ const codecOf =
       return compress(bytes)
     }
 
+    const smaller = (sealed: Sealed): Sealed => ({ ...sealed, body: compressed(sealed.body) })
+
     const inflate = async (encoding: string, bytes: Uint8Array): Promise<Uint8Array> => {
       const read = inflates.get(encoding)
       if (read === undefined) throw new TypeError(`${call}: content-encoding must be gzip or deflate, got ${encoding}`)
@@ -79,9 +81,9 @@ const codecOf =
       open: inner.open && reading(inner.open),
       seal:
         inner.seal &&
-        (async (body, given) => {
-          const sealed = await inner.seal!(body, given)
-          return { ...sealed, body: compressed(sealed.body) }
+        ((body, given) => {
+          const sealed = inner.seal!(body, given)
+          return sealed instanceof Promise ? sealed.then(smaller) : smaller(sealed)
         })
     })
   }

@@ -182,7 +182,10 @@ const takeNotification: Take = (json) => {
  * const orders = QueueDefinition.make("orders", { codec: EnvelopeCodec.sns(Codec.json) })
  * ```
  */
-export const sns: <A, I>(codec: Codec.Codec<A, I>, options?: Options) => Codec.Codec<A, I> = codecOf("sns", takeNotification)
+export const sns: <A, I>(codec: Codec.Codec<A, I>, options?: Options) => Codec.Codec<A, I> = codecOf(
+  "sns",
+  takeNotification
+)
 
 const event: Headers = {
   "x-amz-event-id": "id",

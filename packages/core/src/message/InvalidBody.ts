@@ -5,7 +5,7 @@ import * as Data from "effect/Data"
 export interface Issue {
   /** Where in the body, such as `items[2].price`; empty for the body itself. */
   readonly path: string
-  /** What the schema says of it. Some libraries show the value in it. */
+  /** The schema's own words. Those of some libraries show the value. */
   readonly message: string
 }
 

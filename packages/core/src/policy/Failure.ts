@@ -16,7 +16,7 @@ import type { ErrorSummary } from "../message/Metadata.ts"
 
 /** The content of an error of this module. */
 export interface Report {
-  /** What is wrong, for people. It travels with a dead letter. */
+  /** The fault, for people. It travels with a dead letter. */
   readonly message: string
   /** The error behind it, whose chain is classified as well. Default: none. */
   readonly cause?: unknown

@@ -70,7 +70,10 @@ describe.each(Object.entries(Schemas.later))("an asynchronous schema of %s", (_,
   it("is waited for on both sides", async () => {
     const free = { code: "free" }
     assert.deepStrictEqual(await codec.decode((await codec.seal!(free, given)).body, {}), free)
-    for (const side of [() => codec.seal!({ code: "taken" }, given), () => codec.decode(utf8('{"code":"taken"}'), {})]) {
+    for (const side of [
+      () => codec.seal!({ code: "taken" }, given),
+      () => codec.decode(utf8('{"code":"taken"}'), {})
+    ]) {
       const error = await failure(side)
       assert.instanceOf(error, InvalidBody)
       assert.match(error.message, /^code: .*is taken/)
@@ -163,7 +166,11 @@ describe("a hostile schema", () => {
     ["null", null, "got null"]
   ])("that is %s is refused at once", (_, schema, remedy) => {
     assert.throws(() => Codec.standard(schema as never), RangeError, remedy)
-    assert.throws(() => QueueDefinition.make("q", { schema: schema as never }), RangeError, "QueueDefinition.make (queue q)")
+    assert.throws(
+      () => QueueDefinition.make("q", { schema: schema as never }),
+      RangeError,
+      "QueueDefinition.make (queue q)"
+    )
   })
 
   it("of no vendor is taken, since nothing depends on it", () =>
@@ -186,6 +193,10 @@ describe("a queue's schema", () => {
     const misplaced = () => QueueDefinition.make("q", { codec: z.string() as never })
     assert.throws(misplaced, RangeError, "write schema in place of codec")
     const { type } = { type: Schemas.orders.arktype }
-    assert.throws(() => QueueDefinition.make("q", { codec: type as never }), RangeError, "write schema in place of codec")
+    assert.throws(
+      () => QueueDefinition.make("q", { codec: type as never }),
+      RangeError,
+      "write schema in place of codec"
+    )
   })
 })

@@ -35,7 +35,12 @@ export const orders = { zod, valibot, arktype, effect } as const
 /** Texts of which the code `taken` is refused, later. */
 export const later = {
   zod: z.object({ code: z.string().refine(async (code) => code !== "taken", "is taken") }),
-  valibot: v.objectAsync({ code: v.pipeAsync(v.string(), v.checkAsync(async (code) => code !== "taken", "is taken")) }),
+  valibot: v.objectAsync({
+    code: v.pipeAsync(
+      v.string(),
+      v.checkAsync(async (code) => code !== "taken", "is taken")
+    )
+  }),
   effect: Schema.toStandardSchemaV1(
     Schema.Struct({
       code: Schema.String.pipe(

@@ -6,7 +6,7 @@ import { InvalidBody, type Issue } from "../InvalidBody.ts"
 const isHolder = (value: unknown): value is object =>
   (typeof value === "object" && value !== null) || typeof value === "function"
 
-/** What a value says of itself as a Standard Schema; `undefined` for one that is none. */
+/** The properties of a value as a Standard Schema; `undefined` for one that is none. */
 const standardOf = (value: unknown): Readonly<Record<string, unknown>> | undefined => {
   const standard: unknown = isHolder(value) ? Reflect.get(value, "~standard") : undefined
   return OptionKind.isObject(standard) ? (standard as Readonly<Record<string, unknown>>) : undefined // Asked by name only.
@@ -26,7 +26,7 @@ export const kind: OptionKind.OptionKind = {
 }
 
 /** The body that a schema makes of a value. It throws, or rejects with, an `InvalidBody`. */
-export const validate = <A>(schema: StandardSchemaV1<any, A>, value: unknown): A | Promise<A> => {
+export const validate = <A>(schema: StandardSchemaV1<unknown, A>, value: unknown): A | Promise<A> => {
   const result: unknown = schema["~standard"].validate(value)
   // A promise may be of another kind than ours.
   return isThenable(result) ? Promise.resolve(result).then(read<A>) : read<A>(result)

@@ -33,7 +33,7 @@ export interface SendOptions {
 
 /** One message of a batch. */
 export interface BatchEntry<A> extends SendOptions {
-  /** What the queue's codec, or schema, takes. Without either, any JSON. */
+  /** The body, as the queue's codec, or schema, takes it. Without either, any JSON. */
   readonly body: A
 }
 
