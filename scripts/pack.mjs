@@ -12,6 +12,7 @@
 import { globSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { extract } from "./examples.mjs"
+import { hovers } from "./hovers/hovers.mjs"
 import { loading, program } from "./pack/loading.mjs"
 import { bundled, misuse } from "./pack/misuse.mjs"
 import { openTelemetry } from "./pack/openTelemetry.mjs"
@@ -96,6 +97,8 @@ await openTelemetry(process.execPath, ...ours, effect)
 // One Node is enough for what is loaded, and for how adapters are found: that they are is seen above.
 await loading(process.execPath, whole)
 await size("@requeue/console", 300_000, whole)
+const editor = async () => ({ code: 0, stderr: "", stdout: (await hovers(whole)).silent.join("\n") })
+await verdict("an editor has something to show of every name that a newcomer meets", editor(), prints(/^$/))
 await shared(process.execPath, ...ours, effect)
 await thirdParty(process.execPath, ...tarballs, effect)
 

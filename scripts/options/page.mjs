@@ -29,11 +29,17 @@ const valueOf = (text) => {
 const asText = (value) => (typeof value === "number" ? value.toLocaleString("en-US") : `\`${value}\``)
 
 /** A docstring apart from what it says of the default. */
-const apart = (doc) => {
+export const apart = (doc) => {
   const [whole, said] = /(?:;|(?<=[.)])|^)\s*[Dd]efault:?\s(.*?)\.(?=\s|$)/.exec(`${doc}`) ?? []
   return whole === undefined
     ? { meaning: doc, said: undefined }
     : { meaning: doc.replace(whole, /^;/.test(whole) ? "." : ""), said }
+}
+
+/** Whether a docstring says of a default what the code has. It may say more: why, or what for. */
+export const agree = (said, given) => {
+  const [first] = (said ?? "nothing").split(/,? (?:for|which|that|with|of|in)\b|[,;]\s/)
+  return String(valueOf(first.trim())) === String(given)
 }
 
 const isPlain = (value) => ["number", "string", "boolean"].includes(typeof value)
@@ -44,13 +50,8 @@ const row = (file, name, { doc, type }, kind, given) => {
     return undefined
   }
   const { meaning, said } = apart(doc)
-  if (isPlain(given)) {
-    const [first] = (said ?? "nothing").split(/,? (?:for|which|that|with|of|in)\b|[,;]\s/)
-    if (String(valueOf(first.trim())) !== String(given)) {
-      found.push(
-        `${file}: the docstring of ${name} says that its default is ${said ?? "nothing"}; the code has ${given}`
-      )
-    }
+  if (isPlain(given) && !agree(said, given)) {
+    found.push(`${file}: the docstring of ${name} says that its default is ${said ?? "nothing"}; the code has ${given}`)
   }
   const expected = kind?.expected ?? type.replaceAll(/\s+/g, " ")
   const what =
