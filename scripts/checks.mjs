@@ -17,6 +17,10 @@ export const checks = {
   examples: [{ command: turbo("build") }, { command: ["node", "scripts/examples.mjs"] }],
   // Made, so that what a docstring links to is there.
   reference: [{ command: turbo("build") }, { command: ["npm", "run", "--silent", "reference"] }],
+  // docs/options.md is what the sources say, and what docstrings say of defaults is so.
+  options: [{ command: ["node", "--conditions=@requeue/source", "scripts/options.mjs", "--check"] }],
+  // What an editor shows of the names that newcomers meet, as the built packages declare them.
+  hovers: [{ command: turbo("build") }, { command: ["node", "scripts/hovers.mjs"] }],
   scripts: [{ command: ["node", "--test", "scripts/*.test.mjs"] }],
   publint: [{ command: turbo("build") }, ...perPublished("publint", "--strict")],
   attw: [{ command: turbo("build") }, ...perPublished("attw", "--pack", ".", "--profile", "esm-only")],

@@ -4,7 +4,7 @@
  * `require`; a warning is a failure. Every package is loaded both ways, and the command is run. A project that has
  * core without adapters must be told what to install. What an import loads, and what the console takes up, is
  * counted. What users do wrong, or have otherwise, comes to what it should: config files in CommonJS packages, bundles,
- * `await using`. OpenTelemetry is installed as its README says, in each of its versions. In a last project, somebody else's
+ * `await using`. A producer and a consumer share the queues of a third package. OpenTelemetry is installed as its README says, in each of its versions. In a last project, somebody else's
  * adapter is reached in every way.
  *
  * `npm run test:pack -- 24` runs on some Nodes. They come from the npm registry, as everything else.
@@ -12,10 +12,12 @@
 import { globSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { extract } from "./examples.mjs"
+import { hovers } from "./hovers/hovers.mjs"
 import { loading, program } from "./pack/loading.mjs"
 import { bundled, misuse } from "./pack/misuse.mjs"
 import { openTelemetry } from "./pack/openTelemetry.mjs"
 import { call, home, must, project } from "./pack/project.mjs"
+import { shared } from "./pack/shared.mjs"
 import { size } from "./pack/size.mjs"
 import { thirdParty } from "./pack/thirdParty.mjs"
 import { failed, prints, refuses, verdict } from "./pack/verdict.mjs"
@@ -95,6 +97,9 @@ await openTelemetry(process.execPath, ...ours, effect)
 // One Node is enough for what is loaded, and for how adapters are found: that they are is seen above.
 await loading(process.execPath, whole)
 await size("@requeue/console", 300_000, whole)
+const editor = async () => ({ code: 0, stderr: "", stdout: (await hovers(whole)).silent.join("\n") })
+await verdict("an editor has something to show of every name that a newcomer meets", editor(), prints(/^$/))
+await shared(process.execPath, ...ours, effect)
 await thirdParty(process.execPath, ...tarballs, effect)
 
 console.log(`${failed()} failed, after ${((performance.now() - start) / 1000).toFixed(0)} s`)

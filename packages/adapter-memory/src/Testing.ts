@@ -94,8 +94,10 @@ export interface Service {
   readonly advance: (duration: Delay.Input) => Effect.Effect<void>
   readonly waitUntilIdle: (options?: IdleOptions) => Effect.Effect<void>
   readonly expectNothingElse: Effect.Effect<void>
-  readonly sent: <A = AnyBody>(queue: QueueDefinition.Input<A>) => Effect.Effect<ReadonlyArray<Sent<A>>>
-  readonly deadLetters: <A = AnyBody>(queue: QueueDefinition.Input<A>) => Effect.Effect<ReadonlyArray<DeadLetter<A>>>
+  readonly sent: <A = AnyBody>(queue: QueueDefinition.Input<A, never>) => Effect.Effect<ReadonlyArray<Sent<A>>>
+  readonly deadLetters: <A = AnyBody>(
+    queue: QueueDefinition.Input<A, never>
+  ) => Effect.Effect<ReadonlyArray<DeadLetter<A>>>
 }
 
 /** The tools of a test with Effect; see {@link layer}. */

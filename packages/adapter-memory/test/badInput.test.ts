@@ -110,14 +110,14 @@ describe("consume", () => {
     [{ retry: { maxAttempts: 0 } }, /maxAttempts must be a whole number >= 1 or "unlimited", got 0/],
     [{ retry: { maxRetries: 1, maxAttempts: 2 } as {} }, /give maxRetries or maxAttempts, not both, got 1 and 2/],
     [{ retry: { immediate: 11 } }, /immediate must be a whole number from 0 to 10, got 11/],
-    [{ retry: { maxAge: -1 } }, /maxAge: must be a duration from 0ms to unlimited, got -1/],
+    [{ retry: { maxAge: -1 } }, /maxAge must be a duration from 0ms to unlimited, got -1/],
     [{ retry: { deadLetter: "" } }, /deadLetter must not be an empty queue name, got ""/],
     [{ batch: { maxBatchSize: 0 } }, /maxBatchSize must be a whole number from 1 to 100, got 0/],
-    [{ batch: { maxBatchTimeout: "61 seconds" } }, /maxBatchTimeout: must be .* to 1m, got 61 seconds/],
+    [{ batch: { maxBatchTimeout: "61 seconds" } }, /maxBatchTimeout must be .* to 1m, got "61 seconds"/],
     [{ concurrency: 0 }, /concurrency must be a whole number from 1 to 1000, got 0/],
     [{ handlerTimeout: 0 }, /handlerTimeout must be a duration from 1ms to 12h or "unlimited", got 0/],
     [{ retryDelay: "2 days" }, /retryDelay must be a duration from 0ms to 1d, got "2 days"/],
-    [{ consumerBackoff: { multiplier: -5 } }, /multiplier: must be a duration from 1ms to 1d, got -5/]
+    [{ consumerBackoff: { multiplier: -5 } }, /multiplier must be a duration from 1ms to 1d, got -5/]
   ])("%o", async (options, message) => {
     await using broker = await open()
     const error = await rejection(broker.requeue.consume("q", options, () => {}))

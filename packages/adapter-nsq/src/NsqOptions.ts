@@ -13,60 +13,34 @@ import * as Handshake from "./internal/handshake.ts"
 const day = 24 * 60 * 60 * 1000
 
 const fields = {
-  /** Further nsqd beside that of the URL, as `host` or `host:port`. Default: none. */
   nsqd: OptionTree.list(Address.ofNsqd),
-  /** The HTTP interface of each nsqd, in the same order, as `host:port` or a URL. Default: one port above. */
   nsqdHttp: OptionTree.list(Address.ofHttp),
-  /** HTTP interfaces of nsqlookupd, as `host:port` or a URL. Default: none. */
   lookupd: OptionTree.list(Address.ofHttp),
-  /** Milliseconds between two requests to nsqlookupd, spread by a fifth. Default: 15000. */
   lookupdInterval: OptionKind.whole(100, 3_600_000),
-  /** The channel of queues that name none. Default: `requeue`. */
   channel: OptionKind.matching(
     "1 to 64 letters, digits, dots, _ and -, and #ephemeral behind them",
     /^(?=.{1,64}$)[.a-zA-Z0-9_-]+(#ephemeral)?$/
   ),
-  /** Whether `authSecret` may be sent without TLS, and not only to this machine itself. Default: `false`. */
   authInClear: OptionKind.flag,
-  /** Compression of connections, if nsqd offers it; where it does not, that is logged. Default: `none`. */
   compression: OptionKind.oneOf(["none", "deflate", "snappy"]),
-  /** The name of this program in nsqd's statistics. Default: `requeue-nsq`. */
   userAgent: OptionKind.nonEmpty,
-  /** Milliseconds between two heartbeats. A connection without 2.5 of them is made again. Default: 10000. */
   heartbeat: OptionKind.whole(1000, 60_000),
-  /** Milliseconds that one attempt to connect may take. Default: 10000. */
   connectTimeout: OptionKind.whole(100, 120_000),
-  /** Milliseconds that an HTTP request may take, and a settlement until it has left this process. Default: 10000. */
   requestTimeout: OptionKind.whole(100, 120_000),
-  /** Milliseconds that a publish may take, with its wait for a connection. Default: 10000. */
   publishTimeout: OptionKind.whole(100, 120_000),
-  /** Milliseconds before the second attempt to connect again; the first is at once. Default: 100. */
   reconnectFirst: OptionKind.whole(1, 60_000),
-  /** Milliseconds that no pause between two attempts exceeds. Default: 5000. */
   reconnectMax: OptionKind.whole(1, 120_000),
-  /** The lease of a delivery in milliseconds, at least 1000. Default: that of nsqd. */
   messageTimeout: OptionKind.whole(1000, day),
-  /** Milliseconds for which nsqd may hold back a message to send it with others. Default: 25. */
   outputBufferTimeout: OptionKind.whole(1, 60_000),
-  /** Messages that may await their confirmation; further ones wait. Default: 1000. */
   maxUnconfirmed: OptionKind.whole(1, 65_535),
-  /** `exact` makes every retry a copy, with history and due time. Default: `native`, which is `REQ`. */
   retry: OptionKind.oneOf(["native", "exact"]),
-  /** `never` sends bare bodies, without id and headers. Default: `always`. */
   envelope: OptionKind.oneOf(["always", "never"]),
-  /** Where is published: `first` is the first nsqd that is well, `all` is each of them in turn. Default: `first`. */
   publishOver: OptionKind.oneOf(["first", "all"]),
-  /** On how many nsqd a message is stored that is sent, 1 or 2. Default: 1. */
   publishTo: OptionKind.oneOf([1, 2]),
-  /** Whether topics and channels are made before they are used. Default: `true`. */
   create: OptionKind.flag,
-  /** Whether the HTTP interface of nsqd is used. Default: `true`. */
   http: OptionKind.flag,
-  /** The longest delay of nsqd in milliseconds. Default: nsqd is asked; a lower one of nsqd counts. */
   maxReqTimeout: OptionKind.whole(1, day),
-  /** The largest message of nsqd in bytes. Default: nsqd is asked; a lower one of nsqd counts. */
   maxMsgSize: OptionKind.whole(512, 1024 * 1024 * 1024),
-  /** The largest `MPUB` of nsqd in bytes. Default: nsqd is asked; a lower one of nsqd counts. */
   maxBodySize: OptionKind.whole(1024, 1024 * 1024 * 1024)
 }
 
@@ -92,7 +66,59 @@ export interface Discovered extends Location {
 }
 
 /** The options of a broker. None is needed. All can be in a URL's query too, except certificates and functions. */
-export interface Options extends Partial<Fields> {
+export interface Options {
+  /** Further nsqd beside that of the URL, as `host` or `host:port`. Default: none. */
+  readonly nsqd?: Fields["nsqd"] | undefined
+  /** The HTTP interface of each nsqd, in the same order, as `host:port` or a URL. Default: one port above. */
+  readonly nsqdHttp?: Fields["nsqdHttp"] | undefined
+  /** HTTP interfaces of nsqlookupd, as `host:port` or a URL. Default: none. */
+  readonly lookupd?: Fields["lookupd"] | undefined
+  /** Milliseconds between two requests to nsqlookupd, spread by a fifth. Default: 15000. */
+  readonly lookupdInterval?: Fields["lookupdInterval"] | undefined
+  /** The channel of queues that name none. Default: `requeue`. */
+  readonly channel?: Fields["channel"] | undefined
+  /** Whether `authSecret` may be sent without TLS, and not only to this machine itself. Default: `false`. */
+  readonly authInClear?: Fields["authInClear"] | undefined
+  /** Compression of connections, if nsqd offers it; where it does not, that is logged. Default: `none`. */
+  readonly compression?: Fields["compression"] | undefined
+  /** The name of this program in nsqd's statistics. Default: `requeue-nsq`. */
+  readonly userAgent?: Fields["userAgent"] | undefined
+  /** Milliseconds between two heartbeats. A connection without 2.5 of them is made again. Default: 10000. */
+  readonly heartbeat?: Fields["heartbeat"] | undefined
+  /** Milliseconds that one attempt to connect may take. Default: 10000. */
+  readonly connectTimeout?: Fields["connectTimeout"] | undefined
+  /** Milliseconds that an HTTP request may take, and a settlement until it has left this process. Default: 10000. */
+  readonly requestTimeout?: Fields["requestTimeout"] | undefined
+  /** Milliseconds that a publish may take, with its wait for a connection. Default: 10000. */
+  readonly publishTimeout?: Fields["publishTimeout"] | undefined
+  /** Milliseconds before the second attempt to connect again; the first is at once. Default: 100. */
+  readonly reconnectFirst?: Fields["reconnectFirst"] | undefined
+  /** Milliseconds that no pause between two attempts exceeds. Default: 5000. */
+  readonly reconnectMax?: Fields["reconnectMax"] | undefined
+  /** The lease of a delivery in milliseconds, at least 1000. Default: that of nsqd. */
+  readonly messageTimeout?: Fields["messageTimeout"] | undefined
+  /** Milliseconds for which nsqd may hold back a message to send it with others. Default: 25. */
+  readonly outputBufferTimeout?: Fields["outputBufferTimeout"] | undefined
+  /** Messages that may await their confirmation; further ones wait. Default: 1000. */
+  readonly maxUnconfirmed?: Fields["maxUnconfirmed"] | undefined
+  /** `exact` makes every retry a copy, with history and due time. Default: `native`, which is `REQ`. */
+  readonly retry?: Fields["retry"] | undefined
+  /** `never` sends bare bodies, without id and headers. Default: `always`. */
+  readonly envelope?: Fields["envelope"] | undefined
+  /** Where is published: `first` is the first nsqd that is well, `all` is each of them in turn. Default: `first`. */
+  readonly publishOver?: Fields["publishOver"] | undefined
+  /** On how many nsqd a message is stored that is sent, 1 or 2. Default: 1. */
+  readonly publishTo?: Fields["publishTo"] | undefined
+  /** Whether topics and channels are made before they are used. Default: `true`. */
+  readonly create?: Fields["create"] | undefined
+  /** Whether the HTTP interface of nsqd is used. Default: `true`. */
+  readonly http?: Fields["http"] | undefined
+  /** The longest delay of nsqd in milliseconds. Default: nsqd is asked; a lower one of nsqd counts. */
+  readonly maxReqTimeout?: Fields["maxReqTimeout"] | undefined
+  /** The largest message of nsqd in bytes. Default: nsqd is asked; a lower one of nsqd counts. */
+  readonly maxMsgSize?: Fields["maxMsgSize"] | undefined
+  /** The largest `MPUB` of nsqd in bytes. Default: nsqd is asked; a lower one of nsqd counts. */
+  readonly maxBodySize?: Fields["maxBodySize"] | undefined
   /** `nsq://:secret@host:port?lookupd=host:port`. Default: `nsq://127.0.0.1:4150`, unless `nsqd` or `lookupd` is given. */
   readonly url?: string | URL | Redacted.Redacted | undefined
   /** The secret for `--auth-http-address`. Default: the password of the URL. */

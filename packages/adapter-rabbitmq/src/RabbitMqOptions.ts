@@ -89,47 +89,26 @@ const QueueOptions = OptionTree.struct({
 })
 
 const fields = {
-  /** `plain` logs in with user and password, `external` with the client certificate in `tls`. Default: `plain`. */
   auth: OptionKind.oneOf(["plain", "external"]),
-  /** The name that the server shows, followed by `:consume` or `:publish`. Default: `requeue`. */
   connectionName: OptionKind.nonEmpty,
-  /** Milliseconds between heartbeats, rounded to seconds. 1000 to 60,000; default: 10,000. */
   heartbeat: OptionKind.whole(1000, 60_000),
-  /** Milliseconds that one attempt to connect may take. 100 to 120,000; default: 10,000. */
   connectTimeout: OptionKind.whole(100, 120_000),
-  /** Milliseconds that one request may take. 100 to 120,000; default: 10,000. */
   requestTimeout: OptionKind.whole(100, 120_000),
-  /** Milliseconds until a publish is confirmed, and as many for a connection first. 100 to 120,000; default: 10,000. */
   publishTimeout: OptionKind.whole(100, 120_000),
-  /** Milliseconds before the second attempt to connect again; the first is at once. 1 to 60,000; default: 100. */
   reconnectFirst: OptionKind.whole(1, 60_000),
-  /** The longest pause between attempts, in milliseconds. `reconnectFirst` to 120,000; default: 500. */
   reconnectMax: OptionKind.whole(1, 120_000),
-  /** Messages that may be unconfirmed; further ones wait. 1 to 65,535; default: 1000. */
   maxUnconfirmed: OptionKind.whole(1, 65_535),
-  /** The type of all queues that are declared. Default: `quorum`. */
   queueType: OptionKind.oneOf(["quorum", "classic"]),
-  /** `x-delivery-limit`: returns after which the server itself gives a message up. 10 to 1,000,000; default: 1000. */
   deliveryLimit: OptionKind.whole(10, 1_000_000),
-  /** The server's `max_message_size` in bytes. 1 to 512 MiB; default: by version, 16 MiB from 4.0 on, 128 MiB before. */
   maxBodySize: OptionKind.whole(1, 512 * 1024 * 1024),
-  /** Where delays are kept. Default: `auto`, which is the ladder for up to 32 known delays, and else the levels. */
   topology,
-  /** The smallest step of the levels, in milliseconds. 10 to 1000; default: 50. */
   resolution: OptionKind.whole(10, 1000),
-  /** The start of the names of everything that queues share. Default: `requeue`. */
   prefix: OptionKind.matching("1 to 40 letters, digits, _, . and -", /^[A-Za-z0-9_.-]{1,40}$/),
-  /** Whether objects are declared, only looked for (`passive`), or not touched (`never`). Default: `declare`. */
   assert: Assert,
-  /** The address of the HTTP interface, such as `http://localhost:15672`. Default: none, and it is not asked. */
   management: OptionKind.nonEmpty,
-  /** Names that replace the topology's own. Default: none. */
   names,
-  /** Further nodes of the cluster, `host` or `host:port`, tried in turn. Default: none. */
   hosts: OptionTree.list(OptionKind.matching("host or host:port", /^(\[[0-9a-fA-F:]+\]|[^\s:/@]+)(:\d{1,5})?$/)),
-  /** Exchanges of the user's own, by name, for `bindings` in `queues`. Default: none. */
   exchanges: OptionTree.record(ExchangeOptions),
-  /** Options of single queues, by name. Default: none. */
   queues: OptionTree.record(QueueOptions)
 }
 
@@ -141,7 +120,49 @@ export type { Credentials }
 export type Tls = TlsOptions.Tls
 
 /** The options of a broker. Times are in milliseconds. */
-export interface Options extends Partial<Fields> {
+export interface Options {
+  /** `plain` logs in with user and password, `external` with the client certificate in `tls`. Default: `plain`. */
+  readonly auth?: Fields["auth"] | undefined
+  /** The name that the server shows, followed by `:consume` or `:publish`. Default: `requeue`. */
+  readonly connectionName?: Fields["connectionName"] | undefined
+  /** Milliseconds between heartbeats, rounded to seconds. 1000 to 60,000; default: 10,000. */
+  readonly heartbeat?: Fields["heartbeat"] | undefined
+  /** Milliseconds that one attempt to connect may take. 100 to 120,000; default: 10,000. */
+  readonly connectTimeout?: Fields["connectTimeout"] | undefined
+  /** Milliseconds that one request may take. 100 to 120,000; default: 10,000. */
+  readonly requestTimeout?: Fields["requestTimeout"] | undefined
+  /** Milliseconds until a publish is confirmed, and as many for a connection first. 100 to 120,000; default: 10,000. */
+  readonly publishTimeout?: Fields["publishTimeout"] | undefined
+  /** Milliseconds before the second attempt to connect again; the first is at once. 1 to 60,000; default: 100. */
+  readonly reconnectFirst?: Fields["reconnectFirst"] | undefined
+  /** The longest pause between attempts, in milliseconds. `reconnectFirst` to 120,000; default: 500. */
+  readonly reconnectMax?: Fields["reconnectMax"] | undefined
+  /** Messages that may be unconfirmed; further ones wait. 1 to 65,535; default: 1000. */
+  readonly maxUnconfirmed?: Fields["maxUnconfirmed"] | undefined
+  /** The type of all queues that are declared. Default: `quorum`. */
+  readonly queueType?: Fields["queueType"] | undefined
+  /** `x-delivery-limit`: returns after which the server itself gives a message up. 10 to 1,000,000; default: 1000. */
+  readonly deliveryLimit?: Fields["deliveryLimit"] | undefined
+  /** The server's `max_message_size` in bytes. 1 to 512 MiB; default: by version, 16 MiB from 4.0 on, 128 MiB before. */
+  readonly maxBodySize?: Fields["maxBodySize"] | undefined
+  /** Where delays are kept. Default: `auto`, which is the ladder for up to 32 known delays, and else the levels. */
+  readonly topology?: Fields["topology"] | undefined
+  /** The smallest step of the levels, in milliseconds. 10 to 1000; default: 50. */
+  readonly resolution?: Fields["resolution"] | undefined
+  /** The start of the names of everything that queues share. Default: `requeue`. */
+  readonly prefix?: Fields["prefix"] | undefined
+  /** Whether objects are declared, only looked for (`passive`), or not touched (`never`). Default: `declare`. */
+  readonly assert?: Fields["assert"] | undefined
+  /** The address of the HTTP interface, such as `http://localhost:15672`. Default: none, and it is not asked. */
+  readonly management?: Fields["management"] | undefined
+  /** Names that replace the topology's own. Default: none. */
+  readonly names?: Fields["names"] | undefined
+  /** Further nodes of the cluster, `host` or `host:port`, tried in turn. Default: none. */
+  readonly hosts?: Fields["hosts"] | undefined
+  /** Exchanges of the user's own, by name, for `bindings` in `queues`. Default: none. */
+  readonly exchanges?: Fields["exchanges"] | undefined
+  /** Options of single queues, by name. Default: none. */
+  readonly queues?: Fields["queues"] | undefined
   /** `amqp://user:password@host:port/vhost`, or `amqps:`. Default: `amqp://guest:guest@127.0.0.1:5672/`. */
   readonly url?: string | URL | Redacted.Redacted | undefined
   /** The user to log in as, which beats the URL's. Default: the URL's, or `guest`. */

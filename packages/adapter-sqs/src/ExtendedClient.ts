@@ -93,7 +93,7 @@ const formatOf = (name: string): ClaimCheck.Format => ({
  * const orders = QueueDefinition.make("orders", { codec: ExtendedClient.make(Codec.json, { client, bucket: "acme-bodies" }) })
  * ```
  */
-export const make = <A>(codec: Codec.Codec<A>, options: Options): Codec.Codec<A> => {
+export const make = <A, I>(codec: Codec.Codec<A, I>, options: Options): Codec.Codec<A, I> => {
   OptionNames.check("ExtendedClient.make", options, kinds)
   const { legacyAttribute = false, lost, threshold, ...s3 } = options
   const store = S3Store.make(s3)

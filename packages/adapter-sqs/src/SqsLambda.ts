@@ -57,7 +57,7 @@ const within =
  * @throws RangeError when an option is out of its range, or the handler is no function
  */
 export const make = <A = AnyBody, R = never>(
-  queue: QueueDefinition.Input<A>,
+  queue: QueueDefinition.Input<A, never>,
   options: Options,
   handler: Handler.MessageHandler<A, R>
 ): Effect.Effect<Lambda, ConfigurationError.ConfigurationError, Scope.Scope | R> =>
@@ -80,7 +80,7 @@ export const make = <A = AnyBody, R = never>(
  * @throws RangeError when an option is out of its range, or the handler is no function
  */
 export const makeBatch = <A = AnyBody, R = never>(
-  queue: QueueDefinition.Input<A>,
+  queue: QueueDefinition.Input<A, never>,
   { maxBatchSize = 100, ...options }: BatchOptions,
   handler: Handler.BatchHandler<A, R>
 ): Effect.Effect<Lambda, ConfigurationError.ConfigurationError, Scope.Scope | R> =>
@@ -134,7 +134,7 @@ const promised = (making: Effect.Effect<Lambda, ConfigurationError.Configuration
  * ```
  */
 export const handler = <A = AnyBody>(
-  queue: QueueDefinition.Input<A>,
+  queue: QueueDefinition.Input<A, never>,
   options: Options,
   handle: Handler.MessageHandler<A>
 ): Handler => promised(make(queue, options, handle))
@@ -154,7 +154,7 @@ export const handler = <A = AnyBody>(
  * ```
  */
 export const batchHandler = <A = AnyBody>(
-  queue: QueueDefinition.Input<A>,
+  queue: QueueDefinition.Input<A, never>,
   options: BatchOptions,
   handle: Handler.BatchHandler<A>
 ): Handler => promised(makeBatch(queue, options, handle))

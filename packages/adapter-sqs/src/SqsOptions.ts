@@ -46,8 +46,55 @@ const fields = {
 
 type Fields = AdapterOptions.Values<typeof fields>
 
-/** The options. Times are in milliseconds; the README's table says what each option means, and its default. */
-export interface Options extends Partial<Fields>, SdkOptions {
+/** The options. Times are in milliseconds. */
+export interface Options extends SdkOptions {
+  /**
+   * Whether missing queues are created, all are compared with the plan (`verify`), or they are only used. Default:
+   * `create`.
+   */
+  readonly queues?: Fields["queues"] | undefined
+  /** Milliseconds of one long poll, whole seconds, 1 to 20 s. Default: 20,000. */
+  readonly waitTime?: Fields["waitTime"] | undefined
+  /** Polls at a time, 1 to 50. Default: 10. */
+  readonly pollers?: Fields["pollers"] | undefined
+  /**
+   * Milliseconds of one lease, whole seconds, up to 12 h; what a crashed consumer had comes again after it. Default:
+   * 30,000.
+   */
+  readonly visibilityTimeout?: Fields["visibilityTimeout"] | undefined
+  /** Messages in flight from which on retries are copies; 0 for always. Default: 60,000. */
+  readonly inFlightLimit?: Fields["inFlightLimit"] | undefined
+  /**
+   * Whether a retry blocks the other messages of its group, or is sent again (`resend`) and goes behind them.
+   * Default: `block`.
+   */
+  readonly fifoRetry?: Fields["fifoRetry"] | undefined
+  /** Milliseconds that one attempt to connect may take; the SDK makes three. 100 to 120,000. Default: 5000. */
+  readonly connectTimeout?: Fields["connectTimeout"] | undefined
+  /** Milliseconds that one attempt of a request may take; the SDK makes three. 100 to 120,000. Default: 10,000. */
+  readonly requestTimeout?: Fields["requestTimeout"] | undefined
+  /**
+   * Milliseconds for which queues that are created keep messages, whole seconds, 1 minute to 14 days. Default:
+   * 345,600,000, which is 4 days.
+   */
+  readonly retention?: Fields["retention"] | undefined
+  /**
+   * Milliseconds for which dead-letter queues that are created keep letters; no less than `retention`. Default:
+   * 1,209,600,000, which is 14 days.
+   */
+  readonly deadLetterRetention?: Fields["deadLetterRetention"] | undefined
+  /**
+   * Receives after which SQS itself moves a message to the dead-letter queue, 1 to 1000. Default: by the policy,
+   * with slack.
+   */
+  readonly maxReceiveCount?: Fields["maxReceiveCount"] | undefined
+  /**
+   * Encryption of queues that are created: `sqs` by keys of SQS, `none`, or the id or ARN of a KMS key. Default:
+   * `sqs`.
+   */
+  readonly encryption?: Fields["encryption"] | undefined
+  /** Tags of queues that are created; not in a URL. Default: none. */
+  readonly tags?: Fields["tags"] | undefined
   /**
    * Region and account, or another server: `sqs://eu-west-1`, `sqs://eu-west-1/123456789012`, or
    * `sqs://key:secret@host:port?region=eu-west-1`. Other options can stand in the query.

@@ -3,7 +3,11 @@ import { type Codec, QueueDefinition } from "@requeue/core"
 import type { Mutant } from "../Mutant.ts"
 
 /** Changes the codec of every consumer. */
-const codecs = (name: string, kills: string, change: <A>(codec: Codec.Codec<A>) => Codec.Codec<A>): Mutant => ({
+const codecs = (
+  name: string,
+  kills: string,
+  change: <A>(codec: Codec.Codec<A, never>) => Codec.Codec<A, never>
+): Mutant => ({
   name,
   kills,
   subject: (subject) => ({

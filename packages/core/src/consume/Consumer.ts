@@ -49,7 +49,7 @@ export const start = <
   A = any, // A queue that is given by name has unchecked bodies.
   R = never
 >(
-  queue: QueueDefinition.Input<A>,
+  queue: QueueDefinition.Input<A, never>,
   options: Options,
   handler: MessageHandler<A, R>
 ): Effect.Effect<Consumer, StartError, Broker | Scope.Scope | R> =>
@@ -86,7 +86,7 @@ export const startBatch = <
   A = any, // A queue that is given by name has unchecked bodies.
   R = never
 >(
-  queue: QueueDefinition.Input<A>,
+  queue: QueueDefinition.Input<A, never>,
   options: Options,
   handler: BatchHandler<A, R>
 ): Effect.Effect<Consumer, StartError, Broker | Scope.Scope | R> =>
@@ -100,7 +100,7 @@ interface Mode {
 
 const launch = <A, R>(
   call: string,
-  queue: QueueDefinition.Input<A>,
+  queue: QueueDefinition.Input<A, never>,
   options: Options,
   mode: Mode,
   handler: MessageHandler<A, R> | BatchHandler<A, R>
@@ -110,7 +110,7 @@ const launch = <A, R>(
 }
 
 const run = <A, R>(
-  queue: QueueDefinition.Input<A>,
+  queue: QueueDefinition.Input<A, never>,
   options: Options,
   mode: Mode,
   handler: MessageHandler<A, R> | BatchHandler<A, R>

@@ -12,38 +12,13 @@ import * as OptionKind from "../options/OptionKind.ts"
 import * as OptionNames from "../options/OptionNames.ts"
 import * as RetryPolicy from "../policy/RetryPolicy.ts"
 
-/** Options of a consumer. All of them may be left out. */
-export interface Options {
-  /**
-   * When and how often a failed message is delivered again, and where it goes in the end. Default: 3 retries at once,
-   * then the queue `<queue>.dlq`.
-   */
-  readonly retry?: RetryPolicy.RetryPolicy | undefined
+/** Options of whoever takes messages from a queue, but for its policies. */
+export interface Intake {
   /**
    * Delay of retries for which neither the handler, nor its error, nor the policy has one, 0 to 24 hours; a number
    * counts milliseconds. Default 0.
    */
   readonly retryDelay?: Delay.Input | undefined
-  /**
-   * How messages are gathered into batches. Default: single messages for a message handler; 10 messages or 5 seconds
-   * for a batch handler.
-   */
-  readonly batch?: BatchPolicy | undefined
-  /** Number of batches that may be in progress at a time, 1 to 1,000. Default 1. */
-  readonly concurrency?: number | undefined
-  /**
-   * Number of messages that wait beside those in progress, so that the next batch is there when one ends, 0 to 10,000.
-   * With 0, a consumer has no more messages than its handlers work on, so that none waits behind a slow one while
-   * another consumer is idle; each then costs a way to the broker and back. Default: one batch.
-   */
-  readonly prefetch?: number | undefined
-  /**
-   * Longest run of a handler, 1 ms to 12 hours, or `"unlimited"`; a number counts milliseconds. A run that takes longer
-   * is interrupted and has failed. Default 10 minutes, or nine tenths of the broker's longest lease where that is less.
-   */
-  readonly handlerTimeout?: Delay.Input | "unlimited" | undefined
-  /** When the whole consumer pauses because its messages fail. Default: never. */
-  readonly consumerBackoff?: ConsumerBackoff | undefined
   /** How many dead letters the consumer may make before it stops itself. Default: any number. */
   readonly deadLetterBudget?: DeadLetterBudget.Options | undefined
   /**
@@ -60,6 +35,42 @@ export interface Options {
   /** Called with everything that happens to every message. Default: nothing is called. */
   readonly onEvent?: Hook | undefined
 }
+
+/** Options of whoever runs handlers, but for its policies. */
+export interface Running extends Intake {
+  /** Number of batches that may be in progress at a time, 1 to 1,000. Default 1. */
+  readonly concurrency?: number | undefined
+  /**
+   * Number of messages that wait beside those in progress, so that the next batch is there when one ends, 0 to 10,000.
+   * With 0, a consumer has no more messages than its handlers work on, so that none waits behind a slow one while
+   * another consumer is idle; each then costs a way to the broker and back. Default: one batch.
+   */
+  readonly prefetch?: number | undefined
+  /**
+   * Longest run of a handler, 1 ms to 12 hours, or `"unlimited"`; a number counts milliseconds. A run that takes longer
+   * is interrupted and has failed. Default 10 minutes, or nine tenths of the broker's longest lease where that is less.
+   */
+  readonly handlerTimeout?: Delay.Input | "unlimited" | undefined
+}
+
+/** Policies, built by their modules. */
+export interface Policies {
+  /**
+   * When and how often a failed message is delivered again, and where it goes in the end. Default: 3 retries at once,
+   * then the queue `<queue>.dlq`.
+   */
+  readonly retry?: RetryPolicy.RetryPolicy | undefined
+  /**
+   * How messages are gathered into batches. Default: single messages for a message handler; 10 messages or 5 seconds
+   * for a batch handler.
+   */
+  readonly batch?: BatchPolicy | undefined
+  /** When the whole consumer pauses because its messages fail. Default: never. */
+  readonly consumerBackoff?: ConsumerBackoff | undefined
+}
+
+/** Options of a consumer. All of them may be left out. */
+export interface Options extends Policies, Running {}
 
 /** Default of `handlerTimeout` in milliseconds, where the broker's longest lease allows it: 10 minutes. */
 export const defaultHandlerTimeout = 10 * 60_000

@@ -28,6 +28,7 @@ export {
   LeaseExpired,
   type Options,
   PullerDrained,
+  type Pulling,
   pullKinds,
   type PullOptions
 } from "./internal/pullerOptions.ts"
@@ -76,13 +77,13 @@ export interface Puller<A> extends Pick<
 export const make = <
   A = any // A queue that is given by name has unchecked bodies.
 >(
-  queue: QueueDefinition.Input<A>,
+  queue: QueueDefinition.Input<A, never>,
   options: Options = {}
 ): Effect.Effect<Puller<A>, Lifecycle.StartError, Broker | Scope.Scope> =>
   OptionNames.orDie(OptionNames.refusal("Puller.make", options, kinds, queue), () => open(queue, options))
 
 const open = <A>(
-  queue: QueueDefinition.Input<A>,
+  queue: QueueDefinition.Input<A, never>,
   { lease: given = 30_000, maxOpen = 10, ...options }: Options
 ): Effect.Effect<Puller<A>, Lifecycle.StartError, Broker | Scope.Scope> =>
   Effect.gen(function* () {

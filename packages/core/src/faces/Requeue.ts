@@ -49,8 +49,14 @@ export interface PullWorker<A> extends Worker {
 
 /** The dead letters in one queue. See `DeadLetters`. */
 export interface DeadLetterQueue extends Reads {
+  /** Shows letters, and leaves them where they are: bodies, headers, errors, histories. */
   readonly list: (options?: DeadLetters.ListOptions) => Promise<ReadonlyArray<DeadLetters.DeadLetter>>
+  /** Groups letters by origin, reason, error and the pattern of its message: the causes, with their numbers. */
   readonly group: (options?: DeadLetters.ListOptions) => Promise<DeadLetters.Groups>
+  /**
+   * Sends letters back to the queues that they came from, or to another one; their attempts start at 1 again. `dryRun` only
+   * tells what would be done.
+   */
   readonly redrive: (options?: DeadLetters.RedriveOptions) => Promise<DeadLetters.RedriveReport>
   /** Moves letters aside, to a queue that nobody consumes. */
   readonly park: (options?: DeadLetters.ParkOptions) => Promise<DeadLetters.RedriveReport>
@@ -95,33 +101,34 @@ export interface Requeue extends AsyncDisposable {
   readonly broker: string
   /** Resolves with the message's id once the broker has confirmed it. */
   readonly send: <A = QueueDefinition.AnyBody>(
-    queue: QueueDefinition.Input<A>,
-    body: A,
+    queue: QueueDefinition.Input<unknown, A>,
+    body: NoInfer<A>,
     options?: Producer.SendOptions
   ) => Promise<string>
   /** Resolves with the ids once the broker has confirmed all. */
   readonly sendBatch: <A = QueueDefinition.AnyBody>(
-    queue: QueueDefinition.Input<A>,
-    entries: ReadonlyArray<Producer.BatchEntry<A>>,
+    queue: QueueDefinition.Input<unknown, A>,
+    entries: ReadonlyArray<Producer.BatchEntry<NoInfer<A>>>,
     options?: Producer.BatchOptions
   ) => Promise<ReadonlyArray<string>>
   /** Starts a consumer whose handler gets one message at a time. */
   readonly consume: <A = QueueDefinition.AnyBody, T = unknown>(
-    queue: QueueDefinition.Input<A>,
+    queue: QueueDefinition.Input<A, never>,
     options: ConsumeOptions,
     handler: (message: Received<A>, context: Context) => T & Runnable<T>
   ) => Promise<Worker>
   /** Starts a consumer whose handler gets batches. */
   readonly consumeBatch: <A = QueueDefinition.AnyBody, T = unknown>(
-    queue: QueueDefinition.Input<A>,
+    queue: QueueDefinition.Input<A, never>,
     options: ConsumeOptions,
     handler: (batch: Batch<A>, context: Context) => T & Runnable<T>
   ) => Promise<Worker>
   /** Makes a puller: take a batch when there is room for it, settle it later. */
   readonly puller: <A = QueueDefinition.AnyBody>(
-    queue: QueueDefinition.Input<A>,
+    queue: QueueDefinition.Input<A, never>,
     options?: PullerOptions
   ) => Promise<PullWorker<A>>
+  /** The dead letters in a queue: to count, show, group, redrive, edit, park and remove them. */
   readonly deadLetters: (queue: string) => DeadLetterQueue
   /** Messages that wait for their delay. `retry` is the policy of the queue's consumers, by which they are found. */
   readonly delayed: (queue: string, options?: DelayedMessages.Options) => Delayed.DelayedQueue

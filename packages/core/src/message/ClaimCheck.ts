@@ -165,7 +165,7 @@ const keyOf = (bytes: Uint8Array): string => {
  * const pages = QueueDefinition.make("pages", { codec: ClaimCheck.make(Codec.text, { store, threshold: 1000 }) })
  * ```
  */
-export const make = <A>(codec: Codec.Codec<A>, options: Options): Codec.Codec<A> => {
+export const make = <A, I>(codec: Codec.Codec<A, I>, options: Options): Codec.Codec<A, I> => {
   OptionNames.check("ClaimCheck.make", options, kinds)
   const { format = own, lost = "dead-letter", store, threshold = 262_144 } = options
   if (store === undefined) throw new RangeError("ClaimCheck.make: store must be given")

@@ -7,10 +7,12 @@
  */
 import type { StandardSchemaV1 } from "effect/StandardSchema"
 import { copy, isSeparate } from "./internal/ownBytes.ts"
+import * as Standard from "./internal/standard.ts"
+import * as OptionNames from "../options/OptionNames.ts"
 import type { Headers, Native } from "./Message.ts"
 
 /**
- * A way to write bodies of type `A` as bytes.
+ * A way to write bodies as bytes. `A` is what a handler gets, `I` what a sender gives; they differ where a schema transforms.
  *
  * @example
  * ```ts
@@ -24,7 +26,7 @@ import type { Headers, Native } from "./Message.ts"
  * const birthdays = QueueDefinition.make("birthdays", { codec: date })
  * ```
  */
-export interface Codec<in out A> {
+export interface Codec<out A, in I = A> {
   /** The media type, sent as the `content-type` header; `undefined` sends none. */
   readonly contentType: string | undefined
   /** The encoding of the bytes, such as `gzip`, sent as the `content-encoding` header. Default: none is sent. */
@@ -33,7 +35,7 @@ export interface Codec<in out A> {
    * Encodes a body. It throws when the value cannot be encoded; `send` then fails with an `EncodeError`. The bytes may be
    * those of the body: they are copied.
    */
-  readonly encode: (value: A) => Uint8Array
+  readonly encode: (value: I) => Uint8Array
   /**
    * Decodes a body, which may keep the bytes: they are a copy. It throws, or rejects, when the bytes are not an `A`. A
    * promise has 30 seconds; after that the attempt counts as failed with a `DecodeTimeout`, and the retry policy decides.
@@ -52,7 +54,7 @@ export interface Codec<in out A> {
    * calls it. For a codec that adds some, or that needs time: what it puts elsewhere is there before the message. A promise
    * has the send's `publishTimeout`. Whoever replaces `encode` replaces this as well. Default: `encode` alone.
    */
-  readonly seal?: ((body: A, given: Outside) => Sealed | Promise<Sealed>) | undefined
+  readonly seal?: ((body: I, given: Outside) => Sealed | Promise<Sealed>) | undefined
 }
 
 /** The part of a message that is not its body. */
@@ -86,7 +88,7 @@ export interface Opened<out A> {
  * Codec.seal(Codec.text, "", given) // => { body: new Uint8Array(), headers: { from: "me" }, native: undefined }
  * ```
  */
-export const seal = <A>(codec: Codec<A>, body: A, given: Outside): Sealed | Promise<Sealed> =>
+export const seal = <I>(codec: Codec<unknown, I>, body: I, given: Outside): Sealed | Promise<Sealed> =>
   codec.seal === undefined ? { ...given, body: codec.encode(body) } : codec.seal(body, given)
 
 /**
@@ -101,7 +103,11 @@ export const seal = <A>(codec: Codec<A>, body: A, given: Outside): Sealed | Prom
  * Codec.open(Codec.text, new Uint8Array([104, 105]), { from: "me" }) // => { body: "hi", headers: { from: "me" } }
  * ```
  */
-export const open = <A>(codec: Codec<A>, bytes: Uint8Array, headers: Headers): Opened<A> | Promise<Opened<A>> => {
+export const open = <A>(
+  codec: Codec<A, never>,
+  bytes: Uint8Array,
+  headers: Headers
+): Opened<A> | Promise<Opened<A>> => {
   if (codec.open !== undefined) return codec.open(bytes, headers)
   const body = codec.decode(bytes, headers)
   return body instanceof Promise ? body.then((decoded) => ({ body: decoded, headers })) : { body, headers }
@@ -145,34 +151,44 @@ export const json: Codec<any> = isSeparate({
 })
 
 /**
- * JSON that a Standard Schema (zod, valibot, arktype, Effect's `Schema.toStandardSchemaV1`, …) checks when it is read.
- * The handler gets the schema's output. Bodies that are sent are not checked, because such a schema cannot be run
- * backwards. For an Effect schema, `SchemaCodec` checks both ways. https://standardschema.dev
+ * JSON that a Standard Schema (zod, valibot, arktype, Effect's `Schema.toStandardSchemaV1`, …) checks on both sides. What is
+ * sent is the schema's input, and the handler gets its output: a schema that transforms does so when the message is read.
+ * What is checked before a send is the JSON, as its reader will have it, so that a schema of dates refuses a `Date`: it would
+ * be text there. https://standardschema.dev
+ *
+ * A body that does not fit is an `InvalidBody`, which names the place: nothing is sent, and a message that is read is
+ * dead-lettered at once. A schema may be asynchronous: it has 30 seconds to read, and the send's `publishTimeout` before that.
+ * For an Effect schema, `SchemaCodec` carries what JSON lacks.
+ *
+ * @throws RangeError when it is no Standard Schema of version 1
  *
  * @example
  * ```ts
  * import { Codec } from "@requeue/core"
- * import { Schema } from "effect"
+ * import * as z from "zod"
  *
- * const codec = Codec.standard(Schema.toStandardSchemaV1(Schema.Struct({ url: Schema.String })))
- * codec.decode(codec.encode({ url: "https://example.com" }), {}) // => { url: "https://example.com" }
+ * const codec = Codec.standard(z.object({ placedAt: z.iso.datetime().transform((text) => new Date(text)) }))
+ * const bytes = codec.encode({ placedAt: "2026-01-01T00:00:00Z" })
+ * codec.decode(bytes, {}) // => { placedAt: new Date(Date.UTC(2026, 0)) }
  * ```
  */
-export const standard = <A>(schema: StandardSchemaV1<unknown, A>): Codec<A> => {
-  const read = (result: StandardSchemaV1.Result<A>): A => {
-    if (result.issues === undefined) return result.value
-    throw new TypeError(result.issues.map(renderIssue).join("; "))
-  }
+export const standard = <A, I = unknown>(schema: StandardSchemaV1<I, A>): Codec<A, I> => {
+  OptionNames.orThrow(OptionNames.argument("Codec.standard", "schema", schema, Standard.kind))
+  const decode = (bytes: Uint8Array, headers: Headers) => Standard.validate(schema, json.decode(bytes, headers))
   return isSeparate({
-    ...json,
-    decode: (value, headers) => {
-      const result = schema["~standard"].validate(json.decode(value, headers))
-      return result instanceof Promise ? result.then(read) : read(result)
+    contentType: json.contentType,
+    encode: (value) => {
+      const encoded = json.encode(value)
+      const decoded = decode(encoded, {})
+      if (!(decoded instanceof Promise)) return encoded
+      decoded.catch(() => {})
+      throw new TypeError("Codec.standard: an asynchronous schema takes time. Call seal in place of encode")
+    },
+    decode,
+    seal: (value, given) => {
+      const sealed = { ...given, body: json.encode(value) }
+      const decoded = decode(sealed.body, given.headers)
+      return decoded instanceof Promise ? decoded.then(() => sealed) : sealed
     }
   })
-}
-
-const renderIssue = ({ message, path }: StandardSchemaV1.Issue): string => {
-  const at = (path ?? []).map((segment) => String(typeof segment === "object" ? segment.key : segment)).join(".")
-  return at === "" ? message : `${at}: ${message}`
 }

@@ -8,7 +8,7 @@
 import { promisify } from "node:util"
 import * as zlib from "node:zlib"
 import { guard, isSeparate } from "./internal/ownBytes.ts"
-import type { Codec } from "./Codec.ts"
+import type { Codec, Sealed } from "./Codec.ts"
 import type { Headers } from "./Message.ts"
 import * as OptionKind from "../options/OptionKind.ts"
 import * as OptionNames from "../options/OptionNames.ts"
@@ -37,7 +37,7 @@ const inflates: ReadonlyMap<string, Inflate> = new Map<string, Inflate>([
 
 const codecOf =
   (contentEncoding: "gzip" | "deflate", compress: (bytes: Uint8Array) => Uint8Array) =>
-  <A>(codec: Codec<A>, options: Options = {}): Codec<A> => {
+  <A, I>(codec: Codec<A, I>, options: Options = {}): Codec<A, I> => {
     const call = `CompressedCodec.${contentEncoding}`
     OptionNames.check(call, options, kinds)
     if (codec.contentEncoding !== undefined)
@@ -50,6 +50,8 @@ const codecOf =
       if (bytes.length > maxSize) throw tooLarge()
       return compress(bytes)
     }
+
+    const smaller = (sealed: Sealed): Sealed => ({ ...sealed, body: compressed(sealed.body) })
 
     const inflate = async (encoding: string, bytes: Uint8Array): Promise<Uint8Array> => {
       const read = inflates.get(encoding)
@@ -79,9 +81,9 @@ const codecOf =
       open: inner.open && reading(inner.open),
       seal:
         inner.seal &&
-        (async (body, given) => {
-          const sealed = await inner.seal!(body, given)
-          return { ...sealed, body: compressed(sealed.body) }
+        ((body, given) => {
+          const sealed = inner.seal!(body, given)
+          return sealed instanceof Promise ? sealed.then(smaller) : smaller(sealed)
         })
     })
   }
@@ -99,7 +101,7 @@ const codecOf =
  * const orders = QueueDefinition.make("orders", { codec: CompressedCodec.gzip(Codec.json) })
  * ```
  */
-export const gzip: <A>(codec: Codec<A>, options?: Options) => Codec<A> = codecOf("gzip", (bytes) =>
+export const gzip: <A, I>(codec: Codec<A, I>, options?: Options) => Codec<A, I> = codecOf("gzip", (bytes) =>
   zlib.gzipSync(bytes)
 )
 
@@ -117,6 +119,6 @@ export const gzip: <A>(codec: Codec<A>, options?: Options) => Codec<A> = codecOf
  * const pages = QueueDefinition.make("pages", { codec })
  * ```
  */
-export const deflate: <A>(codec: Codec<A>, options?: Options) => Codec<A> = codecOf("deflate", (bytes) =>
+export const deflate: <A, I>(codec: Codec<A, I>, options?: Options) => Codec<A, I> = codecOf("deflate", (bytes) =>
   zlib.deflateSync(bytes)
 )

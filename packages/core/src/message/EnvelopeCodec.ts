@@ -87,7 +87,7 @@ const factsOf = (json: Json, names: Headers): Headers =>
 
 const codecOf =
   (name: "sns" | "eventBridge", take: Take) =>
-  <A>(codec: Codec.Codec<A>, options: Options = {}): Codec.Codec<A> => {
+  <A, I>(codec: Codec.Codec<A, I>, options: Options = {}): Codec.Codec<A, I> => {
     const call = `EnvelopeCodec.${name}`
     OptionNames.check(call, options, kinds)
     const inner = guard(codec)
@@ -182,7 +182,10 @@ const takeNotification: Take = (json) => {
  * const orders = QueueDefinition.make("orders", { codec: EnvelopeCodec.sns(Codec.json) })
  * ```
  */
-export const sns: <A>(codec: Codec.Codec<A>, options?: Options) => Codec.Codec<A> = codecOf("sns", takeNotification)
+export const sns: <A, I>(codec: Codec.Codec<A, I>, options?: Options) => Codec.Codec<A, I> = codecOf(
+  "sns",
+  takeNotification
+)
 
 const event: Headers = {
   "x-amz-event-id": "id",
@@ -235,7 +238,7 @@ const takeEvent: Take = (json) => {
  * const uploads = QueueDefinition.make("uploads", { codec: EnvelopeCodec.eventBridge(Codec.json, { bare: "refuse" }) })
  * ```
  */
-export const eventBridge: <A>(codec: Codec.Codec<A>, options?: Options) => Codec.Codec<A> = codecOf(
+export const eventBridge: <A, I>(codec: Codec.Codec<A, I>, options?: Options) => Codec.Codec<A, I> = codecOf(
   "eventBridge",
   takeEvent
 )

@@ -14,6 +14,7 @@ export type Native = Readonly<Record<string, unknown>>
 export interface Message<A> {
   /** The message's id, which stays the same over every retry, hop, dead letter and redrive. */
   readonly id: string
+  /** The body as the queue's codec, or schema, has made it of the bytes. Without either, it is JSON that nobody has checked. */
   readonly body: A
   /** Frozen: an attempt to change them throws in strict code. */
   readonly headers: Headers

@@ -1,22 +1,34 @@
 /** Queue definitions: a queue as the program sees it, with its name, its codec, and the delay of its messages. */
+import type { StandardSchemaV1 } from "effect/StandardSchema"
 import * as Codec from "./Codec.ts"
 import { guard } from "./internal/ownBytes.ts"
+import * as Standard from "./internal/standard.ts"
 import * as Delay from "./Delay.ts"
 import * as OptionKind from "../options/OptionKind.ts"
 import * as OptionNames from "../options/OptionNames.ts"
 
-/** A queue whose bodies are of type `A`. */
-export interface QueueDefinition<in out A> {
+/**
+ * A queue whose handlers get bodies of type `A`, and whose senders give bodies of type `I`. The two differ where a schema
+ * transforms.
+ */
+export interface QueueDefinition<out A, in I = A> {
+  /** The queue's name at the broker. */
   readonly name: string
-  readonly codec: Codec.Codec<A>
+  /** Encodes and decodes the bodies. */
+  readonly codec: Codec.Codec<A, I>
   /** Delay of every message that is sent without one, in milliseconds; `undefined` for none. */
   readonly delay: Delay.Delay | undefined
 }
 
 /** Options of {@link make}. */
-export interface Options<A> {
+export interface Options<A, I = A> {
   /** Encodes and decodes the bodies. Default: `Codec.json`, which checks nothing. */
-  readonly codec?: Codec.Codec<A> | undefined
+  readonly codec?: Codec.Codec<A, I> | undefined
+  /**
+   * A Standard Schema (zod, valibot, arktype, …) that bodies must fit when they are sent and when they are read, in place of
+   * a codec: short for `Codec.standard(schema)`. Default: none.
+   */
+  readonly schema?: StandardSchemaV1<I, A> | undefined
   /** Delay of every message that is sent without one, 0 to 24 hours; a number counts milliseconds. Default: none. */
   readonly delay?: Delay.Input | undefined
 }
@@ -24,8 +36,16 @@ export interface Options<A> {
 /** Whether a queue may have this name: 1 to 200 characters. */
 export const isName = (name: string): boolean => name.length > 0 && name.length <= 200
 
+const codecKind = OptionKind.object("a codec, such as Codec.text", "encode", "decode")
+
 const kinds: OptionNames.Of<Options<AnyBody>> = {
-  codec: OptionKind.object("a codec, such as Codec.text", "encode", "decode"),
+  codec: {
+    ...codecKind,
+    // Those of zod have functions of these names.
+    holds: (value) => codecKind.holds(value) && !Standard.kind.holds(value),
+    remedy: (value) => (Standard.kind.holds(value) ? "It is a schema: write schema in place of codec" : undefined)
+  },
+  schema: Standard.kind,
   delay: Delay.kind(0, Delay.max)
 }
 
@@ -34,27 +54,34 @@ const kinds: OptionNames.Of<Options<AnyBody>> = {
  *
  * When to use: in place of a queue's name, where bodies have a type or messages a default delay.
  *
- * @throws RangeError when the name has not 1 to 200 characters, an option is unknown or of another kind, or the delay is
- * not 0 to 24 hours
+ * @throws RangeError when the name has not 1 to 200 characters, an option is unknown or of another kind, the delay is not 0
+ * to 24 hours, or there are both a codec and a schema
  *
  * @example
  * ```ts
  * import { Codec, QueueDefinition } from "@requeue/core"
+ * import * as z from "zod"
  *
  * const lines = QueueDefinition.make("lines", { codec: Codec.text, delay: "1 second" })
+ * const orders = QueueDefinition.make("orders", { schema: z.object({ id: z.string(), total: z.number() }) })
  * ```
  */
-export const make = <A = AnyBody>(name: string, options: Options<A> = {}): QueueDefinition<A> => {
+export const make = <A = AnyBody, I = A>(name: string, options: Options<A, I> = {}): QueueDefinition<A, I> => {
   if (!isName(name)) {
     throw new RangeError(`QueueDefinition.make: name must have 1 to 200 characters, got ${JSON.stringify(name)}`)
   }
   OptionNames.check("QueueDefinition.make", options, kinds, name)
-  const { codec = Codec.json, delay } = options
+  const { delay, schema } = options
+  if (schema !== undefined && options.codec !== undefined) {
+    const remedy = "Wrap it where a codec needs one inside: gzip(Codec.standard(schema))"
+    throw OptionNames.error("QueueDefinition.make", name, "give codec or schema, not both", remedy)
+  }
+  const { codec = schema === undefined ? Codec.json : Codec.standard(schema) } = options
   return { name, codec, delay: delay === undefined ? undefined : Delay.parse("delay", delay) }
 }
 
 /** A definition, or the name of a queue whose bodies are unchecked JSON. */
-export type Input<A> = string | QueueDefinition<A>
+export type Input<A, I = A> = string | QueueDefinition<A, I>
 
 /**
  * The definition itself, or a definition of the queue with this name. Its codec shares no bytes with anybody: where one
@@ -62,8 +89,8 @@ export type Input<A> = string | QueueDefinition<A>
  *
  * @throws RangeError when the input is neither, or the name has not 1 to 200 characters
  */
-export const from = <A>(queue: Input<A>): QueueDefinition<A> => {
-  if (typeof queue === "string") return make<A>(queue)
+export const from = <A, I = A>(queue: Input<A, I>): QueueDefinition<A, I> => {
+  if (typeof queue === "string") return make<A, I>(queue)
   // JavaScript may pass anything, for example an environment variable that is not set.
   if (typeof queue === "object" && queue !== null && "codec" in queue) {
     const codec = guard(queue.codec)

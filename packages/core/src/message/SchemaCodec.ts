@@ -1,10 +1,14 @@
 /** Codecs from an Effect `Schema`: JSON on the wire, which the schema checks and transforms both ways. */
+import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import * as SchemaIssue from "effect/SchemaIssue"
 import * as Codec from "./Codec.ts"
+import * as Standard from "./internal/standard.ts"
 import { isSeparate } from "./internal/ownBytes.ts"
 
 /**
- * A codec for the values of a schema, also for values that JSON lacks (`Date`, `Map`, `bigint`, …).
+ * A codec for the values of a schema, also for values that JSON lacks (`Date`, `Map`, `bigint`, …). The type is the same on
+ * both sides. What does not fit is an `InvalidBody`, as with `Codec.standard`.
  *
  * @example
  * ```ts
@@ -18,11 +22,18 @@ import { isSeparate } from "./internal/ownBytes.ts"
  */
 export const make = <A, E>(schema: Schema.Codec<A, E>): Codec.Codec<A> => {
   const wire = Schema.toCodecJson(schema)
-  const decode = Schema.decodeUnknownSync(wire)
-  const encode = Schema.encodeSync(wire)
+  const decode = Schema.decodeUnknownResult(wire, { errors: "all" })
+  const encode = Schema.encodeResult(wire, { errors: "all" })
   return isSeparate({
     contentType: Codec.json.contentType,
-    encode: (value) => Codec.json.encode(encode(value)),
-    decode: (bytes, headers) => decode(Codec.json.decode(bytes, headers))
+    encode: (value) => Codec.json.encode(fitting(encode(value))),
+    decode: (bytes, headers) => fitting(decode(Codec.json.decode(bytes, headers)))
   })
+}
+
+const format = SchemaIssue.makeFormatterStandardSchemaV1()
+
+const fitting = <A>(result: Result.Result<A, Schema.SchemaError>): A => {
+  if (Result.isSuccess(result)) return result.success
+  throw Standard.invalid(format(result.failure.issue).issues)
 }

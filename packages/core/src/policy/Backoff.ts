@@ -39,6 +39,12 @@ export interface Options {
   readonly jitter?: Jitter.Jitter
 }
 
+/** Options of {@link exponential}. */
+export interface ExponentialOptions extends Options {
+  /** By how much each delay is longer than the one before, a number >= 1. Default: 2. */
+  readonly factor?: number
+}
+
 const make = (name: string, curve: Curve, options: Options = {}): Backoff => ({
   curve,
   jitter: Jitter.make(options.jitter ?? "none"),
@@ -78,10 +84,7 @@ export const linear = (step: Delay.Input, options?: Options): Backoff =>
  * ;[1, 2, 3, 4].map((attempts) => Backoff.delayAfter(backoff, attempts)) // => [1000, 2000, 4000, 5000]
  * ```
  */
-export const exponential = (
-  base: Delay.Input,
-  { factor = 2, ...options }: Options & { readonly factor?: number } = {}
-): Backoff => {
+export const exponential = (base: Delay.Input, { factor = 2, ...options }: ExponentialOptions = {}): Backoff => {
   if (!(factor >= 1 && Number.isFinite(factor))) {
     throw new RangeError(`Backoff.exponential: factor must be a finite number >= 1, got ${factor}`)
   }

@@ -1,5 +1,6 @@
 /** Batch policies: how many messages a handler gets at once, and how long the first of them may wait for the others. */
 import * as Delay from "../message/Delay.ts"
+import * as OptionKind from "../options/OptionKind.ts"
 import * as OptionNames from "../options/OptionNames.ts"
 
 /** When a batch is handed to the handler. */
@@ -18,6 +19,11 @@ export interface Options {
   readonly maxBatchTimeout?: Delay.Input | undefined
 }
 
+const kinds: OptionNames.Of<Options> = {
+  maxBatchSize: OptionKind.whole(1, 100),
+  maxBatchTimeout: Delay.kind(0, 60_000)
+}
+
 /**
  * Builds a policy: a batch is handed over when it is full or when its first message has waited long enough, whichever
  * comes first.
@@ -33,15 +39,9 @@ export interface Options {
  * ```
  */
 export const make = (options: Options = {}): BatchPolicy => {
-  OptionNames.check("BatchPolicy.make", options, { maxBatchSize: true, maxBatchTimeout: true })
+  OptionNames.check("BatchPolicy.make", options, kinds)
   const { maxBatchSize = 10, maxBatchTimeout = 5000 } = options
-  if (!(Number.isSafeInteger(maxBatchSize) && maxBatchSize >= 1 && maxBatchSize <= 100)) {
-    throw new RangeError(`BatchPolicy.make: maxBatchSize must be a whole number from 1 to 100, got ${maxBatchSize}`)
-  }
-  return {
-    maxBatchSize,
-    maxBatchTimeout: Delay.constrain("BatchPolicy.make: maxBatchTimeout", maxBatchTimeout, 0, 60_000)
-  }
+  return { maxBatchSize, maxBatchTimeout: Delay.parse("maxBatchTimeout", maxBatchTimeout) }
 }
 
 /** One message at a time, handed over as it arrives: the default of consumers of single messages. */

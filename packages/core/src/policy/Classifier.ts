@@ -18,13 +18,13 @@ export type Classification = "retry" | "retry-uncounted" | "dead-letter" | "drop
  * its cause chain; `drop` beats `permanent`, and both beat `uncounted`.
  */
 export interface Classifier {
-  /** Errors that no retry can mend: `dead-letter`. */
+  /** Errors that no retry can mend: `dead-letter`. Default: none. */
   readonly permanent: ReadonlyArray<string>
-  /** Errors of messages that are worthless: `drop`. */
+  /** Errors of messages that are worthless: `drop`. Default: none. */
   readonly drop: ReadonlyArray<string>
-  /** Errors that say nothing about other messages: `retry-uncounted`. */
+  /** Errors that say nothing about other messages: `retry-uncounted`. Default: none. */
   readonly uncounted: ReadonlyArray<string>
-  /** A function that decides before the lists do; it returns `undefined`, or throws, to leave the failure to them. */
+  /** A function that decides before the lists do; it returns `undefined`, or throws, to leave the failure to them. Default: none. */
   readonly with: ((failure: Failure) => Classification | undefined) | undefined
 }
 

@@ -20,6 +20,7 @@
  * | probing | reconnected | probing with another probe, credit 1 |
  */
 import * as Delay from "../message/Delay.ts"
+import * as OptionKind from "../options/OptionKind.ts"
 import * as OptionNames from "../options/OptionNames.ts"
 
 /** How a consumer slows down, and how it recovers. */
@@ -46,12 +47,17 @@ export interface Options {
   readonly recovery?: "resume" | "stepwise" | undefined
 }
 
-const names: OptionNames.Of<Options> = { multiplier: true, maxBackoffDuration: true, strategy: true, recovery: true }
+const kinds: OptionNames.Of<Options> = {
+  multiplier: Delay.kind(1, Delay.max),
+  maxBackoffDuration: Delay.kind(0, Delay.max),
+  strategy: OptionKind.oneOf(["exponential", "full-jitter"]),
+  recovery: OptionKind.oneOf(["resume", "stepwise"])
+}
 
 /**
  * Builds a consumer backoff.
  *
- * @throws RangeError when an option is unknown or a duration is out of its range
+ * @throws RangeError when an option is unknown, of another kind or out of its range
  *
  * @example
  * ```ts
@@ -62,17 +68,13 @@ const names: OptionNames.Of<Options> = { multiplier: true, maxBackoffDuration: t
  * ```
  */
 export const make = (options: Options = {}): ConsumerBackoff => {
-  OptionNames.check("ConsumerBackoff.make", options, names)
+  OptionNames.check("ConsumerBackoff.make", options, kinds)
+  const { maxBackoffDuration = 120_000, multiplier = 1000, recovery = "resume", strategy = "exponential" } = options
   return {
-    multiplier: Delay.constrain("ConsumerBackoff.make: multiplier", options.multiplier ?? 1000, 1, Delay.max),
-    maxBackoffDuration: Delay.constrain(
-      "ConsumerBackoff.make: maxBackoffDuration",
-      options.maxBackoffDuration ?? 120_000,
-      0,
-      Delay.max
-    ),
-    strategy: options.strategy ?? "exponential",
-    recovery: options.recovery ?? "resume"
+    multiplier: Delay.parse("multiplier", multiplier),
+    maxBackoffDuration: Delay.parse("maxBackoffDuration", maxBackoffDuration),
+    strategy,
+    recovery
   }
 }
 

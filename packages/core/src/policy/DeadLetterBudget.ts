@@ -5,6 +5,7 @@
  * is left, the consumer gives the message back and stops with {@link DeadLetterBudgetExhausted}.
  */
 import * as Data from "effect/Data"
+import * as OptionKind from "../options/OptionKind.ts"
 import * as OptionNames from "../options/OptionNames.ts"
 
 /** How many dead letters a consumer may make. */
@@ -23,6 +24,15 @@ export interface Options {
   readonly perSuccess?: number | undefined
 }
 
+const perSuccessKind: OptionKind.OptionKind = {
+  expected: "a finite number >= 0",
+  holds: (value) => OptionKind.number(0).holds(value) && Number.isFinite(value)
+}
+
+const maxKind = OptionKind.whole(1)
+
+const kinds: OptionNames.Of<Options> = { max: maxKind, perSuccess: perSuccessKind }
+
 /**
  * Builds a budget of `max` dead letters, of which each success earns `perSuccess` back (default: 0.1, that is one dead
  * letter for ten successes).
@@ -37,14 +47,9 @@ export interface Options {
  * ```
  */
 export const make = (max: number, options: Omit<Options, "max"> = {}): DeadLetterBudget => {
-  OptionNames.check("DeadLetterBudget.make", options, { perSuccess: true })
+  OptionNames.orThrow(OptionNames.argument("DeadLetterBudget.make", "max", max, maxKind))
+  OptionNames.check("DeadLetterBudget.make", options, { perSuccess: perSuccessKind })
   const { perSuccess = 0.1 } = options
-  if (!(Number.isSafeInteger(max) && max >= 1)) {
-    throw new RangeError(`DeadLetterBudget.make: max must be a whole number >= 1, got ${max}`)
-  }
-  if (!(perSuccess >= 0 && Number.isFinite(perSuccess))) {
-    throw new RangeError(`DeadLetterBudget.make: perSuccess must be a finite number >= 0, got ${perSuccess}`)
-  }
   return { max, perSuccess }
 }
 
@@ -54,7 +59,7 @@ export const make = (max: number, options: Omit<Options, "max"> = {}): DeadLette
  * @throws RangeError when an option is unknown or out of its range, or the input is no object
  */
 export const from = (input: Options): DeadLetterBudget => {
-  OptionNames.check("DeadLetterBudget.from", input, { max: true, perSuccess: true })
+  OptionNames.check("DeadLetterBudget.from", input, kinds)
   return make(input.max, { perSuccess: input.perSuccess })
 }
 

@@ -4,12 +4,15 @@ import * as OptionKind from "../options/OptionKind.ts"
 import * as OptionNames from "../options/OptionNames.ts"
 import { type ErrorSummary, type Reason, reasons } from "../message/Metadata.ts"
 
+/** A truth that a routing has and nobody writes, so that a built routing can stand in the place of options. */
+export type Discard = boolean & { readonly built: "DeadLetterRouting" }
+
 /** Where dead letters go. */
 export interface DeadLetterRouting {
   /** The dead-letter queue; `undefined` for `<queue>.dlq`. */
   readonly queue: string | undefined
   /** Whether a reason without a route of its own keeps no dead letter. */
-  readonly discard: boolean
+  readonly discard: Discard
   /** The dead-letter queue of single reasons, or `"discard"`. */
   readonly routes: Readonly<Partial<Record<Reason, string>>>
   /**
@@ -30,7 +33,7 @@ export type Options =
       /** Rewrites the error before it travels with a message. Default: the error is kept as it is. */
       readonly redact?: ((error: ErrorSummary) => ErrorSummary) | undefined
       /** Not an option: `queue: "discard"` keeps no dead letters. */
-      readonly discard?: undefined
+      readonly discard?: Discard | undefined
     }
 
 const names: OptionNames.Of<DeadLetterRouting> = { queue: true, discard: true, routes: true, redact: true }
@@ -68,7 +71,8 @@ export const make = (options: Options = {}): DeadLetterRouting => {
   }
   if (redact !== undefined && typeof redact !== "function") refuse("redact must be a function", redact)
   const isDiscarded = queue === "discard"
-  return { queue: isDiscarded ? undefined : queue, discard: isDiscarded, routes, redact }
+  const own = isDiscarded as Discard // Nobody else makes one.
+  return { queue: isDiscarded ? undefined : queue, discard: own, routes, redact }
 }
 
 const refuse = (constraint: string, got: unknown): never => {

@@ -16,8 +16,16 @@ import type { ErrorSummary } from "../message/Metadata.ts"
 
 /** The content of an error of this module. */
 export interface Report {
+  /** The fault, for people. It travels with a dead letter. */
   readonly message: string
+  /** The error behind it, whose chain is classified as well. Default: none. */
   readonly cause?: unknown
+}
+
+/** The content of a {@link RetryLaterError}. */
+export interface Later extends Report {
+  /** When the next attempt may be: seconds, an HTTP date, or a `Date`. */
+  readonly retryAfter: number | string | Date
 }
 
 const toReport = (report: string | Report): Report => (typeof report === "string" ? { message: report } : report)
@@ -50,9 +58,11 @@ export class PermanentError extends Data.TaggedError("PermanentError")<Report> {
  * new RetryLaterError({ message: "the API is busy", retryAfter: 30 }).retryAfter // => 30
  * ```
  */
-export class RetryLaterError extends Data.TaggedError("RetryLaterError")<
-  Report & { readonly retryAfter: number | string | Date }
-> {}
+export class RetryLaterError extends Data.TaggedError("RetryLaterError")<Later> {
+  constructor(report: Later) {
+    super(report)
+  }
+}
 
 /**
  * The error to throw, or fail with, when a message is worthless: it is removed without a dead letter. Only a `Dropped`

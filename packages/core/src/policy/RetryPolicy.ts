@@ -11,6 +11,7 @@ import * as DeadLetterRouting from "./DeadLetterRouting.ts"
 import * as Delay from "../message/Delay.ts"
 import type { Failure } from "./Failure.ts"
 import type { ErrorSummary, Reason } from "../message/Metadata.ts"
+import * as OptionKind from "../options/OptionKind.ts"
 import * as OptionNames from "../options/OptionNames.ts"
 import * as Settlement from "../message/Settlement.ts"
 
@@ -69,12 +70,18 @@ export type Options = Limit & {
   readonly deadLetter?: DeadLetterRouting.Options | undefined
 }
 
-const names: OptionNames.Of<Options> = {
-  maxRetries: true,
-  maxAttempts: true,
+const limit = (min: number): OptionKind.OptionKind => ({
+  expected: `a whole number >= ${min} or "unlimited"`,
+  holds: (value) => value === "unlimited" || OptionKind.whole(min).holds(value)
+})
+
+/** Those that are `true` are checked where they are built. */
+const kinds: OptionNames.Of<Options> = {
+  maxRetries: limit(0),
+  maxAttempts: limit(1),
   maxDeliveries: true,
-  maxAge: true,
-  immediate: true,
+  maxAge: Delay.kind(0, Number.POSITIVE_INFINITY),
+  immediate: OptionKind.whole(0, 10),
   backoff: true,
   classify: true,
   deadLetter: true
@@ -101,11 +108,8 @@ const crashes = 10
  * ```
  */
 export const make = (options: Options = {}): RetryPolicy => {
-  OptionNames.check("RetryPolicy.make", options, names)
+  OptionNames.check("RetryPolicy.make", options, kinds)
   const { backoff, immediate = 0 } = options
-  if (!(Number.isSafeInteger(immediate) && immediate >= 0 && immediate <= 10)) {
-    throw new RangeError(`RetryPolicy.make: immediate must be a whole number from 0 to 10, got ${immediate}`)
-  }
   if (backoff !== undefined && !Predicate.hasProperty(backoff, "curve")) {
     const got = typeof backoff === "string" ? backoff : JSON.stringify(backoff)
     throw new RangeError(`RetryPolicy.make: backoff must be built, for example by exponential("1 second"), got ${got}`)
@@ -114,12 +118,8 @@ export const make = (options: Options = {}): RetryPolicy => {
   const { maxDeliveries = maxAttempts + crashes } = options
   return {
     maxAttempts,
-    maxDeliveries:
-      maxDeliveries === Number.POSITIVE_INFINITY ? maxDeliveries : limit("maxDeliveries", maxDeliveries, maxAttempts),
-    maxAge:
-      options.maxAge === undefined
-        ? Number.POSITIVE_INFINITY
-        : Delay.constrain("RetryPolicy.make: maxAge", options.maxAge, 0, Number.POSITIVE_INFINITY),
+    maxDeliveries: deliveriesOf(maxDeliveries, maxAttempts),
+    maxAge: options.maxAge === undefined ? Number.POSITIVE_INFINITY : Math.ceil(Delay.toMillis(options.maxAge)),
     immediate,
     backoff,
     classify: Classifier.make(options.classify),
@@ -135,7 +135,7 @@ export const make = (options: Options = {}): RetryPolicy => {
 export const from = (input: Options | RetryPolicy): RetryPolicy => (isBuilt(input) ? input : make(input))
 
 /** The fields of a built policy. Options may have the same names, but their `deadLetter` is no built routing. */
-const fields = Object.keys(names).filter((name) => name !== "maxRetries")
+const fields = Object.keys(kinds).filter((name) => name !== "maxRetries")
 
 const isBuilt = (input: Options | RetryPolicy): input is RetryPolicy =>
   Predicate.isObject(input) &&
@@ -149,14 +149,15 @@ const attemptsOf = ({ maxAttempts, maxRetries }: Options): number => {
       `RetryPolicy.make: give maxRetries or maxAttempts, not both, got ${String(maxRetries)} and ${String(maxAttempts)}`
     )
   }
-  if (maxAttempts !== undefined) return limit("maxAttempts", maxAttempts, 1)
-  return limit("maxRetries", maxRetries ?? defaultMaxRetries, 0) + 1
+  return maxAttempts === undefined ? numberOf(maxRetries ?? defaultMaxRetries) + 1 : numberOf(maxAttempts)
 }
 
-const limit = (field: string, value: number | "unlimited", min: number): number => {
-  if (value === "unlimited") return Number.POSITIVE_INFINITY
-  if (Number.isSafeInteger(value) && value >= min) return value
-  throw new RangeError(`RetryPolicy.make: ${field} must be a whole number >= ${min} or "unlimited", got ${value}`)
+const numberOf = (value: number | "unlimited"): number => (value === "unlimited" ? Number.POSITIVE_INFINITY : value)
+
+const deliveriesOf = (value: number | "unlimited", min: number): number => {
+  const refused = OptionNames.argument("RetryPolicy.make", "maxDeliveries", value, limit(min))
+  if (value !== Number.POSITIVE_INFINITY) OptionNames.orThrow(refused)
+  return numberOf(value)
 }
 
 /** The queue that takes a dead letter from `queue` with this reason; `undefined` when the policy discards it. */

@@ -34,7 +34,7 @@ export type { Producer, SendError } from "./internal/producer.ts"
  * ```
  */
 export const make = <A>(
-  queue: QueueDefinition.Input<A>,
+  queue: QueueDefinition.Input<unknown, A>,
   options: Options = {}
 ): Effect.Effect<Producer<A>, ConfigurationError, Broker> =>
   OptionNames.orDie(OptionNames.refusal("Producer.make", options, kinds, queue), () =>

@@ -60,7 +60,7 @@ const cases: ReadonlyArray<Case> = [
     RetryPolicy,
     { preset: "nsqRequeue", maxAge: "old" },
     '["maxAge"]',
-    "RetryPolicy.make: maxAge: must be"
+    "RetryPolicy.make: maxAge must be"
   ],
   [
     "a batch too large",
@@ -74,14 +74,14 @@ const cases: ReadonlyArray<Case> = [
     BatchPolicy,
     { maxBatchTimeout: "2 minutes" },
     '["maxBatchTimeout"]',
-    "from 0ms to 1m, got 2 minutes"
+    'from 0ms to 1m, got "2 minutes"'
   ],
   [
     "a multiplier of 0",
     ConsumerBackoff,
     { multiplier: 0 },
     '["multiplier"]',
-    "ConsumerBackoff.make: multiplier: must be"
+    "ConsumerBackoff.make: multiplier must be"
   ],
   ["an unknown recovery", ConsumerBackoff, { recovery: "slow" }, '["recovery"]', '"resume" | "stepwise"'],
   [
@@ -89,7 +89,7 @@ const cases: ReadonlyArray<Case> = [
     DeadLetterBudget,
     { max: 0 },
     '["max"]',
-    "DeadLetterBudget.make: max must be a whole number >= 1, got 0"
+    "DeadLetterBudget.from: max must be a whole number >= 1, got 0"
   ],
   [
     "a delay beyond 24 hours",

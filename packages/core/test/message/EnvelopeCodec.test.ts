@@ -229,7 +229,7 @@ describe.each([
     const date = Codec.standard<Date>({
       "~standard": { version: 1, vendor: "test", validate: () => ({ issues: [{ message: "no date" }] }) }
     })
-    fails(() => make(date).decode(bytesOf(name === "sns" ? notification("1") : envelope), {}), "TypeError: no date")
+    fails(() => make(date).decode(bytesOf(name === "sns" ? notification("1") : envelope), {}), "InvalidBody: no date")
   })
 
   it("shares no bytes with a codec that keeps them", () => {

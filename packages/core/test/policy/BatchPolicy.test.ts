@@ -15,6 +15,6 @@ describe("BatchPolicy", () => {
   )
 
   it.each([-1, -0.5, 60_001, Number.NaN, "61 seconds" as const])("refuses a timeout of %s", (maxBatchTimeout) =>
-    assert.throws(() => BatchPolicy.make({ maxBatchTimeout }), RangeError, "BatchPolicy.make: maxBatchTimeout: must be")
+    assert.throws(() => BatchPolicy.make({ maxBatchTimeout }), RangeError, "BatchPolicy.make: maxBatchTimeout must be")
   )
 })

@@ -155,7 +155,7 @@ describe("make", () => {
     ["maxBackoffDuration", { maxBackoffDuration: -1 }],
     ["maxBackoffDuration", { maxBackoffDuration: Delay.max + 1 }]
   ])("refuses a %s of %j", (field, options) =>
-    assert.throws(() => ConsumerBackoff.make(options), RangeError, `ConsumerBackoff.make: ${field}: must be`)
+    assert.throws(() => ConsumerBackoff.make(options), RangeError, `ConsumerBackoff.make: ${field} must be`)
   )
 
   it("maxBackoffDuration 0 turns it off", () => {

@@ -92,7 +92,7 @@ describe("make", () => {
   )
 
   it("has these defaults", () =>
-    assert.deepStrictEqual(RetryPolicy.make(), {
+    assert.deepStrictEqual<unknown>(RetryPolicy.make(), {
       maxAttempts: 4,
       maxDeliveries: 14,
       maxAge: Number.POSITIVE_INFINITY,

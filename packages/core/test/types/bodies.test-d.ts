@@ -4,8 +4,10 @@
  */
 import { Codec, Consumer, Producer, Puller, QueueDefinition } from "@requeue/core"
 import { bytes, json, queue, type Received, type Requeue, standard, text } from "@requeue/core/promise"
+import { CompressedCodec } from "@requeue/core/compression"
 import { Effect, Schema } from "effect"
 import { expectTypeOf } from "vitest"
+import * as Schemas from "../message/schemas.ts"
 
 declare const requeue: Requeue
 
@@ -18,9 +20,33 @@ const orders = queue<Order>("orders")
 const lines = queue("lines", { codec: text })
 const checked = queue("orders", { codec: standard(Schema.toStandardSchemaV1(Schema.Struct({ id: Schema.String }))) })
 
+/** What a handler gets of a schema that transforms, and what is sent to it. */
+interface Read {
+  items: Array<{ price: number }>
+  at: Date
+}
+interface Written {
+  items: Array<{ price: number }>
+  at: string
+}
+interface Frozen<Time> {
+  readonly items: ReadonlyArray<{ readonly price: number }>
+  readonly at: Time
+}
+
+const zod = queue("orders", { schema: Schemas.orders.zod })
+const valibot = queue("orders", { schema: Schemas.orders.valibot })
+const arktype = queue("orders", { schema: Schemas.orders.arktype })
+const effect = queue("orders", { schema: Schemas.orders.effect })
+
 expectTypeOf(orders).toEqualTypeOf<QueueDefinition.QueueDefinition<Order>>()
 expectTypeOf(lines).toEqualTypeOf<QueueDefinition.QueueDefinition<string>>()
 expectTypeOf(checked).toEqualTypeOf<QueueDefinition.QueueDefinition<{ readonly id: string }>>()
+expectTypeOf(zod).toEqualTypeOf<QueueDefinition.QueueDefinition<Read, Written>>()
+expectTypeOf(valibot).toEqualTypeOf<QueueDefinition.QueueDefinition<Read, Written>>()
+expectTypeOf(arktype).toEqualTypeOf<QueueDefinition.QueueDefinition<Read, Written>>()
+expectTypeOf(effect).toEqualTypeOf<QueueDefinition.QueueDefinition<Frozen<Date>, Frozen<string>>>()
+expectTypeOf(queue("zipped", { codec: CompressedCodec.gzip(standard(Schemas.orders.zod)) })).toEqualTypeOf<typeof zod>()
 expectTypeOf(queue("files", { codec: bytes })).toEqualTypeOf<QueueDefinition.QueueDefinition<Uint8Array>>()
 expectTypeOf(queue("anything", { codec: json })).toEqualTypeOf<QueueDefinition.QueueDefinition<any>>()
 expectTypeOf(queue("anything")).toEqualTypeOf<QueueDefinition.QueueDefinition<any>>()
@@ -62,6 +88,29 @@ export const sent = [
       // @ts-expect-error the total is missing
       yield* producer.sendBatch([{ body: { id: "1" } }])
     })
+]
+
+/** A schema's input is sent, and its output received. */
+export const transformed = [
+  () => requeue.send(zod, { items: [{ price: 1 }], at: "2026-01-01" }),
+  () => requeue.sendBatch(valibot, [{ body: { items: [], at: "2026-01-01" } }]),
+  // @ts-expect-error a date is what handlers get
+  () => requeue.send(arktype, { items: [], at: new Date() }),
+  // @ts-expect-error a date is what handlers get
+  () => requeue.sendBatch(zod, [{ body: { items: [], at: new Date() } }]),
+  () =>
+    Effect.gen(function* () {
+      const producer = yield* Producer.make(effect)
+      yield* producer.send({ items: [], at: "2026-01-01" })
+      // @ts-expect-error a date is what handlers get
+      yield* producer.send({ items: [], at: new Date() })
+    }),
+  () => requeue.consume(zod, {}, ({ body }) => expectTypeOf(body).toEqualTypeOf<Read>()),
+  () => requeue.consumeBatch(valibot, {}, ({ messages }) => expectTypeOf(messages[0]!.body).toEqualTypeOf<Read>()),
+  () => Consumer.start(arktype, {}, ({ body }) => void expectTypeOf(body).toEqualTypeOf<Read>()),
+  async () => expectTypeOf((await (await requeue.puller(zod)).pull())!.messages[0]!.body).toEqualTypeOf<Read>(),
+  // @ts-expect-error text is what is sent
+  () => requeue.consume(zod, {}, (_message: Received<Written>) => {})
 ]
 
 export const refused = [

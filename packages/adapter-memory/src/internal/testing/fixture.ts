@@ -134,7 +134,7 @@ const hint = (end: Drive.End, now: number): string => {
 const letter = async <A>(
   queue: string,
   { body, headers, metadata }: Delivery.Delivery,
-  codec: Codec.Codec<A>,
+  codec: Codec.Codec<A, never>,
   start: number
 ): Promise<DeadLetter<A>> => {
   const { at, attempts, error, reason } = metadata.deadLetter!
@@ -152,7 +152,7 @@ const letter = async <A>(
 }
 
 const decode = async <A>(
-  codec: Codec.Codec<A>,
+  codec: Codec.Codec<A, never>,
   body: Uint8Array,
   headers: Message.Headers
 ): Promise<A | Uint8Array> => {

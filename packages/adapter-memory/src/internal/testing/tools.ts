@@ -76,9 +76,9 @@ export interface Tools {
   /** The events since the last call, in order. */
   readonly happened: () => ReadonlyArray<Happening>
   /** The messages that were sent to a queue, in order. Redrives are among them; retries and dead letters are not. */
-  readonly sent: <A = AnyBody>(queue: QueueDefinition.Input<A>) => Promise<ReadonlyArray<Sent<A>>>
+  readonly sent: <A = AnyBody>(queue: QueueDefinition.Input<A, never>) => Promise<ReadonlyArray<Sent<A>>>
   /** The dead letters of a queue, oldest first: of `orders`, not of `orders.dlq`. */
-  readonly deadLetters: <A = AnyBody>(queue: QueueDefinition.Input<A>) => Promise<ReadonlyArray<DeadLetter<A>>>
+  readonly deadLetters: <A = AnyBody>(queue: QueueDefinition.Input<A, never>) => Promise<ReadonlyArray<DeadLetter<A>>>
   /** Moves the clock until the promise has settled, and settles as it does. For a drain, a pull, a slow redrive. */
   readonly finish: <A>(promise: Promise<A>) => Promise<A>
 }

@@ -6,7 +6,10 @@ import type * as OptionNames from "../../options/OptionNames.ts"
 import * as ConsumerOptions from "../ConsumerOptions.ts"
 
 /** Options of a puller: those of a consumer, except for the time and the number of its handlers. */
-export interface Options extends Omit<ConsumerOptions.Options, "concurrency" | "handlerTimeout" | "prefetch"> {
+export interface Options extends ConsumerOptions.Policies, Pulling {}
+
+/** Options of a puller, but for its policies. */
+export interface Pulling extends ConsumerOptions.Intake {
   /** How long a pulled batch may stay unsettled, 1 ms to 12 hours; a number counts milliseconds. Default 30 seconds. */
   readonly lease?: Delay.Input | undefined
   /** Number of batches that may be pulled and unsettled at a time, 1 to 1,000; further pulls wait. Default 10. */

@@ -13,17 +13,28 @@ import * as RetryPolicy from "../../policy/RetryPolicy.ts"
 
 /** Policies as plain objects. */
 export interface Policies {
-  readonly retry?: RetryPolicy.Options | RetryPolicy.RetryPolicy | undefined
+  /**
+   * When and how often a failed message is delivered again, and where it goes in the end, such as
+   * `{ maxRetries: 5, backoff: exponential("1 second") }`. Default: 3 retries at once, then the queue `<queue>.dlq`.
+   */
+  // A built policy is of this type, too. A union would leave editors without a word on either.
+  readonly retry?: RetryPolicy.Options | undefined
+  /**
+   * How messages are gathered into batches, such as `{ maxBatchSize: 50 }`. Default: single messages for `consume`; 10
+   * messages or 5 seconds for `consumeBatch` and pullers.
+   */
   readonly batch?: BatchPolicy.Options | undefined
-  /** `true` for the defaults. Default: off. */
+  /**
+   * When the whole consumer pauses because its messages fail: `true` for the defaults, or options. Default: never.
+   */
   readonly consumerBackoff?: ConsumerBackoff.Options | boolean | undefined
 }
 
 /** See `Consumer.Options`. */
-export interface ConsumeOptions extends Policies, Omit<ConsumerOptions.Options, keyof Policies> {}
+export interface ConsumeOptions extends Policies, ConsumerOptions.Running {}
 
 /** See `Puller.Options`. */
-export interface PullerOptions extends Policies, Omit<Puller.Options, keyof Policies> {}
+export interface PullerOptions extends Policies, Puller.Pulling {}
 
 /** How a connection sends, logs and is watched, and which adapters there are beside ours. */
 export interface ConnectOptions extends Limits.Options {

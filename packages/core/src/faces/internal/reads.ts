@@ -10,6 +10,7 @@ import type { Session } from "./session.ts"
 
 /** The calls that only read. */
 export interface Reads {
+  /** The number of letters; `undefined` where the broker cannot tell. */
   readonly count: () => Promise<number | undefined>
   /** Whether the broker has the queue; also `true` where it cannot tell. */
   readonly exists: () => Promise<boolean>

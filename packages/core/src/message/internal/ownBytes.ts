@@ -24,13 +24,13 @@ export const copy = (source: Uint8Array): Uint8Array => {
 }
 
 /** A codec, as `Codec` declares it. */
-interface Coding<in out A> {
+interface Coding<out A, in I = A> {
   readonly contentType: string | undefined
   readonly contentEncoding?: string | undefined
-  readonly encode: (value: A) => Uint8Array
+  readonly encode: (value: I) => Uint8Array
   readonly decode: (bytes: Uint8Array, headers: Headers) => A | Promise<A>
   readonly open?: ((bytes: Uint8Array, headers: Headers) => Opened<A> | Promise<Opened<A>>) | undefined
-  readonly seal?: ((body: A, given: Outside) => Sealed | Promise<Sealed>) | undefined
+  readonly seal?: ((body: I, given: Outside) => Sealed | Promise<Sealed>) | undefined
 }
 
 interface Outside {
@@ -55,14 +55,14 @@ export const isSeparate = <C extends object>(codec: C): C => {
   return codec
 }
 
-const guards = new WeakMap<object, Coding<any>>() // Any, because each guard is of its codec's type.
+const guards = new WeakMap<object, Coding<any, any>>() // Any, because each guard is of its codec's type.
 
 /** The codec, made to share no bytes: copies are made on both ways, unless it needs none. */
-export const guard = <A>(codec: Coding<A>): Coding<A> => {
+export const guard = <A, I>(codec: Coding<A, I>): Coding<A, I> => {
   if (separate.has(codec)) return codec
   const known = guards.get(codec)
   if (known !== undefined) return known
-  const made: Coding<A> = {
+  const made: Coding<A, I> = {
     contentType: codec.contentType,
     contentEncoding: codec.contentEncoding,
     encode: (value) => copy(verified(codec.encode(value))),

@@ -33,11 +33,15 @@ export interface SendOptions {
 
 /** One message of a batch. */
 export interface BatchEntry<A> extends SendOptions {
+  /** The body, as the queue's codec, or schema, takes it. Without either, any JSON. */
   readonly body: A
 }
 
 /** Options of `sendBatch`. */
-export interface BatchOptions extends Pick<SendOptions, "delay"> {}
+export interface BatchOptions {
+  /** Delay of those messages that have none of their own, as that of {@link SendOptions}. Default: the queue's, else 0. */
+  readonly delay?: Delay.Input | undefined
+}
 
 const batchKinds: OptionNames.Of<BatchOptions> = { delay: Delay.parsed }
 const sendKinds: OptionNames.Of<SendOptions> = {
@@ -73,7 +77,7 @@ export const delay = (field: string, input: Delay.Input | undefined, limit: Dela
   return millis
 }
 
-export const encode = <A>(codec: Codec<A>, queue: string, body: A): Uint8Array => {
+export const encode = <A>(codec: Codec<unknown, A>, queue: string, body: A): Uint8Array => {
   try {
     return codec.encode(body)
   } catch (cause) {

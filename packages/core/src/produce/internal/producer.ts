@@ -46,16 +46,16 @@ export interface Sender {
    *
    * @throws ConfigurationError when the broker cannot keep the queue's delay, RangeError for what is no queue
    */
-  readonly accept: <A>(queue: QueueDefinition.Input<A>) => QueueDefinition.QueueDefinition<A>
+  readonly accept: <A>(queue: QueueDefinition.Input<unknown, A>) => QueueDefinition.QueueDefinition<unknown, A>
   /** See {@link Producer}. It needs no fiber, unless telemetry or a codec that seals does. */
   readonly send: <A>(
-    queue: QueueDefinition.QueueDefinition<A>,
+    queue: QueueDefinition.QueueDefinition<unknown, A>,
     body: A,
     options?: SendOptions
   ) => Effect.Effect<string, SendError>
   /** See {@link Producer}. */
   readonly sendBatch: <A>(
-    queue: QueueDefinition.QueueDefinition<A>,
+    queue: QueueDefinition.QueueDefinition<unknown, A>,
     entries: ReadonlyArray<BatchEntry<A>>,
     options?: BatchOptions
   ) => Effect.Effect<ReadonlyArray<string>, SendError>
@@ -81,7 +81,7 @@ export const open = (options: Options = {}): Effect.Effect<Sender, never, Broker
 
     const toOutgoing = outgoing(capabilities, longest, clock)
 
-    const sendOne = <A>(definition: QueueDefinition.QueueDefinition<A>, body: A, options: SendOptions) =>
+    const sendOne = <A>(definition: QueueDefinition.QueueDefinition<unknown, A>, body: A, options: SendOptions) =>
       Direct.make<string, SendError>((onExit) => {
         let message: Outgoing.Outgoing
         try {
@@ -139,7 +139,7 @@ export const open = (options: Options = {}): Effect.Effect<Sender, never, Broker
 const outgoing =
   (capabilities: Capabilities.Capabilities, longest: Delay.Delay, clock: Clock.Clock) =>
   <A>(
-    { codec, delay: queueDelay, name }: QueueDefinition.QueueDefinition<A>,
+    { codec, delay: queueDelay, name }: QueueDefinition.QueueDefinition<unknown, A>,
     body: A,
     { delay, headers, id, native }: SendOptions,
     batchDelay: Delay.Delay | undefined
@@ -157,7 +157,7 @@ const outgoing =
 
 /** See `Producer.make`. */
 export const make = <A>(
-  queue: QueueDefinition.Input<A>,
+  queue: QueueDefinition.Input<unknown, A>,
   options: Options
 ): Effect.Effect<Producer<A>, ConfigurationError, Broker> =>
   Effect.flatMap(open(options), (sender) =>
@@ -172,8 +172,8 @@ export const make = <A>(
   )
 
 /** Throws when the broker cannot keep the queue's delay. */
-const checkDelay = <A>(
-  { delay, name }: QueueDefinition.QueueDefinition<A>,
+const checkDelay = (
+  { delay, name }: Pick<QueueDefinition.QueueDefinition<unknown>, "delay" | "name">,
   capabilities: Capabilities.Capabilities
 ): void => {
   const longest = Capabilities.longestSend(capabilities)

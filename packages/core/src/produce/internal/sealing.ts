@@ -9,7 +9,7 @@ import type { QueueDefinition } from "../../message/QueueDefinition.ts"
 import { BrokerError } from "../../port/BrokerError.ts"
 import type { Capabilities } from "../../port/Capabilities.ts"
 
-type Seal<A> = NonNullable<QueueDefinition<A>["codec"]["seal"]>
+type Seal<A> = NonNullable<QueueDefinition<unknown, A>["codec"]["seal"]>
 
 export interface Sealing {
   /** Seals messages of which all else has been checked, and sends them. */
@@ -29,7 +29,7 @@ const nothing = new Uint8Array()
 const concurrency = 10
 
 /** A definition whose messages have no body yet. */
-export const unsealed = <A>(definition: QueueDefinition<A>): QueueDefinition<A> => ({
+export const unsealed = <A>(definition: QueueDefinition<unknown, A>): QueueDefinition<unknown, A> => ({
   ...definition,
   codec: { ...definition.codec, encode: () => nothing }
 })
@@ -39,12 +39,18 @@ export const make = (capabilities: Capabilities, timeout: Delay.Delay): Sealing 
   const { enter, ended } = counting()
 
   const sealed = <A>(seal: Seal<A>, body: A, draft: Outgoing): Effect.Effect<Outgoing, BrokerError | EncodeError> =>
-    Effect.tryPromise({
-      try: async () => seal(body, { headers: draft.headers, native: draft.native }),
+    Effect.try({
+      try: () => seal(body, { headers: draft.headers, native: draft.native }),
       catch: (cause) => Checks.unencodable(draft.queue, cause)
     }).pipe(
-      Effect.timeoutOrElse({ duration: timeout, orElse: () => Effect.fail(late(draft.queue, timeout)) }),
+      // What takes no time keeps the order of sends.
+      Effect.flatMap((result) => (result instanceof Promise ? awaited(result, draft) : Effect.succeed(result))),
       Effect.flatMap((result) => finish(draft, result, capabilities))
+    )
+
+  const awaited = (sealing: Promise<Sealed>, { queue }: Outgoing): Effect.Effect<Sealed, EncodeError> =>
+    Effect.tryPromise({ try: () => sealing, catch: (cause) => Checks.unencodable(queue, cause) }).pipe(
+      Effect.timeoutOrElse({ duration: timeout, orElse: () => Effect.fail(late(queue, timeout)) })
     )
 
   return {

@@ -1,0 +1,38 @@
+/** The error of a body that does not fit its queue's schema. */
+import * as Data from "effect/Data"
+
+/** One thing that is wrong with a body. */
+export interface Issue {
+  /** Where in the body, such as `items[2].price`; empty for the body itself. */
+  readonly path: string
+  /** The schema's own words. Those of some libraries show the value. */
+  readonly message: string
+}
+
+/** The issues that the error's message shows. */
+const shown = 5
+
+/** The characters of an issue that the error's message shows. */
+const longest = 300
+
+/**
+ * A body that does not fit its queue's schema. Sent, it is the `cause` of an `EncodeError`, and nothing leaves the process.
+ * Received, its message is dead-lettered at once with the reason `undecodable`, and no handler sees it.
+ */
+export class InvalidBody extends Data.TaggedError("InvalidBody")<{
+  /** All that is wrong, in the schema's order. */
+  readonly issues: ReadonlyArray<Issue>
+}> {
+  readonly remedy = "Send a body that fits the queue's schema"
+
+  override get message() {
+    const more = this.issues.length - shown
+    return [...this.issues.slice(0, shown).map(render), ...(more > 0 ? [`and ${more} more`] : [])].join("; ")
+  }
+}
+
+/** Some libraries name the path in the message already. */
+const render = ({ message, path }: Issue): string => {
+  const text = path === "" || message.startsWith(path) ? message : `${path}: ${message}`
+  return text.length > longest ? `${text.slice(0, longest)}…` : text
+}

@@ -1,0 +1,70 @@
+/** Standard Schemas, as a codec needs them: whether a value is one, and what it makes of a body. https://standardschema.dev */
+import type { StandardSchemaV1 } from "effect/StandardSchema"
+import * as OptionKind from "../../options/OptionKind.ts"
+import { InvalidBody, type Issue } from "../InvalidBody.ts"
+
+const isHolder = (value: unknown): value is object =>
+  (typeof value === "object" && value !== null) || typeof value === "function"
+
+/** The properties of a value as a Standard Schema; `undefined` for one that is none. */
+const standardOf = (value: unknown): Readonly<Record<string, unknown>> | undefined => {
+  const standard: unknown = isHolder(value) ? Reflect.get(value, "~standard") : undefined
+  return OptionKind.isObject(standard) ? (standard as Readonly<Record<string, unknown>>) : undefined // Asked by name only.
+}
+
+/** A Standard Schema of version 1, such as one of zod, valibot or arktype. */
+export const kind: OptionKind.OptionKind = {
+  expected: "a Standard Schema of version 1, such as one of zod, valibot or arktype",
+  holds: (value) => {
+    const standard = standardOf(value)
+    return standard?.["version"] === 1 && typeof standard["validate"] === "function"
+  },
+  remedy: (value) => {
+    if (standardOf(value) !== undefined) return "Update the library that made it"
+    return isHolder(value) ? "Of a schema of Effect, write codec: SchemaCodec.make(schema)" : undefined
+  }
+}
+
+/** The body that a schema makes of a value. It throws, or rejects with, an `InvalidBody`. */
+export const validate = <A>(schema: StandardSchemaV1<unknown, A>, value: unknown): A | Promise<A> => {
+  const result: unknown = schema["~standard"].validate(value)
+  // A promise may be of another kind than ours.
+  return isThenable(result) ? Promise.resolve(result).then(read<A>) : read<A>(result)
+}
+
+const isThenable = (value: unknown): value is PromiseLike<unknown> =>
+  OptionKind.isObject(value) && typeof Reflect.get(value, "then") === "function"
+
+const read = <A>(result: unknown): A => {
+  if (typeof result !== "object" || result === null) {
+    throw new TypeError(`a Standard Schema must answer a value or issues, got ${OptionKind.show(result)}`)
+  }
+  // It may be a list: arktype's is one of issues, which has itself as `issues`.
+  const issues: unknown = Reflect.get(result, "issues")
+  if (issues === undefined) return Reflect.get(result, "value") as A // It is what the schema says it is.
+  throw invalid(Array.isArray(issues) ? issues : [])
+}
+
+/** The error of a body of which a schema says this. */
+export const invalid = (issues: ReadonlyArray<unknown>): InvalidBody =>
+  new InvalidBody({ issues: issues.length === 0 ? [refused] : issues.map(toIssue) })
+
+const refused: Issue = { path: "", message: "the schema refuses it, and does not say why" }
+
+const toIssue = (issue: unknown): Issue => {
+  if (!OptionKind.isObject(issue)) return refused
+  const message: unknown = Reflect.get(issue, "message")
+  const path: unknown = Reflect.get(issue, "path")
+  return {
+    path: Array.isArray(path) ? path.reduce<string>(extended, "") : "",
+    message: typeof message === "string" ? message : refused.message
+  }
+}
+
+/** A path with one more segment, as it would be written in a program. */
+const extended = (path: string, segment: unknown): string => {
+  const key: unknown = OptionKind.isObject(segment) ? Reflect.get(segment, "key") : segment
+  if (typeof key !== "string") return `${path}[${String(key)}]`
+  if (!/^[\p{ID_Start}_$][\p{ID_Continue}$-]*$/u.test(key)) return `${path}[${JSON.stringify(key)}]`
+  return path === "" ? key : `${path}.${key}`
+}

@@ -1,0 +1,43 @@
+/** Tables of options: what a docstring says of a default is taken from it, and compared with the code. */
+import assert from "node:assert/strict"
+import { test } from "node:test"
+import { agree, apart } from "./options/page.mjs"
+import { read } from "./options/source.mjs"
+
+test("a docstring is taken apart, wherever its default stands", () => {
+  assert.deepEqual(apart("Polls, 1 to 50. Default: 10."), { meaning: "Polls, 1 to 50.", said: "10" })
+  assert.deepEqual(apart("1 to 50; default: 10."), { meaning: "1 to 50.", said: "10" })
+  assert.deepEqual(apart("Batches, 1 to 1,000. Default 1. More follows."), {
+    meaning: "Batches, 1 to 1,000. More follows.",
+    said: "1"
+  })
+  assert.deepEqual(apart("The address."), { meaning: "The address.", said: undefined })
+})
+
+test("a default agrees with the code in any unit, and with a reason behind it", () => {
+  for (const [said, given] of [
+    ["30 seconds", 30_000],
+    ["1,000", 1000],
+    ['`"fail"`', "fail"],
+    ["`requeue`", "requeue"],
+    ["`false`", false],
+    ["1 second, for pauses of 2, 4, 8 seconds", 1000],
+    ["`auto`, which is the ladder", "auto"]
+  ]) {
+    assert.ok(agree(said, given), said)
+  }
+  for (const [said, given] of [
+    ["30 seconds", 10_000],
+    ["1", 2],
+    [undefined, 3],
+    ["none", "sqs"]
+  ]) {
+    assert.ok(!agree(said, given), said)
+  }
+})
+
+test("members and defaults are those of the source", () => {
+  const { defaults, members } = read("packages/core/src/policy/BatchPolicy.ts")
+  assert.deepEqual([...members("Options").keys()], ["maxBatchSize", "maxBatchTimeout"])
+  assert.deepEqual(Object.fromEntries(defaults()), { maxBatchSize: 10, maxBatchTimeout: 5000 })
+})

@@ -1,0 +1,108 @@
+/**
+ * The tables of the page. `file` and `type` say where the options are declared; `kinds` is the constant that refuses wrong
+ * ones, in `file` or `kindsIn`; defaults are read from `file` and `code`, or from its constant `defaults`.
+ */
+const core = (path) => `packages/core/src/${path}.ts`
+const internal = core("faces/internal/options")
+
+export const groups = [
+  {
+    title: "Connect and send",
+    tables: [
+      {
+        title: "`connect(broker, options)`",
+        file: internal,
+        type: "ConnectOptions",
+        kinds: "connectKinds",
+        code: [core("faces/Requeue")],
+        inherits: [{ file: core("produce/internal/limits"), type: "Options" }]
+      },
+      {
+        title: "`send(queue, body, options)`, and each entry of `sendBatch`",
+        file: core("produce/internal/checks"),
+        type: "SendOptions",
+        kinds: "sendKinds"
+      },
+      { title: "`queue(name, options)`", file: core("message/QueueDefinition"), type: "Options", kinds: "kinds" },
+      {
+        title: "`Producer.make(queue, options)`",
+        file: core("produce/internal/limits"),
+        type: "Options",
+        kinds: "kinds"
+      }
+    ]
+  },
+  {
+    title: "Consume",
+    tables: [
+      {
+        title: "`consume(queue, options, handler)`, `consumeBatch`, `Consumer.start`",
+        file: core("consume/ConsumerOptions"),
+        type: "Options",
+        kinds: "consumeKinds",
+        kindsIn: internal,
+        code: [core("consume/Consumer")]
+      },
+      {
+        title: "`puller(queue, options)`, beside those of a consumer",
+        file: core("consume/Puller"),
+        type: "Options",
+        kinds: "kinds"
+      },
+      { title: "`pull(options)`", file: core("consume/Puller"), type: "PullOptions", kinds: "pullKinds" }
+    ]
+  },
+  {
+    title: "Policies",
+    tables: [
+      {
+        title: "`retry`: `RetryPolicy.make(options)`",
+        file: core("policy/RetryPolicy"),
+        type: ["Limit", "Options"],
+        kinds: "kinds"
+      },
+      { title: "`retry.backoff`: options of every backoff", file: core("policy/Backoff"), type: "Options" },
+      { title: "`exponential(base, options)`, beside those", file: core("policy/Backoff"), type: "ExponentialOptions" },
+      { title: "`retry.classify`", file: core("policy/Classifier"), type: "Classifier" },
+      { title: "`retry.deadLetter`", file: core("policy/DeadLetterRouting"), type: "Options" },
+      {
+        title: "`batch`: `BatchPolicy.make(options)`",
+        file: core("policy/BatchPolicy"),
+        type: "Options",
+        kinds: "kinds"
+      },
+      {
+        title: "`consumerBackoff`: `ConsumerBackoff.make(options)`",
+        file: core("policy/ConsumerBackoff"),
+        type: "Options",
+        kinds: "kinds"
+      },
+      { title: "`deadLetterBudget`", file: core("policy/DeadLetterBudget"), type: "Options", kinds: "kinds" }
+    ]
+  },
+  {
+    title: "Brokers",
+    tables: [
+      {
+        title: "Memory",
+        file: "packages/adapter-memory/src/Options.ts",
+        type: "Options",
+        kinds: "kinds",
+        more: "packages/adapter-memory"
+      },
+      ...[
+        ["RabbitMQ", "rabbitmq", "RabbitMqOptions"],
+        ["NSQ", "nsq", "NsqOptions"],
+        ["SQS", "sqs", "SqsOptions"]
+      ].map(([title, folder, module]) => ({
+        title,
+        file: `packages/adapter-${folder}/src/${module}.ts`,
+        type: "Options",
+        kinds: "fields",
+        defaults: "defaults",
+        more: `packages/adapter-${folder}`,
+        inherits: folder === "sqs" ? [{ file: "packages/adapter-sqs/src/internal/client.ts", type: "SdkOptions" }] : []
+      }))
+    ]
+  }
+]
