@@ -101,7 +101,10 @@ const configuration = {
     // An example shows how a thing is made, and leaves out what is done with it.
     noUnusedLocals: false,
     noUnusedParameters: false,
-    moduleDetection: "force"
+    moduleDetection: "force",
+    // Those of Nest.
+    experimentalDecorators: true,
+    erasableSyntaxOnly: false
   },
   include: ["types"]
 }

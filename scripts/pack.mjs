@@ -4,8 +4,9 @@
  * `require`; a warning is a failure. Every package is loaded both ways, and the command is run. A project that has
  * core without adapters must be told what to install. What an import loads, and what the console takes up, is
  * counted. What users do wrong, or have otherwise, comes to what it should: config files in CommonJS packages, bundles,
- * `await using`. A producer and a consumer share the queues of a third package. OpenTelemetry is installed as its README says, in each of its versions. In a last project, somebody else's
- * adapter is reached in every way.
+ * `await using`. A producer and a consumer share the queues of a third package. Jest runs the test of docs/testing.md.
+ * OpenTelemetry is installed as its README says, in each of its versions. In a last project, somebody else's adapter is
+ * reached in every way.
  *
  * `npm run test:pack -- 24` runs on some Nodes. They come from the npm registry, as everything else.
  */
@@ -13,6 +14,7 @@ import { globSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { extract } from "./examples.mjs"
 import { hovers } from "./hovers/hovers.mjs"
+import { jest } from "./pack/jest.mjs"
 import { loading, program } from "./pack/loading.mjs"
 import { bundled, misuse } from "./pack/misuse.mjs"
 import { openTelemetry } from "./pack/openTelemetry.mjs"
@@ -53,7 +55,8 @@ const files = {
   "loading.mjs": program,
   "load.cjs": `${names.map((name) => `require("${name}")`).join("\n")}\nconsole.log("loaded")`
 }
-const core = tarballs.find((file) => file.includes("requeue-core-"))
+const tarballOf = (one) => tarballs.find((file) => file.includes(`requeue-${one}-`))
+const core = tarballOf("core")
 const [whole, bare, old, ...homes] = await Promise.all([
   project("whole", files, ...tarballs, effect),
   project("bare", files, core, effect),
@@ -90,10 +93,8 @@ for (const folder of homes) {
 const onOld = call(join(old, "node_modules", "node", "bin", "node"), [command, "--version"], whole)
 await verdict("requeue on Node 20", onOld, refuses(2, /it needs Node 22\.19 or newer, and this is v20/))
 await bundled(tried, "rolldown", whole)
-const ours = ["core", "adapter-memory", "opentelemetry"].map((one) =>
-  tarballs.find((file) => file.includes(`requeue-${one}-`))
-)
-await openTelemetry(process.execPath, ...ours, effect)
+await jest(tried, tarballOf("core"), tarballOf("adapter-memory"), effect)
+await openTelemetry(process.execPath, ...["core", "adapter-memory", "opentelemetry"].map(tarballOf), effect)
 // One Node is enough for what is loaded, and for how adapters are found: that they are is seen above.
 await loading(process.execPath, whole)
 await size("@requeue/console", 300_000, whole)
