@@ -5,6 +5,12 @@
 const core = (path) => `packages/core/src/${path}.ts`
 const internal = core("faces/internal/options")
 
+/** The options of SQS stand in three places. */
+const sqs = [
+  { file: "packages/adapter-sqs/src/SqsOptions.ts", type: "OtherOptions" },
+  { file: "packages/adapter-sqs/src/internal/client.ts", type: "SdkOptions" }
+]
+
 export const groups = [
   {
     title: "Connect and send",
@@ -101,7 +107,7 @@ export const groups = [
         kinds: "fields",
         defaults: "defaults",
         more: `packages/adapter-${folder}`,
-        inherits: folder === "sqs" ? [{ file: "packages/adapter-sqs/src/internal/client.ts", type: "SdkOptions" }] : []
+        inherits: folder === "sqs" ? sqs : []
       }))
     ]
   }
