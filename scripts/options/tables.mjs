@@ -69,7 +69,7 @@ export const groups = [
       },
       { title: "`retry.backoff`: options of every backoff", file: core("policy/Backoff"), type: "Options" },
       { title: "`exponential(base, options)`, beside those", file: core("policy/Backoff"), type: "ExponentialOptions" },
-      { title: "`retry.classify`", file: core("policy/Classifier"), type: "Classifier" },
+      { title: "`retry.classify`", file: core("policy/Classifier"), type: "Options" },
       { title: "`retry.deadLetter`", file: core("policy/DeadLetterRouting"), type: "Options" },
       {
         title: "`batch`: `BatchPolicy.make(options)`",
