@@ -2,6 +2,7 @@
 import { NsqBroker } from "@requeue/adapter-nsq"
 import { RabbitMqBroker } from "@requeue/adapter-rabbitmq"
 import { SqsBroker } from "@requeue/adapter-sqs"
+import { SqsLambda } from "@requeue/adapter-sqs/lambda"
 import { MemoryBroker } from "@requeue/adapter-memory"
 import * as Testing from "@requeue/adapter-memory/testing"
 import { Consumer, Producer, QueueDefinition, RetryPolicy } from "@requeue/core"
@@ -90,6 +91,7 @@ await dead.group()
 await dead.list({ limit: 10 })
 await dead.redrive({ dryRun: true, limit: 10, rate: 10, to: "orders", filter: () => true, stages: [1], stopAt: 0.1 })
 await dead.purge({ all: true })
+await dead.park({ dryRun: true, limit: 1, to: "orders.parked" })
 await requeue.counts("orders", { timeout: "1 second" })
 isReady(await requeue.health())
 isLive(await requeue.health())
@@ -103,6 +105,18 @@ Consumer.start("orders", {}, () => {})
 Producer.make("orders", { maxPending: 1 })
 SchemaCodec.make
 MemoryBroker.layer({ maxMessages: 10, maxBodySize: 10 })
+export const handler = SqsLambda.handler(
+  "orders",
+  {
+    retry: { maxAttempts: 3 },
+    concurrency: 10,
+    retryDelay: 0,
+    handlerTimeout: "1 minute",
+    sqs: { url: "sqs://eu-west-1" },
+    reserve: "1 second"
+  },
+  () => {}
+)
 const broker = await Testing.open()
 await broker.advance("1 minute")
 await broker.waitUntilIdle()

@@ -5,6 +5,12 @@
 const core = (path) => `packages/core/src/${path}.ts`
 const internal = core("faces/internal/options")
 
+/** The options of SQS stand in three places. */
+const sqs = [
+  { file: "packages/adapter-sqs/src/SqsOptions.ts", type: "OtherOptions" },
+  { file: "packages/adapter-sqs/src/internal/client.ts", type: "SdkOptions" }
+]
+
 export const groups = [
   {
     title: "Connect and send",
@@ -63,7 +69,7 @@ export const groups = [
       },
       { title: "`retry.backoff`: options of every backoff", file: core("policy/Backoff"), type: "Options" },
       { title: "`exponential(base, options)`, beside those", file: core("policy/Backoff"), type: "ExponentialOptions" },
-      { title: "`retry.classify`", file: core("policy/Classifier"), type: "Classifier" },
+      { title: "`retry.classify`", file: core("policy/Classifier"), type: "Options" },
       { title: "`retry.deadLetter`", file: core("policy/DeadLetterRouting"), type: "Options" },
       {
         title: "`batch`: `BatchPolicy.make(options)`",
@@ -101,7 +107,7 @@ export const groups = [
         kinds: "fields",
         defaults: "defaults",
         more: `packages/adapter-${folder}`,
-        inherits: folder === "sqs" ? [{ file: "packages/adapter-sqs/src/internal/client.ts", type: "SdkOptions" }] : []
+        inherits: folder === "sqs" ? sqs : []
       }))
     ]
   }

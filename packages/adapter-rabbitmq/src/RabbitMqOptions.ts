@@ -48,45 +48,68 @@ const anything: OptionKind.OptionKind = { expected: "any value", holds: () => tr
 /** Arguments of a native object, such as `x-max-priority`. */
 const Arguments = OptionTree.record(anything)
 
-/** A binding of a queue to an exchange: one of `exchanges`, or one that exists already. */
 const Binding = OptionTree.struct({
   exchange: OptionKind.nonEmpty,
-  /** Default: the empty one, which exchanges of type `fanout` and `headers` do not read. */
   routingKey: OptionTree.optional(OptionKind.text),
-  /** Such as `x-match` and the headers to match. Default: none. */
   arguments: OptionTree.optional(Arguments)
 })
+
+/** A binding of a queue to an exchange: one of `exchanges`, or one that exists already. */
+export interface Binding {
+  /** The exchange to bind to. */
+  readonly exchange: OptionKind.Value<typeof Binding>["exchange"]
+  /** The routing key. Default: the empty one, which exchanges of type `fanout` and `headers` do not read. */
+  readonly routingKey?: OptionKind.Value<typeof Binding>["routingKey"] | undefined
+  /** Arguments, such as `x-match` and the headers to match. Default: none. */
+  readonly arguments?: OptionKind.Value<typeof Binding>["arguments"] | undefined
+}
 
 /** How a queue is made sure of: it is declared, only looked for (`passive`), or never touched. */
 const Assert = OptionKind.oneOf(["declare", "passive", "never"])
 
-/** A durable exchange of the user's own. It is declared with the queues that are bound to it. */
 const ExchangeOptions = OptionTree.struct({
-  /** `direct`, `fanout`, `topic`, `headers`, or that of a plugin. */
   type: OptionKind.nonEmpty,
-  /** Such as `alternate-exchange`. Default: none. */
   arguments: OptionTree.optional(Arguments),
-  /** Whether it is declared, looked for, or not touched. Default: the broker's `assert`. */
   assert: OptionTree.optional(Assert)
 })
 
-/** The options of one queue. */
+/** A durable exchange of the user's own. It is declared with the queues that are bound to it. */
+export interface ExchangeOptions {
+  /** The type: `direct`, `fanout`, `topic`, `headers`, or that of a plugin. */
+  readonly type: OptionKind.Value<typeof ExchangeOptions>["type"]
+  /** Arguments, such as `alternate-exchange`. Default: none. */
+  readonly arguments?: OptionKind.Value<typeof ExchangeOptions>["arguments"] | undefined
+  /** Whether it is declared, looked for, or not touched. Default: the broker's `assert`. */
+  readonly assert?: OptionKind.Value<typeof ExchangeOptions>["assert"] | undefined
+}
+
 const QueueOptions = OptionTree.struct({
-  /** Default: the broker's `queueType`, and `classic` for an exclusive queue. */
   type: OptionTree.optional(OptionKind.oneOf(["quorum", "classic"])),
-  /** `x-delivery-limit` of this quorum queue. 10 to 1,000,000; default: the broker's. */
   deliveryLimit: OptionTree.optional(OptionKind.whole(10, 1_000_000)),
-  /** Whether it is for this process alone, and ends with its connection, messages included. Default: false. */
   exclusive: OptionTree.optional(OptionKind.flag),
-  /** `x-priority` of its consumers: while those of more can take messages, the others get none. Default: 0. */
   consumerPriority: OptionTree.optional(OptionKind.whole(-1_000_000, 1_000_000)),
-  /** Further exchanges that the queue is bound to. Retries never go through them. Default: none. */
   bindings: OptionTree.optional(OptionTree.list(Binding)),
-  /** Whether the queue and its bindings are declared, looked for, or not touched. Default: the broker's `assert`. */
   assert: OptionTree.optional(Assert),
-  /** Arguments that are added to those of the plan, or replace them. Default: none. */
   arguments: OptionTree.optional(Arguments)
 })
+
+/** The options of one queue. */
+export interface QueueOptions {
+  /** `quorum` or `classic`. Default: the broker's `queueType`, and `classic` for an exclusive queue. */
+  readonly type?: OptionKind.Value<typeof QueueOptions>["type"] | undefined
+  /** `x-delivery-limit` of this quorum queue. 10 to 1,000,000; default: the broker's. */
+  readonly deliveryLimit?: OptionKind.Value<typeof QueueOptions>["deliveryLimit"] | undefined
+  /** Whether it is for this process alone, and ends with its connection, messages included. Default: false. */
+  readonly exclusive?: OptionKind.Value<typeof QueueOptions>["exclusive"] | undefined
+  /** `x-priority` of its consumers: while those of more can take messages, the others get none. Default: 0. */
+  readonly consumerPriority?: OptionKind.Value<typeof QueueOptions>["consumerPriority"] | undefined
+  /** Further exchanges that the queue is bound to. Retries never go through them. Default: none. */
+  readonly bindings?: ReadonlyArray<Binding> | undefined
+  /** Whether the queue and its bindings are declared, looked for, or not touched. Default: the broker's `assert`. */
+  readonly assert?: OptionKind.Value<typeof QueueOptions>["assert"] | undefined
+  /** Arguments that are added to those of the plan, or replace them. Default: none. */
+  readonly arguments?: OptionKind.Value<typeof QueueOptions>["arguments"] | undefined
+}
 
 const fields = {
   auth: OptionKind.oneOf(["plain", "external"]),
@@ -160,9 +183,9 @@ export interface Options {
   /** Further nodes of the cluster, `host` or `host:port`, tried in turn. Default: none. */
   readonly hosts?: Fields["hosts"] | undefined
   /** Exchanges of the user's own, by name, for `bindings` in `queues`. Default: none. */
-  readonly exchanges?: Fields["exchanges"] | undefined
+  readonly exchanges?: { readonly [name: string]: ExchangeOptions } | undefined
   /** Options of single queues, by name. Default: none. */
-  readonly queues?: Fields["queues"] | undefined
+  readonly queues?: { readonly [name: string]: QueueOptions } | undefined
   /** `amqp://user:password@host:port/vhost`, or `amqps:`. Default: `amqp://guest:guest@127.0.0.1:5672/`. */
   readonly url?: string | URL | Redacted.Redacted | undefined
   /** The user to log in as, which beats the URL's. Default: the URL's, or `guest`. */

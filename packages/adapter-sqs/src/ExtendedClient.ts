@@ -23,7 +23,11 @@ import * as S3Store from "./S3Store.ts"
 import * as SqsNative from "./SqsNative.ts"
 
 /** Options of {@link make}. */
-export interface Options extends StoreOptions, Pick<ClaimCheck.Options, "threshold" | "lost"> {
+export interface Options extends StoreOptions {
+  /** Bytes from which on, not included, a body is stored. Default: 262,144. */
+  readonly threshold?: ClaimCheck.Options["threshold"]
+  /** The fate of a message whose body is not there: `"dead-letter"`, or `"retry"`. Default: `"dead-letter"`. */
+  readonly lost?: ClaimCheck.Options["lost"]
   /** Whether pointers have the attribute of former versions, `SQSLargePayloadSize`. Both are read. Default: false. */
   readonly legacyAttribute?: boolean | undefined
 }

@@ -46,8 +46,8 @@ const fields = {
 
 type Fields = AdapterOptions.Values<typeof fields>
 
-/** The options. Times are in milliseconds. */
-export interface Options extends SdkOptions {
+/** The options beside the URL. Times are in milliseconds. */
+export interface OtherOptions extends SdkOptions {
   /**
    * Whether missing queues are created, all are compared with the plan (`verify`), or they are only used. Default:
    * `create`.
@@ -95,17 +95,21 @@ export interface Options extends SdkOptions {
   readonly encryption?: Fields["encryption"] | undefined
   /** Tags of queues that are created; not in a URL. Default: none. */
   readonly tags?: Fields["tags"] | undefined
-  /**
-   * Region and account, or another server: `sqs://eu-west-1`, `sqs://eu-west-1/123456789012`, or
-   * `sqs://key:secret@host:port?region=eu-west-1`. Other options can stand in the query.
-   */
-  readonly url: string | URL | Redacted.Redacted
   /** The id of the access key. Default: that of the URL, else the SDK's default chain of credentials. */
   readonly accessKeyId?: string | undefined
   /** The secret of the access key. Default: that of the URL, else the SDK's default chain of credentials. */
   readonly secretAccessKey?: string | Redacted.Redacted | undefined
   /** The session token of an access key that lasts for a while. Default: none. */
   readonly sessionToken?: string | Redacted.Redacted | undefined
+}
+
+/** The options. Times are in milliseconds. */
+export interface Options extends OtherOptions {
+  /**
+   * Region and account, or another server: `sqs://eu-west-1`, `sqs://eu-west-1/123456789012`, or
+   * `sqs://key:secret@host:port?region=eu-west-1`. Other options can stand in the query.
+   */
+  readonly url: string | URL | Redacted.Redacted
 }
 
 /** Decoded options, with all defaults. */

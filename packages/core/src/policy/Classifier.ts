@@ -18,18 +18,31 @@ export type Classification = "retry" | "retry-uncounted" | "dead-letter" | "drop
  * its cause chain; `drop` beats `permanent`, and both beat `uncounted`.
  */
 export interface Classifier {
-  /** Errors that no retry can mend: `dead-letter`. Default: none. */
+  /** Errors that no retry can mend: `dead-letter`. */
   readonly permanent: ReadonlyArray<string>
-  /** Errors of messages that are worthless: `drop`. Default: none. */
+  /** Errors of messages that are worthless: `drop`. */
   readonly drop: ReadonlyArray<string>
-  /** Errors that say nothing about other messages: `retry-uncounted`. Default: none. */
+  /** Errors that say nothing about other messages: `retry-uncounted`. */
   readonly uncounted: ReadonlyArray<string>
-  /** A function that decides before the lists do; it returns `undefined`, or throws, to leave the failure to them. Default: none. */
+  /** A function that decides before the lists do; it returns `undefined`, or throws, to leave the failure to them. */
   readonly with: ((failure: Failure) => Classification | undefined) | undefined
 }
 
 /** Options of {@link make}: those fields of a classifier that are not the default. */
-export type Options = { readonly [Field in keyof Classifier]?: Classifier[Field] | undefined }
+// One by one, because editors show nothing of a mapped type.
+export interface Options {
+  /** Names or `_tag`s of errors that no retry can mend: `dead-letter`. Default: none. */
+  readonly permanent?: Classifier["permanent"] | undefined
+  /** Names or `_tag`s of errors of messages that are worthless: `drop`. Default: none. */
+  readonly drop?: Classifier["drop"] | undefined
+  /** Names or `_tag`s of errors that say nothing about other messages: `retry-uncounted`. Default: none. */
+  readonly uncounted?: Classifier["uncounted"] | undefined
+  /**
+   * A function that decides before the lists do; it returns `undefined`, or throws, to leave the failure to them. Default:
+   * none.
+   */
+  readonly with?: Classifier["with"] | undefined
+}
 
 const names: OptionNames.Of<Options> = { permanent: true, drop: true, uncounted: true, with: true }
 

@@ -7,18 +7,29 @@ import * as SqsPlan from "../../SqsPlan.ts"
 import * as Limits from "../limits.ts"
 import { capabilities } from "./invocation.ts"
 
-/**
- * The options of a consumer that make sense for one invocation; consumer backoff and a budget of dead letters do not.
- * `concurrency` is the number of messages, or of batches for a batch handler, that are handled at a time; default 1.
- */
-export interface Options extends Pick<
-  ConsumerOptions.Options,
-  "retryDelay" | "concurrency" | "handlerTimeout" | "onLimit" | "onEvent"
-> {
+/** The options of the broker of a function. */
+export interface LambdaSqs extends SqsOptions.OtherOptions {
+  /** Region and account, as of `SqsOptions`. Default: the function's region. */
+  readonly url?: SqsOptions.Options["url"] | undefined
+}
+
+/** The options of a consumer that make sense for one invocation; consumer backoff and a budget of dead letters do not. */
+// One by one, because editors show nothing of what `Pick` has picked.
+export interface Options {
   /** The retry policy. Default: 3 retries at once, then `<queue>.dlq`. */
-  readonly retry?: RetryPolicy.Options | RetryPolicy.RetryPolicy | undefined
+  readonly retry?: RetryPolicy.Options | undefined
+  /** Delay of retries for which neither handler, error nor policy has one, 0 to 24 hours. Default: 0. */
+  readonly retryDelay?: ConsumerOptions.Options["retryDelay"]
+  /** Number of messages, or of batches for a batch handler, that are handled at a time, 1 to 1,000. Default: 1. */
+  readonly concurrency?: ConsumerOptions.Options["concurrency"]
+  /** Longest run of a handler, 1 ms to 12 hours, or `"unlimited"`. Default: as of a consumer. */
+  readonly handlerTimeout?: ConsumerOptions.Options["handlerTimeout"]
+  /** How to treat delays that SQS cannot honour: `"fail"`, or `"clamp"` to shorten them. Default: `"fail"`. */
+  readonly onLimit?: ConsumerOptions.Options["onLimit"]
+  /** Called with everything that happens to every message. Default: nothing is called. */
+  readonly onEvent?: ConsumerOptions.Options["onEvent"]
   /** The options of the broker. Default: the function's region, its role, and `queues: "verify"`. */
-  readonly sqs?: Partial<SqsOptions.Options> | undefined
+  readonly sqs?: LambdaSqs | undefined
   /**
    * Time that is kept back at the end of the function, from 0 to 1 minute, to settle messages. Handlers that still run
    * then are interrupted. Default: 1 second.
@@ -55,7 +66,7 @@ const noRegion = () =>
     remedy: 'Set sqs: { url: "sqs://<region>" }'
   })
 
-const settingsOf = (sqs: Partial<SqsOptions.Options> = {}) =>
+const settingsOf = (sqs: LambdaSqs = {}) =>
   Effect.gen(function* () {
     const { AWS_REGION: here = "" } = process.env
     if (sqs.url === undefined && here === "") return yield* noRegion()

@@ -16,10 +16,8 @@ import { DeadLettersStopped, type Report } from "./report.ts"
 import * as Stages from "./stages.ts"
 import * as Watch from "./watch.ts"
 
-/** Options of `redrive`. */
-export interface Options {
-  /** The queue to redrive to. Default: the queue that each dead letter came from. */
-  readonly to?: string | undefined
+/** Options of what moves letters. */
+export interface Moving {
   /** The most dead letters to redrive. Default: all that wait when it begins. */
   readonly limit?: number | undefined
   /** Selects the dead letters to redrive: those for which it returns `true`. Default: all. */
@@ -28,8 +26,6 @@ export interface Options {
   readonly dryRun?: boolean | undefined
   /** The most dead letters that are published in a second, at least 0.001. Default: no limit. */
   readonly rate?: number | undefined
-  /** Dead letters that were redriven so often already are passed over, since they would only come back. Default: 3. */
-  readonly maxRedrives?: number | undefined
   /**
    * Ends the redrive at once; publishes that are under way have 5 seconds to end. Dead letters that were redriven stay
    * redriven, and another call goes on with the others. Default: it is never stopped.
@@ -39,6 +35,19 @@ export interface Options {
   readonly audit?: Audit | undefined
   /** Called after each dead letter with the report so far. Default: nothing is called. */
   readonly onProgress?: ((report: Report) => void) | undefined
+  /**
+   * Whether a queue that letters are to go to is made where it is missing, as sends make it; else they are refused. Default:
+   * true. That of the command line is false.
+   */
+  readonly create?: boolean | undefined
+}
+
+/** Options of `redrive`. */
+export interface Options extends Moving {
+  /** The queue to redrive to. Default: the queue that each dead letter came from. */
+  readonly to?: string | undefined
+  /** Dead letters that were redriven so often already are passed over, since they would only come back. Default: 3. */
+  readonly maxRedrives?: number | undefined
   /**
    * The sizes of the first stages, in dead letters. Behind each, the redrive waits until it is known what became of the
    * letters, see `wait`; the last stage takes the rest. Default: `[1, 10, 100]` where `stopAt` or `wait` is given, else all
@@ -59,11 +68,6 @@ export interface Options {
    */
   readonly wait?: Delay.Input | undefined
   /**
-   * Whether a queue that letters are to go to is made where it is missing, as sends make it; else they are refused. Default:
-   * true. That of the command line is false.
-   */
-  readonly create?: boolean | undefined
-  /**
    * Further dead-letter queues to which letters may come back, which must exist; or a function that answers those of a queue
    * that is redriven to, which may be missing. Default: those that the default policy gives each queue that is redriven to.
    */
@@ -80,10 +84,7 @@ const isWatched = ({ dryRun, stages, stopAt, wait }: Options): boolean =>
   dryRun !== true && [stages, stopAt, wait].some((given) => given !== undefined)
 
 /** Options of `park`. */
-export interface ParkOptions extends Pick<
-  Options,
-  "audit" | "create" | "dryRun" | "filter" | "limit" | "onProgress" | "rate" | "signal"
-> {
+export interface ParkOptions extends Moving {
   /** The queue to move letters to. Default: the dead-letter queue's name with `.parked`. */
   readonly to?: string | undefined
 }
