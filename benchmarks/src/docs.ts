@@ -75,7 +75,7 @@ const outcomeOf = ({ counts, isMet, missedBy, value }: Goal.Verdict): string => 
 const rangeOf = (value: { readonly median: number; readonly min: number; readonly max: number } | undefined): string =>
   value === undefined ? "" : `${digits(value.median)} (${digits(value.min)} to ${digits(value.max)})`
 
-export const goalRows = (cases: ReadonlyArray<CaseResult>): ReadonlyArray<ReadonlyArray<string>> =>
+const goalRows = (cases: ReadonlyArray<CaseResult>): ReadonlyArray<ReadonlyArray<string>> =>
   Goals.all
     .map((goal) => Goal.judge(goal, cases))
     .map((verdict) => {

@@ -29,7 +29,7 @@ export const keep = (result: Result, say: (line: string) => void): void => {
 }
 
 /** All that is kept: files that have the rounds, which those of before have not. */
-export const read = (): ReadonlyArray<Result> =>
+const read = (): ReadonlyArray<Result> =>
   readdirSync(folder)
     .filter((name) => name.endsWith(".json"))
     .map((name) => JSON.parse(readFileSync(join(folder, name), "utf8")) as Result)

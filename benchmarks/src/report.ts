@@ -8,8 +8,7 @@ export const digits = (value: number): string => {
   return value.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : 2)
 }
 
-export const micros = (value: number): string =>
-  Math.abs(value) < 1 ? `${digits(value * 1000)} ns` : `${digits(value)} us`
+const micros = (value: number): string => (Math.abs(value) < 1 ? `${digits(value * 1000)} ns` : `${digits(value)} us`)
 
 export const ratioOf = ({ max, median, min }: Spread): string =>
   `${median.toFixed(2)} (${min.toFixed(2)} to ${max.toFixed(2)})`

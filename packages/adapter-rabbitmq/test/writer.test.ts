@@ -155,17 +155,16 @@ const publications = fc.oneof(
   shaped,
   fc
     .record({ publication: shaped, typed: fc.dictionary(short, typed, { maxKeys: 3, noNullPrototype: true }) })
-    .map(({ publication: { shape: _, ...publication }, typed }): Publication => ({ ...publication, typed })),
-  fc
-    .record({ publication: shaped, name: short, value: anyText })
-    .map(({ name, publication: { shape: _, ...publication }, value }): Publication => {
-      const bytes = Buffer.from(`${String.fromCharCode(Buffer.byteLength(name))}${name}V`, "latin1")
-      return {
-        ...publication,
-        headers: { own: value },
-        kept: name === "" || Buffer.byteLength(name) !== name.length ? [] : [{ name, bytes }]
-      }
-    })
+    .map(({ publication, typed }): Publication => ({ ...publication, shape: undefined, typed })),
+  fc.record({ publication: shaped, name: short, value: anyText }).map(({ name, publication, value }): Publication => {
+    const bytes = Buffer.from(`${String.fromCharCode(Buffer.byteLength(name))}${name}V`, "latin1")
+    return {
+      ...publication,
+      shape: undefined,
+      headers: { own: value },
+      kept: name === "" || Buffer.byteLength(name) !== name.length ? [] : [{ name, bytes }]
+    }
+  })
 )
 
 const attempt = (write: () => void): unknown => {

@@ -25,7 +25,10 @@ import type * as Jobs from "./jobs.ts"
 import * as Hooks from "./telemetryHooks.ts"
 
 /** Takes spans and drops them. */
-const nowhere: SpanExporter = { export: (_, done) => done({ code: 0 }), shutdown: async () => {} }
+const nowhere = (): SpanExporter => {
+  const empty = new InMemorySpanExporter()
+  return { export: (_, done) => empty.export([], done), shutdown: () => empty.shutdown() }
+}
 
 /** Milliseconds after which what is in memory is dropped, so that its growth is not what is measured. */
 const dropEvery = 500
@@ -52,8 +55,8 @@ const kinds: Readonly<Record<Jobs.Watched["telemetry"], () => Partial<Parameters
   none: () => ({}),
   api: () => ({ telemetry: OpenTelemetry.make() }),
   metrics: () => ({ telemetry: OpenTelemetry.make(metering()) }),
-  traces: () => ({ telemetry: OpenTelemetry.make(tracing(nowhere)) }),
-  both: () => ({ telemetry: OpenTelemetry.make({ ...tracing(nowhere), ...metering() }) }),
+  traces: () => ({ telemetry: OpenTelemetry.make(tracing(nowhere())) }),
+  both: () => ({ telemetry: OpenTelemetry.make({ ...tracing(nowhere()), ...metering() }) }),
   memory: () => ({
     telemetry: OpenTelemetry.make({ ...tracing(dropping(new InMemorySpanExporter())), ...metering() })
   })

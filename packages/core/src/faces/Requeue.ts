@@ -193,7 +193,7 @@ export const connect = async <E>(
         if (sendOptions?.delay !== undefined) Delay.parse("send.delay", sendOptions.delay)
         return run(sender.send(sender.accept(queue), body, sendOptions))
       } catch (error) {
-        return Promise.reject(error)
+        return rejected(error)
       }
     },
     sendBatch: async (queue, entries, batchOptions) => {
@@ -235,6 +235,12 @@ export const connect = async <E>(
     close: session.close,
     [Symbol.asyncDispose]: () => session.close()
   }
+}
+
+const rejected = (error: unknown): Promise<never> => {
+  const { promise, reject } = Promise.withResolvers<never>()
+  reject(error)
+  return promise
 }
 
 /** The dead letters of a queue. Options are checked before anything is awaited. */

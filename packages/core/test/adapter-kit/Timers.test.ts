@@ -27,3 +27,18 @@ it.effect("sleeps once at a time, however often an earlier timer is set, and not
     assert.strictEqual(sleeping, 0)
   })
 )
+
+it.live("tells the time of the clock that was provided, else the system's", () =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const before = performance.now()
+      const { now } = yield* Timers.make
+      assert.isTrue(before <= now() && now() <= performance.now())
+      const stopped: Clock.Clock = Object.assign(Object.create(yield* Clock.Clock) as Clock.Clock, {
+        monotonicTimeNanosUnsafe: () => 7_500_000n
+      })
+      const { now: provided } = yield* Effect.provideService(Timers.make, Clock.Clock, stopped)
+      assert.deepStrictEqual([provided(), provided()], [7.5, 7.5])
+    })
+  )
+)

@@ -187,14 +187,15 @@ export const open = async <E>(
 /** Runs effects as the runtime would, for a third of the garbage, and without a fiber where it can: a send is one of these. */
 const runner =
   (broker: string, fork: <A, E>(effect: Effect.Effect<A, E, Broker>) => Fiber.Fiber<A, E>): Session["run"] =>
-  <A, E>(effect: Effect.Effect<A, E, Broker>) =>
-    new Promise<A>((resolve, reject) => {
-      Direct.run<A, E, Broker>(effect, fork, (exit) => {
-        if (Exit.isSuccess(exit)) resolve(exit.value)
-        // The end of the connection alone interrupts what runs here.
-        else reject(Cause.hasInterruptsOnly(exit.cause) ? new ConnectionClosed({ broker }) : Cause.squash(exit.cause))
-      })
+  <A, E>(effect: Effect.Effect<A, E, Broker>) => {
+    const { promise, reject, resolve } = Promise.withResolvers<A>()
+    Direct.run<A, E, Broker>(effect, fork, (exit) => {
+      if (Exit.isSuccess(exit)) resolve(exit.value)
+      // The end of the connection alone interrupts what runs here.
+      else reject(Cause.hasInterruptsOnly(exit.cause) ? new ConnectionClosed({ broker }) : Cause.squash(exit.cause))
     })
+    return promise
+  }
 
 /** A part of a scope, which can end before that. */
 const holding = (all: Scope.Scope, run: (effect: Effect.Effect<void>) => Promise<void>): Held => {

@@ -168,7 +168,10 @@ export const make = ({ broker, cutShort: errorOf, deadlines, fork, maxPending }:
         deadlines.start(send)
         room.enter(send)
         // The caller was interrupted.
-        return () => void cutShort(send, "closed")
+        return () => {
+          cutShort(send, "closed")
+          return undefined
+        }
       }),
     ended: Effect.callback((resume) => {
       const end = () => resume(Effect.void)
