@@ -63,9 +63,13 @@ export interface Session {
    * are closed, if nobody has ended it by then.
    */
   readonly hold: () => Held
-  /** Starts something that drains by itself, in a scope of its own; nothing starts once the session is closing. */
-  readonly start: <C extends Running, E>(
-    effect: Effect.Effect<C, E, Broker | Scope.Scope>
+  /**
+   * Starts something that drains by itself, in a scope of its own, once its module is loaded; nothing starts once the session
+   * is closing. What is under way then is started and drained, unless it waits for the broker.
+   */
+  readonly start: <M, C extends Running, E>(
+    module: Effect.Effect<M>,
+    begin: (module: M) => Effect.Effect<C, E, Broker | Scope.Scope>
   ) => Promise<{ readonly running: C; readonly worker: Worker }>
   /** Sends to every queue, so that nothing is kept for a queue that was sent to. */
   readonly sender: Sender.Sender
@@ -140,9 +144,9 @@ export const open = async <E>(
   const closed = Effect.andThen(Deferred.await(closes), Effect.fail(new ConnectionClosed({ broker })))
   const begin = starter(run, workers, closed)
 
-  const start: Session["start"] = async (effect) => {
+  const start: Session["start"] = async (module, opening) => {
     if (closing !== undefined) throw new ConnectionClosed({ broker })
-    const started = begin(effect)
+    const started = begin(module, opening)
     starting.add(started)
     try {
       return await started
@@ -206,10 +210,10 @@ const holding = (all: Scope.Scope, run: (effect: Effect.Effect<void>) => Promise
 /** Starts what drains by itself, unless `closed` fails first. What runs is among the workers until it is drained. */
 const starter =
   (run: Session["run"], workers: Set<Worker>, closed: Effect.Effect<never, ConnectionClosed>): Session["start"] =>
-  async (effect) => {
+  async (module, begin) => {
     const scope = await run(Scope.make())
     const running = await run(
-      Effect.raceFirst(effect, closed).pipe(
+      Effect.flatMap(module, (loaded) => Effect.raceFirst(begin(loaded), closed)).pipe(
         Scope.provide(scope),
         Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause)))
       )
