@@ -27,6 +27,12 @@ export interface Options {
   readonly onIgnored: (item: Item | undefined, call: Acknowledgement.Call) => void
 }
 
+/** The verdicts of messages that no call reached. */
+const uncalled = {
+  success: Acknowledgement.finalise(undefined, "success"),
+  failure: Acknowledgement.finalise(undefined, "failure")
+}
+
 /** The messages of one group in a batch, by index and in order; `next` is the first whose verdict was not reported. */
 interface Line {
   readonly indexes: Array<number>
@@ -111,7 +117,8 @@ export class Task implements Bag.Member {
     this.#closed = true
     for (let index = 0; index < this.items.length; index++) {
       if (this.#reported?.has(index) === true) continue
-      each(this.items[index]!, Acknowledgement.finalise(this.#verdicts?.[index], outcome))
+      const verdict = this.#verdicts?.[index]
+      each(this.items[index]!, verdict === undefined ? uncalled[outcome] : Acknowledgement.finalise(verdict, outcome))
     }
   }
 
