@@ -162,7 +162,7 @@ describe("functions of a policy", () => {
     })
     await broker.requeue.send("q", 1)
     await turns()
-    return await broker.requeue.deadLetters("q.dlq").list()
+    return broker.requeue.deadLetters("q.dlq").list()
   }
 
   it("redact that answers nothing withholds the message, and its dead letter is kept", async () => {

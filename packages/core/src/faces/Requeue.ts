@@ -203,16 +203,17 @@ export const connect = async <E>(
     consume: async (queue, consumeOptions, given) => {
       const checked = Options.consume("requeue.consume", queue, consumeOptions, given)
       const handler = given as MessageHandler<QueueDefinition.AnyBody> // Whatever else it answers is ignored.
-      return (await start(Later.consumer, (consumer) => consumer.start(queue, checked, handler))).worker
+      return (await start(Effect.flatMap(Later.consumer, (consumer) => consumer.start(queue, checked, handler)))).worker
     },
     consumeBatch: async (queue, consumeOptions, given) => {
       const checked = Options.consume("requeue.consumeBatch", queue, consumeOptions, given)
       const handler = given as BatchHandler<QueueDefinition.AnyBody> // Whatever else it answers is ignored.
-      return (await start(Later.consumer, (consumer) => consumer.startBatch(queue, checked, handler))).worker
+      return (await start(Effect.flatMap(Later.consumer, (consumer) => consumer.startBatch(queue, checked, handler))))
+        .worker
     },
     puller: async (queue, pullerOptions = {}) => {
       const checked = Options.puller(queue, pullerOptions)
-      const { running, worker } = await start(Later.puller, ({ make }) => make(queue, checked))
+      const { running, worker } = await start(Effect.flatMap(Later.puller, ({ make }) => make(queue, checked)))
       return {
         ...worker,
         pull: async (pullOptions = {}) => {

@@ -63,13 +63,9 @@ export interface Session {
    * are closed, if nobody has ended it by then.
    */
   readonly hold: () => Held
-  /**
-   * Starts something that drains by itself, in a scope of its own, once its module is loaded; nothing starts once the session
-   * is closing. What is under way then is started and drained, unless it waits for the broker.
-   */
-  readonly start: <M, C extends Running, E>(
-    module: Effect.Effect<M>,
-    begin: (module: M) => Effect.Effect<C, E, Broker | Scope.Scope>
+  /** Starts something that drains by itself, in a scope of its own; nothing starts once the session is closing. */
+  readonly start: <C extends Running, E>(
+    effect: Effect.Effect<C, E, Broker | Scope.Scope>
   ) => Promise<{ readonly running: C; readonly worker: Worker }>
   /** Sends to every queue, so that nothing is kept for a queue that was sent to. */
   readonly sender: Sender.Sender
@@ -144,9 +140,9 @@ export const open = async <E>(
   const closed = Effect.andThen(Deferred.await(closes), Effect.fail(new ConnectionClosed({ broker })))
   const begin = starter(run, workers, closed)
 
-  const start: Session["start"] = async (module, opening) => {
+  const start: Session["start"] = async (effect) => {
     if (closing !== undefined) throw new ConnectionClosed({ broker })
-    const started = begin(module, opening)
+    const started = begin(effect)
     starting.add(started)
     try {
       return await started
@@ -210,10 +206,10 @@ const holding = (all: Scope.Scope, run: (effect: Effect.Effect<void>) => Promise
 /** Starts what drains by itself, unless `closed` fails first. What runs is among the workers until it is drained. */
 const starter =
   (run: Session["run"], workers: Set<Worker>, closed: Effect.Effect<never, ConnectionClosed>): Session["start"] =>
-  async (module, begin) => {
+  async (effect) => {
     const scope = await run(Scope.make())
     const running = await run(
-      Effect.flatMap(module, (loaded) => Effect.raceFirst(begin(loaded), closed)).pipe(
+      Effect.raceFirst(effect, closed).pipe(
         Scope.provide(scope),
         Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause)))
       )
