@@ -22,7 +22,7 @@ const bytesOf = (source: Source): Buffer => {
 }
 
 /** A class of checksums. With a secret that is not empty, they are HMACs. */
-const checksum = (algorithm: string): (new (secret?: Source) => Checksum) =>
+const checksum = (algorithm: string): new (secret?: Source) => Checksum =>
   class implements Checksum {
     readonly #secret: Source | undefined
     #chunks: ReadonlyArray<Buffer> = []
@@ -39,7 +39,9 @@ const checksum = (algorithm: string): (new (secret?: Source) => Checksum) =>
       const [first = Buffer.of(), ...others] = this.#chunks
       const data = others.length === 0 ? first : Buffer.concat(this.#chunks)
       if (this.#secret === undefined) return hash(algorithm, data, "buffer")
-      return createHmac(algorithm, createSecretKey(bytesOf(this.#secret))).update(data).digest()
+      return createHmac(algorithm, createSecretKey(bytesOf(this.#secret)))
+        .update(data)
+        .digest()
     }
 
     reset(): void {

@@ -197,7 +197,8 @@ export const connect = async <E>(
     consumeBatch: async (queue, consumeOptions, given) => {
       const checked = Options.consume("requeue.consumeBatch", queue, consumeOptions, given)
       const handler = given as BatchHandler<QueueDefinition.AnyBody> // Whatever else it answers is ignored.
-      return (await start(Effect.flatMap(Later.consumer, (consumer) => consumer.startBatch(queue, checked, handler)))).worker
+      return (await start(Effect.flatMap(Later.consumer, (consumer) => consumer.startBatch(queue, checked, handler))))
+        .worker
     },
     puller: async (queue, pullerOptions = {}) => {
       const checked = Options.puller(queue, pullerOptions)
