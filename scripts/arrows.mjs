@@ -42,6 +42,8 @@ const rooms = [
   { files: /^packages\/simulation\/src\//, may: /^(effect\/|node:|@requeue\/core(\/|$))/ },
   // NSQ has two protocols, and Node.js itself speaks one of them.
   { files: /^packages\/adapter-nsq\/src\/internal\/httpClient\.ts$/, may: /^(node:|@requeue\/core\/)/ },
+  // The checksums that the SDK of SQS is given are Node's.
+  { files: /^packages\/adapter-sqs\/src\/internal\/checksums\.ts$/, may: /^node:crypto$/ },
   {
     files: /^packages\/adapter-[^/]+\/src\//,
     may: /^(effect|@requeue\/core)(\/|$)/,

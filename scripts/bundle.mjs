@@ -27,21 +27,15 @@ const loadedBy = (file, modules, found = new Set()) => {
 
 /**
  * Tells the chunk of a module: with what else its only entry loads, or with what the leanest of its entries shares with
- * others, apart from what the package's index does not load. The index is the last, and before it what is imported later. So a chunk never leads back to one that imports it, which has
+ * others, apart from what the package's index does not load. So a chunk never leads back to one that imports it, which has
  * a higher rank. A module that is imported later is an entry, too.
  */
 const chunks = (files, modules) => {
   const later = files.flatMap((file) => modules.getModuleInfo(file)?.dynamicallyImportedIds ?? [])
   const entries = [...new Set([...entriesOf(files), ...later.filter((file) => files.includes(file))])]
+  const loads = entries.map((entry) => ({ name: basename(entry, ".js"), found: loadedBy(entry, modules) }))
+  const leanest = loads.toSorted((a, b) => a.found.size - b.found.size)
   const index = loadedBy(join(folder, "index.js"), modules)
-  // What is loaded later leads only what no entry but the index loads at once: else those would load it with what they need.
-  const weight = (entry, found) =>
-    entry === join(folder, "index.js") ? Infinity : later.includes(entry) ? files.length + found.size : found.size
-  const loads = entries.map((entry) => {
-    const found = loadedBy(entry, modules)
-    return { name: basename(entry, ".js"), found, weight: weight(entry, found) }
-  })
-  const leanest = loads.toSorted((a, b) => a.weight - b.weight)
   return (file) => {
     const [first, second] = leanest.filter(({ found }) => found.has(file))
     if (second === undefined) return { name: first?.name, rank: 2 * leanest.length }

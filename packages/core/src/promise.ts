@@ -4,17 +4,17 @@ export { BrokerError } from "./port/BrokerError.ts"
 export { bytes, json, standard, text } from "./message/Codec.ts"
 export { ConfigurationError } from "./options/ConfigurationError.ts"
 export { DeadLetterBudgetExhausted, make as deadLetterBudget } from "./policy/DeadLetterBudget.ts"
-export { AuditFailed } from "./dead-letters/internal/audit.ts"
-export { DeadLettersStopped } from "./dead-letters/internal/report.ts"
-export type {
-  DeadLetter,
-  FailedLetter,
-  Group,
-  Groups,
-  ParkOptions,
-  PurgeOptions,
-  RedriveOptions,
-  RedriveReport
+export {
+  AuditFailed,
+  type DeadLetter,
+  DeadLettersStopped,
+  type FailedLetter,
+  type Group,
+  type Groups,
+  type ParkOptions,
+  type PurgeOptions,
+  type RedriveOptions,
+  type RedriveReport
 } from "./dead-letters/DeadLetters.ts"
 export type { DelayedMessage } from "./delayed/DelayedMessages.ts"
 export { InvalidDelay } from "./message/Delay.ts"
@@ -23,8 +23,7 @@ export type { Event } from "./observe/Event.ts"
 export { InvalidBody, type Issue } from "./message/InvalidBody.ts"
 export { DropError, HandlerTimeout, PermanentError, RetryLaterError } from "./policy/Failure.ts"
 export type { Batch, Context, Received, RetryOptions } from "./message/Handler.ts"
-export { LeaseExpired, PullerDrained } from "./consume/internal/pullerOptions.ts"
-export type { PulledBatch, PullOptions } from "./consume/Puller.ts"
+export { LeaseExpired, PullerDrained, type PulledBatch, type PullOptions } from "./consume/Puller.ts"
 export type { Headers, Message, Native } from "./message/Message.ts"
 export { type ConsumerHealth, type Health, isLive, isReady } from "./observe/Health.ts"
 export { make as queue } from "./message/QueueDefinition.ts"

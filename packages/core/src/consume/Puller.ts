@@ -5,33 +5,50 @@
  * batch has a lease. When the lease ends, the messages that have not been settled count as failed and are retried under
  * the policy, as if a handler had timed out.
  */
+import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import * as BatchPolicy from "../policy/BatchPolicy.ts"
 import { Broker } from "../port/Broker.ts"
 import type { Capabilities } from "../port/Capabilities.ts"
 import { ConfigurationError } from "../options/ConfigurationError.ts"
+import * as ConsumerOptions from "./ConsumerOptions.ts"
 import * as Delay from "../message/Delay.ts"
 import * as Lifecycle from "./internal/lifecycle.ts"
 import * as OpenBatches from "./internal/openBatches.ts"
 import type { PulledBatch } from "./internal/openBatches.ts"
-import { kinds, type Options, PullerDrained, pullKinds, type PullOptions } from "./internal/pullerOptions.ts"
 import * as Pulls from "./internal/pulls.ts"
+import * as OptionKind from "../options/OptionKind.ts"
 import * as OptionNames from "../options/OptionNames.ts"
 import * as QueueDefinition from "../message/QueueDefinition.ts"
 import * as RetryPolicy from "../policy/RetryPolicy.ts"
 import * as Timers from "../adapter-kit/Timers.ts"
 
-export type { PulledBatch } from "./internal/openBatches.ts"
-export {
-  kinds,
-  LeaseExpired,
-  type Options,
-  PullerDrained,
-  type Pulling,
-  pullKinds,
-  type PullOptions
-} from "./internal/pullerOptions.ts"
+export { LeaseExpired, type PulledBatch } from "./internal/openBatches.ts"
+
+/** Options of a puller: those of a consumer, except for the time and the number of its handlers. */
+export interface Options extends ConsumerOptions.Policies, Pulling {}
+
+/** Options of a puller, but for its policies. */
+export interface Pulling extends ConsumerOptions.Intake {
+  /** How long a pulled batch may stay unsettled, 1 ms to 12 hours; a number counts milliseconds. Default 30 seconds. */
+  readonly lease?: Delay.Input | undefined
+  /** Number of batches that may be pulled and unsettled at a time, 1 to 1,000; further pulls wait. Default 10. */
+  readonly maxOpen?: number | undefined
+}
+
+/** Options of one pull. */
+export interface PullOptions {
+  /** How long to wait for a first message, 0 to 24 hours; a number counts milliseconds. Default 5 seconds. */
+  readonly wait?: Delay.Input | undefined
+}
+
+/** The error of a pull that comes after the puller was drained, or has stopped itself. */
+export class PullerDrained extends Data.TaggedError("PullerDrained")<{ readonly queue: string }> {
+  override get message() {
+    return `pull: the puller of ${this.queue} was drained. Make another one`
+  }
+}
 
 /** A pull consumer. It drains when the scope that it was made in closes. */
 export interface Puller<A> extends Pick<
@@ -46,6 +63,23 @@ export interface Puller<A> extends Pick<
    */
   readonly pull: (options?: PullOptions) => Effect.Effect<PulledBatch<A> | undefined, PullerDrained>
 }
+
+const {
+  concurrency: _concurrency,
+  handlerTimeout: _handlerTimeout,
+  prefetch: _prefetch,
+  ...shared
+} = ConsumerOptions.kinds
+
+/** All options and their kinds, by which wrong ones are found. */
+export const kinds: OptionNames.Of<Options> = {
+  ...shared,
+  lease: Delay.kind(1, 12 * 60 * 60_000),
+  maxOpen: OptionKind.whole(1, 1000)
+}
+
+/** The options of one pull and their kinds. */
+export const pullKinds: OptionNames.Of<PullOptions> = { wait: Delay.kind(0, Delay.max) }
 
 /**
  * Makes a puller; it drains when the scope closes.

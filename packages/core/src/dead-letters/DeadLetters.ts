@@ -38,8 +38,7 @@ export {
 export type { Letters } from "./internal/look.ts"
 export type { ListOptions, PurgeOptions, ReadOptions, Selection } from "./internal/options.ts"
 export type { Progress } from "./internal/reading.ts"
-export { parkingQueue } from "./internal/destination.ts"
-export type { Options as RedriveOptions, ParkOptions } from "./internal/redrive.ts"
+export { type Options as RedriveOptions, parkingQueue, type ParkOptions } from "./internal/redrive.ts"
 export {
   DeadLettersStopped,
   type Outcome,

@@ -9,7 +9,8 @@ import * as Layer from "effect/Layer"
 import * as Adapters from "./Adapters.ts"
 import { Broker, type Counts } from "../port/Broker.ts"
 import type { BrokerError } from "../port/BrokerError.ts"
-import type * as DeadLetters from "../dead-letters/DeadLetters.ts"
+import * as Consumer from "../consume/Consumer.ts"
+import * as DeadLetters from "../dead-letters/DeadLetters.ts"
 import type * as DelayedMessages from "../delayed/DelayedMessages.ts"
 import * as Delay from "../message/Delay.ts"
 import * as LetterOptions from "../dead-letters/internal/options.ts"
@@ -17,7 +18,6 @@ import * as Health from "../observe/Health.ts"
 import * as Counting from "../observe/internal/counting.ts"
 import type { Batch, BatchHandler, Context, MessageHandler, Received } from "../message/Handler.ts"
 import * as Delayed from "./internal/delayed.ts"
-import * as Later from "./internal/later.ts"
 import * as Options from "./internal/options.ts"
 import type { ConnectOptions, ConsumeOptions, PullerOptions } from "./internal/options.ts"
 import { type Reads, reads } from "./internal/reads.ts"
@@ -28,8 +28,7 @@ import * as Checks from "../produce/internal/checks.ts"
 import * as OptionKind from "../options/OptionKind.ts"
 import * as OptionNames from "../options/OptionNames.ts"
 import type * as Producer from "../produce/Producer.ts"
-import { pullKinds } from "../consume/internal/pullerOptions.ts"
-import type * as Puller from "../consume/Puller.ts"
+import * as Puller from "../consume/Puller.ts"
 import type * as QueueDefinition from "../message/QueueDefinition.ts"
 import * as RetryPolicy from "../policy/RetryPolicy.ts"
 import * as Telemetry from "../observe/Telemetry.ts"
@@ -203,21 +202,19 @@ export const connect = async <E>(
     consume: async (queue, consumeOptions, given) => {
       const checked = Options.consume("requeue.consume", queue, consumeOptions, given)
       const handler = given as MessageHandler<QueueDefinition.AnyBody> // Whatever else it answers is ignored.
-      return (await start(Effect.flatMap(Later.consumer, (consumer) => consumer.start(queue, checked, handler)))).worker
+      return (await start(Consumer.start(queue, checked, handler))).worker
     },
     consumeBatch: async (queue, consumeOptions, given) => {
       const checked = Options.consume("requeue.consumeBatch", queue, consumeOptions, given)
       const handler = given as BatchHandler<QueueDefinition.AnyBody> // Whatever else it answers is ignored.
-      return (await start(Effect.flatMap(Later.consumer, (consumer) => consumer.startBatch(queue, checked, handler))))
-        .worker
+      return (await start(Consumer.startBatch(queue, checked, handler))).worker
     },
     puller: async (queue, pullerOptions = {}) => {
-      const checked = Options.puller(queue, pullerOptions)
-      const { running, worker } = await start(Effect.flatMap(Later.puller, ({ make }) => make(queue, checked)))
+      const { running, worker } = await start(Puller.make(queue, Options.puller(queue, pullerOptions)))
       return {
         ...worker,
         pull: async (pullOptions = {}) => {
-          OptionNames.check("puller.pull", pullOptions, pullKinds, queue)
+          OptionNames.check("puller.pull", pullOptions, Puller.pullKinds, queue)
           return run(running.pull(pullOptions))
         }
       }
@@ -247,7 +244,7 @@ const rejected = (error: unknown): Promise<never> => {
 /** The dead letters of a queue. Options are checked before anything is awaited. */
 const deadLetterQueue = (queue: string, session: Session.Session): DeadLetterQueue => {
   const { run } = session
-  const letters = () => run(Later.deadLetters(queue))
+  const letters = () => run(DeadLetters.make(queue))
   return {
     ...reads(session, queue),
     list: async (listOptions) => {

@@ -1,9 +1,10 @@
 /** Batches that were pulled and have not ended. Each of them has a lease. */
+import * as Data from "effect/Data"
+import * as Delay from "../../message/Delay.ts"
 import type { Batch } from "../../message/Handler.ts"
 import type { Call } from "../../policy/Acknowledgement.ts"
 import type { Timers } from "../../adapter-kit/Timers.ts"
 import type { Outcome, Run } from "./dispatch.ts"
-import { LeaseExpired } from "./pullerOptions.ts"
 import type { Task } from "./task.ts"
 
 /**
@@ -20,6 +21,13 @@ export interface PulledBatch<A> extends Batch<A> {
   readonly fail: (error: unknown) => void
   /** Ends the batch untouched: messages without a verdict go back to the queue, uncounted where the broker can. */
   readonly release: () => void
+}
+
+/** The error that a pulled batch fails with when it has not ended within its lease. `lease` is in milliseconds. */
+export class LeaseExpired extends Data.TaggedError("LeaseExpired")<{ readonly lease: number }> {
+  override get message() {
+    return `lease: the pulled batch was not settled within ${Delay.format(this.lease)}`
+  }
 }
 
 export interface OpenBatches {

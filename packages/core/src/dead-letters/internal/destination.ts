@@ -4,9 +4,6 @@ import * as RetryPolicy from "../../policy/RetryPolicy.ts"
 import type { Service } from "../../port/Broker.ts"
 import { BrokerError } from "../../port/BrokerError.ts"
 
-/** The queue where letters of a dead-letter queue are parked. */
-export const parkingQueue = (queue: string): string => `${queue}.parked`
-
 /** The dead-letter queues to which letters may come back: some names, or those of each queue that is redriven to. */
 export type Watched = ReadonlyArray<string> | ((queue: string) => ReadonlyArray<string>)
 

@@ -11,8 +11,7 @@ import type { Audit } from "./audit.ts"
 import type { DeadLetter } from "./deadLetter.ts"
 import type { EditOptions } from "./edit.ts"
 import type { Progress } from "./reading.ts"
-import { parkingQueue } from "./destination.ts"
-import type { Options as RedriveOptions, ParkOptions } from "./redrive.ts"
+import { parkingQueue, type Options as RedriveOptions, type ParkOptions } from "./redrive.ts"
 
 /** Options of `read`. */
 export interface ReadOptions {

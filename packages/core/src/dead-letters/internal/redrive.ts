@@ -89,9 +89,12 @@ export interface ParkOptions extends Moving {
   readonly to?: string | undefined
 }
 
+/** The queue where letters of a dead-letter queue are parked. */
+export const parkingQueue = (queue: string): string => `${queue}.parked`
+
 /** Moves letters as they are. The options have been checked. */
 export const park = (broker: Service, queue: string, options: ParkOptions = {}) =>
-  run(broker, queue, { ...options, to: options.to ?? Destination.parkingQueue(queue) }, true)
+  run(broker, queue, { ...options, to: options.to ?? parkingQueue(queue) }, true)
 
 /** Redrives the dead letters in a queue. The options have been checked. */
 export const redrive = (broker: Service, queue: string, options: Options = {}) => run(broker, queue, options, false)

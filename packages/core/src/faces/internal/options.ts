@@ -1,7 +1,7 @@
 /** Options of the Promise face and their kinds: those of the modules behind it, with policies as plain objects. */
 import type * as LogLevel from "effect/LogLevel"
 import * as ConsumerOptions from "../../consume/ConsumerOptions.ts"
-import * as Puller from "../../consume/internal/pullerOptions.ts"
+import * as Puller from "../../consume/Puller.ts"
 import type * as Telemetry from "../../observe/Telemetry.ts"
 import type { Adapter } from "../../port/Adapter.ts"
 import * as OptionKind from "../../options/OptionKind.ts"

@@ -1,11 +1,10 @@
 /** Counting and reading dead letters, the latter as an async iterable. */
 import * as Effect from "effect/Effect"
 import * as Scope from "effect/Scope"
-import type * as DeadLetters from "../../dead-letters/DeadLetters.ts"
+import * as DeadLetters from "../../dead-letters/DeadLetters.ts"
 import * as Options from "../../dead-letters/internal/options.ts"
 import type { BrokerError } from "../../port/BrokerError.ts"
 import * as OptionNames from "../../options/OptionNames.ts"
-import * as Later from "./later.ts"
 import type { Session } from "./session.ts"
 
 /** The calls that only read. */
@@ -25,9 +24,9 @@ export interface Reads {
 }
 
 export const reads = ({ hold, run }: Pick<Session, "hold" | "run">, queue: string): Reads => ({
-  count: async () => run(Effect.flatMap(Later.deadLetters(queue), ({ count }) => count)),
-  exists: async () => run(Effect.flatMap(Later.deadLetters(queue), ({ exists }) => exists)),
-  missing: async () => run(Effect.flatMap(Later.deadLetters(queue), ({ missing }) => missing)),
+  count: async () => run(Effect.flatMap(DeadLetters.make(queue), ({ count }) => count)),
+  exists: async () => run(Effect.flatMap(DeadLetters.make(queue), ({ exists }) => exists)),
+  missing: async () => run(Effect.flatMap(DeadLetters.make(queue), ({ missing }) => missing)),
   read: (options) => {
     OptionNames.orThrow(Options.read("deadLetters.read", queue, options))
     return {
@@ -35,7 +34,7 @@ export const reads = ({ hold, run }: Pick<Session, "hold" | "run">, queue: strin
       async *[Symbol.asyncIterator]() {
         const { end, scope } = hold()
         try {
-          const reading = Effect.flatMap(Later.deadLetters(queue), ({ read }) => read(options))
+          const reading = Effect.flatMap(DeadLetters.make(queue), ({ read }) => read(options))
           const { next } = await run(Scope.provide(reading, scope))
           for (let page = await run(next); page !== undefined; page = await run(next)) yield* page
         } finally {
