@@ -235,9 +235,9 @@ export const connect = async <E>(
   }
 }
 
-const rejected = (error: unknown): Promise<never> => {
+const rejected = (reason: unknown): Promise<never> => {
   const { promise, reject } = Promise.withResolvers<never>()
-  reject(error)
+  reject(reason)
   return promise
 }
 

@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
+import * as Bag from "../../adapter-kit/Bag.ts"
 import * as Direct from "../../adapter-kit/Direct.ts"
 import { type BrokerError, isDoubtful, ofBatch } from "../../port/BrokerError.ts"
 import type { Service } from "../../port/Broker.ts"
@@ -45,10 +46,16 @@ interface Owner {
   readonly cutShort: (send: Send, cut: Cut) => void
 }
 
+/** The place of a send among those under way. It has another one among the deadlines. */
+interface UnderWay extends Bag.Member {
+  readonly send: Send
+}
+
 /** The messages of one call. A class, because there is an object for every message. */
 class Send implements Deadlines.Deadline {
   at = 0
   place = -1
+  readonly underWay: UnderWay = { place: -1, send: this }
   /** False as long as it waits for room. */
   isHandedOver = false
   /** Interrupts the broker's publish. */
@@ -116,15 +123,16 @@ const roomOf = (broker: Service): Room => {
 export const make = ({ broker, cutShort: errorOf, deadlines, fork, maxPending }: Dependencies): Sends => {
   const room = roomOf(broker)
   const publish = publishing(broker)
-  const underWay = new Set<Send>()
+  const underWay = Bag.make<UnderWay>()
   const onEnded = new Set<() => void>()
 
   /** Answers whether it was under way. */
   const leave = (send: Send): boolean => {
-    if (!underWay.delete(send)) return false
+    if (send.underWay.place === -1) return false
+    underWay.delete(send.underWay)
     room.waiting.delete(send)
     deadlines.end(send)
-    if (underWay.size === 0) for (const resume of onEnded) resume()
+    if (underWay.size() === 0) for (const resume of onEnded) resume()
     return true
   }
 
@@ -164,7 +172,7 @@ export const make = ({ broker, cutShort: errorOf, deadlines, fork, maxPending }:
     send: (messages) =>
       Direct.make((onExit) => {
         const send = new Send(owner, messages, onExit)
-        underWay.add(send)
+        underWay.add(send.underWay)
         deadlines.start(send)
         room.enter(send)
         // The caller was interrupted.
@@ -175,12 +183,12 @@ export const make = ({ broker, cutShort: errorOf, deadlines, fork, maxPending }:
       }),
     ended: Effect.callback((resume) => {
       const end = () => resume(Effect.void)
-      if (underWay.size === 0) return end()
+      if (underWay.size() === 0) return end()
       onEnded.add(end)
       return Effect.sync(() => onEnded.delete(end))
     }),
     close: () => {
-      for (const send of underWay) cutShort(send, "closed")
+      for (const { send } of underWay) cutShort(send, "closed")
     }
   }
 }
