@@ -73,10 +73,10 @@ describe("messages that are published in one turn", () => {
 
   test.each([0, 1])("fill a command to the last byte of --max-body-size, and %i more", async (more) => {
     const queue = queueName("full")
-    const envelope = (await envelopeOf(queue)) + 4
-    const size = 2048 - envelope
+    const around = (await envelope()) + 4
+    const size = 2048 - around
     // Seven of 2,048 bytes with their sizes, and one that fills the rest but the count.
-    const messages = [...many(queue, 7, size), sized(queue, "mL", 2048 - envelope - 4 + more)]
+    const messages = [...many(queue, 7, size), sized(queue, "mL", 2048 - around - 4 + more)]
     assert.deepStrictEqual(await publishEach(small.wired, messages), Array<string>(8).fill("sent"))
     const bodies = of(queue).map(({ body, name }) => [name, body!.length])
     assert.deepStrictEqual(
@@ -109,9 +109,10 @@ describe("messages that are published in one turn", () => {
 })
 
 /** Bytes of the envelope of a message with an id of two characters. */
-const envelopeOf = async (queue: string): Promise<number> => {
-  await publishEach(small.wired, [sized(`${queue}-e`, "m0", 8)])
-  return of(`${queue}-e`)[0]!.body!.length - 8
+const envelope = async (): Promise<number> => {
+  const queue = queueName("envelope")
+  await publishEach(small.wired, [sized(queue, "m0", 8)])
+  return of(queue)[0]!.body!.length - 8
 }
 
 describe("of messages that are published in one turn to an nsqd whose limits are not known", () => {

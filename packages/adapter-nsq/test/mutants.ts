@@ -145,6 +145,20 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
 /** Further ones, found by this adapter's own cases. */
 export const ownPatches: ReadonlyArray<Mutant.Patch> = [
   {
+    name: "takes the refusal of a command for one of each of its messages",
+    kills: "of messages that are published in one turn, one that nsqd refuses is refused, and no neighbour",
+    file: "publish/publisher.ts",
+    text: `if (isShared && isOfSize(error)) return "Unread"`,
+    replacement: ""
+  },
+  {
+    name: "writes again in one command what was refused in one",
+    kills: "of messages that are published in one turn, one that nsqd refuses is refused, and no neighbour",
+    file: "publish/chunk.ts",
+    text: "{ areAlone: true }",
+    replacement: "{ areAlone: false }"
+  },
+  {
     name: "does not tell of a settlement that nsqd refuses",
     kills: "a FIN that nsqd refuses is told as failed, after it was told as done",
     file: "consume/sessions.ts",

@@ -5,9 +5,10 @@
 import { type Consumer, Event, RetryPolicy } from "@requeue/core"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
 import { assert } from "vitest"
 import { NsqNative } from "../src/index.ts"
-import { type Channel, channels, drain } from "./raw.ts"
+import { type Channel, channels, drain, stored } from "./raw.ts"
 import type { Server } from "./server.ts"
 import { consume, found, ids, on, outgoing, publishAll, queueName, until, type Run } from "./world.ts"
 
@@ -205,7 +206,31 @@ const again = (concurrency: 1 | 2, place: 0 | 1): OwnCase => ({
   }
 })
 
+/** More than nsqd takes, and less than it is said to take. */
+const large = { body: new Uint8Array(1.5 * 2 ** 20), option: 2 * 2 ** 20 }
+
+const neighbours: OwnCase = {
+  name: "of messages that are published in one turn, one that nsqd refuses is refused, and no neighbour",
+  run: async (server) => {
+    const queue = queueName("neighbours")
+    const options = { ...first(server), http: false, maxMsgSize: large.option, publishTimeout: 3000 } as const
+    await on(options, (broker) =>
+      Effect.gen(function* () {
+        const messages = ["a", "b", "c", "d"].map((id) => outgoing(queue, id))
+        const some = messages.with(2, { ...messages[2]!, body: large.body })
+        const results = yield* Effect.forEach(some, (message) => Effect.result(broker.publish([message])), {
+          concurrency: "unbounded"
+        })
+        const reasons = results.map((result) => (Result.isSuccess(result) ? "sent" : result.failure.reason))
+        assert.deepStrictEqual(reasons, ["sent", "sent", "BodyTooLarge", "sent"])
+        assert.deepStrictEqual(yield* Effect.promise(() => stored(server.http.slice(0, 1), queue)), [3])
+      })
+    )
+  }
+}
+
 export const cases: ReadonlyArray<OwnCase> = [
+  neighbours,
   refused("FIN", "Succeeded", "Ack"),
   refused("REQ", "RetryScheduled", "Retry"),
   ...leases,

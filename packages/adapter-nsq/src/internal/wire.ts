@@ -53,8 +53,8 @@ const latest = 8.64e15
 const plainId = /^[ !#-[\]-~]{1,200}$/
 
 /**
- * What `Metadata.encode` answers of a message that was not delivered yet, from a template: a fifth of its time, which is
- * most of that of an envelope. `undefined` for all others.
+ * What `Metadata.encode` answers of a message that was not delivered yet, from a template: its ordinary way takes most of
+ * the time of an envelope. `undefined` for all others.
  */
 const firstJson = (metadata: Metadata.Metadata): string | undefined => {
   const { attempts, cut, deadLetter, firstPublished, history, id, notBefore, operation, redrives } = metadata

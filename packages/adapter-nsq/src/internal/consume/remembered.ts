@@ -49,6 +49,7 @@ export const make = (limit = limits.requeued): Remembered => {
     requeued: (source, due) => messagesOf(source).due.set(source.id, due),
     takeDue: (source) => {
       const { due } = messagesOf(source)
+      if (due.isEmpty()) return undefined
       const at = due.get(source.id)
       due.delete(source.id)
       return at

@@ -96,13 +96,16 @@ const makeSettle = (
     deadlines,
     command: (delivery, settlement) => {
       const receipt = receiptOf(delivery)
-      const limits = nodes.limits()
       return toCommand(delivery, settlement, {
         queue,
         retry: settings.retry,
-        cap: limits.maxReqTimeout,
+        get cap() {
+          return nodes.limits().maxReqTimeout
+        },
         deliveries: receipt.deliveries,
-        isFinished: remembered.isFinished(receipt),
+        get isFinished() {
+          return remembered.isFinished(receipt)
+        },
         now: now()
       })
     },

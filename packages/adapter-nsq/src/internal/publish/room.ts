@@ -52,8 +52,10 @@ export const make = (limit: number): Room => {
     })
 
   const leave = (guest: Guest): void => {
-    if (guest.isIn) release(guest.size)
-    else waiting.delete(guest)
+    const size = guest.isIn ? guest.size : 0
+    waiting.delete(guest)
+    // Also where it took none: those behind it may want less.
+    release(size)
   }
 
   return {

@@ -1,6 +1,6 @@
 /** Settles deliveries in the sessions that received them. */
 import { Failure } from "@requeue/core"
-import { Broker, BrokerError, type Deadlines, type Delivery } from "@requeue/core/adapter-kit"
+import { Broker, BrokerError, Deadlines, type Delivery } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import { type Receipt, receiptOf } from "../consume/receipt.ts"
 import { timedOut } from "../toBrokerError.ts"
@@ -72,30 +72,34 @@ const answering = ({ deadlines, finished, queue, requeued }: SettleDependencies)
     )
   }
 
-  return (all: ReadonlyArray<Answering>): Effect.Effect<Failures> => {
-    const failures: Array<Broker.SettleFailure> = []
-    let open = all.length
-    const written = Effect.callback<Failures>((resume) => {
-      for (const each of all) {
-        write(each, (isWritten) => {
-          each.isAnswered = true
-          if (!isWritten) failures.push(gone(queue, each.request.delivery, false))
-          if (--open === 0) resume(Effect.succeed(failures))
-        })
-      }
-    })
-    return deadlines.within(written, () =>
-      Effect.sync(() => {
+  // `deadlines.within` would run it in a fiber of its own, which costs as much as the rest: with a small window, there is a
+  // call for every few messages.
+  return (all: ReadonlyArray<Answering>): Effect.Effect<Failures> =>
+    Effect.callback((resume) => {
+      const failures: Array<Broker.SettleFailure> = []
+      let open = all.length
+      const late = Deadlines.deadline(() => {
         const stuck = all.filter(({ isAnswered }) => !isAnswered)
+        // Before the connection ends, which tells the same answers lost.
+        resume(Effect.succeed([...failures, ...stuck.map(({ request }) => gone(queue, request.delivery, false))]))
         for (const { receipt } of stuck) {
           const { connection, node } = receipt.session
           // A connection that has taken nothing for so long is lost: nsqd delivers again.
           connection.destroy(timedOut({ operation: "settle", queue, node: node.name }, deadlines.timeout))
         }
-        return [...failures, ...stuck.map(({ request: { delivery } }) => gone(queue, delivery, false))]
       })
-    )
-  }
+      deadlines.start(late)
+      for (const each of all) {
+        write(each, (isWritten) => {
+          each.isAnswered = true
+          if (!isWritten) failures.push(gone(queue, each.request.delivery, false))
+          if (--open > 0) return
+          deadlines.end(late)
+          resume(Effect.succeed(failures))
+        })
+      }
+      return Effect.sync(() => deadlines.end(late))
+    })
 }
 
 /** Publishes the copy of a delivery, and finishes the delivery when the copy is stored. */

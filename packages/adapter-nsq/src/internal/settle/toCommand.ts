@@ -51,12 +51,11 @@ export const toCommand = (
   settlement: Settlement.Settlement,
   context: CommandContext
 ): Command => {
+  // Nearly all of them: the context is not asked for any of it.
+  if (settlement._tag === "Ack" || settlement._tag === "Drop") return { _tag: "Fin" }
   const { isFinished, now, queue } = context
   if (isFinished) return { _tag: "Fin" }
   switch (settlement._tag) {
-    case "Ack":
-    case "Drop":
-      return { _tag: "Fin" }
     case "Retry":
       return canRequeue(settlement.delay, context)
         ? requeue(settlement.delay, context)
