@@ -44,7 +44,7 @@ const channelOf = (change: (channel: Record<string, unknown>) => object = (chann
 describe("each delivery is acknowledged once, in order", () => {
   test.each<[string, Parameters<typeof channelOf>[0], number]>([
     ["by the driver and one more write", undefined, 2],
-    ["by the driver alone where it names no channel", ({ ch: _, ...rest }) => rest, 4],
+    ["by the driver alone where it names no channel", (channel) => ({ ...channel, ch: undefined }), 4],
     ["by the driver alone where it has no such buffer", (channel) => ({ ...channel, connection: { channels: [] } }), 4],
     ["by the driver alone where it has no connection", (channel) => ({ ...channel, connection: undefined }), 4]
   ])("%s", (_, change, writes) => {

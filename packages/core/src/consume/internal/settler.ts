@@ -164,8 +164,8 @@ const died =
   })
 
 /**
- * Runs a call of the broker, without a fiber where that is direct, and calls back with the deliveries for which it failed; `undefined` when the call was
- * interrupted.
+ * Runs a call of the broker, without a fiber where that is direct, and calls back with the deliveries for which it failed;
+ * `undefined` when the call was interrupted.
  */
 const call = (
   { fork }: Pick<Options, "fork">,
