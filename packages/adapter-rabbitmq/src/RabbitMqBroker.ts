@@ -5,7 +5,15 @@
  * acknowledged, so that a crash in between duplicates a message and never loses one. Connections recover by themselves. A
  * delivery is settled on the channel that delivered it, or not at all.
  */
-import { type Adapter, Broker, BrokerError, ConfigurationError, Connection, Direct } from "@requeue/core/adapter-kit"
+import {
+  type Adapter,
+  Broker,
+  BrokerError,
+  ConfigurationError,
+  Connection,
+  Direct,
+  RetryPolicy
+} from "@requeue/core/adapter-kit"
 import * as Clock from "effect/Clock"
 import type * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
@@ -60,6 +68,17 @@ const tell = ({ found, notes, queue }: Plan.Plan): Effect.Effect<void> => {
   const warnings = RabbitMqQueue.warnings(found)
   const log = (note: string) => (warnings.includes(note) ? Effect.logWarning(note) : Effect.logInfo(note))
   return Effect.forEach(notes, (note) => Effect.annotateLogs(log(note), { queue }), { discard: true })
+}
+
+/** Opens the channels on which the retries of a policy are published: thousands may fail as soon as its queue is consumed. */
+const readyDelays = (
+  { native, route }: Plan.Plan,
+  retry: RetryPolicy.RetryPolicy,
+  { open }: Publisher.Publisher
+): void => {
+  if (native !== undefined) return
+  const delays = RetryPolicy.schedule(retry).flatMap(({ delay }) => delay)
+  for (const exchange of new Set(delays.filter((ms) => ms > 0).map((ms) => route(ms).exchange))) open(exchange)
 }
 
 /** Makes connections that end at the same time: a server that does not answer is waited for once. */
@@ -150,6 +169,7 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
         const request = { queue, retry, deadLetterQueues }
         const prepared = prepare(request)
         const planned = yield* Effect.tap(foundOut(prepared), tell)
+        readyDelays(planned, retry, publisher)
         const tellNews = teller(planned)
         const looked = Effect.flatMap(Found.now(finder, queue), (one) =>
           one === undefined ? Effect.undefined : Effect.tap(plan({ ...request, found: one }), tellNews)

@@ -32,6 +32,7 @@ const start = () => {
   const written: Array<string> = []
   const withdrawn: Array<string> = []
   const publisher: Publisher = {
+    open: () => {},
     submit: (publication, onOutcome) => {
       const { queue } = publication
       written.push(queue)

@@ -9,6 +9,7 @@ import type { Socket } from "node:net"
 import * as Redacted from "effect/Redacted"
 import type { Settings } from "../RabbitMqOptions.ts"
 import type { Address } from "./address.ts"
+import * as AckFrames from "./ackFrames.ts"
 import { certain } from "./connect/certain.ts"
 import type { Account } from "./connect/credentials.ts"
 import * as FieldTable from "./fieldTable.ts"
@@ -276,6 +277,13 @@ const messageOf = (deliveryTag: number): Message => ({ fields: { deliveryTag } }
 /** Acknowledges a delivery, with `allUpTo` all before it as well. Throws where the channel is closed. */
 export const ack = (channel: Channel, deliveryTag: number, allUpTo: boolean): void =>
   channel.ack(messageOf(deliveryTag), allUpTo)
+
+/** Acknowledges deliveries one by one. Throws where the channel is closed. */
+export const ackEach = (channel: Channel, [first, ...others]: readonly [number, ...ReadonlyArray<number>]): void => {
+  // The driver tells whether the channel is open.
+  ack(channel, first, false)
+  if (!AckFrames.write(channel, others)) for (const tag of others) ack(channel, tag, false)
+}
 
 /** Puts a delivery back into its queue, `NackAll` those before it as well. Throws where the channel is closed. */
 export const requeue = (channel: Channel, deliveryTag: number, how: "Reject" | "Nack" | "NackAll"): void =>

@@ -57,8 +57,8 @@ export const identityOf = (delivery: Delivery.Delivery): string | undefined => {
 }
 
 /**
- * The settler of a channel. It calls `end` when it finds the channel closed before the channel has said so, and `wrote` for
- * each frame.
+ * The settler of a channel. It calls `end` when it finds the channel closed before the channel has said so, and `wrote` with
+ * the number of frames.
  */
 export const settler = ({
   channel,
@@ -71,14 +71,15 @@ export const settler = ({
   readonly credit: Credit
   readonly end: () => void
   readonly isOpen: () => boolean
-  readonly wrote: () => void
+  readonly wrote: (frames: number) => void
 }): Settler => {
   const unacknowledged = Unacknowledged.make<Receipt>()
 
-  const write = (frame: () => void): boolean => {
+  /** Writes frames, one by default. */
+  const write = (frame: () => void, frames = 1): boolean => {
     try {
       frame()
-      wrote()
+      wrote(frames)
       return true
     } catch {
       end()
@@ -104,13 +105,13 @@ export const settler = ({
       for (const receipt of receipts) receipt.state = "acking"
       const last = unacknowledged.endOfRun()
       if (last !== undefined && !write(() => Client.ack(channel, last, true))) return false
-      for (const receipt of receipts) {
-        if (receipt.state === "acking") {
-          if (!write(() => Client.ack(channel, receipt.tag, false))) return false
-          unacknowledged.answered(receipt)
-        }
-        credit.settled(receipt.consumer)
+      const [first, ...others] = receipts.filter(({ state }) => state === "acking")
+      if (first !== undefined) {
+        const tags = [first.tag, ...others.map(({ tag }) => tag)] as const
+        if (!write(() => Client.ackEach(channel, tags), tags.length)) return false
+        for (const receipt of [first, ...others]) unacknowledged.answered(receipt)
       }
+      for (const { consumer } of receipts) credit.settled(consumer)
       return true
     },
     requeue: (receipt, how) => {

@@ -14,6 +14,8 @@ import type { Channels, Confirms } from "./confirms.ts"
 export interface Lanes<A> {
   /** Writes an item now, or when its lane has a channel that takes publications. */
   readonly begin: (item: A) => void
+  /** Opens the channel of an exchange, so that its first item need not wait for that. */
+  readonly open: (exchange: string) => void
   /** An item is over, with this error if there is one, whether it was parked or not. */
   readonly leave: (item: A, error: BrokerError.BrokerError | undefined) => void
   /** Removes all items that are parked, and answers them. */
@@ -49,8 +51,10 @@ export const make = <A extends { readonly publication: Publication }>(env: {
   /** Bytes of the smallest body that was refused for its size. */
   let refusedSize = Number.POSITIVE_INFINITY
 
-  const laneOf = ({ publication: { content, exchange } }: A): Lane<A> => {
-    if (content.length >= refusedSize) return large
+  const laneOf = ({ publication: { content, exchange } }: A): Lane<A> =>
+    content.length >= refusedSize ? large : laneTo(exchange)
+
+  const laneTo = (exchange: string): Lane<A> => {
     const known = lanes.get(exchange)
     if (known !== undefined) return known
     if (lanes.size >= maxLanes) return last
@@ -75,9 +79,16 @@ export const make = <A extends { readonly publication: Publication }>(env: {
 
   const opening = (lane: Lane<A>) =>
     Effect.gen(function* () {
-      while (lane.parked.size > 0) yield* unpark(lane)
+      do yield* unpark(lane)
+      while (lane.parked.size > 0)
       lane.isOpening = false
     })
+
+  const ready = (lane: Lane<A>): void => {
+    if (lane.isOpening) return
+    lane.isOpening = true
+    fork(opening(lane))
+  }
 
   return {
     begin: (item) => {
@@ -87,10 +98,9 @@ export const make = <A extends { readonly publication: Publication }>(env: {
       if (channel !== undefined) return write(channel, item, false)
       lane.parked.add(item)
       places.set(item, lane.parked)
-      if (lane.isOpening) return
-      lane.isOpening = true
-      fork(opening(lane))
+      ready(lane)
     },
+    open: (exchange) => ready(laneTo(exchange)),
     leave: (item, error) => {
       if (places.size > 0) {
         places.get(item)?.delete(item)

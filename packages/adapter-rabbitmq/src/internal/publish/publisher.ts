@@ -18,6 +18,8 @@ const maxBytes = 16 * 1024 * 1024
 
 /** Publishes messages, as many at once as may be unconfirmed. */
 export interface Publisher {
+  /** Opens the channel for an exchange, so that the first publication there need not wait for that. */
+  readonly open: (exchange: string) => void
   /**
    * Publishes as soon as there is room among the unconfirmed, and a connection that takes publications. Once there is
    * room, the wait for a connection and the wait for the confirmation are limited, each by `publishTimeout`.
@@ -138,6 +140,7 @@ export const make = (connection: Connection, settings: Settings): Effect.Effect<
     }
 
     return {
+      open: lanes.open,
       submit: (publication, onOutcome) => {
         const submission = new Submission(publication, onOutcome, owner)
         if (isClosed) onOutcome(closed(publication))

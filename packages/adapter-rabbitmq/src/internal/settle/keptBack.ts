@@ -22,7 +22,7 @@ export const isFlushed = ({ deliveryLimit = 0, type }: RabbitMqQueue, serverVers
 
 /** Counts the settlements of a channel of which nobody knows yet that they are carried out. */
 export interface KeptBack {
-  readonly wrote: () => void
+  readonly wrote: (frames: number) => void
   /** Whether some may be kept back. */
   readonly areThere: () => boolean
   /** Must be called with a request that the queue answers in the order of its commands, when it is written. */
@@ -32,7 +32,7 @@ export interface KeptBack {
 export const make = (): KeptBack => {
   let written = 0
   return {
-    wrote: () => void written++,
+    wrote: (frames) => void (written += frames),
     areThere: () => written > few,
     during: async (request) => {
       const before = written

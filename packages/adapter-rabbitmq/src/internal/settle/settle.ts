@@ -1,6 +1,7 @@
 /** Carries out settlements on the channel that delivered. */
-import { Broker, BrokerError, type Delivery, type Outgoing } from "@requeue/core/adapter-kit"
+import { Broker, BrokerError, type Delivery, Direct, type Outgoing } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import type { Properties } from "../client.ts"
 import { identityOf, receiptOf, type Settler } from "../consume/receipt.ts"
 import { isOfHeaders } from "../toBrokerError.ts"
@@ -57,9 +58,19 @@ interface Remaining {
   readonly copies: Array<readonly [Delivery.Delivery, Copy]>
 }
 
+type Requests = ReadonlyArray<Broker.SettleRequest>
+type Failures = ReadonlyArray<Broker.SettleFailure>
+
+/** What the settlements wait for: they are written after lowered credit, where there is any to be written. */
+const barriersOf = (requests: Requests): ReadonlyArray<Promise<void>> => {
+  const settlers = new Set<Settler>()
+  for (const { delivery } of requests) settlers.add(receiptOf(delivery).settler)
+  return [...settlers].flatMap(({ barrier }) => barrier() ?? [])
+}
+
 /** Claims the deliveries, and puts back at once those that only go back into their queue. */
 const begin = (
-  requests: ReadonlyArray<Broker.SettleRequest>,
+  requests: Requests,
   { fail, queue, toCommand }: Pick<Dependencies, "queue" | "toCommand"> & { readonly fail: Fail }
 ): Remaining => {
   const remaining: Remaining = { acks: new Map(), copies: [] }
@@ -122,31 +133,48 @@ export const make = ({ publish, queue, settled, toCommand }: Dependencies): Brok
     )
   }
 
-  const settleNow = (
-    requests: ReadonlyArray<Broker.SettleRequest>
-  ): Effect.Effect<ReadonlyArray<Broker.SettleFailure>> =>
+  const settleNow = (requests: Requests): Effect.Effect<Failures> =>
     Effect.suspend(() => {
-      const failures: Array<Broker.SettleFailure> = []
-      const fail: Fail = (delivery, error, more = { fate: "gone" }) => failures.push({ delivery, error, ...more })
-      const { acks, copies } = begin(requests, { fail, queue, toCommand })
-      // After those that go back, so that one frame acknowledges more.
-      for (const [settler, deliveries] of acks) {
-        if (settler.ack(deliveries.map(receiptOf))) deliveries.forEach(remember)
-        else for (const delivery of deliveries) fail(delivery, lost(queue))
-      }
+      const { copies, fail, failures } = write(requests)
       return copies.length === 0 ? Effect.succeed(failures) : Effect.as(store(copies, fail), failures)
     })
 
-  // The settlements are written after lowered credit, where there is any to be written.
-  return (requests) =>
-    Effect.suspend(() => {
-      const settlers = new Set(requests.map(({ delivery }) => receiptOf(delivery).settler))
-      const barriers = [...settlers].flatMap(({ barrier }) => barrier() ?? [])
-      return barriers.length === 0
-        ? settleNow(requests)
-        : Effect.andThen(
-            Effect.promise(() => Promise.all(barriers)),
-            settleNow(requests)
-          )
+  /** Writes all that needs no copy, and answers what does. */
+  const write = (requests: Requests) => {
+    const failures: Array<Broker.SettleFailure> = []
+    const fail: Fail = (delivery, error, more = { fate: "gone" }) => failures.push({ delivery, error, ...more })
+    const { acks, copies } = begin(requests, { fail, queue, toCommand })
+    // After those that go back, so that one frame acknowledges more.
+    for (const [settler, deliveries] of acks) {
+      if (settler.ack(deliveries.map(receiptOf))) deliveries.forEach(remember)
+      else for (const delivery of deliveries) fail(delivery, lost(queue))
+    }
+    return { copies, fail, failures }
+  }
+
+  /** Most settlements are acknowledgements, which wait for no answer. */
+  const acknowledge = (requests: Requests): Effect.Effect<Failures> =>
+    Direct.make((onExit) => {
+      const end = (): void => onExit(Exit.succeed(write(requests).failures))
+      const barriers = barriersOf(requests)
+      if (barriers.length === 0) end()
+      else
+        Promise.all(barriers)
+          .then(end)
+          .catch((defect: unknown) => onExit(Exit.die(defect)))
+      return () => undefined
     })
+
+  return (requests) =>
+    requests.every(({ settlement: { _tag } }) => _tag === "Ack" || _tag === "Drop")
+      ? acknowledge(requests)
+      : Effect.suspend(() => {
+          const barriers = barriersOf(requests)
+          return barriers.length === 0
+            ? settleNow(requests)
+            : Effect.andThen(
+                Effect.promise(() => Promise.all(barriers)),
+                settleNow(requests)
+              )
+        })
 }

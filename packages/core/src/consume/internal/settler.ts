@@ -5,6 +5,7 @@
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Direct from "../../adapter-kit/Direct.ts"
 import type { SettleFailure, SettleRequest } from "../../port/Broker.ts"
 import { BrokerError } from "../../port/BrokerError.ts"
 import type { Delivery } from "../../message/Delivery.ts"
@@ -168,8 +169,8 @@ const died =
   })
 
 /**
- * Runs a call of the broker, and calls back with the deliveries for which it failed; `undefined` when the call was
- * interrupted.
+ * Runs a call of the broker, without a fiber where that is direct, and calls back with the deliveries for which it failed;
+ * `undefined` when the call was interrupted.
  */
 const call = (
   { fork }: Pick<Options, "fork">,
@@ -177,7 +178,7 @@ const call = (
   effect: Effect.Effect<ReadonlyArray<SettleFailure>>,
   done: (failures: ReadonlyArray<SettleFailure> | "died" | undefined, why?: string) => void
 ): void => {
-  fork(effect).addObserver((exit) => {
+  Direct.run(effect, fork, (exit) => {
     if (Exit.isSuccess(exit)) {
       return isAnswer(exit.value, concerned)
         ? done(exit.value)

@@ -9,6 +9,7 @@ import type { RetryPolicy } from "../../policy/RetryPolicy.ts"
 import * as Settlement from "../../message/Settlement.ts"
 import type * as Telemetry from "../../observe/Telemetry.ts"
 import * as Bag from "../../adapter-kit/Bag.ts"
+import * as Bursts from "./bursts.ts"
 import type { Deliveries } from "./deliveries.ts"
 import type { Outcome, Run } from "./dispatch.ts"
 import type { Flow } from "./flow.ts"
@@ -55,12 +56,11 @@ export interface Dependencies
   readonly concurrency: number | (() => number)
 }
 
-/** Number of batches that may start before the event loop gets a turn. */
-const burstLimit = 512
-
 export const make = (dependencies: Dependencies): Workers => {
-  const { batcher, concurrency, deliveries, flow, load, reporter, single, timers } = dependencies
+  const { batcher, concurrency, flow, load, reporter, single, timers } = dependencies
   const { yieldThen } = dependencies
+  const bursts = Bursts.make()
+  const deliveries = noting(dependencies.deliveries, bursts)
   const suspects = Suspects.make({ ...dependencies, onGathered: () => pump() })
   const taskOptions: Task.Options = {
     queue: dependencies.queue,
@@ -71,8 +71,7 @@ export const make = (dependencies: Dependencies): Workers => {
     },
     onIgnored: reporter.ignored
   }
-  const runs = runner(dependencies, taskOptions)
-  let started = 0
+  const runs = runner({ ...dependencies, deliveries }, taskOptions)
   let isYielding = false
   let isPumping = false
 
@@ -90,7 +89,7 @@ export const make = (dependencies: Dependencies): Workers => {
       while (mayStart()) {
         const items = load.suspects === 0 ? batcher.take(flow.batchLimit()) : suspects.next()
         if (items === undefined) break
-        if (++started % burstLimit === 0) yieldToOthers()
+        if (bursts.begun()) yieldToOthers()
         startBatch(items)
       }
     } finally {
@@ -133,6 +132,16 @@ export const make = (dependencies: Dependencies): Workers => {
 
   return { pump, interrupt: runs.interrupt }
 }
+
+/** Tells the bursts what does not end with an ack. */
+const noting = (deliveries: Deliveries, { failed }: Bursts.Bursts): Deliveries => ({
+  ...deliveries,
+  conclude: (...ended) => {
+    const settlement = deliveries.conclude(...ended)
+    if (settlement._tag !== "Ack") failed()
+    return settlement
+  }
+})
 
 /** Runs handlers for messages that they answer for together. */
 const runner = (
