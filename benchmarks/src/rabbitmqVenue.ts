@@ -30,10 +30,15 @@ export const open = async (pinning: Pinning.Pinning | undefined, say: (line: str
     await channel.waitForConfirms()
   }
 
+  /** In memory, and this connection's own, to which anybody may publish: the server must not be what is measured. */
   const assert = (name: string, queues: number) =>
     Promise.all(
       Array.from({ length: queues }, (_, n) =>
-        channel.assertQueue(`${name}.${n}`, { durable: true, arguments: { "x-queue-type": "classic" } })
+        channel.assertQueue(`${name}.${n}`, {
+          durable: false,
+          exclusive: true,
+          arguments: { "x-queue-type": "classic" }
+        })
       )
     )
 

@@ -27,7 +27,7 @@ export const rabbitmqPublish: Suite = {
   ]
 }
 
-/** Each queue is published to in the warm-up. Classic queues: what is measured is the client. */
+/** Each queue is published to in the warm-up. */
 export const rabbitmqQueues: Suite = {
   ...suite,
   name: "rabbitmq-queues",
