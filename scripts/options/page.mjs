@@ -33,7 +33,7 @@ export const apart = (doc) => {
   const [whole, said] = /(?:;|(?<=[.)])|^)\s*[Dd]efault:?\s(.*?)\.(?=\s|$)/.exec(`${doc}`) ?? []
   return whole === undefined
     ? { meaning: doc, said: undefined }
-    : { meaning: doc.replace(whole, /^;/.test(whole) ? "." : ""), said }
+    : { meaning: doc.replace(whole, whole.startsWith(";") ? "." : ""), said }
 }
 
 /** Whether a docstring says of a default what the code has. It may say more: why, or what for. */

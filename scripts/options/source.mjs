@@ -15,7 +15,7 @@ registerHooks({
     if (names === undefined) return loaded
     return {
       ...loaded,
-      source: `${loaded.source}\nexport { ${names.map((name) => `${name} as __${name}`).join(", ")} }`
+      source: `${String(loaded.source)}\nexport { ${names.map((name) => `${name} as __${name}`).join(", ")} }`
     }
   }
 })
@@ -53,7 +53,7 @@ export const read = (file) => {
     const add = (node) => {
       const type = node.typeAnnotation ? slice(node.typeAnnotation.typeAnnotation).replace(/ \| undefined$/, "") : ""
       const text = docText(node)
-      if (type !== "undefined" && !/^Not an option/.test(text ?? "")) found.set(node.key.name, { doc: text, type })
+      if (type !== "undefined" && !text?.startsWith("Not an option")) found.set(node.key.name, { doc: text, type })
     }
     for (const node of top) {
       if (node.type === "Property") add(node)

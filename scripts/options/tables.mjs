@@ -105,6 +105,7 @@ export const groups = [
         file: `packages/adapter-${folder}/src/${module}.ts`,
         type: "Options",
         kinds: "fields",
+        kindsIn: `packages/adapter-${folder}/src/${folder === "sqs" ? module : "internal/fields"}.ts`,
         defaults: "defaults",
         more: `packages/adapter-${folder}`,
         inherits: folder === "sqs" ? sqs : []

@@ -4,7 +4,7 @@
  */
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
-import { call, must, project } from "./project.mjs"
+import { call, project } from "./project.mjs"
 import { prints, verdict } from "./verdict.mjs"
 
 const source = (name) => readFileSync(new URL(`shared/${name}.ts`, import.meta.url), "utf8")

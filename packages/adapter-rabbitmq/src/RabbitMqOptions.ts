@@ -4,138 +4,61 @@
  * They are decoded and validated before anything is connected. Credentials are `Redacted` from here on: no error, log
  * or printed option shows them.
  */
-import {
-  AdapterOptions,
-  ConfigurationError,
-  Delay,
-  OptionKind,
-  OptionTree,
-  TlsOptions
-} from "@requeue/core/adapter-kit"
+import { AdapterOptions, ConfigurationError, Delay, type OptionKind, TlsOptions } from "@requeue/core/adapter-kit"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Address from "./internal/address.ts"
+import * as Kinds from "./internal/fields.ts"
 import type { Credentials, Provider } from "./internal/connect/credentials.ts"
 
-const topology = OptionKind.oneOf([
-  "auto",
-  "ladder",
-  "levels",
-  "perMessageTtl",
-  "perMessageTtlShared",
-  "perDelayQueue",
-  "waitLoop",
-  "native"
-])
-/** Where the delays of a queue are kept; the package's README has a drawing of each. */
-export type Topology = OptionKind.Value<typeof topology>
+type Fields = AdapterOptions.Values<typeof Kinds.fields>
 
-const names = OptionTree.struct({
-  delayQueue: OptionTree.optional(OptionKind.nonEmpty),
-  retryQueue: OptionTree.optional(OptionKind.nonEmpty),
-  retryExchange: OptionTree.optional(OptionKind.nonEmpty),
-  workExchange: OptionTree.optional(OptionKind.nonEmpty),
-  waitingQueue: OptionTree.optional(OptionKind.nonEmpty)
-})
+/** Where the delays of a queue are kept; the package's README has a drawing of each. */
+export type Topology = Fields["topology"]
+
 /**
  * Names in topologies that exist already, which replace the topology's own. `{queue}` stands for the queue, `{ms}` and
  * `{s}` for the delay in milliseconds and in seconds.
  */
-export type Names = OptionKind.Value<typeof names>
-
-const anything: OptionKind.OptionKind = { expected: "any value", holds: () => true }
-
-/** Arguments of a native object, such as `x-max-priority`. */
-const Arguments = OptionTree.record(anything)
-
-const Binding = OptionTree.struct({
-  exchange: OptionKind.nonEmpty,
-  routingKey: OptionTree.optional(OptionKind.text),
-  arguments: OptionTree.optional(Arguments)
-})
+export type Names = Fields["names"]
 
 /** A binding of a queue to an exchange: one of `exchanges`, or one that exists already. */
 export interface Binding {
   /** The exchange to bind to. */
-  readonly exchange: OptionKind.Value<typeof Binding>["exchange"]
+  readonly exchange: OptionKind.Value<typeof Kinds.binding>["exchange"]
   /** The routing key. Default: the empty one, which exchanges of type `fanout` and `headers` do not read. */
-  readonly routingKey?: OptionKind.Value<typeof Binding>["routingKey"] | undefined
+  readonly routingKey?: OptionKind.Value<typeof Kinds.binding>["routingKey"] | undefined
   /** Arguments, such as `x-match` and the headers to match. Default: none. */
-  readonly arguments?: OptionKind.Value<typeof Binding>["arguments"] | undefined
+  readonly arguments?: OptionKind.Value<typeof Kinds.binding>["arguments"] | undefined
 }
-
-/** How a queue is made sure of: it is declared, only looked for (`passive`), or never touched. */
-const Assert = OptionKind.oneOf(["declare", "passive", "never"])
-
-const ExchangeOptions = OptionTree.struct({
-  type: OptionKind.nonEmpty,
-  arguments: OptionTree.optional(Arguments),
-  assert: OptionTree.optional(Assert)
-})
 
 /** A durable exchange of the user's own. It is declared with the queues that are bound to it. */
 export interface ExchangeOptions {
   /** The type: `direct`, `fanout`, `topic`, `headers`, or that of a plugin. */
-  readonly type: OptionKind.Value<typeof ExchangeOptions>["type"]
+  readonly type: OptionKind.Value<typeof Kinds.exchange>["type"]
   /** Arguments, such as `alternate-exchange`. Default: none. */
-  readonly arguments?: OptionKind.Value<typeof ExchangeOptions>["arguments"] | undefined
+  readonly arguments?: OptionKind.Value<typeof Kinds.exchange>["arguments"] | undefined
   /** Whether it is declared, looked for, or not touched. Default: the broker's `assert`. */
-  readonly assert?: OptionKind.Value<typeof ExchangeOptions>["assert"] | undefined
+  readonly assert?: OptionKind.Value<typeof Kinds.exchange>["assert"] | undefined
 }
-
-const QueueOptions = OptionTree.struct({
-  type: OptionTree.optional(OptionKind.oneOf(["quorum", "classic"])),
-  deliveryLimit: OptionTree.optional(OptionKind.whole(10, 1_000_000)),
-  exclusive: OptionTree.optional(OptionKind.flag),
-  consumerPriority: OptionTree.optional(OptionKind.whole(-1_000_000, 1_000_000)),
-  bindings: OptionTree.optional(OptionTree.list(Binding)),
-  assert: OptionTree.optional(Assert),
-  arguments: OptionTree.optional(Arguments)
-})
 
 /** The options of one queue. */
 export interface QueueOptions {
   /** `quorum` or `classic`. Default: the broker's `queueType`, and `classic` for an exclusive queue. */
-  readonly type?: OptionKind.Value<typeof QueueOptions>["type"] | undefined
+  readonly type?: OptionKind.Value<typeof Kinds.queue>["type"] | undefined
   /** `x-delivery-limit` of this quorum queue. 10 to 1,000,000; default: the broker's. */
-  readonly deliveryLimit?: OptionKind.Value<typeof QueueOptions>["deliveryLimit"] | undefined
+  readonly deliveryLimit?: OptionKind.Value<typeof Kinds.queue>["deliveryLimit"] | undefined
   /** Whether it is for this process alone, and ends with its connection, messages included. Default: false. */
-  readonly exclusive?: OptionKind.Value<typeof QueueOptions>["exclusive"] | undefined
+  readonly exclusive?: OptionKind.Value<typeof Kinds.queue>["exclusive"] | undefined
   /** `x-priority` of its consumers: while those of more can take messages, the others get none. Default: 0. */
-  readonly consumerPriority?: OptionKind.Value<typeof QueueOptions>["consumerPriority"] | undefined
+  readonly consumerPriority?: OptionKind.Value<typeof Kinds.queue>["consumerPriority"] | undefined
   /** Further exchanges that the queue is bound to. Retries never go through them. Default: none. */
   readonly bindings?: ReadonlyArray<Binding> | undefined
   /** Whether the queue and its bindings are declared, looked for, or not touched. Default: the broker's `assert`. */
-  readonly assert?: OptionKind.Value<typeof QueueOptions>["assert"] | undefined
+  readonly assert?: OptionKind.Value<typeof Kinds.queue>["assert"] | undefined
   /** Arguments that are added to those of the plan, or replace them. Default: none. */
-  readonly arguments?: OptionKind.Value<typeof QueueOptions>["arguments"] | undefined
+  readonly arguments?: OptionKind.Value<typeof Kinds.queue>["arguments"] | undefined
 }
-
-const fields = {
-  auth: OptionKind.oneOf(["plain", "external"]),
-  connectionName: OptionKind.nonEmpty,
-  heartbeat: OptionKind.whole(1000, 60_000),
-  connectTimeout: OptionKind.whole(100, 120_000),
-  requestTimeout: OptionKind.whole(100, 120_000),
-  publishTimeout: OptionKind.whole(100, 120_000),
-  reconnectFirst: OptionKind.whole(1, 60_000),
-  reconnectMax: OptionKind.whole(1, 120_000),
-  maxUnconfirmed: OptionKind.whole(1, 65_535),
-  queueType: OptionKind.oneOf(["quorum", "classic"]),
-  deliveryLimit: OptionKind.whole(10, 1_000_000),
-  maxBodySize: OptionKind.whole(1, 512 * 1024 * 1024),
-  topology,
-  resolution: OptionKind.whole(10, 1000),
-  prefix: OptionKind.matching("1 to 40 letters, digits, _, . and -", /^[A-Za-z0-9_.-]{1,40}$/),
-  assert: Assert,
-  management: OptionKind.nonEmpty,
-  names,
-  hosts: OptionTree.list(OptionKind.matching("host or host:port", /^(\[[0-9a-fA-F:]+\]|[^\s:/@]+)(:\d{1,5})?$/)),
-  exchanges: OptionTree.record(ExchangeOptions),
-  queues: OptionTree.record(QueueOptions)
-}
-
-type Fields = AdapterOptions.Values<typeof fields>
 
 export type { Credentials }
 
@@ -232,7 +155,7 @@ const defaults = {
   queues: {}
 } as const satisfies Partial<Fields>
 
-const decodeFields = AdapterOptions.decoder("rabbitmq", fields)
+const decodeFields = AdapterOptions.decoder("rabbitmq", Kinds.fields)
 
 const refuse = (field: string, detail: string, remedy: string): ConfigurationError.ConfigurationError =>
   new ConfigurationError.ConfigurationError({ field, detail, remedy, broker: "rabbitmq" })

@@ -59,6 +59,7 @@ export class PermanentError extends Data.TaggedError("PermanentError")<Report> {
  * ```
  */
 export class RetryLaterError extends Data.TaggedError("RetryLaterError")<Later> {
+  // oxlint-disable-next-line no-useless-constructor -- editors show nothing of the type that the one above it has
   constructor(report: Later) {
     super(report)
   }

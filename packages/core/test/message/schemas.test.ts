@@ -137,7 +137,8 @@ describe("a hostile schema", () => {
   })
 
   it("that answers a thenable is waited for", async () => {
-    const thenable = { then: (resolve: (result: unknown) => void) => resolve({ value: 2 }) }
+    const thenable = {}
+    Reflect.set(thenable, "then", (resolve: (result: unknown) => void) => resolve({ value: 2 }))
     assert.strictEqual(await answering(() => thenable).decode(utf8("1"), {}), 2)
   })
 

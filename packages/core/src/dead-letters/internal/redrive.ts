@@ -17,7 +17,7 @@ import * as Stages from "./stages.ts"
 import * as Watch from "./watch.ts"
 
 /** Options of what moves letters. */
-export interface Moving {
+interface Moving {
   /** The most dead letters to redrive. Default: all that wait when it begins. */
   readonly limit?: number | undefined
   /** Selects the dead letters to redrive: those for which it returns `true`. Default: all. */

@@ -29,19 +29,20 @@ export const kind: OptionKind.OptionKind = {
 export const validate = <A>(schema: StandardSchemaV1<unknown, A>, value: unknown): A | Promise<A> => {
   const result: unknown = schema["~standard"].validate(value)
   // A promise may be of another kind than ours.
-  return isThenable(result) ? Promise.resolve(result).then(read<A>) : read<A>(result)
+  const body = isThenable(result) ? Promise.resolve(result).then(read) : read(result)
+  return body as A | Promise<A> // It is what the schema says it is.
 }
 
 const isThenable = (value: unknown): value is PromiseLike<unknown> =>
   OptionKind.isObject(value) && typeof Reflect.get(value, "then") === "function"
 
-const read = <A>(result: unknown): A => {
+const read = (result: unknown): unknown => {
   if (typeof result !== "object" || result === null) {
     throw new TypeError(`a Standard Schema must answer a value or issues, got ${OptionKind.show(result)}`)
   }
   // It may be a list: arktype's is one of issues, which has itself as `issues`.
   const issues: unknown = Reflect.get(result, "issues")
-  if (issues === undefined) return Reflect.get(result, "value") as A // It is what the schema says it is.
+  if (issues === undefined) return Reflect.get(result, "value")
   throw invalid(Array.isArray(issues) ? issues : [])
 }
 
