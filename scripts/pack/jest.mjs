@@ -30,6 +30,7 @@ const compilerOptions = {
   target: "es2022",
   module: "nodenext",
   moduleResolution: "nodenext",
+  esModuleInterop: true,
   strict: true,
   skipLibCheck: true
 }

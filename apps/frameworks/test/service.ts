@@ -17,15 +17,17 @@ export const shipping = async (millis: number) => {
   const pace = { millis }
   const begun: Array<string> = []
   const shipped: Array<string> = []
+  const ship = async (id: string) => {
+    begun.push(id)
+    await sleep(pace.millis)
+    shipped.push(id)
+  }
   const server = createServer((request, response) => {
-    let text = ""
-    request.setEncoding("utf8").on("data", (more: string) => (text += more))
-    request.once("end", async () => {
-      const { id } = JSON.parse(text) as { id: string } // What the programs send.
-      begun.push(id)
-      await sleep(pace.millis)
-      shipped.push(id)
-      response.end()
+    let body = ""
+    request.setEncoding("utf8").on("data", (more: string) => (body += more))
+    request.once("end", () => {
+      const { id } = JSON.parse(body) as { id: string } // What the programs send.
+      void ship(id).then(() => response.end())
     })
   }).listen(0, "127.0.0.1")
   await once(server, "listening")

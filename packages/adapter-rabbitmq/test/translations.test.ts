@@ -373,6 +373,12 @@ describe("toBrokerError", () => {
     assert.strictEqual(toBrokerError(cause, { operation: "test" }).reason, "ConnectionLost")
   })
 
+  it("has one full stop between the server's words and the remedy", () =>
+    assert.include(
+      toBrokerError(new Error(login), { operation: "connect" }).message,
+      "mechanism PLAIN. Check user name"
+    ))
+
   it("shows the server's own words", () =>
     assert.match(
       toBrokerError(new Error(inequivalent), { operation: "declare" }).detail,

@@ -129,8 +129,11 @@ const textOf = (cause: unknown): string => {
   return `${code}${message}${inner}`
 }
 
-/** The server's own words, where the text quotes them. They name queues, users and virtual hosts, never a password. */
-const detailOf = (text: string): string => /"([A-Z_-]+ - .*)"/s.exec(text)?.[1] ?? text.trim()
+/**
+ * The server's own words, where the text quotes them, without a full stop: a sentence follows. They name queues, users and
+ * virtual hosts, never a password.
+ */
+const detailOf = (text: string): string => (/"([A-Z_-]+ - .*)"/s.exec(text)?.[1] ?? text.trim()).replace(/\.$/, "")
 
 /** The reason and the remedy follow from the text of the cause; `otherwise` is the reason where the text is unknown. */
 export const toBrokerError = (
