@@ -37,31 +37,12 @@ export const reserve = (maxMsgSize: number): number => Math.min(4096, Math.floor
 export const json = ({ deferred, headers, metadata, nonce }: Omit<Envelope, "body">): string => {
   const named = headersJson(headers)
   const held = deferred === undefined ? "" : `,"d":${deferred}`
-  const told = firstJson(metadata) ?? Metadata.encode(metadata)
-  return `{"m":${told}${named}${held}${nonce === undefined ? "" : `,"n":${JSON.stringify(nonce)}`}}`
+  return `{"m":${Metadata.encode(metadata)}${named}${held}${nonce === undefined ? "" : `,"n":${JSON.stringify(nonce)}`}}`
 }
 
 const headersJson = (headers: Message.Headers): string => {
   const text = JSON.stringify(headers)
   return text === "{}" ? "" : `,"h":${text}`
-}
-
-/** The last time that a message may have. */
-const latest = 8.64e15
-
-/** An id that is the same in JSON, as nearly all are. */
-const plainId = /^[ !#-[\]-~]{1,200}$/
-
-/**
- * What `Metadata.encode` answers of a message that was not delivered yet, from a template: its ordinary way takes most of
- * the time of an envelope. `undefined` for all others.
- */
-const firstJson = (metadata: Metadata.Metadata): string | undefined => {
-  const { attempts, cut, deadLetter, firstPublished, history, id, notBefore, operation, redrives } = metadata
-  const isFirst = attempts === 0 && notBefore === 0 && redrives === 0 && history.length === 0
-  if (!isFirst || deadLetter !== undefined || cut !== undefined || operation !== undefined) return undefined
-  const isWhole = Number.isSafeInteger(firstPublished) && firstPublished >= 0 && firstPublished <= latest
-  return isWhole && plainId.test(id) ? `{"v":1,"id":"${id}","a":0,"t0":${firstPublished}}` : undefined
 }
 
 /** Bytes of an envelope, from the bytes of its JSON and of its body. */

@@ -37,7 +37,7 @@ export const toPublications = (
 /** Stores messages that were not stored in an earlier round, on any nsqd that is up. */
 export type Again = (items: ReadonlyArray<Item>, round: number) => Effect.Effect<void, BrokerError.BrokerError>
 
-/** What nsqd answers to messages. */
+/** Answers of nsqd to messages. */
 export type Results = Effect.Effect<ReadonlyArray<Publisher.PublishResult>, BrokerError.BrokerError>
 
 /** Writes messages to nsqd, when their topics and channels are there. Without answer to that, nothing is written yet. */

@@ -31,6 +31,23 @@ interface Lane<A> {
 /** Each lane is a channel of the server. Exchanges beyond so many share the last one. */
 const maxLanes = 64
 
+/** Waits for a channel, and writes all that is parked; fails what is parked when the channel cannot be opened. */
+const unpark = <A>(
+  { channels: { current, ready }, parked }: Lane<A>,
+  write: (channel: Confirms, item: A) => void,
+  fail: (item: A, error: BrokerError.BrokerError) => void
+): Effect.Effect<void> =>
+  Effect.map(Effect.result(ready), (opened) => {
+    // Their failure makes room for others, which are parked meanwhile and get an attempt of their own.
+    if (Result.isFailure(opened)) return [...parked].forEach((item) => fail(item, opened.failure))
+    const channel = current()
+    if (channel === undefined) return
+    for (const item of parked) {
+      parked.delete(item)
+      write(channel, item)
+    }
+  })
+
 /** No lane, at first. */
 export const make = <A extends { readonly publication: Publication }>(env: {
   readonly channels: () => Channels
@@ -63,23 +80,14 @@ export const make = <A extends { readonly publication: Publication }>(env: {
     return last
   }
 
-  /** Waits for a channel, and writes all that is parked; fails what is parked when the channel cannot be opened. */
-  const unpark = ({ channels: { current, ready }, parked }: Lane<A>): Effect.Effect<void> =>
-    Effect.map(Effect.result(ready), (opened) => {
-      // Their failure makes room for others, which are parked meanwhile and get an attempt of their own.
-      if (Result.isFailure(opened)) return [...parked].forEach((item) => fail(item, opened.failure))
-      const channel = current()
-      if (channel === undefined) return
-      for (const item of parked) {
-        parked.delete(item)
-        places.delete(item)
-        write(channel, item, true)
-      }
-    })
+  const unparked = (channel: Confirms, item: A): void => {
+    places.delete(item)
+    write(channel, item, true)
+  }
 
   const opening = (lane: Lane<A>) =>
     Effect.gen(function* () {
-      do yield* unpark(lane)
+      do yield* unpark(lane, unparked, fail)
       while (lane.parked.size > 0)
       lane.isOpening = false
     })
