@@ -5,7 +5,7 @@
  * When its time is over, a call is aborted, and nothing of it is sent later. One that fails before a request was handed to
  * what sends it has certainly not been done, and says so: {@link NotSent}.
  */
-import { Delay, type Timers } from "@requeue/core/adapter-kit"
+import { Delay } from "@requeue/core/adapter-kit"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { NotSent } from "./toBrokerError.ts"
@@ -16,8 +16,6 @@ export interface Bounds {
   readonly timeout: number
   /** Aborts the calls, and those that are made later. */
   readonly closing: AbortSignal
-  /** Those of real time, which is that of calls, whatever the program's clock says. */
-  readonly timers: Timers.Timers
 }
 
 /** Calls of one kind, by their inputs, each of which is an object of its own. */
@@ -30,8 +28,6 @@ export interface Bounded {
 
 interface Call {
   readonly abort: AbortController
-  /** Ends it with an error. */
-  readonly end: (error: Error) => void
   /** Whether a request was handed to what sends it. */
   isHanded: boolean
 }
@@ -54,12 +50,9 @@ export const within = <A>(promise: Promise<A>, timeout: number, what: string): P
 }
 
 /** No call is under way. */
-export const make = ({ closing, timeout, timers }: Bounds): Bounded => {
+export const make = ({ closing, timeout }: Bounds): Bounded => {
   const known = new WeakMap<object, Call>()
   const underWay = new Set<Call>()
-  closing.addEventListener("abort", () => {
-    for (const { end } of underWay) end(closed())
-  })
 
   return {
     hand: async (input, send) => {
@@ -71,17 +64,18 @@ export const make = ({ closing, timeout, timers }: Bounds): Bounded => {
     },
     call: async (input, run) => {
       if (closing.aborted) throw new NotSent({ cause: closed() })
+      const call: Call = { abort: new AbortController(), isHanded: false }
       const { promise: over, reject } = Promise.withResolvers<never>()
-      const abort = new AbortController()
       const end = (error: Error): void => {
         reject(error)
-        abort.abort(error)
+        call.abort.abort(error)
       }
-      const call: Call = { abort, end, isHanded: false }
-      const timer = timers.after(timeout, () => {
+      const onClosing = (): void => end(closed())
+      const forget = after(timeout, () => {
         const what = call.isHanded ? "no answer" : "nothing was sent"
         end(named("TimeoutError", `${what} within ${Delay.format(timeout)}`))
       })
+      closing.addEventListener("abort", onClosing)
       known.set(input, call)
       underWay.add(call)
       try {
@@ -89,7 +83,8 @@ export const make = ({ closing, timeout, timers }: Bounds): Bounded => {
       } catch (cause) {
         throw call.isHanded ? cause : new NotSent({ cause })
       } finally {
-        timers.cancel(timer)
+        forget()
+        closing.removeEventListener("abort", onClosing)
         underWay.delete(call)
       }
     }

@@ -26,7 +26,7 @@ import {
   type SQSClientResolvedConfig,
   StartMessageMoveTaskCommand
 } from "@aws-sdk/client-sqs"
-import { type ConfigurationError, type Connection, Timers } from "@requeue/core/adapter-kit"
+import type { ConfigurationError, Connection } from "@requeue/core/adapter-kit"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
@@ -101,8 +101,6 @@ interface Driver {
   readonly told: Teller
   /** Aborted when the client closes. */
   readonly closing: AbortSignal
-  /** Those of real time. */
-  readonly timers: Timers.Timers
   /** Milliseconds of one attempt. */
   readonly requestTimeout: number
 }
@@ -146,8 +144,8 @@ const prepared = <I extends ServiceInputTypes, O extends ServiceOutputTypes>(
 /** The driver. Each method is one API call, and rejects with the SDK's error; it is cut off when the client closes. */
 export type Client = ReturnType<typeof calls>
 
-const calls = ({ closing, requestTimeout, sdk, timers, told }: Driver) => {
-  const bounds: Limits = { timeout: whole(requestTimeout), closing, timers }
+const calls = ({ closing, requestTimeout, sdk, told }: Driver) => {
+  const bounds: Limits = { timeout: whole(requestTimeout), closing }
   const method =
     <I, O>(send: (input: I) => Promise<O>) =>
     (input: I): Promise<O> =>
@@ -179,8 +177,7 @@ const calls = ({ closing, requestTimeout, sdk, timers, told }: Driver) => {
      */
     polls: (waitTime: number): Poll => {
       const attempt = waitTime + requestTimeout
-      const limits = { ...bounds, requestTimeout: attempt, timeout: whole(attempt) }
-      return method(prepared(sdk, ReceiveMessageCommand, limits))
+      return method(prepared(sdk, ReceiveMessageCommand, { requestTimeout: attempt, timeout: whole(attempt), closing }))
     }
   }
 }
@@ -266,7 +263,6 @@ export const connect = (
     const given = settings.sdk.client
     const clock = yield* Clock.Clock
     const now = () => clock.currentTimeMillisUnsafe()
-    const timers = yield* Effect.provideService(Timers.make, Clock.Clock, Clock.Clock.defaultValue())
     if (given !== undefined) {
       const region = () => Bounded.within(given.config.region(), settings.requestTimeout, "its region")
       yield* checkRegion(settings.address, region)
@@ -283,7 +279,7 @@ export const connect = (
         })
     ).pipe(
       Effect.map(({ closing, forget, sdk }) =>
-        calls({ ...settings, sdk, timers, told: telling(reach, forget), closing: closing.signal })
+        calls({ ...settings, sdk, told: telling(reach, forget), closing: closing.signal })
       )
     )
   })
