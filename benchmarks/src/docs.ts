@@ -104,7 +104,7 @@ export const goalText = (cases: ReadonlyArray<CaseResult>): string =>
     )
     .join("\n")
 
-const goalHeads = ["work", "contender", "goal", "measured", "", "control"] as const
+const goalHeads = ["work", "contender", "goal", "measured", "outcome", "control"] as const
 
 /** Between `<!-- bench:NAME -->` and `<!-- /bench:NAME -->`, what is known of that suite anew; all else as it is. */
 export const render = (page: string, results: ReadonlyArray<Result>): string => {

@@ -16,7 +16,7 @@ export const write = (file: string, text: string, say: (line: string) => void): 
   say(`wrote ${file}`)
 }
 
-export const json = (result: Result): string => `${JSON.stringify(result, undefined, 1)}\n`
+export const json = (result: Result): string => `${JSON.stringify(result, undefined, 2)}\n`
 
 /** A picture of every case. */
 export const draw = ({ cases }: Result, into: string, say: (line: string) => void): void => {
