@@ -196,7 +196,7 @@ describe("a secret", () => {
     const yaml = "brokers: { main: 'memory:' }\npolicies: { p: { maxAge: '${PASSWORD}' } }"
     const lines = await complaints(yaml, { PASSWORD: "hunter2" })
     assert.include(lines[0], "policies.p.maxAge: must be a duration")
-    assert.include(lines[0], "got ${PASSWORD}")
+    assert.include(lines[0], 'got "${PASSWORD}"')
   })
 
   it("is not shown where it is taken for a name", async () => {

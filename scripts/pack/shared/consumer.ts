@@ -6,6 +6,6 @@ export const consume = async (requeue: Requeue, report: (text: string) => void):
   await requeue.consume(orders, ordersOptions, async ({ body: { items, placedAt } }) => {
     const year: number = placedAt.getUTCFullYear()
     const [letter] = await requeue.deadLetters("orders.dead").list()
-    report(`${items.length} items of ${year}, then: ${letter?.queue} ${letter?.origin?.reason}`)
+    report(`${items.length} items of ${year}, then: ${letter?.origin?.queue} ${letter?.origin?.reason}`)
   })
 }

@@ -7,7 +7,7 @@ export const orders = queue("orders", {
     items: z.array(z.object({ price: z.number() })),
     placedAt: z.iso.datetime().transform((text) => new Date(text))
   }),
-  delay: "10 milliseconds"
+  delay: "10 millis"
 })
 
 export const ordersOptions = { retry: { maxRetries: 5, deadLetter: "orders.dead" } } satisfies ConsumeOptions

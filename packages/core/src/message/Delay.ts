@@ -118,7 +118,7 @@ export const constrain = (field: string, input: Input, min: number, limit: numbe
 const remedy = (value: unknown): string | undefined => {
   if (typeof value === "number" || !Number.isNaN(toMillis(value as Input))) return undefined // toMillis takes anything.
   const [, count, abbreviation = ""] = /^(\d+(?:\.\d+)?) ?(ms|s|m|h|d|w)$/.exec(show(value)) ?? []
-  const unit = abbreviation === "ms" ? "milliseconds" : units.find(([first]) => first === abbreviation)
+  const unit = abbreviation === "ms" ? "millis" : units.find(([first]) => first === abbreviation)
   return unit === undefined
     ? 'Write a number of milliseconds, or text such as "10 seconds" or "5 minutes"'
     : `Did you mean "${count} ${count === "1" ? unit.slice(0, -1) : unit}"?`

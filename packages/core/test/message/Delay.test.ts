@@ -136,3 +136,11 @@ describe("format", () => {
       { numRuns: 2000 }
     ))
 })
+
+describe("a remedy", () => {
+  it.each(["10ms", "1 ms", "5s", "1m", "2.5h", "1d", "1w"])("for %s is a duration", (given) => {
+    const kind = Delay.kind(0, Number.POSITIVE_INFINITY)
+    const [, meant] = /"(.*)"/.exec(kind.remedy?.(given) ?? "") ?? []
+    assert.isTrue(kind.holds(meant), meant)
+  })
+})
