@@ -31,6 +31,7 @@ const compilerOptions = {
   module: "nodenext",
   moduleResolution: "nodenext",
   esModuleInterop: true,
+  isolatedModules: true,
   strict: true,
   skipLibCheck: true
 }
