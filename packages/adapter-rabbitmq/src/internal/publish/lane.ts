@@ -31,7 +31,11 @@ interface Lane<A> {
 /** Each lane is a channel of the server. Exchanges beyond so many share the last one. */
 const maxLanes = 64
 
-/** No lane, at first. */
+/**
+ * No lane, at first.
+ *
+ * Long, because an item goes from one part of it to the next.
+ */
 export const make = <A extends { readonly publication: Publication }>(env: {
   readonly channels: () => Channels
   /** Writes an item; `wasParked` when it has waited for the channel. */

@@ -61,7 +61,7 @@ interface Remaining {
 type Requests = ReadonlyArray<Broker.SettleRequest>
 type Failures = ReadonlyArray<Broker.SettleFailure>
 
-/** What the settlements wait for: they are written after lowered credit, where there is any to be written. */
+/** Promises that the settlements wait for: they are written after lowered credit, where there is any to be written. */
 const barriersOf = (requests: Requests): ReadonlyArray<Promise<void>> => {
   const settlers = new Set<Settler>()
   for (const { delivery } of requests) settlers.add(receiptOf(delivery).settler)
