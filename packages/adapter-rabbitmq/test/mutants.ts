@@ -132,9 +132,9 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
   {
     name: "sends delayed retries of a queue that is not bound through the exchange for those that are",
     kills: "a queue of another kind is refused with a remedy, and keeps its messages; or they have all their attempts",
-    file: "topologies/levels.ts",
-    text: "isOurs || bit > 0 ? [",
-    replacement: "isOurs || bit >= 0 ? ["
+    file: "topologies/ladder.ts",
+    text: "exchange: Names.back(found, settings)",
+    replacement: "exchange: Names.deliver(settings)"
   },
   {
     name: "takes a queue for made though it was deleted",

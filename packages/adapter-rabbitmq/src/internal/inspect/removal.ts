@@ -11,6 +11,7 @@ import * as Effect from "effect/Effect"
 import type { Channel } from "../client.ts"
 import type { Connection, Live } from "../connect/connection.ts"
 import { request } from "../connect/request.ts"
+import { toBrokerError } from "../toBrokerError.ts"
 import type { BindingInfo, ExchangeInfo, QueueInfo } from "./management.ts"
 import type { Move } from "./moving.ts"
 
@@ -88,11 +89,15 @@ export const make = (connection: Connection, live: Live, requestTimeout: number)
   const settle = (channel: Channel, taken: ReadonlyArray<Taken>, queue: string, move: Move) =>
     Effect.gen(function* () {
       const errors = yield* move(taken, queue)
-      for (const [index, { fields }] of taken.entries())
-        if (errors[index] !== undefined) channel.nack(messageOf(fields), false, true)
-      // One that was given back cannot end those that are acknowledged: the server would refuse that, and take none.
-      const last = taken.findLast((_, index) => errors[index] === undefined)
-      if (last !== undefined) channel.ack(messageOf(last.fields), true)
+      const answer = (): void => {
+        for (const [index, { fields }] of taken.entries())
+          if (errors[index] !== undefined) channel.nack(messageOf(fields), false, true)
+        // One that was given back cannot end those that are acknowledged: the server would refuse that, and take none.
+        const last = taken.findLast((_, index) => errors[index] === undefined)
+        if (last !== undefined) channel.ack(messageOf(last.fields), true)
+      }
+      // The driver throws where the channel was closed meanwhile.
+      yield* Effect.try({ try: answer, catch: (cause) => toBrokerError(cause, { operation: "clean", queue }) })
       const failed = errors.find((error) => error !== undefined)
       if (failed !== undefined) return yield* failed
     })
