@@ -45,7 +45,8 @@ const start = () => {
       else if (queue !== "slow") onOutcome(undefined)
       return new Submission(publication, onOutcome, { late: () => {} })
     },
-    withdraw: ({ publication }) => void withdrawn.push(publication.queue)
+    withdraw: ({ publication }) => void withdrawn.push(publication.queue),
+    unwritten: (queue) => refused(queue, "Throttled")
   }
   const declarer: Pick<Declarer, "knows" | "ensure" | "renew"> = {
     knows: (objects) => declared.has(objects),
