@@ -156,7 +156,7 @@ describe("delays with a queue each", () => {
   /** A server on which a declaration takes a turn, `forbidden` cannot be declared, and a message needs its queue. */
   const serve = (forbidden?: string) => {
     const queues = new Set<string>()
-    const declare: Declarer["renew"] = (objects, queue = "") =>
+    const declare: Declarer["ensure"] = (objects, queue = "") =>
       Effect.gen(function* () {
         yield* Effect.yieldNow
         for (const object of objects) {

@@ -130,17 +130,19 @@ const splitBrokers = (document: unknown): readonly [unknown, unknown] => {
 const samePath = (a: StrictSchema.Problem["path"], b: StrictSchema.Problem["path"]): boolean =>
   JSON.stringify(a) === JSON.stringify(b)
 
+/** What a configuration needs besides its file. */
+interface Context extends Pick<Options, "adapters">, Pick<Environment.Expanded, "secrets"> {
+  readonly environment: Environment.Variables
+  /** The file's absolute path. */
+  readonly path: string
+}
+
+/** The `secrets` are those outside of the brokers. */
 const make = (
   file: string,
   { defaultBroker, policies, queues }: Link.Linked,
   brokers: ConfigFile["brokers"],
-  {
-    adapters,
-    environment,
-    path,
-    secrets
-  }: Pick<Options, "adapters"> &
-    Pick<Environment.Expanded, "secrets"> & { readonly environment: Environment.Variables; readonly path: string }
+  { adapters, environment, path, secrets }: Context
 ): Configuration => {
   const refuse = (problems: ReadonlyArray<StrictSchema.Problem>) => Effect.fail(new ConfigFileError({ file, problems }))
 
