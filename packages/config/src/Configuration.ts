@@ -130,7 +130,7 @@ const splitBrokers = (document: unknown): readonly [unknown, unknown] => {
 const samePath = (a: StrictSchema.Problem["path"], b: StrictSchema.Problem["path"]): boolean =>
   JSON.stringify(a) === JSON.stringify(b)
 
-/** What a configuration needs besides its file. */
+/** The surroundings of a file. */
 interface Context extends Pick<Options, "adapters">, Pick<Environment.Expanded, "secrets"> {
   readonly environment: Environment.Variables
   /** The file's absolute path. */
