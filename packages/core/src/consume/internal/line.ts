@@ -1,6 +1,6 @@
 /**
  * Messages in a line. Any of them leaves in constant time: when a connection is lost, thousands do. One that leaves from
- * among the others leaves a gap, which goes when it comes to the front.
+ * among the others leaves a gap.
  */
 import type { Item } from "./item.ts"
 
@@ -18,24 +18,23 @@ export interface Line {
   readonly take: (count: number) => ReadonlyArray<Item>
 }
 
-/** Gaps in front that may stay, so that a short line moves nobody. */
+/** Places of which most may be gaps, so that a short line moves nobody. */
 const spare = 64
 
 export const make = (): Line => {
-  const places: Array<Item | undefined> = []
-  /** How many places were removed: the number of the first that is left. */
-  let removed = 0
-  /** Gaps in front. */
-  let gaps = 0
+  let places: Array<Item | undefined> = []
+  /** The place of the first one, behind the gaps in front. */
+  let front = 0
   let size = 0
 
-  /** Removes the gaps in front as soon as they are more than what is behind them, so that each costs one move at most. */
+  /** Closes the gaps as soon as they are more than the messages, so that each of them costs one move at most. */
   const tidy = (): void => {
-    while (gaps < places.length && places[gaps] === undefined) gaps++
-    if (gaps < spare || gaps * 2 <= places.length) return
-    places.splice(0, gaps)
-    removed += gaps
-    gaps = 0
+    while (front < places.length && places[front] === undefined) front++
+    if (places.length <= spare || places.length <= 2 * size) return
+    const left = places.filter((item) => item !== undefined)
+    for (const [index, item] of left.entries()) item.number = index
+    places = left
+    front = 0
   }
 
   const leave = (index: number): void => {
@@ -46,20 +45,19 @@ export const make = (): Line => {
   return {
     size: () => size,
     all: () => places.filter((item) => item !== undefined),
-    first: () => places[gaps],
+    first: () => places[front],
     push: (item) => {
-      item.number = removed + places.push(item) - 1
+      item.number = places.push(item) - 1
       size++
     },
     delete: (item) => {
-      const index = item.number - removed
-      if (places[index] !== item) return
-      leave(index)
+      if (places[item.number] !== item) return
+      leave(item.number)
       tidy()
     },
     take: (count) => {
       const taken: Array<Item> = []
-      for (let index = gaps; index < places.length && taken.length < count; index++) {
+      for (let index = front; index < places.length && taken.length < count; index++) {
         const item = places[index]
         if (item === undefined) continue
         leave(index)
