@@ -1,8 +1,10 @@
 /** A server that is short of memory, while handlers fail. */
-import { Backoff, type Event, RetryPolicy } from "@requeue/core"
+import { Backoff, BrokerError, type Event, RetryPolicy } from "@requeue/core"
+import { connect } from "@requeue/core/promise"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import { assert, test } from "vitest"
+import { RabbitMqBroker } from "../src/index.ts"
 import { server } from "./server.ts"
 import { consume, no, type Run } from "./traps/trap.ts"
 import { ids, on, outgoing, queueName, reasonOf, until } from "./world.ts"
@@ -11,12 +13,14 @@ const one = await server()
 const [node] = one.broker.nodes
 const within = 60_000
 
+/** Sets the share of the memory above which the server blocks publishers. */
+const limit = (share: string) => Effect.promise(() => node!.ctl("set_vm_memory_high_watermark", share))
+
 test.runIf(node)("retries that cannot be stored during an alarm use up no attempt, and keep their delay", async () => {
   const queue = queueName("alarm")
   const delay = 1000
   const runs: Array<Run> = []
   const events: Array<Event.Event> = []
-  const limit = (share: string) => Effect.promise(() => node!.ctl("set_vm_memory_high_watermark", share))
   await on({ url: one.url, publishTimeout: 1500 }, (broker) =>
     Effect.gen(function* () {
       const blocked = yield* Deferred.make<void>()
@@ -63,3 +67,33 @@ test.runIf(node)("retries that cannot be stored during an alarm use up no attemp
     assert.isAtLeast(own[2]!.at - own[1]!.at, delay, id)
   }
 })
+
+test.runIf(node)(
+  "a send that is given up during an alarm tells it, however short the producer's timeout is",
+  async () => {
+    const queue = queueName("impatient")
+    await using requeue = await connect(RabbitMqBroker.layer({ url: one.url }), {
+      publishTimeout: "500 millis",
+      logLevel: "None"
+    })
+    await requeue.send(queue, "before")
+    const sent = (body: string) =>
+      requeue.send(queue, body).then(
+        () => undefined,
+        (error: unknown) => error
+      )
+    let error: unknown
+    try {
+      await Effect.runPromise(limit("0.00000001"))
+      // The first ones may be written before the server says that it blocks.
+      const isTold = async () => reasonOf((error = await sent("during"))) !== "Timeout" && error !== undefined
+      await Effect.runPromise(until("a send that is not written", isTold, within))
+    } finally {
+      await Effect.runPromise(limit("0.6"))
+    }
+    assert.instanceOf(error, BrokerError.BrokerError)
+    assert.strictEqual(error.reason, "Throttled")
+    assert.match(error.detail, /^the server blocks publishers: ./)
+    assert.strictEqual(error.remedy, "Look at the server's alarms for memory and disk")
+  }
+)

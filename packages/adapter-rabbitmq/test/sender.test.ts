@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { BrokerError, Outgoing } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import * as References from "effect/References"
 import * as Result from "effect/Result"
 import type { Declarer } from "../src/internal/declare/declare.ts"
 import { type Publisher, Submission } from "../src/internal/publish/publisher.ts"
@@ -45,7 +46,8 @@ const start = () => {
       else if (queue !== "slow") onOutcome(undefined)
       return new Submission(publication, onOutcome, { late: () => {} })
     },
-    withdraw: ({ publication }) => void withdrawn.push(publication.queue)
+    withdraw: ({ publication }) => void withdrawn.push(publication.queue),
+    unwritten: (queue) => refused(queue, "Throttled")
   }
   const declarer: Pick<Declarer, "knows" | "ensure" | "renew"> = {
     knows: (objects) => declared.has(objects),
@@ -138,6 +140,66 @@ describe("what is sent together", () => {
       assert.deepStrictEqual([error.reason, written], ["QueueFull", ["a", "full", "b"]])
       const tooLong = yield* Effect.flip(sender.send([item("a"), item("q".repeat(300))]))
       assert.deepStrictEqual([tooLong.reason, written.length], ["Unsupported", 3])
+    })
+  )
+})
+
+describe("delays with a queue each", () => {
+  const delays = Result.getOrThrow(RabbitMqOptions.decode({ topology: "perDelayQueue" }))
+  const plan = Plan.make({ queue: "q" }, delays, "4.3.6")
+  if (plan instanceof Error) throw plan
+  const delayed = (delay: number): Routes.Item => ({
+    message: Outgoing.make({ queue: "q", id: String(delay), body: bytes("x"), headers: {}, delay }, 0),
+    plan
+  })
+
+  /** A server on which a declaration takes a turn, `forbidden` cannot be declared, and a message needs its queue. */
+  const serve = (forbidden?: string) => {
+    const queues = new Set<string>()
+    const declare: Declarer["ensure"] = (objects, queue = "") =>
+      Effect.gen(function* () {
+        yield* Effect.yieldNow
+        for (const object of objects) {
+          if (object._tag !== "Queue") continue
+          if (object.name === forbidden) return yield* refused(queue, "AccessRefused")
+          queues.add(object.name)
+        }
+      })
+    const publisher: Publisher = {
+      open: () => {},
+      submit: (publication, onOutcome) => {
+        const { queue, routingKey } = publication
+        onOutcome(queues.has(routingKey) ? undefined : refused(queue, "Unroutable"))
+        return new Submission(publication, onOutcome, { late: () => {} })
+      },
+      withdraw: () => {},
+      unwritten: (queue) => refused(queue, "Throttled")
+    }
+    return Sender.make({
+      routes: Routes.make({ settings: delays, maxBodySize: 100, uniqueName: () => "copy", elapsed: () => 0 }),
+      declarer: { knows: () => false, ensure: declare, renew: declare },
+      publisher,
+      fork: (effect) => void Effect.runFork(Effect.provideService(effect, References.MinimumLogLevel, "None")),
+      elapsed: () => 0
+    })
+  }
+
+  const reasons = (sender: Sender.Sender, items: ReadonlyArray<Routes.Item>) =>
+    Effect.map(sender.sendEach(items), (answers) => answers.map((error) => error?.reason))
+
+  it.live("wait for their own declarations, though all of them are sent by the default exchange", () =>
+    Effect.gen(function* () {
+      const answers = yield* reasons(serve(), [0, 5000, 7000, 9000].map(delayed))
+      assert.deepStrictEqual(answers, [undefined, undefined, undefined, undefined])
+    })
+  )
+
+  it.live("are refused alone", () =>
+    Effect.gen(function* () {
+      const sender = serve("q_dlq_5")
+      assert.deepStrictEqual(yield* reasons(sender, [delayed(5000)]), ["AccessRefused"])
+      const answers = yield* reasons(sender, [0, 5000, 7000].map(delayed))
+      assert.deepStrictEqual(answers, [undefined, "AccessRefused", undefined])
     })
   )
 })

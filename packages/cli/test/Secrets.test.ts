@@ -15,6 +15,11 @@ describe("a password in a URL", () => {
   it("that is written in another way is found as well", () =>
     assert.strictEqual(mask("p%40ss, p@ss", ["sqs://k:p%40ss@h"]), "***, ***"))
 
+  it("is found in JSON as well", () => {
+    const said = JSON.stringify({ error: 'cannot log in with p"s\\s' })
+    assert.strictEqual(mask(said, ["amqp://me:p%22s%5Cs@h"]), '{"error":"cannot log in with ***"}')
+  })
+
   it.each([["memory:"], ["nsq://host"], ["not a url"], ["amqp://me:ab@host"], ["amqp://me:%zz@host"]])(
     "of %s leaves words alone",
     (arg) => assert.strictEqual(mask("about a host", ["--url", arg]), "about a host")

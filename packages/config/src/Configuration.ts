@@ -108,9 +108,7 @@ const read = ({
     const decoded = decodeFile(brokers === undefined ? expanded.value : { ...Object(expanded.value), brokers }, {
       errors: "all"
     })
-    const shown = ({ detail, ...rest }: StrictSchema.Problem) => {
-      return { ...rest, detail: Environment.mask(detail, expanded.secrets) }
-    }
+    const shown = (problem: StrictSchema.Problem) => Environment.maskProblem(problem, expanded.secrets)
     const wrong = Result.isFailure(decoded) ? StrictSchema.problems(decoded.failure).map(shown) : []
     // A missing secret explains any other problem at its place.
     const unexplained = wrong.filter(({ path }) => !expanded.problems.some((missing) => samePath(missing.path, path)))
@@ -118,7 +116,8 @@ const read = ({
     if (problems.length > 0 || Result.isFailure(decoded)) return yield* new ConfigFileError({ file, problems })
     const linked = Link.link(decoded.success)
     if (Result.isFailure(linked)) return yield* new ConfigFileError({ file, problems: linked.failure.map(shown) })
-    return make(file, linked.success, decoded.success.brokers, { adapters, environment, path: source.path })
+    const { secrets } = expanded
+    return make(file, linked.success, decoded.success.brokers, { adapters, environment, secrets, path: source.path })
   })
 
 /** Takes the brokers out of a file: their secrets are looked up when one is used, so that those of others may be missing. */
@@ -131,21 +130,29 @@ const splitBrokers = (document: unknown): readonly [unknown, unknown] => {
 const samePath = (a: StrictSchema.Problem["path"], b: StrictSchema.Problem["path"]): boolean =>
   JSON.stringify(a) === JSON.stringify(b)
 
+/** The surroundings of a file. */
+interface Context extends Pick<Options, "adapters">, Pick<Environment.Expanded, "secrets"> {
+  readonly environment: Environment.Variables
+  /** The file's absolute path. */
+  readonly path: string
+}
+
+/** The `secrets` are those outside of the brokers. */
 const make = (
   file: string,
   { defaultBroker, policies, queues }: Link.Linked,
   brokers: ConfigFile["brokers"],
-  {
-    adapters,
-    environment,
-    path
-  }: Pick<Options, "adapters"> & { readonly environment: Environment.Variables; readonly path: string }
+  { adapters, environment, path, secrets }: Context
 ): Configuration => {
   const refuse = (problems: ReadonlyArray<StrictSchema.Problem>) => Effect.fail(new ConfigFileError({ file, problems }))
 
   const opened = (broker: string) => Environment.expand(brokers[broker], environment, ["brokers", broker])
 
-  const { locate, masked } = BrokerProblems.make(file, queues, (broker) => opened(broker).secrets)
+  const { locate, masked, refused } = BrokerProblems.make(
+    file,
+    queues,
+    (broker) => new Map([...secrets, ...opened(broker).secrets])
+  )
 
   const named = (broker: string | undefined): Effect.Effect<string, ConfigFileError> => {
     const name = broker ?? defaultBroker
@@ -175,7 +182,7 @@ const make = (
     const checked = Effect.gen(function* () {
       const broker = yield* Broker.Broker
       const problems = here.flatMap(([key, queue]) => BrokerProblems.impossible(key, queue, broker.capabilities))
-      if (problems.length > 0) return yield* refuse(problems)
+      if (problems.length > 0) return yield* refused(name, problems)
       // Limits of some queues only, such as FIFO queues, are not among the broker's capabilities.
       for (const [, queue] of here)
         yield* resolved.adapter.operations?.plan(requestOf(queue), url, options) ?? Effect.void

@@ -206,6 +206,45 @@ describe("a secret", () => {
     ])
   })
 
+  it.each([
+    "retryDelay: ?",
+    "handlerTimeout: ?",
+    "drainTimeout: ?",
+    "delay: ?",
+    "name: ?",
+    "codec: ?",
+    "broker: ?",
+    "concurrency: ?",
+    "batch: { maxBatchTimeout: ? }",
+    "consumerBackoff: { multiplier: ? }",
+    "consumerBackoff: { strategy: ? }",
+    "retry: ?",
+    "retry: { maxAge: ? }",
+    "retry: { preset: ? }",
+    "retry: { backoff: { type: constant, delay: ? } }",
+    "retry: { backoff: { type: sequence, delays: [?] } }"
+  ])("of any length is not shown by %s, not even in part", async (field) => {
+    const letters = String.fromCharCode(...Array.from({ length: 250 }, (_, index) => 0x4e00 + index))
+    for (const PASSWORD of ["hunter2", letters.slice(0, 40), letters.slice(0, 41), letters]) {
+      for (const written of ["${PASSWORD}", "at ${PASSWORD} once", "${PASSWORD}".repeat(7)]) {
+        const yaml = `brokers: { main: 'memory:' }\nqueues: { orders: { ${field.replace("?", `"${written}"`)} } }`
+        // A name may be any text that is short enough.
+        const said = field.startsWith("name") && PASSWORD.length < 100 ? "" : await complaints(yaml, { PASSWORD })
+        assert.notMatch(String(said), /hunter|[\u4e00-\u4eff]/)
+      }
+    }
+  })
+
+  it.each(["name: '${PASSWORD}'", "retry: { deadLetter: '${PASSWORD}' }"])(
+    "is not shown where a broker refuses %s",
+    async (field) => {
+      const yaml = `brokers: { aws: 'sqs://eu-west-1' }\nqueues: { orders: { ${field} } }`
+      const { message } = await refusal(await sound(yaml, { PASSWORD: "hunter2!" }))
+      assert.include(message, "SQS refuses characters of this name")
+      assert.notInclude(message, "hunter2")
+    }
+  )
+
   it.each(["hunter2", 'hun"ter2', "hun  ter2", "hun\nter2", "$&hunter2"])("like %j is masked in any text", (secret) => {
     const secrets = new Map([["PASSWORD", secret]])
     for (const text of [secret, JSON.stringify(secret), `got ${secret}.`, secret.replaceAll(/\s+/g, " ")]) {

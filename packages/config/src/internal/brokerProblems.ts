@@ -5,29 +5,27 @@ import { ConfigFileError } from "../ConfigFileError.ts"
 import type { ConfiguredQueue } from "../ConfiguredQueue.ts"
 import * as Environment from "./environment.ts"
 
-/** Functions that tell the errors of a file's brokers. */
+/** Functions that tell the errors of a file's brokers. `secretsOf` answers those of a broker and of the queues. */
 export const make = (
   file: string,
   queues: Readonly<Record<string, ConfiguredQueue>>,
   secretsOf: (broker: string) => ReadonlyMap<string, string>
 ) => {
+  const refused = (broker: string, problems: ReadonlyArray<StrictSchema.Problem>): ConfigFileError => {
+    const secrets = secretsOf(broker)
+    return new ConfigFileError({ file, problems: problems.map((each) => Environment.maskProblem(each, secrets)) })
+  }
+
   const locate = (
     broker: string,
     { broker: kind = broker, detail, field, queue, remedy }: ConfigurationError.ConfigurationError
   ): ConfigFileError => {
-    const secrets = secretsOf(broker)
-    const shown = Environment.mask(detail, secrets)
-    const advice = Environment.mask(remedy, secrets)
     const asking = Object.entries(queues).find(([, { name }]) => name === queue)
     const problem =
       asking !== undefined && isOfQueue(field)
-        ? {
-            path: placeOf(...asking, field),
-            detail: `on broker ${kind}, for queue ${asking[0]}: ${shown}`,
-            remedy: advice
-          }
-        : { path: ["brokers", broker, field], detail: shown, remedy: advice }
-    return new ConfigFileError({ file, problems: [problem] })
+        ? { path: placeOf(...asking, field), detail: `on broker ${kind}, for queue ${asking[0]}: ${detail}`, remedy }
+        : { path: ["brokers", broker, field], detail, remedy }
+    return refused(broker, [problem])
   }
 
   /** A broker's error may repeat what it was given. Its cause, which cannot be masked, goes where there are secrets. */
@@ -45,7 +43,7 @@ export const make = (
     })
   }
 
-  return { locate, masked }
+  return { locate, masked, refused }
 }
 
 /** Whether a field belongs to a queue, and not to its broker. */

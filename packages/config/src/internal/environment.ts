@@ -142,3 +142,13 @@ export const mask = (text: string, secrets: ReadonlyMap<string, string>): string
     text
   )
 }
+
+/** A problem whose texts show no secret. */
+export const maskProblem = (
+  { detail, path, remedy }: StrictSchema.Problem,
+  secrets: Expanded["secrets"]
+): StrictSchema.Problem => ({
+  path,
+  detail: mask(detail, secrets),
+  remedy: remedy === undefined ? undefined : mask(remedy, secrets)
+})

@@ -91,10 +91,17 @@ export const object = (expected: string, ...members: ReadonlyArray<string>): Opt
 export const isObject = (value: unknown): value is object =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** A value that was given, for an error. The content of objects is not shown: it may be a message, or a secret. */
+/** The longest text that an error shows, in characters. */
+const longest = 40
+
+/**
+ * A value that was given, for an error. The content of objects is not shown: it may be a message, or a secret. Nor is a part
+ * of a long text, because what masks secrets in an error finds whole ones only.
+ */
 export const show = (value: unknown): string => {
   if (value === undefined || value === null) return String(value)
-  if (typeof value === "string") return JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}…` : value)
+  if (typeof value === "string")
+    return value.length > longest ? `a text of ${value.length} characters` : JSON.stringify(value)
   if (typeof value === "number" || typeof value === "boolean") return String(value)
   return Array.isArray(value) ? "an array" : typeof value === "object" ? "an object" : `a ${typeof value}`
 }

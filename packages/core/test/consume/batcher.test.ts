@@ -166,4 +166,47 @@ describe("batcher", () => {
       assert.deepStrictEqual([load.buffered, due], [0, []])
     })
   )
+
+  it.effect("when a connection is lost with thousands that wait, none of them is searched for among the others", () =>
+    Effect.gen(function* () {
+      const count = 10_000
+      const { batcher, load } = yield* start({ maxBatchSize: 100 })
+      const waiting = Array.from({ length: count }, (_, index) => item(String(index)))
+      for (const [index, one] of waiting.entries()) batcher.push(one, index % 2 === 1)
+      const seen = yield* Effect.sync(() => elementsSeen(() => waiting.toReversed().forEach(batcher.delete)))
+      assert.isAtMost(seen, 4 * count)
+      assert.deepStrictEqual([load.buffered, load.suspects, batcher.take(1)], [0, 0, undefined])
+    })
+  )
 })
+
+const methods = [
+  "indexOf",
+  "lastIndexOf",
+  "includes",
+  "findIndex",
+  "find",
+  "filter",
+  "slice",
+  "splice",
+  "shift"
+] as const
+
+/** How many elements have the arrays that are searched, copied or moved while this runs, counted each time. */
+const elementsSeen = (run: () => void): number => {
+  let seen = 0
+  const original = methods.map((name) => [name, Array.prototype[name]] as const)
+  for (const [name, method] of original) {
+    const counting = function (this: ReadonlyArray<unknown>, ...args: ReadonlyArray<unknown>): unknown {
+      seen += this.length
+      return Reflect.apply(method, this, args)
+    }
+    Object.assign(Array.prototype, { [name]: counting })
+  }
+  try {
+    run()
+  } finally {
+    for (const [name, method] of original) Object.assign(Array.prototype, { [name]: method })
+  }
+  return seen
+}

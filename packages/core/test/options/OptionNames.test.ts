@@ -37,7 +37,8 @@ describe("refusal", () => {
     [[1], "options must be an object with size, mode, note, got an array"],
     [() => {}, "options must be an object with size, mode, note, got a function"],
     [undefined, "options must be an object with size, mode, note, got undefined. Write {} for the defaults"],
-    ["x".repeat(99), `options must be an object with size, mode, note, got "${"x".repeat(40)}…"`]
+    ["x".repeat(40), `options must be an object with size, mode, note, got "${"x".repeat(40)}"`],
+    ["x".repeat(41), "options must be an object with size, mode, note, got a text of 41 characters"]
   ])("of %o", (options, message) => {
     assert.strictEqual(refused(options), `Box.make: ${message}`)
     assert.strictEqual(refused(options, "q"), `Box.make (queue q): ${message}`)

@@ -68,14 +68,14 @@ const batching: ReadonlyArray<Mutant> = [
   {
     name: "a lost message still waits for its batch",
     file: consume("batcher"),
-    from: "if (index >= 0) each.splice(index, 1)",
-    to: "if (index > 0) each.splice(index, 1)"
+    from: "items.delete(item)",
+    to: ""
   },
   {
     name: "suspects that wait are not given back",
     file: consume("batcher"),
-    from: "const waiting = [...cut(items.length), ...suspects.splice(0)]",
-    to: "const waiting = cut(items.length)"
+    from: "const waiting = [...cut(items.size()), ...suspects.take(suspects.size())]",
+    to: "const waiting = cut(items.size())"
   },
   {
     name: "a suspect runs beside others",

@@ -1,6 +1,6 @@
 /** The items of one call of the sender, each from the call to its outcome. */
 import { BrokerError } from "@requeue/core/adapter-kit"
-import type { Submission } from "./publisher.ts"
+import type { Publisher, Submission } from "./publisher.ts"
 import type { Item } from "./routes.ts"
 
 /** The error of each item, in order; `undefined` for one that is confirmed. */
@@ -62,20 +62,25 @@ export class Call {
     if (--this.open === 0) this.onEnded(this)
   }
 
-  /** The outcomes by now: those without one have been given up. */
+  /** The outcomes of those that have ended or were given up. */
   outcomes(): Outcomes {
-    return this.sendings.map((each) => (each.hasEnded ? each.error : givenUp(each)))
+    return this.sendings.map(({ error }) => error)
   }
 }
 
 export const isWritten = ({ submission, wasWritten }: Sending): boolean =>
   wasWritten || submission?.written !== undefined
 
-/** The error of an item that is given up without an outcome. */
-const givenUp = (sending: Sending): BrokerError.BrokerError => {
+/** The error of an item that is given up without an outcome; `unwritten` makes that of one which was not written. */
+export const givenUp = (sending: Sending, unwritten: Publisher["unwritten"]): BrokerError.BrokerError => {
   const { queue } = sending.item.message
-  const [reason, detail] = isWritten(sending)
-    ? (["ConnectionLost", "it was given up before its confirmation"] as const)
-    : (["ConnectionFailed", "it was given up before it was written"] as const)
-  return new BrokerError.BrokerError({ broker: "rabbitmq", operation: "publish", queue, reason, detail })
+  if (!isWritten(sending)) return unwritten(queue, "it was given up before it was written")
+  const detail = "it was given up before its confirmation"
+  return new BrokerError.BrokerError({
+    broker: "rabbitmq",
+    operation: "publish",
+    queue,
+    reason: "ConnectionLost",
+    detail
+  })
 }

@@ -27,6 +27,8 @@ export interface Publisher {
   readonly submit: (publication: Publication, onOutcome: Confirms.OnOutcome) => Submission
   /** Forgets a submission: `onOutcome` is not called any more, and what has not been written never is. */
   readonly withdraw: (submission: Submission) => void
+  /** The error of a message that is given up now, before it was written: the server's alarm if there is one, else `detail`. */
+  readonly unwritten: (queue: string, detail: string) => BrokerError.BrokerError
 }
 
 /** A publication, until its outcome is known. A class, because there is an object for every message. */
@@ -57,6 +59,17 @@ const failed = (queue: string, reason: BrokerError.Reason, detail: string, remed
 const closed = ({ queue }: Publication): BrokerError.BrokerError =>
   failed(queue, "ConnectionFailed", "the broker was closed")
 
+const alarmOf = (blockedBy: string): string => `the server blocks publishers: ${blockedBy}`
+const alarmRemedy = "Look at the server's alarms for memory and disk"
+
+/** The error of what has not been written: the alarm of a server that blocks publishers, or else `detail`. */
+const unwritten = (queue: string, live: Live | undefined, detail: string): BrokerError.BrokerError => {
+  const blockedBy = live?.blockedBy()
+  return blockedBy === undefined
+    ? failed(queue, "ConnectionFailed", detail)
+    : failed(queue, "Throttled", alarmOf(blockedBy), alarmRemedy)
+}
+
 /** The error of a submission that has waited for `timeout` milliseconds. `live` is the connection, if there is one. */
 const late = (
   { publication, written }: Submission,
@@ -64,16 +77,12 @@ const late = (
   timeout: number
 ): BrokerError.BrokerError => {
   const { queue } = publication
-  const blockedBy = (written?.channel.live ?? live)?.blockedBy()
-  const alarm = `the server blocks publishers: ${blockedBy}`
-  const remedy = blockedBy === undefined ? undefined : "Look at the server's alarms for memory and disk"
-  if (written !== undefined) {
-    const { detail, reason } = timedOut({ operation: "publish", queue }, timeout)
-    return failed(queue, reason, blockedBy === undefined ? detail : `${detail}; ${alarm}`, remedy)
-  }
+  if (written === undefined) return unwritten(queue, live, `no connection within ${Delay.format(timeout)}`)
+  const { detail, reason } = timedOut({ operation: "publish", queue }, timeout)
+  const blockedBy = written.channel.live.blockedBy()
   return blockedBy === undefined
-    ? failed(queue, "ConnectionFailed", `no connection within ${Delay.format(timeout)}`)
-    : failed(queue, "Throttled", alarm, remedy)
+    ? failed(queue, reason, detail)
+    : failed(queue, reason, `${detail}; ${alarmOf(blockedBy)}`, alarmRemedy)
 }
 
 /** A publisher for as long as the scope lives; afterwards every submission fails. */
@@ -150,6 +159,7 @@ export const make = (connection: Connection, settings: Settings): Effect.Effect<
       withdraw: (submission) => {
         submission.onOutcome = () => {}
         if (!inFlight.withdraw(submission) && submission.written === undefined) end(submission, undefined)
-      }
+      },
+      unwritten: (queue, detail) => unwritten(queue, connection.current(), detail)
     }
   })

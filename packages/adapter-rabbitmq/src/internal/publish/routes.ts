@@ -142,8 +142,12 @@ export const make = (env: {
     return known
   }
 
-  const name: Routes["name"] = ({ message: { delay, native, queue }, plan }) =>
-    delay > 0 ? `${plan.route(delay).exchange} ${queue}` : (toExchange(native, queue)?.exchange ?? ` ${queue}`)
+  const name: Routes["name"] = ({ message: { delay, native, queue }, plan }) => {
+    if (delay === 0) return toExchange(native, queue)?.exchange ?? ` ${queue}`
+    // Several delays of a queue may begin in the default exchange, each in a queue of its own.
+    const { exchange, routingKey } = plan.route(delay)
+    return `${exchange} ${routingKey} ${queue}`
+  }
 
   return {
     refusal: (item) => refusalOf(item, maxBodySize),

@@ -8,7 +8,7 @@ import type { Declarer } from "../declare/declare.ts"
 import type { NativeObject } from "../declare/objects.ts"
 import { toBrokerError } from "../toBrokerError.ts"
 import type { OnOutcome } from "./confirms.ts"
-import { Call, isWritten, type Outcomes, type Sending } from "./call.ts"
+import { Call, givenUp, isWritten, type Outcomes, type Sending } from "./call.ts"
 import type { Publisher } from "./publisher.ts"
 import * as Refusals from "./refusals.ts"
 import type { Item, Routes } from "./routes.ts"
@@ -153,6 +153,7 @@ export const make = (env: Dependencies): Sender => {
   const withdraw = ({ sendings }: Call): void => {
     for (const each of sendings) {
       each.isWithdrawn = true
+      if (!each.hasEnded) each.error = givenUp(each, publisher.unwritten)
       if (each.submission !== undefined) publisher.withdraw(each.submission)
     }
   }

@@ -8,6 +8,7 @@ import * as Deadlines from "../../adapter-kit/Deadlines.ts"
 import type { BatchPolicy } from "../../policy/BatchPolicy.ts"
 import type { Timer, Timers } from "../../adapter-kit/Timers.ts"
 import type { Item, Load } from "./item.ts"
+import * as Line from "./line.ts"
 
 export interface Batcher {
   readonly push: (item: Item, isSuspect: boolean) => void
@@ -35,27 +36,29 @@ export interface Dependencies {
 
 export const make = ({ load, onDue, policy, random, timers }: Dependencies): Batcher => {
   const { maxBatchSize, maxBatchTimeout } = policy
-  const items: Array<Item> = []
-  const suspects: Array<Item> = []
+  const items = Line.make()
+  const suspects = Line.make()
   let timer: Timer | undefined
 
   /** Milliseconds until the batch is due. */
   const dueIn = (): number =>
-    maxBatchTimeout === 0 ? 0 : Math.max(0, items[0]!.arrived + maxBatchTimeout - timers.now() - Deadlines.tolerance)
+    maxBatchTimeout === 0
+      ? 0
+      : Math.max(0, items.first()!.arrived + maxBatchTimeout - timers.now() - Deadlines.tolerance)
 
   const arm = (): void => {
     if (timer !== undefined) timers.cancel(timer)
     timer =
-      items.length === 0 || items.length >= maxBatchSize || dueIn() === 0 ? undefined : timers.after(dueIn(), onDue)
+      items.size() === 0 || items.size() >= maxBatchSize || dueIn() === 0 ? undefined : timers.after(dueIn(), onDue)
   }
 
   const count = (): void => {
-    load.suspects = suspects.length
-    load.buffered = items.length + suspects.length
+    load.suspects = suspects.size()
+    load.buffered = items.size() + suspects.size()
   }
 
   const cut = (size: number): ReadonlyArray<Item> => {
-    const batch = size === 1 ? [items.shift()!] : items.splice(0, size)
+    const batch = items.take(size)
     count()
     arm()
     return batch
@@ -71,29 +74,28 @@ export const make = ({ load, onDue, policy, random, timers }: Dependencies): Bat
       if (maxBatchTimeout > 0 && item.arrived === 0) item.arrived = timers.now()
       items.push(item)
       count()
-      if (items.length === 1 || items.length === maxBatchSize) arm()
+      if (items.size() === 1 || items.size() === maxBatchSize) arm()
     },
     take: (limit) => {
       const size = Math.min(limit, maxBatchSize)
-      if (items.length === 0 || size === 0) return undefined
-      return items.length >= size || dueIn() === 0 ? cut(size) : undefined
+      if (items.size() === 0 || size === 0) return undefined
+      return items.size() >= size || dueIn() === 0 ? cut(size) : undefined
     },
     takeSuspect: () => {
       // At random: in a fixed order, those behind the one that kills its process would be charged with each crash.
-      const [item] = suspects.splice(Math.floor(random() * suspects.length), 1)
+      const item = suspects.all()[Math.floor(random() * suspects.size())]!
+      suspects.delete(item)
       count()
-      return item!
+      return item
     },
     clear: () => {
-      const waiting = [...cut(items.length), ...suspects.splice(0)]
+      const waiting = [...cut(items.size()), ...suspects.take(suspects.size())]
       count()
       return waiting
     },
     delete: (item) => {
-      for (const each of [items, suspects]) {
-        const index = each.indexOf(item)
-        if (index >= 0) each.splice(index, 1)
-      }
+      items.delete(item)
+      suspects.delete(item)
       count()
       arm()
     }

@@ -64,6 +64,7 @@ export const itemOf = (delivery: Delivery, told: number, key: DeliveryId, isEcho
   body: undefined,
   headers: undefined,
   key,
+  number: -1,
   arrived: 0,
   stage: "waiting",
   settlement: undefined,
