@@ -57,7 +57,7 @@ test("close tells of a send that has no answer, and of one that was not written;
   tcp.blackhole(true)
   const sends = ["a", "b"].map((body) => requeue.send(queue, body).then(() => undefined, reasonOf))
   assert.isBelow(await closing(requeue), 3000)
-  assert.deepStrictEqual(await Promise.all(sends), ["Timeout", "ConnectionFailed"])
+  assert.deepStrictEqual(await Promise.all(sends), ["ConnectionLost", "ConnectionFailed"])
 })
 
 const reasonOf = (error: unknown) => (error instanceof BrokerError.BrokerError ? error.reason : error)

@@ -5,7 +5,7 @@ import { wire } from "@requeue/brokers"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import { afterAll, assert, describe, test } from "vitest"
-import type { NsqOptions } from "../src/index.ts"
+import { NsqBroker, type NsqOptions } from "../src/index.ts"
 import { drainIds, stored } from "./raw.ts"
 import { server } from "./server.ts"
 import { readCommand } from "./traffic.ts"
@@ -194,7 +194,7 @@ describe("a command of many messages that is lost", async () => {
     ["answer", 2]
   ] as const)("with its %s is written again also where no fiber sends it, %i times stored", async (part, times) => {
     const queue = queueName("face")
-    await using requeue = await connect(options, { logLevel: "None" })
+    await using requeue = await connect(NsqBroker.layer(options), { logLevel: "None" })
     await requeue.send(queue, "first")
     const lost = tcp.loseNext(({ name }) => name === "MPUB", part)
     const sends = await Promise.allSettled(Array.from({ length: 10 }, (_, index) => requeue.send(queue, index)))
@@ -206,7 +206,7 @@ describe("a command of many messages that is lost", async () => {
 
   test("with its connection, while no other can be made, leaves each message in doubt where no fiber sends it", async () => {
     const queue = queueName("doubtful")
-    await using requeue = await connect({ ...options, publishTimeout: 1000 }, { logLevel: "None" })
+    await using requeue = await connect(NsqBroker.layer({ ...options, publishTimeout: 1000 }), { logLevel: "None" })
     await requeue.send(queue, "first")
     const lost = tcp.loseNext(({ name }) => name === "MPUB", "answer")
     tcp.refuse(true)
