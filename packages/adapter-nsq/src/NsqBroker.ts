@@ -11,11 +11,13 @@ import {
   BrokerError,
   ConfigurationError,
   Connection,
+  Direct,
   type Outgoing
 } from "@requeue/core/adapter-kit"
 import * as Clock from "effect/Clock"
 import type * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import * as Capabilities from "./internal/capabilities.ts"
@@ -49,7 +51,8 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
   const lookup = Lookup.make(settings)
   const publishing = yield* Publishing.make(settings, nodes, lookup)
   const declare = yield* Declare.make(settings)
-  const sender = Sender.make({ settings, nodes, publishing, declare, now, elapsed })
+  const sender = Sender.make({ settings, nodes, publishing, declare, now, elapsed, fork: run })
+  const placement = { count: settings.publishTo }
   const capabilities = Capabilities.make(settings, nodes.limits())
   const connectionCounts = new Set<ConnectionCount>()
   const messageTimeout = nodes.limits().msgTimeout
@@ -59,14 +62,14 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
     capabilities,
     connection: () => Connection.all(publishing.state(), ...[...connectionCounts].map(({ state }) => state())),
     publish: (messages) =>
-      Effect.suspend(() => {
+      Direct.make((onExit) => {
         const items: Array<Item> = []
         for (const message of messages) {
           const target = Sender.target(message.queue, "publish", settings)
-          if (target instanceof BrokerError.BrokerError) return Effect.fail(target)
+          if (target instanceof BrokerError.BrokerError) return Direct.ended(onExit, Exit.fail(target))
           items.push(placed(target, message))
         }
-        return sender.send(items, { count: settings.publishTo })
+        return sender.begin(items, placement, onExit)
       }),
     subscribe: (options) =>
       Effect.gen(function* () {

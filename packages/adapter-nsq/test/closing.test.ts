@@ -1,5 +1,6 @@
 /** The end of a program whose nsqd has fallen silent. */
 import { proxy } from "@requeue/brokers"
+import { BrokerError } from "@requeue/core"
 import { connect, type Requeue } from "@requeue/core/promise"
 import * as Effect from "effect/Effect"
 import { afterAll, assert, expect, test } from "vitest"
@@ -48,6 +49,18 @@ test("close gives up a copy that has no answer, and its message comes again", as
   await again.consume(queue, {}, ({ body }) => void bodies.push(body))
   await expect.poll(() => bodies, { timeout: 20_000 }).toContain("a")
 })
+
+test("close tells of a send that has no answer, and of one that was not written; only the first may be stored", async () => {
+  const queue = queueName("unanswered")
+  const requeue = await connect({ ...options, maxUnconfirmed: 1 }, { logLevel: "None" })
+  await requeue.send(queue, "first")
+  tcp.blackhole(true)
+  const sends = ["a", "b"].map((body) => requeue.send(queue, body).then(() => undefined, reasonOf))
+  assert.isBelow(await closing(requeue), 3000)
+  assert.deepStrictEqual(await Promise.all(sends), ["ConnectionLost", "ConnectionFailed"])
+})
+
+const reasonOf = (error: unknown) => (error instanceof BrokerError.BrokerError ? error.reason : error)
 
 test("what waits for a connection fails as soon as the broker is closed", async () => {
   const { sent } = await on({ ...options, publishTimeout: 60_000 }, (broker) =>

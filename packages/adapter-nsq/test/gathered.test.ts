@@ -1,10 +1,11 @@
 /** What is published in one turn of the event loop leaves in one command: each message has its own outcome all the same. */
 import { BrokerError } from "@requeue/core"
+import { connect } from "@requeue/core/promise"
 import { wire } from "@requeue/brokers"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import { afterAll, assert, describe, test } from "vitest"
-import type { NsqOptions } from "../src/index.ts"
+import { NsqBroker, type NsqOptions } from "../src/index.ts"
 import { drainIds, stored } from "./raw.ts"
 import { server } from "./server.ts"
 import { readCommand } from "./traffic.ts"
@@ -157,6 +158,8 @@ describe("of messages that are published in one turn to an nsqd whose limits are
   })
 })
 
+const isDoubtful = (error: unknown) => error instanceof BrokerError.BrokerError && BrokerError.isDoubtful(error)
+
 describe("a command of many messages that is lost", async () => {
   const tcp = await wire(small.broker.nodes[0]!.port, () => (input) => {
     const read = readCommand(input)
@@ -184,6 +187,34 @@ describe("a command of many messages that is lost", async () => {
     )
     assert.deepStrictEqual(outcomes, Array<boolean>(10).fill(true))
     assert.deepStrictEqual(await stored(small.http, queue), [1 + 10 * times])
+  })
+
+  test.each([
+    ["command", 1],
+    ["answer", 2]
+  ] as const)("with its %s is written again also where no fiber sends it, %i times stored", async (part, times) => {
+    const queue = queueName("face")
+    await using requeue = await connect(NsqBroker.layer(options), { logLevel: "None" })
+    await requeue.send(queue, "first")
+    const lost = tcp.loseNext(({ name }) => name === "MPUB", part)
+    const sends = await Promise.allSettled(Array.from({ length: 10 }, (_, index) => requeue.send(queue, index)))
+    assert.isTrue(lost.happened())
+    lost.end()
+    assert.deepStrictEqual(new Set(sends.map(({ status }) => status)), new Set(["fulfilled"]))
+    assert.deepStrictEqual(await stored(small.http, queue), [1 + 10 * times])
+  })
+
+  test("with its connection, while no other can be made, leaves each message in doubt where no fiber sends it", async () => {
+    const queue = queueName("doubtful")
+    await using requeue = await connect(NsqBroker.layer({ ...options, publishTimeout: 1000 }), { logLevel: "None" })
+    await requeue.send(queue, "first")
+    const lost = tcp.loseNext(({ name }) => name === "MPUB", "answer")
+    tcp.refuse(true)
+    const sends = Array.from({ length: 5 }, (_, index) => requeue.send(queue, index).then(() => undefined, isDoubtful))
+    assert.deepStrictEqual(await Promise.all(sends), Array<boolean>(5).fill(true))
+    tcp.refuse(false)
+    lost.end()
+    assert.deepStrictEqual(await stored(small.http, queue), [6])
   })
 
   test("with its connection, while no other can be made, leaves each message in doubt", async () => {

@@ -1,7 +1,10 @@
 /** What is told of each message of a call: table by table, without nsqd. */
 import { assert, describe, it } from "@effect/vitest"
 import { BrokerError } from "@requeue/core"
+import { Direct } from "@requeue/core/adapter-kit"
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Result from "effect/Result"
 import * as NsqOptions from "../src/NsqOptions.ts"
 import type { Nodes } from "../src/internal/connect/nodes.ts"
@@ -14,9 +17,16 @@ const error = (reason: BrokerError.Reason) =>
 
 type Answer = "Stored" | "Unread" | BrokerError.Reason
 
+const limits = { maxReqTimeout: 1000, maxMsgSize: 10_000, maxBodySize: 10_000, msgTimeout: 1000, maxMsgTimeout: 1000 }
+
+const itemOf = (name: string) => ({
+  message: { ...outgoing("q", name), body: Buffer.from(name) },
+  target: { topic: "q", channel: "requeue", isOwn: false },
+  isCopy: false
+})
+
 /** What each nsqd answers to each message, call by call; the last of the calls finds no nsqd. */
 const send = (answers: ReadonlyArray<Readonly<Record<string, Answer>>>, count = 1) => {
-  const limits = { maxReqTimeout: 1000, maxMsgSize: 10_000, maxBodySize: 10_000, msgTimeout: 1000, maxMsgTimeout: 1000 }
   let calls = 0
   const publishers = (many: number) =>
     Array.from({ length: many }, () => {
@@ -45,13 +55,10 @@ const send = (answers: ReadonlyArray<Readonly<Record<string, Answer>>>, count = 
     },
     declare: Object.assign(() => Effect.void, { isDone: () => true }),
     now: () => 0,
-    elapsed: () => 0
+    elapsed: () => 0,
+    fork: Effect.runFork
   })
-  const items = Object.keys(answers[0] ?? { a: 0 }).map((name) => ({
-    message: { ...outgoing("q", name), body: Buffer.from(name) },
-    target: { topic: "q", channel: "requeue", isOwn: false },
-    isCopy: false
-  }))
+  const items = Object.keys(answers[0] ?? { a: 0 }).map(itemOf)
   return Effect.flip(sender.send(items, { count }))
 }
 
@@ -97,4 +104,80 @@ describe("of what is stored on two nsqd", () => {
       assert.strictEqual(reason, told)
     })
   )
+})
+
+/** A sender with room for one message, and the ways to end what it has written. */
+const withRoomForOne = () => {
+  const written: Array<string> = []
+  const answer: Array<(result: "Stored" | BrokerError.BrokerError) => void> = []
+  const publisher: Pick<Publisher, "node" | "write"> = {
+    node: { name: "h:4150", address: { host: "h", port: 4150, http: undefined } },
+    write: ({ payload }, _, done) => {
+      written.push(payload.toString())
+      answer.push(done)
+    }
+  }
+  const publishers = [publisher as Publisher] // all that is used
+  const sender = Sender.make({
+    settings: Result.getOrThrow(NsqOptions.decode({ envelope: "never", maxUnconfirmed: 1 })),
+    nodes: { limits: () => limits } as Nodes, // all that is used
+    publishing: {
+      ready: () => publishers,
+      pick: () => Effect.succeed(publishers),
+      state: () => ({ state: "up", since: 0 })
+    },
+    declare: Object.assign(() => Effect.void, { isDone: () => true }),
+    now: () => 0,
+    elapsed: () => 0,
+    fork: Effect.runFork
+  })
+  /** Sends without a fiber. Answers what gives it up, and how it has ended. */
+  const begin = (...names: ReadonlyArray<string>) => {
+    const exits: Array<Exit.Exit<void, BrokerError.BrokerError>> = []
+    const giveUp = Direct.run(sender.send(names.map(itemOf), { count: 1 }), Effect.runFork, (exit) => exits.push(exit))
+    const told = () =>
+      exits.map((exit) =>
+        Exit.isSuccess(exit) ? "sent" : (Cause.squash(exit.cause) as BrokerError.BrokerError).reason
+      )
+    return { giveUp, told }
+  }
+  return { answer, begin, written }
+}
+
+describe("what is given up", () => {
+  it("when it is written may be stored, is not written again, and leaves its room when it is answered", () => {
+    const { answer, begin, written } = withRoomForOne()
+    const [a, b] = [begin("a"), begin("b")]
+    a.giveUp()
+    assert.deepStrictEqual([a.told(), written], [["Timeout"], ["a"]])
+    answer[0]!(error("ConnectionLost"))
+    assert.deepStrictEqual(written, ["a", "b"])
+    answer[1]!("Stored")
+    assert.deepStrictEqual([a.told(), b.told()], [["Timeout"], ["sent"]])
+  })
+
+  it("when it is being written again may be stored, and leaves its room", () => {
+    const { answer, begin, written } = withRoomForOne()
+    const [a, b] = [begin("a"), begin("b")]
+    answer[0]!(error("ConnectionLost"))
+    // Who waits comes first.
+    answer[1]!("Stored")
+    assert.deepStrictEqual(written, ["a", "b", "a"])
+    a.giveUp()
+    assert.deepStrictEqual([a.told(), b.told()], [["ConnectionLost"], ["sent"]])
+    const c = begin("c")
+    answer[3]!("Stored")
+    assert.deepStrictEqual(c.told(), ["sent"])
+  })
+
+  it.each([[["b"]], [["b", "c"]]])("while it waits for room is not written: %j", (names) => {
+    const { answer, begin, written } = withRoomForOne()
+    const [a, b, d] = [begin("a"), begin(...names), begin("d")]
+    b.giveUp()
+    assert.deepStrictEqual(b.told(), ["ConnectionFailed"])
+    answer[0]!("Stored")
+    assert.deepStrictEqual(written, ["a", "d"])
+    answer[1]!("Stored")
+    assert.deepStrictEqual([a.told(), d.told()], [["sent"], ["sent"]])
+  })
 })

@@ -1,7 +1,9 @@
 /** Sends outgoing messages: chooses the nsqd of each, and publishes again what a lost connection left without an answer. */
-import { BrokerError } from "@requeue/core/adapter-kit"
+import { BrokerError, Direct } from "@requeue/core/adapter-kit"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
 import type { Settings } from "../../NsqOptions.ts"
 import * as Names from "../names.ts"
 import { timedOut } from "../toBrokerError.ts"
@@ -11,12 +13,20 @@ import * as Room from "./room.ts"
 import * as Single from "./single.ts"
 import type { Item } from "./toPublication.ts"
 
+type Begin = Direct.Begin<void, BrokerError.BrokerError>
+
 export interface Sender {
-  /** Succeeds when nsqd has stored all messages, by default each on one nsqd; else fails with the first error. */
+  /** Succeeds when nsqd has stored all messages, each on as many nsqd as asked for; else fails with the first error. */
   readonly send: (
     items: ReadonlyArray<Item>,
-    placement?: Chunk.Placement
-  ) => Effect.Effect<void, BrokerError.BrokerError>
+    placement: Chunk.Placement
+  ) => Direct.Direct<void, BrokerError.BrokerError>
+  /** The same, begun at once. */
+  readonly begin: (
+    items: ReadonlyArray<Item>,
+    placement: Chunk.Placement,
+    ...then: Parameters<Begin>
+  ) => ReturnType<Begin>
 }
 
 /** Messages, and bytes of their bodies, that are written before their answers are awaited. */
@@ -37,6 +47,8 @@ export const target = (
 interface SenderDependencies extends Chunk.ChunksDependencies {
   /** Monotonic milliseconds. */
   readonly elapsed: () => number
+  /** Runs what waits: for room, a connection, a topic, or the next try. */
+  readonly fork: (sent: Chunk.Sent) => Fiber.Fiber<void, BrokerError.BrokerError>
 }
 
 /** Makes nonces, which no other process and no producer of messages makes. */
@@ -48,7 +60,8 @@ const makeNonces = (): (() => string) => {
 
 /** Sends with at most `maxUnconfirmed` messages that await their answer; further ones wait. */
 export const make = (dependencies: SenderDependencies): Sender => {
-  const { maxUnconfirmed, publishTimeout } = dependencies.settings
+  const { fork, settings } = dependencies
+  const { maxUnconfirmed, publishTimeout } = settings
   const room = Room.make(maxUnconfirmed)
   const limit = limiting(dependencies)
   const chunks = Chunk.make(dependencies)
@@ -64,20 +77,26 @@ export const make = (dependencies: SenderDependencies): Sender => {
       })
     const parts = partsOf(items, Math.min(most.messages, maxUnconfirmed))
     const sent = parts.length === 1 ? sendPart(parts[0]!) : Effect.forEach(parts, sendPart, { discard: true })
-    return { sent, outcomes: () => outcomes }
-  }
-
-  return {
-    send: (items, placement = { count: 1 }) => {
-      const all = placement.count === 1 ? items : items.map((item) => ({ ...item, nonce: nonce() }))
-      const isSingle = all.length === 1 && placement.count === 1
-      const { outcomes, sent } = isSingle ? single(all[0]!, placement) : batch(all, placement)
-      return sent.pipe(
-        Effect.mapError((error) => outcomes().errorOf(all, error)),
-        Effect.onInterrupt(() => Effect.fail(outcomes().errorOf(all, givenUp(all[0]?.message.queue))))
-      )
+    return {
+      begin: (onExit) => Direct.run(sent, fork, onExit),
+      outcomes: () => outcomes
     }
   }
+
+  const begin: Sender["begin"] = (items, placement, onExit) => {
+    const all = placement.count === 1 ? items : items.map((item) => ({ ...item, nonce: nonce() }))
+    const isSingle = all.length === 1 && placement.count === 1
+    const sending = isSingle ? single(all[0]!, placement) : batch(all, placement)
+    const giveUp = sending.begin((exit) =>
+      onExit(Exit.isSuccess(exit) ? exit : Exit.mapError(exit, (error) => sending.outcomes().errorOf(all, error)))
+    )
+    return () => {
+      giveUp()
+      return sending.outcomes().errorOf(all, givenUp(all[0]?.message.queue))
+    }
+  }
+
+  return { begin, send: (items, placement) => Direct.make((onExit) => begin(items, placement, onExit)) }
 }
 
 /** The error of what is interrupted before it is written. */

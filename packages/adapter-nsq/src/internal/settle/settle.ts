@@ -1,7 +1,8 @@
 /** Settles deliveries in the sessions that received them. */
 import { Failure } from "@requeue/core"
-import { Broker, BrokerError, Deadlines, type Delivery } from "@requeue/core/adapter-kit"
+import { Broker, BrokerError, Deadlines, type Delivery, Direct } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import { type Receipt, receiptOf } from "../consume/receipt.ts"
 import { timedOut } from "../toBrokerError.ts"
 import type { Command } from "./toCommand.ts"
@@ -18,6 +19,7 @@ interface Answering {
   isAnswered: boolean
 }
 
+type Requests = ReadonlyArray<Broker.SettleRequest>
 type Failures = ReadonlyArray<Broker.SettleFailure>
 
 interface SettleDependencies {
@@ -74,14 +76,14 @@ const answering = ({ deadlines, finished, queue, requeued }: SettleDependencies)
 
   // `deadlines.within` would run it in a fiber of its own, which costs as much as the rest: with a small window, there is a
   // call for every few messages.
-  return (all: ReadonlyArray<Answering>): Effect.Effect<Failures> =>
-    Effect.callback((resume) => {
+  return (all: ReadonlyArray<Answering>): Direct.Direct<Failures, never> =>
+    Direct.make((onExit) => {
       const failures: Array<Broker.SettleFailure> = []
       let open = all.length
       const late = Deadlines.deadline(() => {
         const stuck = all.filter(({ isAnswered }) => !isAnswered)
         // Before the connection ends, which tells the same answers lost.
-        resume(Effect.succeed([...failures, ...stuck.map(({ request }) => gone(queue, request.delivery, false))]))
+        onExit(Exit.succeed([...failures, ...stuck.map(({ request }) => gone(queue, request.delivery, false))]))
         for (const { receipt } of stuck) {
           const { connection, node } = receipt.session
           // A connection that has taken nothing for so long is lost: nsqd delivers again.
@@ -95,10 +97,13 @@ const answering = ({ deadlines, finished, queue, requeued }: SettleDependencies)
           if (!isWritten) failures.push(gone(queue, each.request.delivery, false))
           if (--open > 0) return
           deadlines.end(late)
-          resume(Effect.succeed(failures))
+          onExit(Exit.succeed(failures))
         })
       }
-      return Effect.sync(() => deadlines.end(late))
+      return () => {
+        deadlines.end(late)
+        return undefined
+      }
     })
 }
 
@@ -146,27 +151,45 @@ export const make = (dependencies: SettleDependencies): Pick<Broker.Subscription
   const answer = answering(dependencies)
   const copy = copying(dependencies, answer)
 
-  const settle = (requests: ReadonlyArray<Broker.SettleRequest>): Effect.Effect<Failures> =>
-    Effect.suspend(() => {
-      const lost: Array<Broker.SettleFailure> = []
-      const answers: Array<Answering> = []
-      const rest: Array<Effect.Effect<Failures>> = []
-      for (const request of requests) {
-        const { delivery, settlement } = request
-        const receipt = receiptOf(delivery)
-        if (!receipt.session.take(receipt)) {
-          lost.push(gone(queue, delivery))
-          continue
-        }
-        const made = command(delivery, settlement)
-        if (made._tag === "Copy") rest.push(copy(request, receipt, made))
-        else answers.push({ request, receipt, command: made, isAnswered: false })
+  /** Takes the deliveries that are still held, and makes of them what settles them. */
+  const begin = (requests: Requests) => {
+    const lost: Array<Broker.SettleFailure> = []
+    const answers: Array<Answering> = []
+    const copies: Array<Effect.Effect<Failures>> = []
+    for (const request of requests) {
+      const { delivery, settlement } = request
+      const receipt = receiptOf(delivery)
+      if (!receipt.session.take(receipt)) {
+        lost.push(gone(queue, delivery))
+        continue
       }
-      if (answers.length > 0) rest.unshift(answer(answers))
-      return rest.length === 1 && lost.length === 0
-        ? rest[0]!
-        : Effect.map(Effect.all(rest, { concurrency: "unbounded" }), (failures) => [...lost, ...failures.flat()])
+      const made = command(delivery, settlement)
+      if (made._tag === "Copy") copies.push(copy(request, receipt, made))
+      else answers.push({ request, receipt, command: made, isAnswered: false })
+    }
+    return { answers, copies, lost }
+  }
+
+  /** Most settlements only finish messages, of which no copy is made. */
+  const finish = (requests: Requests): Effect.Effect<Failures> =>
+    Direct.make((onExit) => {
+      const { answers, lost } = begin(requests)
+      if (answers.length === 0) return Direct.ended(onExit, Exit.succeed(lost))
+      return answer(answers).begin(
+        lost.length === 0 ? onExit : (exit) => onExit(Exit.map(exit, (failures) => [...lost, ...failures]))
+      )
     })
+
+  const settle = (requests: Requests): Effect.Effect<Failures> =>
+    requests.every(({ settlement: { _tag } }) => _tag === "Ack" || _tag === "Drop")
+      ? finish(requests)
+      : Effect.suspend(() => {
+          const { answers, copies, lost } = begin(requests)
+          const all = answers.length === 0 ? copies : [answer(answers), ...copies]
+          return all.length === 1 && lost.length === 0
+            ? all[0]!
+            : Effect.map(Effect.all(all, { concurrency: "unbounded" }), (failures) => [...lost, ...failures.flat()])
+        })
 
   /** Extends leases. nsqd answers to `TOUCH` only when it fails, so that the next call tells of it. */
   const extend = (deliveries: ReadonlyArray<Delivery.Delivery>): Effect.Effect<Failures> =>
