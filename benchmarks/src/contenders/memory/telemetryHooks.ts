@@ -8,12 +8,14 @@ type Change = readonly [from: string, to: string]
 /** By the file in `consume/internal`. */
 export const hooks: Readonly<Record<string, ReadonlyArray<Change>>> = {
   "workers.ts": [
-    ["const watched = watch?.run(\n      items.map(({ delivery }) => delivery),\n      reruns\n    )\n", ""],
+    ["task.watched = watch?.run(\n      items.map(({ delivery }) => delivery),\n      reruns\n    )\n", ""],
     ["watched?.end(failure === undefined ? (outcome as Telemetry.Ending) : redacted(retry, failure))", ""],
-    ["runHandler(task, onEnded, watched?.within)", "runHandler(task, onEnded)"]
+    ["runHandler(task, onEnded, task.watched?.within)", "runHandler(task, onEnded)"]
   ],
   "settler.ts": [["watch === undefined ? settled : watch.settle(requests, settled)", "settled"]],
-  "dispatch.ts": [["within === undefined ? run : (context) => within(() => run(context))", "run"]]
+  "dispatch.ts": [
+    ["within === undefined ? call(task, context) : within(() => call(task, context))", "call(task, context)"]
+  ]
 }
 
 /** @throws Error when a place is not there any more: what is measured would be the code as it is */

@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import { HandlerTimeout } from "../../src/policy/Failure.ts"
 import type { Context } from "../../src/message/Handler.ts"
 import * as Deadlines from "../../src/adapter-kit/Deadlines.ts"
-import { dispatch, type Outcome } from "../../src/consume/internal/dispatch.ts"
+import { type Outcome, runner } from "../../src/consume/internal/dispatch.ts"
 import * as Timers from "../../src/adapter-kit/Timers.ts"
 
 /** Runs one handler; `outcomes` collects every call of `done`. */
@@ -15,9 +15,8 @@ export const start = Effect.fnUntraced(function* (
   const timers = yield* Timers.make
   const fork = Effect.runForkWith(yield* Effect.context())
   const outcomes: Array<Outcome> = []
-  const run = dispatch({ fork, deadlines: Deadlines.make(timers, timeout) }, handler, (outcome) =>
-    outcomes.push(outcome)
-  )
+  const start = runner({ fork, deadlines: Deadlines.make(timers, timeout) }, (_, context) => handler(context), true)
+  const run = start({ toMessage: () => {}, toBatch: () => {} }, (_, outcome) => outcomes.push(outcome))
   return { run, outcomes }
 })
 

@@ -30,7 +30,7 @@ describe("a core is found that", () => {
     [
       "lets those behind a retried message have their own verdicts",
       "task",
-      "if (group !== undefined && halted?.has(group) === true) {",
+      "if (halted.has(group)) {",
       "if (group === undefined) {"
     ],
     ["lets a batch take what another one has left of a group", "groups", "group.isClosed = true\n", ""],
@@ -64,12 +64,7 @@ describe("a core is found that", () => {
       "(isUncounted || told !== delivery.attempts)",
       "told !== delivery.attempts"
     ],
-    [
-      "settles those behind a message that is run again",
-      "task",
-      "group !== undefined && rerun?.has(group) === true ? undefined : settle()",
-      "settle()"
-    ],
+    ["settles those behind a message that is run again", "task", "rerun.has(group) ? undefined : settle()", "settle()"],
     ["runs single messages of a group side by side", "groups", "(!single && ", "("]
   ])("%s", async (_, file, text, replacement) => {
     const patch = { file: `consume/internal/${file}.ts`, text, replacement }

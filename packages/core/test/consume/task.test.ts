@@ -7,8 +7,8 @@ import type { Group, Item } from "../../src/consume/internal/item.ts"
 import { Task } from "../../src/consume/internal/task.ts"
 import { delivery, item } from "../items.ts"
 
-const render = ([item, verdict]: readonly [Item, Acknowledgement.Verdict]) =>
-  `${item.key} ${verdict._tag === "Ack" ? "ack" : (verdict.delay ?? "retry")}`
+const render = ([item, verdict]: readonly [Item, Acknowledgement.Verdict | undefined]) =>
+  `${item.key} ${verdict?._tag === "Ack" ? "ack" : (verdict?.delay ?? "retry")}`
 
 const start = (...names: ReadonlyArray<string>) => {
   const [final, ignored]: [Array<string>, Array<string>] = [[], []]
@@ -19,7 +19,9 @@ const start = (...names: ReadonlyArray<string>) => {
       onFinal: (...decision) => final.push(render(decision)),
       onIgnored: (item, call) => ignored.push(`${item?.key ?? "batch"} ${call._tag}`)
     },
-    names.map((name) => item(name))
+    names.map((name) => item(name)),
+    0,
+    () => {}
   )
   const batch = task.toBatch()
   const close = (outcome: Acknowledgement.Outcome) => {
@@ -77,7 +79,9 @@ describe("task", () => {
     messages[0]!.ack()
     messages[1]!.retry()
     const parted: Array<string> = []
-    task.abandon((item, verdict) => parted.push(verdict === undefined ? String(item.key) : render([item, verdict])))
+    task.close(undefined, (item, verdict) =>
+      parted.push(verdict === undefined ? String(item.key) : render([item, verdict]))
+    )
     assert.deepStrictEqual(final, ["a ack"])
     assert.deepStrictEqual(parted, ["b retry", "c", "d"])
     batch.ackAll()
@@ -108,11 +112,11 @@ describe("task", () => {
     const get = () => Object.freeze({ memory: ++asked })
     const facts = { ...plain, delivery: Object.defineProperty({ ...plain.delivery }, "native", { get }) }
     const options = { queue: "work", longest: 0, onFinal: () => {}, onIgnored: () => {} }
-    const { message } = new Task(options, [facts])
+    const message = new Task(options, [facts], 0, () => {}).toMessage()
     assert.strictEqual(asked, 0)
     assert.deepStrictEqual(message.native, { memory: 1 })
     assert.isFalse(JSON.stringify(message).includes("memory"))
-    const { message: bare } = new Task(options, [item("a")])
+    const bare = new Task(options, [item("a")], 0, () => {}).toMessage()
     assert.deepStrictEqual(bare.native, {})
     assert.isTrue(Object.isFrozen(bare.native))
   })
@@ -132,7 +136,12 @@ describe("calls on the messages of a large batch", () => {
       }
     })
     let told = 0
-    const task = new Task({ queue: "work", longest: 0, onFinal: () => told++, onIgnored: () => {} }, counted)
+    const task = new Task(
+      { queue: "work", longest: 0, onFinal: () => told++, onIgnored: () => {} },
+      counted,
+      0,
+      () => {}
+    )
     const messages = task.toBatch().messages as ReadonlyArray<Received<unknown>>
     reads = 0
     for (const message of order === "forwards" ? messages : messages.toReversed()) message.ack()
@@ -161,7 +170,7 @@ describe("calls on the messages of a large batch", () => {
           const items = names.map((name, n) => Object.assign(item(String(n)), { group: name && groups.get(name) }))
           const told: Array<Item> = []
           const options = { queue: "work", longest: 99, onFinal: (each: Item) => told.push(each), onIgnored: () => {} }
-          const task = new Task(options, items)
+          const task = new Task(options, items, 0, () => {})
           const messages = task.toBatch().messages as ReadonlyArray<Received<unknown>>
           const first = new Map<number, boolean>()
           for (const [index, isAck] of calls.filter(([each]) => each < items.length)) {

@@ -40,8 +40,8 @@ const arriving: ReadonlyArray<Mutant> = [
   {
     name: "a message that arrives while the consumer stops waits for a handler",
     file: consume("arrival"),
-    from: "const refused = flow.wants() ? refusal(delivery, dependencies, now) : Settlement.Release()",
-    to: "const refused = refusal(delivery, dependencies, now)"
+    from: "const refused = flow.wants() ? refusal(delivery, dependencies, wallClock) : Settlement.Release()",
+    to: "const refused = refusal(delivery, dependencies, wallClock)"
   },
   {
     name: "a body that is being decoded counts after its connection is lost",
@@ -127,13 +127,13 @@ const running: ReadonlyArray<Mutant> = [
   {
     name: "a handler that a drain interrupts has failed",
     file: consume("workers"),
-    from: "? deliveries.settle(item, Settlement.Release())",
-    to: '? deliveries.conclude(item, { _tag: "Retry", by: "outcome", delay: undefined, backoff: true }, undefined)'
+    from: "if (verdict === undefined) return deliveries.settle(item, Settlement.Release())",
+    to: 'if (verdict === undefined) return deliveries.conclude(item, { _tag: "Retry", by: "outcome", delay: undefined, backoff: true }, undefined)'
   },
   {
     name: "calls of a run count beside those of the run after it",
     file: consume("task"),
-    from: "    this.#closed = true\n    for (let index",
+    from: "    this.isClosed = true\n    for (let index",
     to: "    for (let index",
     was: "A run that had failed, and was repeated at once, could still decide on its messages."
   },
@@ -413,7 +413,7 @@ const settling: ReadonlyArray<Mutant> = [
   {
     name: "the timer of settlements that gather is set once",
     file: consume("settler"),
-    from: "    timers.cancel(timer)\n    timer = undefined",
+    from: "    if (timer !== undefined) timers.cancel(timer)\n    timer = undefined",
     to: "    timers.cancel(timer)"
   }
 ]

@@ -4,10 +4,12 @@ import {
   BrokerError,
   type Capabilities,
   type Delivery,
+  Direct,
   Outgoing,
   type Settlement
 } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import type { Dispatch } from "../consume/dispatch.ts"
 import { deliveryOf } from "../consume/toDelivery.ts"
 import type { Delays } from "../delays.ts"
@@ -142,7 +144,7 @@ export const make = (env: Dependencies): Settle => {
   }
 
   return (consumer) => ({
-    settle: (requests) => Effect.sync(() => settleAll(consumer, requests)),
+    settle: (requests) => Direct.make((onExit) => Direct.ended(onExit, Exit.succeed(settleAll(consumer, requests)))),
     extend: (deliveries) => Effect.sync(() => extendAll(consumer, deliveries))
   })
 }

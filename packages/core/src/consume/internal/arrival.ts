@@ -16,7 +16,7 @@ import type { Flow } from "./flow.ts"
 import type { Groups } from "./groups.ts"
 import type { Item, Load } from "./item.ts"
 import type { Reporter } from "./reporter.ts"
-import type { Runtime } from "./runtime.ts"
+import { perJob, type Runtime } from "./runtime.ts"
 
 export interface Arrival {
   readonly onDelivery: (delivery: Delivery) => void
@@ -45,6 +45,8 @@ export interface Dependencies extends Admission, Pick<Runtime, "timers" | "wallC
   readonly load: Load
   readonly reporter: Reporter
   readonly flow: Pick<Flow, "update" | "wants">
+  /** The time of the timers, by the job of the event loop. */
+  readonly jobTime: () => number
   /** Called when a message has joined those that wait for their batch. */
   readonly onArrived: () => void
 }
@@ -53,9 +55,9 @@ export interface Dependencies extends Admission, Pick<Runtime, "timers" | "wallC
 export const refusal = (
   { attempts, group, metadata, unreadable }: Delivery,
   { isJob = false, queue, retry }: Admission,
-  now: number
+  now: () => number
 ): Settlement.Settlement | undefined => {
-  const wait = metadata.notBefore === 0 ? 0 : Metadata.wait(metadata, now, retry.maxAge)
+  const wait = metadata.notBefore === 0 ? 0 : Metadata.wait(metadata, now(), retry.maxAge)
   if (wait > 0) return Settlement.Release(wait)
   if (unreadable !== undefined && !isJob) return RetryPolicy.giveUp(retry, queue, "undecodable", unreadable)
   // Brokers count each time that a message comes behind others of its group, whatever becomes of these.
@@ -86,7 +88,8 @@ const opening = (open: NonNullable<Decoder["open"]>) => {
  */
 export const make = (dependencies: Dependencies): Arrival => {
   const { batcher, codec, deliveries, flow, groups, isJob = false, load, reporter } = dependencies
-  const { onArrived, queue, retry, timers, wallClock } = dependencies
+  const { jobTime, onArrived, queue, retry, timers, wallClock } = dependencies
+  const jobDate = perJob(wallClock)
   let lastDelivery: number | undefined
   const decoding = Decoding.make(timers, load)
 
@@ -151,28 +154,28 @@ export const make = (dependencies: Dependencies): Arrival => {
   }
 
   /** In flight from now on: its lease is extended while its codec works. */
-  const admit = (item: Item, now: number): void => {
+  const admit = (item: Item): void => {
     const { delivery } = item
-    const refused = flow.wants() ? refusal(delivery, dependencies, now) : Settlement.Release()
+    const refused = flow.wants() ? refusal(delivery, dependencies, wallClock) : Settlement.Release()
     if (refused === undefined) decode(item)
     else refuse(item, refused)
   }
 
   /** Admits a message of a group when it is its turn. */
-  const inTurn = (item: Item): void => groups.arrived(item, mayKill(item), () => admit(item, wallClock()))
+  const inTurn = (item: Item): void => groups.arrived(item, mayKill(item), () => admit(item))
 
   return {
     join,
     lastDelivery: () => lastDelivery,
     onDelivery: (told) => {
-      const now = (lastDelivery = wallClock())
-      if (load.inFlight === load.kept) load.lastMoved = timers.now()
+      lastDelivery = jobDate()
+      if (load.inFlight === load.kept) load.lastMoved = jobTime()
       if (reporter.isWatched) reporter.received(told)
       const known = told.redelivered === false ? undefined : deliveries.recognise(told)
       if (known === "merged") return
       const item = deliveries.add(known?.delivery ?? told, told.attempts)
       const isAlone = told.group === undefined || isJob
-      if (known?.decided.known === undefined) return isAlone ? admit(item, now) : inTurn(item)
+      if (known?.decided.known === undefined) return isAlone ? admit(item) : inTurn(item)
       Object.assign(item, known.decided)
       if (isAlone) deliveries.settleKnown(item)
       else groups.arrived(item, true, () => deliveries.settleKnown(item))

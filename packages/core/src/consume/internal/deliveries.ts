@@ -100,7 +100,8 @@ export const make = (dependencies: Dependencies): Deliveries => {
     if ("delay" in settlement && settlement.delay > 0) item.due = dependencies.timers.now() + settlement.delay
     // A probe that goes back without a verdict must not be waited for.
     if (settlement._tag === "Release" && !flow.handler.atRest) flow.handler.signal({ _tag: "Uncounted", id: item.key })
-    const allowed = decider.spend(settlement) === "Allowed" ? settlement : Settlement.Release()
+    const allowed =
+      settlement._tag === "Ack" || decider.spend(settlement) === "Allowed" ? settlement : Settlement.Release()
     const isBegun = item.stage === "begun" && allowed._tag === "Release"
     settler.settle(item, isBegun ? { ...allowed, isBegun } : allowed)
     if (allowed !== settlement) dependencies.onExhausted()
@@ -214,6 +215,7 @@ const concluding =
   (dependencies: Dependencies, settle: Deliveries["settle"]): Deliveries["conclude"] =>
   (item, verdict, thrown) => {
     const { decider, flow, reporter } = dependencies
+    if (verdict._tag === "Ack" && flow.handler.atRest) return settle(item, Settlement.Ack)
     const failure = decider.failure(verdict, thrown)
     if (failure !== undefined && failure !== thrown) reporter.failed(item.delivery, failure, false)
     const settlement = decider.settlement(item.delivery, verdict, failure)

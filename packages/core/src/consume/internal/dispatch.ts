@@ -24,6 +24,9 @@ export type Outcome =
     }
   | { readonly _tag: "Interrupted" }
 
+/** Called with a task whose run has ended. */
+export type Done<T> = (task: T, outcome: Outcome) => void
+
 export interface Run {
   /** Ends the run now; its outcome is `Interrupted` unless it had ended already. */
   readonly interrupt: () => void
@@ -77,28 +80,35 @@ const isEffect = (value: unknown): value is Effect.Effect<unknown, unknown> => {
   }
 }
 
+/** Calls the handler for a task. */
+type Call<T> = (task: T, context: Context) => unknown
+
 /** A class, so that a run costs one object and not a handful of closures. */
-class HandlerRun implements Run, Deadline {
+class HandlerRun<T> implements Run, Deadline {
   at = Number.POSITIVE_INFINITY
   place = -1
   readonly #context = new LazyContext()
   readonly #deadlines: Deadlines
-  readonly #done: (outcome: Outcome) => void
+  readonly #task: T
+  readonly #done: Done<T>
   #ended = false
   #stopped: Outcome | undefined = undefined
   /** The fiber of the handler, or a promise, which nothing can end; `undefined` until there is one of them. */
   #waitsFor: Fiber.Fiber<unknown, unknown> | "a promise" | undefined = undefined
 
-  constructor(deadlines: Deadlines, done: (outcome: Outcome) => void) {
+  constructor(deadlines: Deadlines, task: T, done: Done<T>) {
     this.#deadlines = deadlines
+    this.#task = task
     this.#done = done
   }
 
-  run(fork: Dependencies["fork"], handler: (context: Context) => unknown): void {
+  run(fork: Dependencies["fork"], call: Call<T>, within: Telemetry.Run["within"] | undefined): void {
     this.#deadlines.start(this)
+    const task = this.#task
+    const context = this.#context
     let returned: Returned
     try {
-      returned = returnedBy(handler(this.#context))
+      returned = returnedBy(within === undefined ? call(task, context) : within(() => call(task, context)))
     } catch (error) {
       return this.#end({ _tag: "Failed", error })
     }
@@ -147,19 +157,8 @@ class HandlerRun implements Run, Deadline {
     if (this.#ended) return
     this.#ended = true
     this.#deadlines.end(this)
-    this.#done(outcome)
+    this.#done(this.#task, outcome)
   }
-}
-
-/** Starts the handler; `done` is called exactly once, perhaps before this returns. */
-export const dispatch = (
-  { deadlines, fork }: Dependencies,
-  handler: (context: Context) => unknown,
-  done: (outcome: Outcome) => void
-): Run => {
-  const run = new HandlerRun(deadlines, done)
-  run.run(fork, handler)
-  return run
 }
 
 /** The handler of single messages, or of batches. */
@@ -167,17 +166,24 @@ type Handle = (given: any, context: Context) => unknown // A message or a batch,
 
 /** The messages that a handler answers for together. */
 interface Task {
-  readonly message: unknown
+  readonly toMessage: () => unknown
   readonly toBatch: () => unknown
 }
 
-/** Runs this handler for each task: with its message where it takes one at a time, else with its batch. */
-export const runner =
-  (dependencies: Dependencies, handle: Handle, single: boolean) =>
-  (task: Task, done: (outcome: Outcome) => void, within?: Telemetry.Run["within"]): Run => {
-    const run = (context: Context) => handle(single ? task.message : task.toBatch(), context)
-    return dispatch(dependencies, within === undefined ? run : (context) => within(() => run(context)), done)
+/**
+ * Runs this handler for each task: with its message where it takes one at a time, else with its batch. `done` is called
+ * exactly once for each, perhaps before this returns.
+ */
+export const runner = ({ deadlines, fork }: Dependencies, handle: Handle, single: boolean) => {
+  const call: Call<Task> = single
+    ? (task, context) => handle(task.toMessage(), context)
+    : (task, context) => handle(task.toBatch(), context)
+  return <T extends Task>(task: T, done: Done<T>, within?: Telemetry.Run["within"]): Run => {
+    const run = new HandlerRun(deadlines, task, done)
+    run.run(fork, call, within)
+    return run
   }
+}
 
 const fromExit = (exit: Exit.Exit<unknown, unknown>, stopped: Outcome | undefined): Outcome => {
   if (Exit.isSuccess(exit)) return Succeeded

@@ -23,7 +23,7 @@ import * as Flow from "./flow.ts"
 import * as Groups from "./groups.ts"
 import * as Load from "./item.ts"
 import type { Reporter } from "./reporter.ts"
-import type { Runtime } from "./runtime.ts"
+import { perJob, type Runtime } from "./runtime.ts"
 import * as Workers from "./workers.ts"
 
 export interface Options extends Runtime, Pick<Decider.Options, "queue" | "retry" | "retryDelay" | "budget"> {
@@ -148,7 +148,7 @@ export const make = (options: Options): Engine => {
       onFatal(new DeadLetterBudgetExhausted({ queue, max: options.budget!.max }))
     }
   })
-  const way = { ...options, longest, batcher, deliveries, flow, groups, load }
+  const way = { ...options, jobTime: perJob(timers.now), longest, batcher, deliveries, flow, groups, load }
   const workers = Workers.make(way)
   const arrival = Arrival.make({ ...way, onArrived: gathering(options, workers.pump) })
 

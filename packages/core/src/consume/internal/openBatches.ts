@@ -4,7 +4,7 @@ import * as Delay from "../../message/Delay.ts"
 import type { Batch } from "../../message/Handler.ts"
 import type { Call } from "../../policy/Acknowledgement.ts"
 import type { Timers } from "../../adapter-kit/Timers.ts"
-import type { Outcome, Run } from "./dispatch.ts"
+import type { Done, Outcome, Run } from "./dispatch.ts"
 import type { Task } from "./task.ts"
 
 /**
@@ -33,7 +33,7 @@ export class LeaseExpired extends Data.TaggedError("LeaseExpired")<{ readonly le
 export interface OpenBatches {
   readonly size: () => number
   /** Opens a batch of a task's messages. `done` is called with its outcome, exactly once. */
-  readonly open: (task: Task, done: (outcome: Outcome) => void) => Run & { readonly batch: PulledBatch<unknown> }
+  readonly open: (task: Task, done: Done<Task>) => Run & { readonly batch: PulledBatch<unknown> }
 }
 
 /** `lease` is in milliseconds. `onEnd` is called when a batch has ended. */
@@ -48,7 +48,7 @@ export const make = (timers: Timers, lease: number, onEnd: () => void): OpenBatc
         endedBy = by
         timers.cancel(timer)
         size--
-        done(outcome)
+        done(task, outcome)
         onEnd()
       }
       /** `call` is what it amounts to on the batch: the task has ended by then, and tells of it. */

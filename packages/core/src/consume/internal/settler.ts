@@ -70,7 +70,7 @@ export const make = (options: Options & Callbacks): Settler => {
   let timer: Timer | undefined
 
   const flush = (): void => {
-    timers.cancel(timer)
+    if (timer !== undefined) timers.cancel(timer)
     timer = undefined
     const extended = extending
     const requests = extended === undefined ? pending : pending.filter((item) => !extended.has(item))

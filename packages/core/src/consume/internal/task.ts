@@ -14,6 +14,7 @@ import type { Headers, Native } from "../../message/Message.ts"
 import * as Settlement from "../../message/Settlement.ts"
 import type { Deliveries } from "./deliveries.ts"
 import type { Run } from "./dispatch.ts"
+import type * as Telemetry from "../../observe/Telemetry.ts"
 import type { Group, Item } from "./item.ts"
 import type { Reporter } from "./reporter.ts"
 
@@ -44,31 +45,38 @@ export class Task implements Bag.Member {
   place = -1
   /** The run of the handler, unless it ended at once. */
   run: Run | undefined = undefined
+  /** The run as telemetry sees it, where there is telemetry. */
+  watched: Telemetry.Run | undefined = undefined
   readonly items: ReadonlyArray<Item>
+  /** Number of runs for these messages before this one. */
+  readonly reruns: number
+  /** Called when no other run follows. */
+  readonly onEnd: () => void
   readonly #options: Options
-  readonly #messages: ReadonlyArray<Received<unknown>>
   /** By index. `undefined` until the first call: most handlers make none. */
   #verdicts: Array<Acknowledgement.Verdict | undefined> | undefined = undefined
   /** Indexes of the messages whose verdict `onFinal` was given. */
   #reported: Set<number> | undefined = undefined
   /** Those of groups; `undefined` until the first call on one of them. */
   #lines: Map<Group, Line> | undefined = undefined
-  #closed = false
+  isClosed = false
 
-  constructor(options: Options, items: ReadonlyArray<Item>) {
-    this.items = items
+  constructor(options: Options, items: ReadonlyArray<Item>, reruns: number, onEnd: () => void) {
     this.#options = options
-    this.#messages = items.map((item, index) => new ReceivedMessage(item, index, this, options.longest))
+    this.items = items
+    this.reruns = reruns
+    this.onEnd = onEnd
   }
 
   /** The first message, which is the only one for a message handler. */
-  get message(): Received<unknown> {
-    return this.#messages[0]!
+  toMessage(): Received<unknown> {
+    return new ReceivedMessage(this.items[0]!, 0, this, this.#options.longest)
   }
 
   toBatch(): Batch<unknown> {
     const { longest, queue } = this.#options
-    return toBatch(queue, this.#messages, this, longest)
+    const messages = this.items.map((item, index) => new ReceivedMessage(item, index, this, longest))
+    return toBatch(queue, messages, this, longest)
   }
 
   /** Number of messages without a verdict. */
@@ -79,7 +87,7 @@ export class Task implements Bag.Member {
   /** Records a call of the handler. One on a message costs the same whatever the size of its batch. */
   record(call: Acknowledgement.Call): void {
     const { onIgnored } = this.#options
-    if (this.#closed) return onIgnored("index" in call ? this.items[call.index] : undefined, call)
+    if (this.isClosed) return onIgnored("index" in call ? this.items[call.index] : undefined, call)
     const verdicts = (this.#verdicts ??= Array.from<undefined>({ length: this.items.length }))
     const reached = "index" in call ? [call.index] : Array.from(this.items.keys())
     const before = reached.map((index) => verdicts[index])
@@ -112,20 +120,21 @@ export class Task implements Bag.Member {
     this.#options.onFinal(this.items[index]!, this.#verdicts![index]!)
   }
 
-  /** Ignores all later calls, and reports the verdict of every message that `onFinal` was not given. */
-  close(outcome: Acknowledgement.Outcome, each: (item: Item, verdict: Acknowledgement.Verdict) => void): void {
-    this.#closed = true
+  /**
+   * Ignores all later calls, and reports the verdict of every message that `onFinal` was not given. Without an outcome, for
+   * a run that was interrupted, messages that no call reached have no verdict.
+   */
+  close(
+    outcome: Acknowledgement.Outcome | undefined,
+    each: (item: Item, verdict: Acknowledgement.Verdict | undefined) => void
+  ): void {
+    this.isClosed = true
     for (let index = 0; index < this.items.length; index++) {
       if (this.#reported?.has(index) === true) continue
       const verdict = this.#verdicts?.[index]
-      each(this.items[index]!, verdict === undefined ? uncalled[outcome] : Acknowledgement.finalise(verdict, outcome))
+      if (verdict === undefined) each(this.items[index]!, outcome && uncalled[outcome])
+      else each(this.items[index]!, Acknowledgement.finalise(verdict, outcome ?? "failure"))
     }
-  }
-
-  /** Ignores all later calls, and reports as {@link close} does; without a verdict, for messages that no call reached. */
-  abandon(each: (item: Item, verdict: Acknowledgement.Verdict | undefined) => void): void {
-    const without = new Set(this.items.filter((_, index) => this.#isUndecided(index)))
-    this.close("failure", (item, verdict) => each(item, without.has(item) ? undefined : verdict))
   }
 
   #isUndecided(index: number): boolean {
@@ -145,35 +154,30 @@ const linesOf = (items: ReadonlyArray<Item>): Map<Group, Line> => {
 
 /**
  * Keeps the order of groups when the messages of a batch are settled: the first message of a group that goes back takes
- * those behind it along, whatever their verdicts; so does the first that is run again. `open` gets those that are.
+ * those behind it along, whatever their verdicts; so does the first that is run again.
  */
 export const ordering = (
   deliveries: Pick<Deliveries, "keepsPlace" | "settle">,
-  reporter: Pick<Reporter, "heldBack">,
-  open: Array<Item>
+  reporter: Pick<Reporter, "heldBack">
 ) => {
-  let halted: Set<Group> | undefined
-  let rerun: Set<Group> | undefined
-  return {
-    /** `settle` answers the settlement; `undefined` for a message whose handler runs again. */
-    settle: (
-      item: Item,
-      verdict: Acknowledgement.Verdict | undefined,
-      settle: () => Settlement.Settlement | undefined
-    ): void => {
-      const { group } = item
-      if (group !== undefined && halted?.has(group) === true) {
-        item.isFollowing = true
-        if (verdict?._tag === "Ack" && verdict.by !== "outcome") reporter.heldBack(item.delivery)
-        deliveries.settle(item, Settlement.Release())
-        return
-      }
-      const settlement = group !== undefined && rerun?.has(group) === true ? undefined : settle()
-      if (settlement === undefined) {
-        open.push(item)
-        if (group !== undefined) rerun = (rerun ?? new Set()).add(group)
-      } else if (group !== undefined && deliveries.keepsPlace(settlement)) halted = (halted ?? new Set()).add(group)
+  const halted = new Set<Group>()
+  const rerun = new Set<Group>()
+  /** `settle` answers the settlement, as this does; `undefined` for a message whose handler runs again. */
+  return (
+    item: Item,
+    group: Group,
+    verdict: Acknowledgement.Verdict | undefined,
+    settle: () => Settlement.Settlement | undefined
+  ): Settlement.Settlement | undefined => {
+    if (halted.has(group)) {
+      item.isFollowing = true
+      if (verdict?._tag === "Ack" && verdict.by !== "outcome") reporter.heldBack(item.delivery)
+      return deliveries.settle(item, Settlement.Release())
     }
+    const settlement = rerun.has(group) ? undefined : settle()
+    if (settlement === undefined) rerun.add(group)
+    else if (deliveries.keepsPlace(settlement)) halted.add(group)
+    return settlement
   }
 }
 

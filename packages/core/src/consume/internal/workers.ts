@@ -2,6 +2,7 @@
  * Starts batches as far as concurrency and flow allow, runs the handler for each of their tasks, as often as the policy's
  * `immediate` allows, and concludes them.
  */
+import type * as Acknowledgement from "../../policy/Acknowledgement.ts"
 import * as Classifier from "../../policy/Classifier.ts"
 import * as DeadLetterRouting from "../../policy/DeadLetterRouting.ts"
 import * as Failure from "../../policy/Failure.ts"
@@ -11,7 +12,7 @@ import type * as Telemetry from "../../observe/Telemetry.ts"
 import * as Bag from "../../adapter-kit/Bag.ts"
 import * as Bursts from "./bursts.ts"
 import type { Deliveries } from "./deliveries.ts"
-import type { Outcome, Run } from "./dispatch.ts"
+import type { Done, Run } from "./dispatch.ts"
 import type { Flow } from "./flow.ts"
 import type { Groups } from "./groups.ts"
 import type { Item, Load } from "./item.ts"
@@ -21,7 +22,7 @@ import * as Suspects from "./suspects.ts"
 import * as Task from "./task.ts"
 
 /** Runs the handler once, and says exactly once how that ended. The handler is called through `within`, if given. */
-export type RunHandler = (task: Task.Task, done: (outcome: Outcome) => void, within?: Telemetry.Run["within"]) => Run
+export type RunHandler = (task: Task.Task, done: Done<Task.Task>, within?: Telemetry.Run["within"]) => Run
 
 /** How much work an interruption has stopped. */
 interface Interrupted {
@@ -50,6 +51,8 @@ export interface Dependencies
   readonly flow: Flow
   readonly groups: Pick<Groups, "begun">
   readonly load: Load
+  /** The time of the timers, by the job of the event loop. */
+  readonly jobTime: () => number
   readonly reporter: Reporter
   readonly watch: Telemetry.Watch | undefined
   /** Number of batches that may be in progress. */
@@ -57,7 +60,7 @@ export interface Dependencies
 }
 
 export const make = (dependencies: Dependencies): Workers => {
-  const { batcher, concurrency, flow, load, reporter, single, timers } = dependencies
+  const { batcher, concurrency, flow, jobTime, load, reporter, single } = dependencies
   const { yieldThen } = dependencies
   const bursts = Bursts.make()
   const deliveries = noting(dependencies.deliveries, bursts)
@@ -121,7 +124,7 @@ export const make = (dependencies: Dependencies): Workers => {
 
   const endBatch = (): void => {
     load.batches--
-    load.lastMoved = timers.now()
+    load.lastMoved = jobTime()
     if (load.isAlone) {
       load.isAlone = false
       flow.update()
@@ -136,8 +139,8 @@ export const make = (dependencies: Dependencies): Workers => {
 /** Tells the bursts what does not end with an ack. */
 const noting = (deliveries: Deliveries, { failed }: Bursts.Bursts): Deliveries => ({
   ...deliveries,
-  conclude: (...ended) => {
-    const settlement = deliveries.conclude(...ended)
+  conclude: (item, verdict, failure) => {
+    const settlement = deliveries.conclude(item, verdict, failure)
     if (settlement._tag !== "Ack") failed()
     return settlement
   }
@@ -145,69 +148,76 @@ const noting = (deliveries: Deliveries, { failed }: Bursts.Bursts): Deliveries =
 
 /** Runs handlers for messages that they answer for together. */
 const runner = (
-  { deliveries, load, reporter, retry, runHandler, timers, wallClock, watch }: Dependencies,
+  { deliveries, jobTime, load, reporter, retry, runHandler, wallClock, watch }: Dependencies,
   taskOptions: Task.Options
 ) => {
   const running = Bag.make<Task.Task>()
 
   /** `reruns` counts the runs for these messages before this one. */
   const run = (items: ReadonlyArray<Item>, reruns: number, onEnd: () => void): void => {
-    const task = new Task.Task(taskOptions, items)
-    let hasEnded = false
-    load.lastMoved = timers.now()
-    const watched = watch?.run(
+    const task = new Task.Task(taskOptions, items, reruns, onEnd)
+    load.lastMoved = jobTime()
+    task.watched = watch?.run(
       items.map(({ delivery }) => delivery),
       reruns
     )
-    const onEnded = (outcome: Outcome): void => {
-      hasEnded = true
-      running.delete(task)
-      const failure = outcome._tag === "Failed" ? Failure.make(outcome.error, wallClock()) : undefined
-      watched?.end(failure === undefined ? (outcome as Telemetry.Ending) : redacted(retry, failure)) // It did not fail.
-      // A promise cannot be interrupted: a handler that was timed out may go on, and must not run beside itself.
-      const isLate = outcome._tag === "Failed" && outcome.isLate === true
-      const mayRerun = failure !== undefined && !isLate && allowsRerun(failure, reruns)
-      const open = conclude(task, outcome, failure, mayRerun)
-      if (open.length === 0) onEnd()
-      else run(open, reruns + 1, onEnd)
-    }
-    const begun = runHandler(task, onEnded, watched?.within)
-    if (hasEnded) return
+    const begun = runHandler(task, onEnded, task.watched?.within)
+    if (task.isClosed) return
     task.run = begun
     running.add(task)
+  }
+
+  const onEnded: Done<Task.Task> = (task, outcome) => {
+    const { onEnd, reruns, watched } = task
+    running.delete(task)
+    const failure = outcome._tag === "Failed" ? Failure.make(outcome.error, wallClock()) : undefined
+    watched?.end(failure === undefined ? (outcome as Telemetry.Ending) : redacted(retry, failure)) // It did not fail.
+    // A promise cannot be interrupted: a handler that was timed out may go on, and must not run beside itself.
+    const isLate = outcome._tag === "Failed" && outcome.isLate === true
+    const mayRerun = failure !== undefined && !isLate && allowsRerun(failure, reruns)
+    const success = outcome._tag === "Interrupted" ? undefined : "success"
+    const open = conclude(task, failure === undefined ? success : "failure", failure, mayRerun)
+    if (open.length === 0) onEnd()
+    else run(open, reruns + 1, onEnd)
   }
 
   const allowsRerun = (failure: Failure.Failure, reruns: number): boolean =>
     reruns < retry.immediate && !load.isStopping && Classifier.classify(retry.classify, failure).startsWith("retry")
 
+  /** Settles a message of a run that has ended, and answers how; `undefined`: its handler is to run again. */
+  const settle = (
+    item: Item,
+    verdict: Acknowledgement.Verdict | undefined,
+    failure: Failure.Failure | undefined,
+    mayRerun: boolean
+  ): Settlement.Settlement | undefined => {
+    if (verdict === undefined) return deliveries.settle(item, Settlement.Release())
+    // A handler must not run beside a redelivery.
+    const isOpen = mayRerun && verdict.by === "outcome" && !item.isLost
+    // An error that was given to this message alone is told when its settlement is decided.
+    if (failure !== undefined && !("failed" in verdict)) reporter.failed(item.delivery, failure, isOpen)
+    return isOpen ? undefined : deliveries.conclude(item, verdict, failure)
+  }
+
   /** Decides on the messages of a run that has ended, and returns those that it leaves to another one. */
   const conclude = (
     task: Task.Task,
-    outcome: Outcome,
+    outcome: Acknowledgement.Outcome | undefined,
     failure: Failure.Failure | undefined,
     mayRerun: boolean
   ): ReadonlyArray<Item> => {
     const open: Array<Item> = []
-    const order = Task.ordering(deliveries, reporter, open)
-    if (outcome._tag === "Interrupted") {
-      task.abandon((item, verdict) =>
-        order.settle(item, verdict, () =>
-          verdict === undefined
-            ? deliveries.settle(item, Settlement.Release())
-            : deliveries.conclude(item, verdict, undefined)
-        )
-      )
-    } else {
-      task.close(failure === undefined ? "success" : "failure", (item, verdict) =>
-        order.settle(item, verdict, () => {
-          // A handler must not run beside a redelivery.
-          const isOpen = mayRerun && verdict.by === "outcome" && !item.isLost
-          // An error that was given to this message alone is told when its settlement is decided.
-          if (failure !== undefined && !("failed" in verdict)) reporter.failed(item.delivery, failure, isOpen)
-          return isOpen ? undefined : deliveries.conclude(item, verdict, failure)
-        })
-      )
-    }
+    let order: ReturnType<typeof Task.ordering> | undefined
+    task.close(outcome, (item, verdict) => {
+      const { group } = item
+      const settlement =
+        group === undefined
+          ? settle(item, verdict, failure, mayRerun)
+          : (order ??= Task.ordering(deliveries, reporter))(item, group, verdict, () =>
+              settle(item, verdict, failure, mayRerun)
+            )
+      if (settlement === undefined) open.push(item)
+    })
     deliveries.flush()
     return open
   }

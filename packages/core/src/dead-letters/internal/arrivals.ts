@@ -66,7 +66,7 @@ export const make = ({ again, books, copies, identify, isNew, letters, select }:
 
   return {
     arrive: (task, done) => {
-      const letter = Letter.make(task.items[0]!, done)
+      const letter = Letter.make(task.items[0]!, (outcome) => done(task, outcome))
       decide(letter)
       return {
         interrupt: () => {
