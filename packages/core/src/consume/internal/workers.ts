@@ -146,6 +146,15 @@ const noting = (deliveries: Deliveries, { failed }: Bursts.Bursts): Deliveries =
   }
 })
 
+const allowsRerun = (retry: RetryPolicy, load: Load, failure: Failure.Failure, reruns: number): boolean =>
+  reruns < retry.immediate && !load.isStopping && Classifier.classify(retry.classify, failure).startsWith("retry")
+
+const interruptAll = (tasks: ReadonlyArray<Task.Task>): Interrupted => {
+  const messages = tasks.reduce((sum, task) => sum + task.undecided(), 0)
+  for (const task of tasks) task.run?.interrupt()
+  return { handlers: tasks.length, messages }
+}
+
 /** Runs handlers for messages that they answer for together. */
 const runner = (
   { deliveries, jobTime, load, reporter, retry, runHandler, wallClock, watch }: Dependencies,
@@ -174,15 +183,12 @@ const runner = (
     watched?.end(failure === undefined ? (outcome as Telemetry.Ending) : redacted(retry, failure)) // It did not fail.
     // A promise cannot be interrupted: a handler that was timed out may go on, and must not run beside itself.
     const isLate = outcome._tag === "Failed" && outcome.isLate === true
-    const mayRerun = failure !== undefined && !isLate && allowsRerun(failure, reruns)
+    const mayRerun = failure !== undefined && !isLate && allowsRerun(retry, load, failure, reruns)
     const success = outcome._tag === "Interrupted" ? undefined : "success"
     const open = conclude(task, failure === undefined ? success : "failure", failure, mayRerun)
     if (open.length === 0) onEnd()
     else run(open, reruns + 1, onEnd)
   }
-
-  const allowsRerun = (failure: Failure.Failure, reruns: number): boolean =>
-    reruns < retry.immediate && !load.isStopping && Classifier.classify(retry.classify, failure).startsWith("retry")
 
   /** Settles a message of a run that has ended, and answers how; `undefined`: its handler is to run again. */
   const settle = (
@@ -225,12 +231,7 @@ const runner = (
   return {
     /** Runs the handler as often as the policy's `immediate` allows, concludes each run, then calls `onEnd`. */
     run: (items: ReadonlyArray<Item>, onEnd: () => void): void => run(items, 0, onEnd),
-    interrupt: (): Interrupted => {
-      const tasks = [...running]
-      const messages = tasks.reduce((sum, task) => sum + task.undecided(), 0)
-      for (const task of tasks) task.run?.interrupt()
-      return { handlers: tasks.length, messages }
-    }
+    interrupt: (): Interrupted => interruptAll([...running])
   }
 }
 
