@@ -15,6 +15,7 @@ import * as Connection from "../connect/connection.ts"
 import type { Node, Nodes } from "../connect/nodes.ts"
 import { timedOut, toBrokerError } from "../toBrokerError.ts"
 import * as Commands from "./commands.ts"
+import type { Room } from "./room.ts"
 
 /** A message for nsqd. */
 export interface Publication {
@@ -141,21 +142,31 @@ const make = (
   return { node, connection, gone, write }
 }
 
-/** Publishes messages, and answers the outcome of each. */
+/**
+ * Publishes messages that have room, and answers the outcome of each. Messages that are given up leave their room when nsqd
+ * answers them: others must not be written beside them, and not because they were given up.
+ */
 export const send = (
   { write }: Pick<Publisher, "write">,
   publications: ReadonlyArray<Publication>,
-  areAlone: boolean
+  areAlone: boolean,
+  room: Pick<Room, "release" | "take">
 ): Effect.Effect<ReadonlyArray<PublishResult>> =>
   Effect.callback((resume) => {
     const results: Array<PublishResult> = []
     let open = publications.length
+    let isGivenUp = false
     for (const [index, publication] of publications.entries()) {
       write(publication, areAlone, (result) => {
         results[index] = result
+        if (isGivenUp) room.release(1)
         if (--open === 0) resume(Effect.succeed(results))
       })
     }
+    return Effect.sync(() => {
+      isGivenUp = true
+      room.take(open)
+    })
   })
 
 const commandOf = ({ members }: Group): Buffer => {

@@ -34,7 +34,7 @@ export const target = (
     : parsed
 }
 
-interface SenderDependencies extends Chunk.ChunksDependencies {
+interface SenderDependencies extends Omit<Chunk.ChunksDependencies, "room"> {
   /** Monotonic milliseconds. */
   readonly elapsed: () => number
 }
@@ -51,7 +51,7 @@ export const make = (dependencies: SenderDependencies): Sender => {
   const { maxUnconfirmed, publishTimeout } = dependencies.settings
   const room = Room.make(maxUnconfirmed)
   const limit = limiting(dependencies)
-  const chunks = Chunk.make(dependencies)
+  const chunks = Chunk.make({ ...dependencies, room })
   const single = Single.make({ ...dependencies, chunks, room, limit })
   const nonce = makeNonces()
 

@@ -6,6 +6,7 @@ import type { Node, Nodes } from "../connect/nodes.ts"
 import type { Declare } from "../declare/declare.ts"
 import type { Outcomes } from "./outcomes.ts"
 import * as Publisher from "./publisher.ts"
+import type { Room } from "./room.ts"
 import { type Item, toPublication } from "./toPublication.ts"
 
 /** How often a message is written whose connection is lost before the answer. */
@@ -15,6 +16,8 @@ export interface StoringDependencies {
   readonly settings: Settings
   readonly nodes: Nodes
   readonly declare: Declare
+  /** The room that messages have which are written. */
+  readonly room: Room
   /** Milliseconds since the epoch. */
   readonly now: () => number
 }
@@ -42,7 +45,7 @@ export type Results = Effect.Effect<ReadonlyArray<Publisher.PublishResult>, Brok
 
 /** Writes messages to nsqd, when their topics and channels are there. Without answer to that, nothing is written yet. */
 export const writing = (dependencies: StoringDependencies) => {
-  const { declare } = dependencies
+  const { declare, room } = dependencies
   const ensure = (node: Node, items: ReadonlyArray<Item>): Effect.Effect<void, BrokerError.BrokerError> =>
     items.length === 1
       ? declare(node, items[0]!.target)
@@ -62,7 +65,7 @@ export const writing = (dependencies: StoringDependencies) => {
         const publications = made ?? toPublications(items, dependencies)
         if (publications instanceof BrokerError.BrokerError) return Effect.fail(publications)
         outcomes.written(items)
-        return Publisher.send(publisher, publications, areAlone)
+        return Publisher.send(publisher, publications, areAlone, room)
       })
     )
 }
