@@ -5,7 +5,7 @@
  * it once, where it answers each `PUB` with a packet of its own. It refuses an `MPUB` as a whole, so that its messages are
  * then sent again, each alone.
  */
-import { type BrokerError, Deadlines } from "@requeue/core/adapter-kit"
+import { BrokerError, Deadlines } from "@requeue/core/adapter-kit"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -66,12 +66,19 @@ export const open = (
   Effect.gen(function* () {
     const gone = Deferred.makeUnsafe<void>()
     const context = { operation: "connect", node: node.name }
+    const closed = (error: unknown): void => {
+      if (!isRefusal(error)) nodes.forget(node)
+      Deferred.doneUnsafe(gone, Exit.void)
+    }
     const connection = yield* Connection.open(context, settings, (signal) =>
-      Client.connectPublisher(settings, node.address, () => Deferred.doneUnsafe(gone, Exit.void), signal)
+      Client.connectPublisher(settings, node.address, closed, signal)
     )
     yield* Effect.onError(nodes.learn(node, connection.identity), () => Effect.sync(connection.destroy))
     return make(node, connection, gone, nodes, deadlines)
   })
+
+/** Whether it is an error that nsqd answers, after which it closes the connection. */
+const isRefusal = (error: unknown): boolean => error instanceof Error && error.message.startsWith("E_")
 
 /** Whether nsqd refused a command for the size of a message, or its own, before it stored anything. */
 const isOfSize = ({ message }: Error): boolean => /^E_BAD_(MESSAGE|BODY)/.test(message)
@@ -86,15 +93,17 @@ const make = (
   nodes: Nodes,
   deadlines: Deadlines.Deadlines
 ): Publisher => {
-  /** The error after which nsqd closes the connection. It has read nothing of what was written later. */
-  let refusal: string | undefined
+  /** Whether nsqd has refused a command, and closes the connection. It has read nothing of what was written later. */
+  let isRefused = false
   let waiting: Array<Waiting> = []
 
   const toResult = (error: Error | null, queue: string, isShared: boolean): PublishResult => {
     if (error === null) return "Stored"
-    const isRefusal = error.message.startsWith("E_")
-    if (!isRefusal && refusal !== undefined) return "Unread"
-    if (isRefusal) refusal ??= error.message
+    if (!isRefusal(error) && isRefused) return "Unread"
+    if (isRefusal(error)) {
+      isRefused = true
+      nodes.refused(node, error.message)
+    }
     if (isShared && isOfSize(error)) return "Unread"
     const cause = isShared && isPartial(error) ? new Error(`some may be stored: ${error.message}`) : error
     return toBrokerError(cause, { operation: "publish", queue, node: node.name })
@@ -143,12 +152,12 @@ const make = (
 }
 
 /**
- * Publishes messages that have room, and answers the outcome of each. Messages that are given up leave their room when nsqd
+ * Publishes messages that have room, and answers the outcome of each: of one that cannot be published, its error. Messages that are given up leave their room when nsqd
  * answers them: others must not be written beside them, and not because they were given up.
  */
 export const send = (
   { write }: Pick<Publisher, "write">,
-  publications: ReadonlyArray<Publication>,
+  publications: ReadonlyArray<Publication | BrokerError.BrokerError>,
   areAlone: boolean,
   room: Pick<Room, "release" | "take">
 ): Effect.Effect<ReadonlyArray<PublishResult>> =>
@@ -157,11 +166,13 @@ export const send = (
     let open = publications.length
     let isGivenUp = false
     for (const [index, publication] of publications.entries()) {
-      write(publication, areAlone, (result) => {
+      const done = (result: PublishResult): void => {
         results[index] = result
         if (isGivenUp) room.release(1)
         if (--open === 0) resume(Effect.succeed(results))
-      })
+      }
+      if (publication instanceof BrokerError.BrokerError) done(publication)
+      else write(publication, areAlone, done)
     }
     return Effect.sync(() => {
       isGivenUp = true

@@ -22,20 +22,20 @@ export interface StoringDependencies {
   readonly now: () => number
 }
 
-/** The messages for nsqd, or the reason why one of them cannot be published. */
+/** The messages for nsqd; the reason, instead of one that cannot be published. */
 export const toPublications = (
   items: ReadonlyArray<Item>,
   { nodes, now, settings: { envelope } }: StoringDependencies
-): ReadonlyArray<Publisher.Publication> | BrokerError.BrokerError => {
-  const publications: Array<Publisher.Publication> = []
+): ReadonlyArray<Publisher.Publication | BrokerError.BrokerError> => {
   const context = { limits: nodes.limits(), envelope, now: now() }
-  for (const item of items) {
-    const made = toPublication(item, context)
-    if (made instanceof BrokerError.BrokerError) return made
-    publications.push(made)
-  }
-  return publications
+  return items.map((item) => toPublication(item, context))
 }
+
+/** The messages, or the reason why one of them cannot be published. */
+export const allOrNone = <A>(
+  made: ReadonlyArray<A | BrokerError.BrokerError>
+): ReadonlyArray<A> | BrokerError.BrokerError =>
+  made.find((each) => each instanceof BrokerError.BrokerError) ?? (made as ReadonlyArray<A>) // none is an error
 
 /** Stores messages that were not stored in an earlier round, on any nsqd that is up. */
 export type Again = (items: ReadonlyArray<Item>, round: number) => Effect.Effect<void, BrokerError.BrokerError>
@@ -62,9 +62,11 @@ export const writing = (dependencies: StoringDependencies) => {
     Effect.andThen(
       ensure(publisher.node, items),
       Effect.suspend(() => {
-        const publications = made ?? toPublications(items, dependencies)
+        const each = made ?? toPublications(items, dependencies)
+        // Of what is written again, a message that is refused does not keep the others back.
+        const publications = areAlone ? each : allOrNone(each)
         if (publications instanceof BrokerError.BrokerError) return Effect.fail(publications)
-        outcomes.written(items)
+        outcomes.written(items.filter((_, index) => !(publications[index] instanceof BrokerError.BrokerError)))
         return Publisher.send(publisher, publications, areAlone, room)
       })
     )
