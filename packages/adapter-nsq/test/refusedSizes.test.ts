@@ -1,0 +1,73 @@
+/** Sizes that an nsqd refuses whose limits are not known: it tells them then, and closes the connection. */
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import { assert, describe, test } from "vitest"
+import type { NsqOptions } from "../src/index.ts"
+import * as Limits from "../src/internal/limits.ts"
+import { drainIds } from "./raw.ts"
+import { server } from "./server.ts"
+import { bytes, on, outgoing, queueName, until } from "./world.ts"
+
+const small = await server({ flags: { "max-msg-size": 20_000, "max-body-size": 60_000 } })
+const [traced] = small.wires
+/** It is not asked for its limits. */
+const unasked: NsqOptions.Options = { nsqd: small.wired.nsqd!, http: false }
+
+const sized = (queue: string, id: string, size: number) => ({
+  ...outgoing(queue, id),
+  body: bytes(`"${id}"`.padStart(size, " "))
+})
+
+test.each<[text: string, limits: Limits.Configured]>([
+  ["E_BAD_MESSAGE PUB message too big 30097 > 20000", { maxMsgSize: 20_000 }],
+  ["E_BAD_MESSAGE DPUB message too big 30097 > 20000", { maxMsgSize: 20_000 }],
+  ["E_BAD_MESSAGE MPUB message too big 30097 > 20000", { maxMsgSize: 20_000 }],
+  ["E_BAD_BODY MPUB body too big 70000 > 60000", { maxBodySize: 60_000 }],
+  ["E_BAD_BODY IDENTIFY body too big 70000 > 60000", {}],
+  ["E_BAD_MESSAGE PUB invalid message body size 0", {}]
+])("%s tells %j", (text, limits) => assert.deepStrictEqual(Limits.refused(text), limits))
+
+describe("of an nsqd whose limits are not known", () => {
+  test("ten messages that are too large are refused among 600, and no neighbour is lost or stored twice", async () => {
+    const queue = queueName("ten")
+    const isLarge = (index: number) => index % 60 === 30
+    const messages = Array.from({ length: 600 }, (_, index) => sized(queue, `m${index}`, isLarge(index) ? 30_000 : 8))
+    const reasons = await on({ ...small.direct, http: false }, (broker) =>
+      Effect.gen(function* () {
+        yield* broker.publish([sized(queue, "first", 8)])
+        const results = yield* Effect.forEach(messages, (message) => Effect.result(broker.publish([message])), {
+          concurrency: "unbounded"
+        })
+        return results.map((result) => (Result.isSuccess(result) ? "sent" : result.failure.reason))
+      })
+    )
+    assert.deepStrictEqual(
+      reasons,
+      messages.map((_, index) => (isLarge(index) ? "BodyTooLarge" : "sent"))
+    )
+    const expected = ["first", ...messages.filter((_, index) => !isLarge(index)).map(({ metadata: { id } }) => id)]
+    assert.deepStrictEqual((await drainIds(small.http, queue, "work")).toSorted(), expected.toSorted())
+  })
+
+  test("what it has refused is not written to it again, until its connection is lost otherwise", async () => {
+    const queue = queueName("learned")
+    const written = () =>
+      traced.sent("PUB", "MPUB").filter(({ args, body }) => args[0] === queue && body!.length > 20_000).length
+    await on(unasked, (broker) =>
+      Effect.gen(function* () {
+        const refused = Effect.map(
+          Effect.flip(broker.publish([sized(queue, "large", 30_000)])),
+          ({ reason }) => [reason, written()] as const
+        )
+        assert.deepStrictEqual(yield* refused, ["BodyTooLarge", 1])
+        yield* broker.publish([sized(queue, "small", 8)])
+        assert.deepStrictEqual(yield* refused, ["BodyTooLarge", 1])
+        // An nsqd that is started again may have another limit.
+        traced.cut()
+        yield* until("the loss", () => broker.connection().state === "down")
+        yield* until("a new connection", () => broker.connection().state === "up")
+        assert.deepStrictEqual(yield* refused, ["BodyTooLarge", 2])
+      })
+    )
+  })
+})
