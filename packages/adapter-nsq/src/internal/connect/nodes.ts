@@ -31,6 +31,10 @@ export interface Nodes {
   readonly used: Set<() => ReadonlyArray<Use>>
   /** Learns a limit of an nsqd that has refused a publish with this text, until `forget`. */
   readonly refused: (node: Node, text: string) => void
+  /** Learns the bytes of a message that an nsqd has stored. */
+  readonly stored: (node: Node, size: number) => void
+  /** Bytes of the largest message that an nsqd has stored. */
+  readonly largest: (node: Node) => number
   /** Forgets what an nsqd has refused: it may have been started again, with other limits. */
   readonly forget: (node: Node) => void
   /** Learns the limits of an nsqd to which a connection has just opened. */
@@ -47,6 +51,7 @@ export const make = (settings: Settings): Nodes => {
   const limits = new Map<string, Limits.Limits>()
   /** What the refusals of each nsqd say, which need not answer over HTTP. */
   const refusals = new Map<string, Limits.Configured>()
+  const largest = new Map<string, number>()
   const told = new Map<string, string>()
 
   const at = (address: Address): Node => {
@@ -84,6 +89,8 @@ export const make = (settings: Settings): Nodes => {
       refusals.set(name, { ...refusals.get(name), ...said })
       limits.set(name, Limits.least(before, { ...before, ...said }))
     },
+    stored: ({ name }, size) => void (size > (largest.get(name) ?? 0) && largest.set(name, size)),
+    largest: ({ name }) => largest.get(name) ?? 0,
     forget: ({ name }) => void refusals.delete(name),
     learn: (node, identity) =>
       Effect.andThen(

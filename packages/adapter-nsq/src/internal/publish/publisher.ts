@@ -96,6 +96,14 @@ const make = (
   /** Whether nsqd has refused a command, and closes the connection. It has read nothing of what was written later. */
   let isRefused = false
   let waiting: Array<Waiting> = []
+  /** Commands without an answer. */
+  let open = 0
+  /**
+   * Whether a message is tried. What is written again may be larger than all that nsqd has stored, and may be why the
+   * connection was lost: it is written with nothing before and nothing behind it, so that no other is lost by it.
+   */
+  let isTrying = false
+  let isScheduled = false
 
   const toResult = (error: Error | null, queue: string, isShared: boolean): PublishResult => {
     if (error === null) return "Stored"
@@ -116,11 +124,34 @@ const make = (
   }
 
   const flush = (): void => {
-    const written = waiting
+    isScheduled = false
+    if (!connection.isOpen()) return take(() => true).forEach(({ done }) => done("Unread"))
+    if (isTrying) return
+    const usual = take((each) => !each.isAlone || sizeOf(each) <= nodes.largest(node))
+    if (usual.length > 0) return send(usual)
+    if (open > 0 || waiting.length === 0) return
+    isTrying = true
+    const smallest = waiting.reduce((a, b) => (sizeOf(b) < sizeOf(a) ? b : a))
+    send(take((each) => each === smallest))
+  }
+
+  const take = (isTaken: (each: Waiting) => boolean): ReadonlyArray<Waiting> => {
+    const all = waiting
     waiting = []
-    if (!connection.isOpen()) return written.forEach(({ done }) => done("Unread"))
+    return all.filter((each) => isTaken(each) || waiting.push(each) === 0)
+  }
+
+  const ended = (): void => {
+    open--
+    if (open > 0) return
+    isTrying = false
+    if (waiting.length > 0) flush()
+  }
+
+  const send = (written: ReadonlyArray<Waiting>): void => {
     const all = groups(written, nodes.limits().maxBodySize)
-    let open = all.length
+    open += all.length
+    let unanswered = all.length
     const late = Deadlines.deadline(() => {
       const { timeout } = deadlines
       const error = timedOut({ operation: "publish", queue: written[0]?.publication.queue, node: node.name }, timeout)
@@ -135,9 +166,11 @@ const make = (
       all.map((group) => ({
         command: commandOf(group),
         done: (error) => {
-          if (--open === 0) deadlines.end(late)
+          if (--unanswered === 0) deadlines.end(late)
           const isShared = group.members.length > 1
+          if (error === null) nodes.stored(node, Math.max(...group.members.map(sizeOf)))
           answer(group, ({ queue }) => toResult(error, queue, isShared))
+          ended()
         }
       }))
     )
@@ -145,7 +178,10 @@ const make = (
 
   const write: Publisher["write"] = (publication, isAlone, done) => {
     if (!connection.isOpen()) return done("Unread")
-    if (waiting.push({ publication, isAlone, done }) === 1) process.nextTick(flush)
+    waiting.push({ publication, isAlone, done })
+    if (isScheduled) return
+    isScheduled = true
+    process.nextTick(flush)
   }
 
   return { node, connection, gone, write }
@@ -179,6 +215,8 @@ export const send = (
       room.take(open)
     })
   })
+
+const sizeOf = ({ publication }: Waiting): number => publication.payload.length
 
 const commandOf = ({ members }: Group): Buffer => {
   const { defer, topic } = members[0]!.publication
