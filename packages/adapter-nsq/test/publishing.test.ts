@@ -105,7 +105,7 @@ describe("a publish that has to wait", async () => {
     "for the room of others that are given up is told as not sent, with a delay of %s as well",
     async (delay) => {
       const queue = queueName("room")
-      await on(options, (broker) =>
+      await on(options, () =>
         Effect.gen(function* () {
           const producer = yield* Producer.make<string>(queue, { publishTimeout: "500 millis" })
           yield* producer.send("a")
@@ -115,8 +115,8 @@ describe("a publish that has to wait", async () => {
           const errors = yield* Effect.forEach(all, (id) => Effect.flip(send(id)), { concurrency: "unbounded" })
           tcp.blackhole(false)
           assert.deepStrictEqual(
-            errors.map((error) => error instanceof BrokerError.BrokerError && error.reason),
-            [...Array<string>(3).fill("Timeout"), ...Array<string>(4).fill("ConnectionFailed")]
+            errors.map((error): unknown => error instanceof BrokerError.BrokerError && error.reason),
+            [...Array<unknown>(3).fill("Timeout"), ...Array<unknown>(4).fill("ConnectionFailed")]
           )
           // All of the room is there again.
           yield* Effect.forEach(all, (id) => Effect.retry(send(id), { times: 5 }), { concurrency: "unbounded" })

@@ -49,7 +49,7 @@ export interface Nodes {
 export const make = (settings: Settings): Nodes => {
   const known = new Map<string, Node>()
   const limits = new Map<string, Limits.Limits>()
-  /** What the refusals of each nsqd say, which need not answer over HTTP. */
+  /** The limits that the refusals of each nsqd name. */
   const refusals = new Map<string, Limits.Configured>()
   const largest = new Map<string, number>()
   const told = new Map<string, string>()

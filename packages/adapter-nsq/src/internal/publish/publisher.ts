@@ -16,6 +16,7 @@ import type { Node, Nodes } from "../connect/nodes.ts"
 import { timedOut, toBrokerError } from "../toBrokerError.ts"
 import * as Commands from "./commands.ts"
 import type { Room } from "./room.ts"
+import * as Turn from "./turn.ts"
 
 /** A message for nsqd. */
 export interface Publication {
@@ -95,16 +96,6 @@ const make = (
 ): Publisher => {
   /** Whether nsqd has refused a command, and closes the connection. It has read nothing of what was written later. */
   let isRefused = false
-  let waiting: Array<Waiting> = []
-  /** Commands without an answer. */
-  let open = 0
-  /**
-   * Whether a message is tried. What is written again may be larger than all that nsqd has stored, and may be why the
-   * connection was lost: it is written with nothing before and nothing behind it, so that no other is lost by it.
-   */
-  let isTrying = false
-  let isScheduled = false
-
   const toResult = (error: Error | null, queue: string, isShared: boolean): PublishResult => {
     if (error === null) return "Stored"
     if (!isRefusal(error) && isRefused) return "Unread"
@@ -123,35 +114,9 @@ const make = (
     for (const { done, publication } of group.members) done(resultOf(publication))
   }
 
-  const flush = (): void => {
-    isScheduled = false
-    if (!connection.isOpen()) return take(() => true).forEach(({ done }) => done("Unread"))
-    if (isTrying) return
-    const usual = take((each) => !each.isAlone || sizeOf(each) <= nodes.largest(node))
-    if (usual.length > 0) return send(usual)
-    if (open > 0 || waiting.length === 0) return
-    isTrying = true
-    const smallest = waiting.reduce((a, b) => (sizeOf(b) < sizeOf(a) ? b : a))
-    send(take((each) => each === smallest))
-  }
-
-  const take = (isTaken: (each: Waiting) => boolean): ReadonlyArray<Waiting> => {
-    const all = waiting
-    waiting = []
-    return all.filter((each) => isTaken(each) || waiting.push(each) === 0)
-  }
-
-  const ended = (): void => {
-    open--
-    if (open > 0) return
-    isTrying = false
-    if (waiting.length > 0) flush()
-  }
-
   const send = (written: ReadonlyArray<Waiting>): void => {
     const all = groups(written, nodes.limits().maxBodySize)
-    open += all.length
-    let unanswered = all.length
+    let open = all.length
     const late = Deadlines.deadline(() => {
       const { timeout } = deadlines
       const error = timedOut({ operation: "publish", queue: written[0]?.publication.queue, node: node.name }, timeout)
@@ -162,26 +127,32 @@ const make = (
     })
     // Also of messages for which nobody waits any more: a connection that answers nothing is of no use to others.
     deadlines.start(late)
+    turn.sent(all.length)
     connection.publish(
       all.map((group) => ({
         command: commandOf(group),
         done: (error) => {
-          if (--unanswered === 0) deadlines.end(late)
+          if (--open === 0) deadlines.end(late)
           const isShared = group.members.length > 1
           if (error === null) nodes.stored(node, Math.max(...group.members.map(sizeOf)))
           answer(group, ({ queue }) => toResult(error, queue, isShared))
-          ended()
+          turn.answered()
         }
       }))
     )
   }
 
+  const turn = Turn.make<Waiting>({
+    isOpen: connection.isOpen,
+    isUsual: (each) => !each.isAlone || sizeOf(each) <= nodes.largest(node),
+    sizeOf,
+    send,
+    drop: ({ done }) => done("Unread")
+  })
+
   const write: Publisher["write"] = (publication, isAlone, done) => {
-    if (!connection.isOpen()) return done("Unread")
-    waiting.push({ publication, isAlone, done })
-    if (isScheduled) return
-    isScheduled = true
-    process.nextTick(flush)
+    if (connection.isOpen()) turn.add({ publication, isAlone, done })
+    else done("Unread")
   }
 
   return { node, connection, gone, write }
