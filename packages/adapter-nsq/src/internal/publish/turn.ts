@@ -1,8 +1,7 @@
 /**
- * The messages that leave at the end of a turn of the event loop. One that is written again may be why its connection was lost:
- * one
- * that is larger than all that nsqd has stored is tried, with nothing before it and nothing behind it that has no answer, so
- * that no other is lost by it.
+ * The messages that leave at the end of a turn of the event loop. One that is written again may be why its connection was
+ * lost. One that is larger than all that nsqd has stored is tried: with nothing before it and nothing behind it that has no
+ * answer, so that no other is lost by it.
  */
 
 export interface Turn<A> {
