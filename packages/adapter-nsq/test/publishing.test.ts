@@ -101,6 +101,31 @@ describe("a publish that has to wait", async () => {
     )
   })
 
+  test.each([undefined, "1 second"] as const)(
+    "for the room of others that are given up is told as not sent, with a delay of %s as well",
+    async (delay) => {
+      const queue = queueName("room")
+      await on(options, () =>
+        Effect.gen(function* () {
+          const producer = yield* Producer.make<string>(queue, { publishTimeout: "500 millis" })
+          yield* producer.send("a")
+          const send = (id: string) => producer.send(id, delay === undefined ? {} : { delay })
+          const all = ["b", "c", "d", "e", "f", "g", "h"]
+          tcp.blackhole(true)
+          const errors = yield* Effect.forEach(all, (id) => Effect.flip(send(id)), { concurrency: "unbounded" })
+          tcp.blackhole(false)
+          assert.deepStrictEqual(
+            errors.map((error): unknown => error instanceof BrokerError.BrokerError && error.reason),
+            [...Array<unknown>(3).fill("Timeout"), ...Array<unknown>(4).fill("ConnectionFailed")]
+          )
+          // All of the room is there again.
+          yield* Effect.forEach(all, (id) => Effect.retry(send(id), { times: 5 }), { concurrency: "unbounded" })
+        })
+      )
+      assert.deepStrictEqual(await stored(two.http, queue), [1 + 3 + 7, 0])
+    }
+  )
+
   test("for the answers to others takes its time-out and no more; what was not written is told as not sent", async () => {
     const queue = queueName("waves")
     await on(options, (broker) =>

@@ -35,6 +35,16 @@ export const of = (identity: Identity, configured: Configured, settings: Setting
   }
 }
 
+/**
+ * The limit that nsqd names when it refuses a size, as in `E_BAD_MESSAGE PUB message too big 30097 > 20000`; none in other
+ * texts. https://github.com/nsqio/nsq/blob/v1.3.0/nsqd/protocol_v2.go
+ */
+export const refused = (text: string): Configured => {
+  const [, part, limit] = /^E_BAD_(?:MESSAGE|BODY) [DM]?PUB (message|body) too big \d+ > (\d+)$/.exec(text) ?? []
+  if (limit === undefined) return {}
+  return part === "message" ? { maxMsgSize: Number(limit) } : { maxBodySize: Number(limit) }
+}
+
 /** The lowest of each limit. */
 export const least = (first: Limits, ...others: ReadonlyArray<Limits>): Limits =>
   others.reduce<Limits>(

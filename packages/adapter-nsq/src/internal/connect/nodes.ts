@@ -29,6 +29,14 @@ export interface Nodes {
   readonly given: ReadonlyArray<Node>
   /** Each answers what a part of this process uses. */
   readonly used: Set<() => ReadonlyArray<Use>>
+  /** Learns a limit of an nsqd that has refused a publish with this text, until `forget`. */
+  readonly refused: (node: Node, text: string) => void
+  /** Learns the bytes of a message that an nsqd has stored. */
+  readonly stored: (node: Node, size: number) => void
+  /** Bytes of the largest message that an nsqd has stored. */
+  readonly largest: (node: Node) => number
+  /** Forgets what an nsqd has refused: it may have been started again, with other limits. */
+  readonly forget: (node: Node) => void
   /** Learns the limits of an nsqd to which a connection has just opened. */
   readonly learn: (node: Node, identity: Identity) => Effect.Effect<void, BrokerError.BrokerError>
   /** Whether the limits of an nsqd have been learned. */
@@ -41,6 +49,9 @@ export interface Nodes {
 export const make = (settings: Settings): Nodes => {
   const known = new Map<string, Node>()
   const limits = new Map<string, Limits.Limits>()
+  /** The limits that the refusals of each nsqd name. */
+  const refusals = new Map<string, Limits.Configured>()
+  const largest = new Map<string, number>()
   const told = new Map<string, string>()
 
   const at = (address: Address): Node => {
@@ -71,10 +82,23 @@ export const make = (settings: Settings): Nodes => {
     at,
     given: settings.nsqd.map(at),
     used: new Set(),
+    refused: ({ name }, text) => {
+      const before = limits.get(name)
+      if (before === undefined) return
+      const said = Limits.refused(text)
+      refusals.set(name, { ...refusals.get(name), ...said })
+      limits.set(name, Limits.least(before, { ...before, ...said }))
+    },
+    stored: ({ name }, size) => void (size > (largest.get(name) ?? 0) && largest.set(name, size)),
+    largest: ({ name }) => largest.get(name) ?? 0,
+    forget: ({ name }) => void refusals.delete(name),
     learn: (node, identity) =>
       Effect.andThen(
         tell(node, identity.notes),
-        Effect.map(configured(node), (found) => void limits.set(node.name, Limits.of(identity, found, settings)))
+        Effect.map(configured(node), (found) => {
+          const all = { ...refusals.get(node.name), ...found }
+          limits.set(node.name, Limits.of(identity, all, settings))
+        })
       ),
     isKnown: ({ name }) => limits.has(name),
     limits: () => {

@@ -183,8 +183,8 @@ const ordering = (
   }
 }
 
-/** The error of a publish that waits for a connection: it would keep the process for as long, and get none. */
-const whenClosed = new BrokerError.BrokerError({
+/** The error of a publish that waits for a connection or a topic: it would keep the process for as long, and get none. */
+export const whenClosed = new BrokerError.BrokerError({
   broker: "nsq",
   operation: "publish",
   reason: "ConnectionFailed",

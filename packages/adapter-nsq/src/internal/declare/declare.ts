@@ -1,18 +1,23 @@
 /** Makes topics and channels before they are first published to. */
 import type { BrokerError } from "@requeue/core/adapter-kit"
+import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import type { Settings } from "../../NsqOptions.ts"
 import type { Node } from "../connect/nodes.ts"
+import { whenClosed } from "../connect/publishing.ts"
 import * as Http from "../http.ts"
 import type { Queue } from "../names.ts"
 import * as NsqdHttp from "../nsqdHttp.ts"
 
 /**
- * Makes a queue's topic and channel on an nsqd. It does so once; with `create: false` or `http: false` it never does. A
- * topic of Requeue's own may be deleted meanwhile. nsqd makes it again when it is published to, without a channel, and
+ * Makes a queue's topic and channel on an nsqd. It does so once, however many ask at the same time; with `create: false` or
+ * `http: false` it never does. A failure is told to all who wait for it, and not remembered.
+ *
+ * A topic of Requeue's own may be deleted meanwhile. nsqd makes it again when it is published to, without a channel, and
  * keeps its messages until there is one: so that is made again some seconds after a publish.
  */
 export interface Declare {
@@ -32,10 +37,28 @@ export const make = ({ create, requestTimeout }: Settings): Effect.Effect<Declar
     const requests = yield* Semaphore.make(concurrency)
     const scope = yield* Effect.scope
     const declared = new Set<string>()
+    const making = new Map<string, Deferred.Deferred<void, BrokerError.BrokerError>>()
     const renewing = new Set<string>()
     const keyOf = ({ name }: Node, { channel, topic }: Queue): string => `${name} ${topic} ${channel}`
     const isDone: Declare["isDone"] = (node, queue) =>
       node.address.http === undefined || !create || declared.has(keyOf(node, queue))
+
+    /** Makes it in the scope of the broker: whoever asked first may be given up, and others wait for the same answer. */
+    const begin = (key: string, made: Effect.Effect<void, BrokerError.BrokerError>) =>
+      Effect.uninterruptible(
+        Effect.suspend(() => {
+          const answer = Deferred.makeUnsafe<void, BrokerError.BrokerError>()
+          making.set(key, answer)
+          return Effect.map(Effect.forkIn(made, scope), (fiber) => {
+            fiber.addObserver((exit) => {
+              making.delete(key)
+              if (Exit.isSuccess(exit)) declared.add(key)
+              Deferred.doneUnsafe(answer, Exit.hasInterrupts(exit) ? Exit.fail(whenClosed) : exit)
+            })
+            return answer
+          })
+        })
+      )
 
     const renew = (key: string, made: Effect.Effect<void, BrokerError.BrokerError>): Effect.Effect<unknown> => {
       if (renewing.has(key)) return Effect.void
@@ -53,8 +76,9 @@ export const make = ({ create, requestTimeout }: Settings): Effect.Effect<Declar
         const made = Effect.mapError(requests.withPermits(1)(NsqdHttp.create(http, queue, requestTimeout)), (error) =>
           Http.unreachable(http, error)
         )
-        if (!declared.has(key)) return Effect.tap(made, () => Effect.sync(() => declared.add(key)))
-        return Effect.asVoid(renew(key, made))
+        if (declared.has(key)) return Effect.asVoid(renew(key, made))
+        const answer = making.get(key)
+        return answer === undefined ? Effect.flatMap(begin(key, made), Deferred.await) : Deferred.await(answer)
       })
     return Object.assign(declare, { isDone })
   })

@@ -69,7 +69,7 @@ export const make = (dependencies: ChunksDependencies): Chunks => {
       Effect.suspend(() => {
         const { inTime, items, outcomes, placement } = chunk
         // A message that is refused fails the chunk before any of it is written.
-        const made = Storing.toPublications(items, dependencies)
+        const made = Storing.allOrNone(Storing.toPublications(items, dependencies))
         if (made instanceof BrokerError.BrokerError) return Effect.fail(made)
         const ready = chosen ?? publishing.ready(placement.count, placement.prefer)
         const isDeclared = ({ node }: Publisher) => items.every(({ target }) => declare.isDone(node, target))

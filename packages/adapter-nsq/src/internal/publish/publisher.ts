@@ -5,7 +5,7 @@
  * it once, where it answers each `PUB` with a packet of its own. It refuses an `MPUB` as a whole, so that its messages are
  * then sent again, each alone.
  */
-import { type BrokerError, Deadlines } from "@requeue/core/adapter-kit"
+import { BrokerError, Deadlines } from "@requeue/core/adapter-kit"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -15,6 +15,8 @@ import * as Connection from "../connect/connection.ts"
 import type { Node, Nodes } from "../connect/nodes.ts"
 import { timedOut, toBrokerError } from "../toBrokerError.ts"
 import * as Commands from "./commands.ts"
+import type { Room } from "./room.ts"
+import * as Turn from "./turn.ts"
 
 /** A message for nsqd. */
 export interface Publication {
@@ -65,12 +67,19 @@ export const open = (
   Effect.gen(function* () {
     const gone = Deferred.makeUnsafe<void>()
     const context = { operation: "connect", node: node.name }
+    const closed = (error: unknown): void => {
+      if (!isRefusal(error)) nodes.forget(node)
+      Deferred.doneUnsafe(gone, Exit.void)
+    }
     const connection = yield* Connection.open(context, settings, (signal) =>
-      Client.connectPublisher(settings, node.address, () => Deferred.doneUnsafe(gone, Exit.void), signal)
+      Client.connectPublisher(settings, node.address, closed, signal)
     )
     yield* Effect.onError(nodes.learn(node, connection.identity), () => Effect.sync(connection.destroy))
     return make(node, connection, gone, nodes, deadlines)
   })
+
+/** Whether it is an error that nsqd answers, after which it closes the connection. */
+const isRefusal = (error: unknown): boolean => error instanceof Error && error.message.startsWith("E_")
 
 /** Whether nsqd refused a command for the size of a message, or its own, before it stored anything. */
 const isOfSize = ({ message }: Error): boolean => /^E_BAD_(MESSAGE|BODY)/.test(message)
@@ -85,15 +94,15 @@ const make = (
   nodes: Nodes,
   deadlines: Deadlines.Deadlines
 ): Publisher => {
-  /** The error after which nsqd closes the connection. It has read nothing of what was written later. */
-  let refusal: string | undefined
-  let waiting: Array<Waiting> = []
-
+  /** Whether nsqd has refused a command, and closes the connection. It has read nothing of what was written later. */
+  let isRefused = false
   const toResult = (error: Error | null, queue: string, isShared: boolean): PublishResult => {
     if (error === null) return "Stored"
-    const isRefusal = error.message.startsWith("E_")
-    if (!isRefusal && refusal !== undefined) return "Unread"
-    if (isRefusal) refusal ??= error.message
+    if (!isRefusal(error) && isRefused) return "Unread"
+    if (isRefusal(error)) {
+      isRefused = true
+      nodes.refused(node, error.message)
+    }
     if (isShared && isOfSize(error)) return "Unread"
     const cause = isShared && isPartial(error) ? new Error(`some may be stored: ${error.message}`) : error
     return toBrokerError(cause, { operation: "publish", queue, node: node.name })
@@ -105,10 +114,7 @@ const make = (
     for (const { done, publication } of group.members) done(resultOf(publication))
   }
 
-  const flush = (): void => {
-    const written = waiting
-    waiting = []
-    if (!connection.isOpen()) return written.forEach(({ done }) => done("Unread"))
+  const send = (written: ReadonlyArray<Waiting>): void => {
     const all = groups(written, nodes.limits().maxBodySize)
     let open = all.length
     const late = Deadlines.deadline(() => {
@@ -121,42 +127,67 @@ const make = (
     })
     // Also of messages for which nobody waits any more: a connection that answers nothing is of no use to others.
     deadlines.start(late)
+    turn.sent(all.length)
     connection.publish(
       all.map((group) => ({
         command: commandOf(group),
         done: (error) => {
           if (--open === 0) deadlines.end(late)
           const isShared = group.members.length > 1
+          if (error === null) nodes.stored(node, Math.max(...group.members.map(sizeOf)))
           answer(group, ({ queue }) => toResult(error, queue, isShared))
+          turn.answered()
         }
       }))
     )
   }
 
+  const turn = Turn.make<Waiting>({
+    isOpen: connection.isOpen,
+    isUsual: (each) => !each.isAlone || sizeOf(each) <= nodes.largest(node),
+    sizeOf,
+    send,
+    drop: ({ done }) => done("Unread")
+  })
+
   const write: Publisher["write"] = (publication, isAlone, done) => {
-    if (!connection.isOpen()) return done("Unread")
-    if (waiting.push({ publication, isAlone, done }) === 1) process.nextTick(flush)
+    if (connection.isOpen()) turn.add({ publication, isAlone, done })
+    else done("Unread")
   }
 
   return { node, connection, gone, write }
 }
 
-/** Publishes messages, and answers the outcome of each. */
+/**
+ * Publishes messages that have room, and answers the outcome of each: of one that cannot be published, its error. Messages that are given up leave their room when nsqd
+ * answers them: others must not be written beside them, and not because they were given up.
+ */
 export const send = (
   { write }: Pick<Publisher, "write">,
-  publications: ReadonlyArray<Publication>,
-  areAlone: boolean
+  publications: ReadonlyArray<Publication | BrokerError.BrokerError>,
+  areAlone: boolean,
+  room: Pick<Room, "release" | "take">
 ): Effect.Effect<ReadonlyArray<PublishResult>> =>
   Effect.callback((resume) => {
     const results: Array<PublishResult> = []
     let open = publications.length
+    let isGivenUp = false
     for (const [index, publication] of publications.entries()) {
-      write(publication, areAlone, (result) => {
+      const done = (result: PublishResult): void => {
         results[index] = result
+        if (isGivenUp) room.release(1)
         if (--open === 0) resume(Effect.succeed(results))
-      })
+      }
+      if (publication instanceof BrokerError.BrokerError) done(publication)
+      else write(publication, areAlone, done)
     }
+    return Effect.sync(() => {
+      isGivenUp = true
+      room.take(open)
+    })
   })
+
+const sizeOf = ({ publication }: Waiting): number => publication.payload.length
 
 const commandOf = ({ members }: Group): Buffer => {
   const { defer, topic } = members[0]!.publication

@@ -44,7 +44,7 @@ export const target = (
     : parsed
 }
 
-interface SenderDependencies extends Chunk.ChunksDependencies {
+interface SenderDependencies extends Omit<Chunk.ChunksDependencies, "room"> {
   /** Monotonic milliseconds. */
   readonly elapsed: () => number
   /** Runs what waits: for room, a connection, a topic, or the next try. */
@@ -64,7 +64,7 @@ export const make = (dependencies: SenderDependencies): Sender => {
   const { maxUnconfirmed, publishTimeout } = settings
   const room = Room.make(maxUnconfirmed)
   const limit = limiting(dependencies)
-  const chunks = Chunk.make(dependencies)
+  const chunks = Chunk.make({ ...dependencies, room })
   const single = Single.make({ ...dependencies, chunks, room, limit })
   const nonce = makeNonces()
 

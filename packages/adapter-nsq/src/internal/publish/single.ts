@@ -10,12 +10,10 @@ import type * as Fiber from "effect/Fiber"
 import type { Chunk, Chunks, ChunksDependencies, Placement, Sent } from "./chunk.ts"
 import * as Outcomes from "./outcomes.ts"
 import type { Publisher } from "./publisher.ts"
-import type { Room } from "./room.ts"
 import { type Item, toPublication } from "./toPublication.ts"
 
 interface SingleDependencies extends ChunksDependencies {
   readonly chunks: Chunks
-  readonly room: Room
   /** Limits what a message waits for from now on. */
   readonly limit: (items: ReadonlyArray<Item>) => Chunk["inTime"]
   /** Runs what a message waits for. */

@@ -6,6 +6,7 @@ import type { Node, Nodes } from "../connect/nodes.ts"
 import type { Declare } from "../declare/declare.ts"
 import type { Outcomes } from "./outcomes.ts"
 import * as Publisher from "./publisher.ts"
+import type { Room } from "./room.ts"
 import { type Item, toPublication } from "./toPublication.ts"
 
 /** How often a message is written whose connection is lost before the answer. */
@@ -15,24 +16,26 @@ export interface StoringDependencies {
   readonly settings: Settings
   readonly nodes: Nodes
   readonly declare: Declare
+  /** The room that messages have which are written. */
+  readonly room: Room
   /** Milliseconds since the epoch. */
   readonly now: () => number
 }
 
-/** The messages for nsqd, or the reason why one of them cannot be published. */
+/** The messages for nsqd; the reason, instead of one that cannot be published. */
 export const toPublications = (
   items: ReadonlyArray<Item>,
   { nodes, now, settings: { envelope } }: StoringDependencies
-): ReadonlyArray<Publisher.Publication> | BrokerError.BrokerError => {
-  const publications: Array<Publisher.Publication> = []
+): ReadonlyArray<Publisher.Publication | BrokerError.BrokerError> => {
   const context = { limits: nodes.limits(), envelope, now: now() }
-  for (const item of items) {
-    const made = toPublication(item, context)
-    if (made instanceof BrokerError.BrokerError) return made
-    publications.push(made)
-  }
-  return publications
+  return items.map((item) => toPublication(item, context))
 }
+
+/** The messages, or the reason why one of them cannot be published. */
+export const allOrNone = <A>(
+  made: ReadonlyArray<A | BrokerError.BrokerError>
+): ReadonlyArray<A> | BrokerError.BrokerError =>
+  made.find((each) => each instanceof BrokerError.BrokerError) ?? (made as ReadonlyArray<A>) // none is an error
 
 /** Stores messages that were not stored in an earlier round, on any nsqd that is up. */
 export type Again = (items: ReadonlyArray<Item>, round: number) => Effect.Effect<void, BrokerError.BrokerError>
@@ -42,7 +45,7 @@ export type Results = Effect.Effect<ReadonlyArray<Publisher.PublishResult>, Brok
 
 /** Writes messages to nsqd, when their topics and channels are there. Without answer to that, nothing is written yet. */
 export const writing = (dependencies: StoringDependencies) => {
-  const { declare } = dependencies
+  const { declare, room } = dependencies
   const ensure = (node: Node, items: ReadonlyArray<Item>): Effect.Effect<void, BrokerError.BrokerError> =>
     items.length === 1
       ? declare(node, items[0]!.target)
@@ -59,10 +62,12 @@ export const writing = (dependencies: StoringDependencies) => {
     Effect.andThen(
       ensure(publisher.node, items),
       Effect.suspend(() => {
-        const publications = made ?? toPublications(items, dependencies)
+        const each = made ?? toPublications(items, dependencies)
+        // Of what is written again, a message that is refused does not keep the others back.
+        const publications = areAlone ? each : allOrNone(each)
         if (publications instanceof BrokerError.BrokerError) return Effect.fail(publications)
-        outcomes.written(items)
-        return Publisher.send(publisher, publications, areAlone)
+        outcomes.written(items.filter((_, index) => !(publications[index] instanceof BrokerError.BrokerError)))
+        return Publisher.send(publisher, publications, areAlone, room)
       })
     )
 }
