@@ -50,7 +50,12 @@ const start = Effect.fnUntraced(function* (options: RabbitMqOptions.Options = {}
       close: async () => queueMicrotask(() => channel.emit("close"))
     }) as unknown as ConfirmChannel
   }
-  const live = { driver: { confirmChannel }, unblocked, blockedBy: () => blockedBy } as unknown as Live
+  const live = {
+    driver: { confirmChannel, heard: () => 0 },
+    unblocked,
+    blockedBy: () => blockedBy,
+    isGone: () => false
+  } as unknown as Live
   let isUp = true
   const connection = {
     live: Effect.suspend(() => (isUp ? Effect.succeed(live) : Effect.never)),
