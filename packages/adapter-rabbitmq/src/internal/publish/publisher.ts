@@ -72,7 +72,11 @@ const late = (
     return failed(queue, reason, blockedBy === undefined ? detail : `${detail}; ${alarm}`, remedy)
   }
   return blockedBy === undefined
-    ? failed(queue, "ConnectionFailed", `no ${live === undefined ? "connection" : "channel"} within ${Delay.format(timeout)}`)
+    ? failed(
+        queue,
+        "ConnectionFailed",
+        `no ${live === undefined ? "connection" : "channel"} within ${Delay.format(timeout)}`
+      )
     : failed(queue, "Throttled", alarm, remedy)
 }
 

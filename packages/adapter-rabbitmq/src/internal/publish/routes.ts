@@ -105,7 +105,11 @@ const refusalOf = ({ message, original }: Item, maxBodySize: number): BrokerErro
   }
   const copies = Wire.copiesHeader(message.headers)
   if (copies !== undefined)
-    return unsupported(message.queue, `the server takes the header ${copies} for a list of more routing keys`, copiesRemedy)
+    return unsupported(
+      message.queue,
+      `the server takes the header ${copies} for a list of more routing keys`,
+      copiesRemedy
+    )
   if (Buffer.byteLength(message.queue) > Names.limit) return tooLong(message.queue)
   // A copy has no limit: the server has taken its original.
   return original === undefined && message.body.length > maxBodySize ? tooLarge(message, maxBodySize) : undefined
