@@ -28,7 +28,7 @@ export interface Live {
   /** Done when the connection is gone. */
   readonly gone: Deferred.Deferred<void>
   readonly isGone: () => boolean
-  /** What the driver told of its end, if it did. */
+  /** The driver's error at its end; `undefined` where there was none. */
   readonly failure: () => unknown
   readonly state: () => State
   /** Closed while the server blocks publishers because of an alarm. */

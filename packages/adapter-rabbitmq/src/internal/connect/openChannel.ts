@@ -25,13 +25,11 @@ export const openChannel = <C>(
     const { driver } = live
     const heard = driver.heard()
     const isDead = (): boolean => driver.heard() === heard && live.blockedBy() === undefined
-    return Effect.catch(
-      request(context, millis, () => open(driver)),
-      (error) => {
-        // The driver's words for what was asked last do not tell why the connection ended.
-        if (live.isGone()) return Effect.fail(toBrokerError(live.failure() ?? error, context))
-        if (error.reason !== "Timeout" || !isDead()) return Effect.fail(error)
-        return Effect.andThen(Effect.andThen(dropping, Effect.sync(driver.destroy)), Effect.fail(error))
-      }
-    )
+    const failing = (error: BrokerError.BrokerError): Effect.Effect<never, BrokerError.BrokerError> => {
+      // The driver's words for what was asked last do not tell why the connection ended.
+      if (live.isGone()) return Effect.fail(toBrokerError(live.failure() ?? error, context))
+      if (error.reason !== "Timeout" || !isDead()) return Effect.fail(error)
+      return Effect.andThen(Effect.andThen(dropping, Effect.sync(driver.destroy)), Effect.fail(error))
+    }
+    return request(context, millis, () => open(driver)).pipe(Effect.catch(failing))
   })
