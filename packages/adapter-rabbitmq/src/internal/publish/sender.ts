@@ -127,7 +127,7 @@ const starter = (dependencies: Dependencies) => {
   const look = (sending: Sending, nack: BrokerError.BrokerError): void => {
     const { item } = sending
     const looked = Nacked.gone(declarer, routes.needs(item).flat(), item.message.queue, nack)
-    const done: Done = (error) => (error === undefined ? redeclare(sending) : end(sending, error))
+    const done: Done = (error) => (error === undefined ? redeclare(sending) : end(sending, nack))
     looking(item, routes.name(item), looked, done)
   }
 
