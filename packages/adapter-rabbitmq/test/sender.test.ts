@@ -59,7 +59,7 @@ const start = () => {
           : Effect.sync(() => void declared.add(objects)),
     onChannel: (_, queue, run) =>
       Effect.tryPromise({
-        try: () => run({ checkQueue: async () => await Promise.reject(queue) } as unknown as Channel),
+        try: () => run({ checkQueue: async () => await Promise.reject(new Error("no")) } as unknown as Channel),
         catch: () => refused(queue, queue === "deleted" ? "QueueMissing" : "AccessRefused")
       }),
     renew: () => Effect.void

@@ -60,71 +60,71 @@ const unroutable = ({ exchange, queue, routingKey, unrouted }: Client.Publicatio
     remedy: unrouted ?? `Declare the queue, or let the adapter do it with assert: "declare"`
   })
 
+const openDriver = (live: Live, timeout: number): Effect.Effect<Client.ConfirmChannel, BrokerError.BrokerError> =>
+  openChannel(live, { operation: "publish" }, timeout, (driver) => driver.confirmChannel())
+
 const open = (live: Live, timeout: number): Effect.Effect<Confirms, BrokerError.BrokerError> =>
-  Effect.map(
-    openChannel(live, { operation: "publish" }, timeout, (driver) => driver.confirmChannel()),
-    (channel) => {
-      const unconfirmed = Bag.make<Written>()
-      const writer = Writer.make(channel)
-      let isOpen = true
-      /** The server's words for closing the channel. */
-      let words: unknown
-      channel.on("error", (error) => (words = error))
-      // Before the driver's own listener, which fails what is unconfirmed: nothing that follows from that is written here.
-      channel.prependListener("close", () => {
-        isOpen = false
-        if (words === undefined) return
-        const error = toBrokerError(words, { operation: "publish" })
-        const culprits = Broker.fateOf(error) === "refused" ? blamed(error.detail, [...unconfirmed]) : []
-        if (culprits.length > 0) for (const one of unconfirmed) one.part = "bystander"
-        for (const one of culprits) one.part = "culprit"
-      })
-      channel.on("return", ({ fields, properties }) => {
-        for (const one of unconfirmed) {
-          if (one.isReturned || !isAlike(one.publication, fields, properties.messageId)) continue
-          one.isReturned = true
-          return
-        }
-      })
-
-      const leave = (one: Written): void => {
-        unconfirmed.delete(one)
-        if (!isOpen && unconfirmed.size() === 0) channel.close().catch(() => {})
+  Effect.map(openDriver(live, timeout), (channel) => {
+    const unconfirmed = Bag.make<Written>()
+    const writer = Writer.make(channel)
+    let isOpen = true
+    /** The server's words for closing the channel. */
+    let words: unknown
+    channel.on("error", (error) => (words = error))
+    // Before the driver's own listener, which fails what is unconfirmed: nothing that follows from that is written here.
+    channel.prependListener("close", () => {
+      isOpen = false
+      if (words === undefined) return
+      const error = toBrokerError(words, { operation: "publish" })
+      const culprits = Broker.fateOf(error) === "refused" ? blamed(error.detail, [...unconfirmed]) : []
+      if (culprits.length > 0) for (const one of unconfirmed) one.part = "bystander"
+      for (const one of culprits) one.part = "culprit"
+    })
+    channel.on("return", ({ fields, properties }) => {
+      for (const one of unconfirmed) {
+        if (one.isReturned || !isAlike(one.publication, fields, properties.messageId)) continue
+        one.isReturned = true
+        return
       }
+    })
 
-      const confirms: Confirms = {
-        live,
-        isOpen: () => isOpen,
-        write: (publication, onOutcome) => {
-          const { queue } = publication
-          const one = new Written(publication, confirms)
-          const done = (error: unknown): void => {
-            leave(one)
-            // The server confirms what it has returned.
-            if (one.isReturned) onOutcome(unroutable(publication))
-            else if (error === null) onOutcome(undefined)
-            else {
-              const cause = one.part === "culprit" ? words : error
-              onOutcome(toBrokerError(cause, { operation: "publish", queue }), one.part === "bystander")
-            }
-          }
-          unconfirmed.add(one)
-          try {
-            writer.write(publication, done)
-          } catch (error) {
-            leave(one)
-            onOutcome(ofEncoding(error, queue))
-          }
-          return one
-        },
-        giveUp: (one) => {
-          isOpen = false
-          leave(one)
-        }
-      }
-      return confirms
+    const leave = (one: Written): void => {
+      unconfirmed.delete(one)
+      if (!isOpen && unconfirmed.size() === 0) channel.close().catch(() => {})
     }
-  )
+
+    const confirms: Confirms = {
+      live,
+      isOpen: () => isOpen,
+      write: (publication, onOutcome) => {
+        const { queue } = publication
+        const one = new Written(publication, confirms)
+        const done = (error: unknown): void => {
+          leave(one)
+          // The server confirms what it has returned.
+          if (one.isReturned) onOutcome(unroutable(publication))
+          else if (error === null) onOutcome(undefined)
+          else {
+            const cause = one.part === "culprit" ? words : error
+            onOutcome(toBrokerError(cause, { operation: "publish", queue }), one.part === "bystander")
+          }
+        }
+        unconfirmed.add(one)
+        try {
+          writer.write(publication, done)
+        } catch (error) {
+          leave(one)
+          onOutcome(ofEncoding(error, queue))
+        }
+        return one
+      },
+      giveUp: (one) => {
+        isOpen = false
+        leave(one)
+      }
+    }
+    return confirms
+  })
 
 /** The channel of the moment, on the live connection. */
 export interface Channels {
