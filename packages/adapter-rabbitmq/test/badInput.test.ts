@@ -12,7 +12,7 @@ import { isAtLeast } from "../src/internal/version.ts"
 import { RabbitMqBroker, RabbitMqOptions, RabbitMqPlan } from "../src/index.ts"
 import { shared } from "./server.ts"
 import { raw } from "./traps/trap.ts"
-import { queueName, until } from "./world.ts"
+import { drainIds, on, outgoing, queueName, until } from "./world.ts"
 
 const { broker, proxied, proxy, url, version } = await shared()
 const [node] = broker.nodes
@@ -167,4 +167,39 @@ test.runIf(node)("a password that is changed while we run is told of, and not to
     yield* until("a warning", () => logged.some((line) => line.includes("AccessRefused")))
   })
   await Effect.runPromise(Effect.scoped(outage).pipe(Effect.provide(logs)))
+})
+
+test.runIf(node)("a limit of channels is told as it is, and a raised one is made use of", async () => {
+  await allow("narrow", "s3cret", ".*")
+  const limit = (channels: number) =>
+    Effect.promise(() => node!.ctl("set_user_limits", "narrow", JSON.stringify({ "max-channels": channels })))
+  const queue = queueName("narrow")
+  const options = { url, username: "narrow", password: "s3cret", reconnectFirst: 20 }
+  await on({ ...options, queues: { [queue]: { assert: "never" } } }, (service) =>
+    Effect.gen(function* () {
+      yield* Effect.promise(() => raw(url, (channel) => channel.assertQueue(queue)))
+      yield* service.publish([outgoing(queue, "a")])
+      yield* limit(1)
+      const error = yield* Effect.flip(service.publish([outgoing(`${queue}.b`, "b")]))
+      assert.match(error.message, /AccessRefused: .*number of channels.*Raise that limit/)
+      yield* limit(-1)
+      yield* until("a message to be taken", () =>
+        Effect.runPromise(Effect.isSuccess(service.publish([outgoing(queue, "c")])))
+      )
+    })
+  )
+})
+
+test.each(["CC", "BCC"])("a text header %s is refused before anything is written, with its remedy", async (name) => {
+  const queue = queueName("copies")
+  await on({ url }, (service) =>
+    Effect.gen(function* () {
+      const batch = [outgoing(queue, "a"), outgoing(queue, "b", { headers: { [name]: "audit" } })]
+      const error = yield* Effect.flip(service.publish(batch))
+      assert.strictEqual(error.reason, "Unsupported")
+      assert.match(error.message, new RegExp(`header ${name}.*another name`))
+      yield* service.publish([outgoing(queue, "c")])
+    })
+  )
+  assert.deepStrictEqual(await drainIds(url, queue), ["c"])
 })

@@ -28,7 +28,9 @@ const start = Effect.fnUntraced(function* (options: RabbitMqOptions.Options = {}
   let blockedBy: string | undefined
   let channels = 0
   let last = new EventEmitter()
+  let refusal: { readonly told: string; readonly failure?: Error } | undefined
   const confirmChannel = async () => {
+    if (refusal !== undefined) throw new Error(refusal.told)
     channels++
     const channel = new EventEmitter()
     const unconfirmed = new Set<(error: unknown) => void>()
@@ -50,7 +52,13 @@ const start = Effect.fnUntraced(function* (options: RabbitMqOptions.Options = {}
       close: async () => queueMicrotask(() => channel.emit("close"))
     }) as unknown as ConfirmChannel
   }
-  const live = { driver: { confirmChannel }, unblocked, blockedBy: () => blockedBy } as unknown as Live
+  const live = {
+    driver: { confirmChannel, heard: () => 0 },
+    unblocked,
+    blockedBy: () => blockedBy,
+    isGone: () => refusal?.failure !== undefined,
+    failure: () => refusal?.failure
+  } as unknown as Live
   let isUp = true
   const connection = {
     live: Effect.suspend(() => (isUp ? Effect.succeed(live) : Effect.never)),
@@ -88,6 +96,8 @@ const start = Effect.fnUntraced(function* (options: RabbitMqOptions.Options = {}
       if (reason === undefined) unblocked.openUnsafe()
       else unblocked.closeUnsafe()
     },
+    refuse: (told: string, failure?: string) =>
+      (refusal = failure === undefined ? { told } : { told, failure: new Error(failure) }),
     setUp: (up: boolean) => (isUp = up),
     close: Scope.close(scope, Exit.void)
   }
@@ -247,6 +257,20 @@ describe("a publisher", () => {
       // The wait for the confirmation has a limit of its own.
       yield* TestClock.adjust(999)
       assert.isFalse(answers.has("b"))
+    })
+  )
+
+  it.effect("fails at once what is refused a channel, by the driver or with the end of the connection", () =>
+    Effect.gen(function* () {
+      const { answers, refuse, submit } = yield* start()
+      refuse("No channels left to allocate")
+      submit("a", 1, { exchange: "other" })
+      yield* settled
+      const words = `NOT_ALLOWED - number of channels opened for user 'u' has reached the maximum allowed user limit of (1)`
+      refuse("Channel ended", `Connection closed: 530 (NOT-ALLOWED) with message "${words}"`)
+      submit("b", 1, { exchange: "another" })
+      yield* settled
+      assert.deepStrictEqual(Object.fromEntries(answers), { a: "ConnectionFailed", b: "ConnectionFailed" })
     })
   )
 

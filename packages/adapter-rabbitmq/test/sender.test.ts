@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as References from "effect/References"
 import * as Result from "effect/Result"
+import type { Channel } from "../src/internal/client.ts"
 import type { Declarer } from "../src/internal/declare/declare.ts"
 import { type Publisher, Submission } from "../src/internal/publish/publisher.ts"
 import * as Routes from "../src/internal/publish/routes.ts"
@@ -39,6 +40,7 @@ const start = () => {
       written.push(queue)
       const isFirst = written.indexOf(queue) === written.length - 1
       if (queue === "full") onOutcome(refused(queue, "QueueFull"))
+      else if (queue === "deleted") onOutcome(isFirst ? refused(queue, "QueueFull") : undefined)
       else if (queue === "beside") onOutcome(isFirst ? refused(queue, "ConnectionLost") : undefined, isFirst)
       else if (queue === "besides refused")
         onOutcome(refused(queue, isFirst ? "ConnectionLost" : "BodyTooLarge"), isFirst)
@@ -49,7 +51,7 @@ const start = () => {
     withdraw: ({ publication }) => void withdrawn.push(publication.queue),
     unwritten: (queue) => refused(queue, "Throttled")
   }
-  const declarer: Pick<Declarer, "knows" | "ensure" | "renew"> = {
+  const declarer: Pick<Declarer, "knows" | "ensure" | "onChannel" | "renew"> = {
     knows: (objects) => declared.has(objects),
     ensure: (objects, queue = "") =>
       queue === "broken"
@@ -57,6 +59,11 @@ const start = () => {
         : queue === "locked"
           ? Effect.fail(refused(queue, "AccessRefused"))
           : Effect.sync(() => void declared.add(objects)),
+    onChannel: (_, queue, run) =>
+      Effect.tryPromise({
+        try: () => run({ checkQueue: async () => await Promise.reject(new Error("no")) } as unknown as Channel),
+        catch: () => refused(queue, queue === "deleted" ? "QueueMissing" : "AccessRefused")
+      }),
     renew: () => Effect.void
   }
   const elapsed = () => 0
@@ -94,6 +101,15 @@ describe("what is sent each on its own account", () => {
       const { answers } = yield* sendEach(sender, ["beside", "removed"])
       assert.deepStrictEqual(answers, [undefined, undefined])
       assert.deepStrictEqual(written.toSorted(), ["beside", "beside", "removed", "removed"])
+    })
+  )
+
+  it.effect("is sent again after a nack where its queue is gone", () =>
+    Effect.gen(function* () {
+      const { sender, written } = start()
+      const { answers } = yield* sendEach(sender, ["deleted", "full"])
+      assert.deepStrictEqual(answers, [undefined, "QueueFull"])
+      assert.deepStrictEqual(written, ["deleted", "full", "deleted"])
     })
   )
 

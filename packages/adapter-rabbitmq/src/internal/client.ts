@@ -74,6 +74,8 @@ export interface Publication {
 export interface DriverConnection {
   /** The server's version, for example `3.10.8`. */
   readonly version: string
+  /** Another number whenever the server has sent something that is no heartbeat. */
+  readonly heard: () => number
   readonly channel: () => Promise<Channel>
   readonly confirmChannel: () => Promise<ConfirmChannel>
   /** Tells the server another password or token; may never resolve on a dead connection. */
@@ -129,7 +131,9 @@ export const connect = async (
   )
   const { stream } = model.connection as unknown as { readonly stream: Socket } // The driver's types lack its socket.
   coalesceWrites(stream)
-  keepTables(model.connection as unknown as Receiver) // The driver's types lack how it receives.
+  const receiver = model.connection as unknown as Receiver // The driver's types lack how it receives.
+  keepTables(receiver)
+  const heard = count(receiver)
   let failure: unknown
   let closed = false
   // Attached before anything is awaited: an `error` without a listener ends the process.
@@ -146,6 +150,7 @@ export const connect = async (
   const version: unknown = model.connection.serverProperties["version"]
   return {
     version: typeof version === "string" ? version : "0.0",
+    heard,
     channel: () => model.createChannel().then(guard),
     confirmChannel: () => model.createConfirmChannel().then(guard),
     updateSecret: (secret) => model.updateSecret(Buffer.from(Redacted.value(secret)), "renewed before it ends"),
@@ -171,12 +176,18 @@ const coalesceWrites = (stream: Socket): void => {
   }
 }
 
+interface Frame {
+  readonly channel: number
+  readonly id?: number
+  readonly fields?: { headers?: unknown; table?: Buffer | undefined }
+}
+
 /** The part of a driver's connection that takes frames from the bytes that have come. */
 interface Receiver {
   /** Bytes that have come, from the beginning of the next frame on. */
   rest: Buffer
   /** Takes the next frame; calls itself again when it has read more bytes. */
-  recvFrame: () => false | { readonly id?: number; readonly fields?: { headers?: unknown; table?: Buffer | undefined } }
+  recvFrame: () => false | Frame
 }
 
 /** The frame of a message's properties, by the number of its class, which begins it. */
@@ -206,6 +217,21 @@ const keepTables = (connection: Receiver): void => {
       frame.fields.headers = whole(frame.fields.headers, frame.fields.table)
     return frame
   }
+}
+
+/** The channel that belongs to the connection itself. */
+const connectionChannel = 0
+
+/** Counts the frames that have come on channels, which no heartbeat does. */
+const count = (connection: Receiver): (() => number) => {
+  const receive = connection.recvFrame.bind(connection)
+  let heard = 0
+  connection.recvFrame = () => {
+    const frame = receive()
+    if (frame !== false && frame.channel !== connectionChannel) heard++
+    return frame
+  }
+  return () => heard
 }
 
 /** An `error` without a listener would end the process. The adapter listens to `close`, which follows it. */

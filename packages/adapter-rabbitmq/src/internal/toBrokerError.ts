@@ -17,6 +17,7 @@ interface Diagnosis {
 const remedies = {
   login: "Check user name and password; by default, guest may only log in from localhost",
   vhost: "Create the virtual host and give the user permissions in it, or name another one in the URL",
+  limit: "Raise that limit on the server, or end programs that have connections and channels open",
   permission: "Grant configure, write and read on the names involved: rabbitmqctl set_permissions",
   alone: "Somebody else consumes it exclusively: end that consumer, or consume another queue",
   mismatch: "The object exists with other arguments: delete it, or set another prefix",
@@ -92,7 +93,7 @@ const byCode = (code: number, text: string): Diagnosis | undefined => {
     case 320:
       return { reason: "ConnectionLost" }
     case 530:
-      return { reason: "AccessRefused", remedy: remedies.vhost }
+      return { reason: "AccessRefused", remedy: /\blimit\b/.test(text) ? remedies.limit : remedies.vhost }
     case 540:
       return { reason: "Unsupported" }
     default:

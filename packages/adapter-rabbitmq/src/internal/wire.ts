@@ -47,6 +47,13 @@ export const isOwn = (name: string): boolean => own.has(name) || name.startsWith
 /** Whether the server writes this header. */
 export const isServers = (name: string): boolean => servers.test(name)
 
+/**
+ * The header by which the server would send a message elsewhere as well. Text is no such list: the server closes the channel, with
+ * all that is unconfirmed on it. https://www.rabbitmq.com/docs/sender-selected
+ */
+export const copiesHeader = (headers: Readonly<Record<string, string>>): "CC" | "BCC" | undefined =>
+  headers["CC"] !== undefined ? "CC" : headers["BCC"] !== undefined ? "BCC" : undefined
+
 /** The headers of the message's producer, as they came. */
 export const foreignEntries = (properties: Properties | undefined): ReadonlyArray<FieldTable.Entry> =>
   properties?.table === undefined

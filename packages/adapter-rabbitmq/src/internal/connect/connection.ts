@@ -28,6 +28,8 @@ export interface Live {
   /** Done when the connection is gone. */
   readonly gone: Deferred.Deferred<void>
   readonly isGone: () => boolean
+  /** The driver's error at its end; `undefined` where there was none. */
+  readonly failure: () => unknown
   readonly state: () => State
   /** Closed while the server blocks publishers because of an alarm. */
   readonly unblocked: Latch.Latch
@@ -64,11 +66,13 @@ const open = (
     const clock = yield* Clock.Clock
     const now = () => clock.currentTimeMillisUnsafe()
     let down: State | undefined
+    let failure: unknown
     let blockedBy: string | undefined
     const driver = yield* Effect.tryPromise({
       try: async (signal) => {
         const opened = await Client.connect(settings, address, account, role, {
-          closed: () => {
+          closed: (error) => {
+            failure = error
             down = { state: "down", since: now() }
             Deferred.doneUnsafe(gone, Exit.void)
             unblocked.openUnsafe()
@@ -97,6 +101,7 @@ const open = (
       ),
       gone,
       isGone: () => down !== undefined,
+      failure: () => failure,
       state: () => down ?? up,
       unblocked,
       blockedBy: () => blockedBy

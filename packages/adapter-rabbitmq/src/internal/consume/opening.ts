@@ -5,7 +5,7 @@ import type { Settings } from "../../RabbitMqOptions.ts"
 import type { Plan } from "../../RabbitMqPlan.ts"
 import type { Incoming } from "../client.ts"
 import type { Connection } from "../connect/connection.ts"
-import { request } from "../connect/request.ts"
+import { openChannel } from "../connect/openChannel.ts"
 import type { Declarer } from "../declare/declare.ts"
 import * as KeptBack from "../settle/keptBack.ts"
 import * as Version from "../version.ts"
@@ -77,22 +77,23 @@ export const open = (
     const { connection, keepsNotBefore, later, now, onConsuming, onDelivery, queue, settings, takenBack, uniqueName } =
       env
     const context = { operation: "subscribe", queue }
-    const { driver } = yield* connection.within(context)
+    const live = yield* connection.within(context)
     yield* declare(objects, queue)
-    const channel = yield* request(context, settings.requestTimeout, driver.channel)
-    const source = { queue, type: found.type, keepsNotBefore, now, serverVersion: driver.version }
+    const channel = yield* openChannel(live, context, settings.requestTimeout, (driver) => driver.channel())
+    const { version } = live.driver
+    const source = { queue, type: found.type, keepsNotBefore, now, serverVersion: version }
     return Session.make(channel, {
       queue,
       // Of a single active consumer's queue, and so perhaps of one nobody knows, a second consumer would wait for ever.
       isSingle: found.arguments["x-single-active-consumer"] === true || found.type === "unknown",
       priority: settings.queues[queue]?.consumerPriority ?? 0,
-      isFlushed: KeptBack.isFlushed(found, driver.version),
+      isFlushed: KeptBack.isFlushed(found, version),
       uniqueName,
       later,
       toReceived: toReceived(source, takenBack),
       onDelivery,
       // Before 4.3 the server counts every return.
-      onTakenBack: Version.hasFailureCount(driver.version) ? takenBack.add : () => {},
+      onTakenBack: Version.hasFailureCount(version) ? takenBack.add : () => {},
       onConsuming
     })
   })

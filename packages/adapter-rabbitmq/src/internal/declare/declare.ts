@@ -13,6 +13,7 @@ import type { Connection, Live } from "../connect/connection.ts"
 import * as Declaring from "./declaring.ts"
 import * as Formers from "./formers.ts"
 import { keyOf, type NativeObject, type NativeQueue } from "./objects.ts"
+import { openChannel } from "../connect/openChannel.ts"
 import { request } from "../connect/request.ts"
 
 /** Declares objects, and remembers which exist for as long as the connection lives. */
@@ -69,8 +70,9 @@ export const make = (connection: Connection, { requestTimeout }: Settings): Effe
     }
 
     const channelOf = (live: Live, operation: string, queue: string | undefined) =>
-      Effect.acquireRelease(request({ operation, queue }, requestTimeout, live.driver.channel), (channel) =>
-        Effect.ignore(request({ operation, queue }, requestTimeout, () => channel.close()))
+      Effect.acquireRelease(
+        openChannel(live, { operation, queue }, requestTimeout, (driver) => driver.channel()),
+        (channel) => Effect.ignore(request({ operation, queue }, requestTimeout, () => channel.close()))
       )
 
     const onLive = <A>(

@@ -10,6 +10,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { Channel } from "../client.ts"
 import type { Connection, Live } from "../connect/connection.ts"
+import { openChannel } from "../connect/openChannel.ts"
 import { request } from "../connect/request.ts"
 import { toBrokerError } from "../toBrokerError.ts"
 import type { BindingInfo, ExchangeInfo, QueueInfo } from "./management.ts"
@@ -76,7 +77,7 @@ export const make = (connection: Connection, live: Live, requestTimeout: number)
     connection.current() !== live
       ? Effect.fail(lost("clean"))
       : Effect.acquireUseRelease(
-          request({ operation: "clean", queue: name }, requestTimeout, live.driver.channel),
+          openChannel(live, { operation: "clean", queue: name }, requestTimeout, (driver) => driver.channel()),
           use,
           (channel) => Effect.ignore(Effect.tryPromise(() => channel.close()))
         )

@@ -4,9 +4,10 @@
  */
 import { Bag, Broker, BrokerError } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
 import type * as Client from "../client.ts"
 import type { Connection, Live } from "../connect/connection.ts"
-import { request } from "../connect/request.ts"
+import { openChannel } from "../connect/openChannel.ts"
 import { ofEncoding, toBrokerError } from "../toBrokerError.ts"
 import { blamed } from "./blame.ts"
 import * as Writer from "./writer.ts"
@@ -59,8 +60,11 @@ const unroutable = ({ exchange, queue, routingKey, unrouted }: Client.Publicatio
     remedy: unrouted ?? `Declare the queue, or let the adapter do it with assert: "declare"`
   })
 
+const openDriver = (live: Live, timeout: number): Effect.Effect<Client.ConfirmChannel, BrokerError.BrokerError> =>
+  openChannel(live, { operation: "publish" }, timeout, (driver) => driver.confirmChannel())
+
 const open = (live: Live, timeout: number): Effect.Effect<Confirms, BrokerError.BrokerError> =>
-  Effect.map(request({ operation: "publish" }, timeout, live.driver.confirmChannel), (channel) => {
+  Effect.map(openDriver(live, timeout), (channel) => {
     const unconfirmed = Bag.make<Written>()
     const writer = Writer.make(channel)
     let isOpen = true
@@ -126,9 +130,16 @@ const open = (live: Live, timeout: number): Effect.Effect<Confirms, BrokerError.
 export interface Channels {
   /** The channel, if publications can be written at this moment. */
   readonly current: () => Confirms | undefined
-  /** Waits for a connection whose server does not block publishers, and opens a channel unless there is one. */
+  /**
+   * Waits for a connection whose server does not block publishers, and opens a channel unless there is one. Fails where the
+   * server refuses that; where the connection was lost or did not answer there is no channel yet, and it is to be tried again.
+   */
   readonly ready: Effect.Effect<void, BrokerError.BrokerError>
 }
+
+/** Whether another attempt may succeed: the server has not answered, or the connection was lost, and no refusal ended it. */
+const isPassing = (live: Live, error: BrokerError.BrokerError): boolean =>
+  error.reason === "Timeout" || (live.isGone() && Broker.fateOf(error) !== "refused")
 
 /** No channel, at first. `timeout` is for opening one, in milliseconds. */
 export const make = (connection: Connection, timeout: number): Channels => {
@@ -142,7 +153,10 @@ export const make = (connection: Connection, timeout: number): Channels => {
   const ready = Effect.gen(function* () {
     const live = yield* connection.live
     yield* live.unblocked.await
-    if (current() === undefined) channel = yield* open(live, timeout)
+    if (current() !== undefined) return
+    const opened = yield* Effect.result(open(live, timeout))
+    if (Result.isSuccess(opened)) channel = opened.success
+    else if (!isPassing(live, opened.failure)) return yield* opened.failure
   })
 
   return { current, ready }

@@ -31,7 +31,7 @@ interface Lane<A> {
 /** Each lane is a channel of the server. Exchanges beyond so many share the last one. */
 const maxLanes = 64
 
-/** Waits for a channel, and writes all that is parked; fails what is parked when the channel cannot be opened. */
+/** Waits for a channel, and writes all that is parked; fails what is parked when the server refuses the channel. */
 const unpark = <A>(
   { channels: { current, ready }, parked }: Lane<A>,
   write: (channel: Confirms, item: A) => void,
@@ -53,7 +53,7 @@ export const make = <A extends { readonly publication: Publication }>(env: {
   readonly channels: () => Channels
   /** Writes an item; `wasParked` when it has waited for the channel. */
   readonly write: (channel: Confirms, item: A, wasParked: boolean) => void
-  /** The channel of these items could not be opened: nothing of them was written. */
+  /** The channel of these items was refused: nothing of them was written. */
   readonly fail: (item: A, error: BrokerError.BrokerError) => void
   /** Runs an effect for as long as the publisher lives. */
   readonly fork: (effect: Effect.Effect<void>) => void

@@ -77,7 +77,10 @@ const late = (
   timeout: number
 ): BrokerError.BrokerError => {
   const { queue } = publication
-  if (written === undefined) return unwritten(queue, live, `no connection within ${Delay.format(timeout)}`)
+  if (written === undefined) {
+    const missing = live === undefined ? "connection" : "channel"
+    return unwritten(queue, live, `no ${missing} within ${Delay.format(timeout)}`)
+  }
   const { detail, reason } = timedOut({ operation: "publish", queue }, timeout)
   const blockedBy = written.channel.live.blockedBy()
   return blockedBy === undefined

@@ -68,6 +68,7 @@ const unsupported = (queue: string, detail: string, remedy?: string): BrokerErro
 
 const queueRemedy = "Send it without a delay, or to a queue that is bound to the exchange"
 const either = "Leave one of them out"
+const copiesRemedy = "Give the header another name, and send the message to each queue that is to have it"
 
 /** The wishes of a message that {@link Routes.refusal} has passed. */
 const wishes = (native: Message.Native | undefined): Native.Options => {
@@ -102,6 +103,13 @@ const refusalOf = ({ message, original }: Item, maxBodySize: number): BrokerErro
     if (expiration !== undefined)
       return unsupported(message.queue, "a message with an expiration takes no delay", either)
   }
+  const copies = Wire.copiesHeader(message.headers)
+  if (copies !== undefined)
+    return unsupported(
+      message.queue,
+      `the server takes the header ${copies} for a list of more routing keys`,
+      copiesRemedy
+    )
   if (Buffer.byteLength(message.queue) > Names.limit) return tooLong(message.queue)
   // A copy has no limit: the server has taken its original.
   return original === undefined && message.body.length > maxBodySize ? tooLarge(message, maxBodySize) : undefined

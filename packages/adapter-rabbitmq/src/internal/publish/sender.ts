@@ -5,10 +5,10 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { afterDeletion } from "../declare/afterDeletion.ts"
 import type { Declarer } from "../declare/declare.ts"
-import type { NativeObject } from "../declare/objects.ts"
 import { toBrokerError } from "../toBrokerError.ts"
 import type { OnOutcome } from "./confirms.ts"
 import { Call, givenUp, isWritten, type Outcomes, type Sending } from "./call.ts"
+import * as Nacked from "./nacked.ts"
 import type { Publisher } from "./publisher.ts"
 import * as Refusals from "./refusals.ts"
 import type { Item, Routes } from "./routes.ts"
@@ -42,7 +42,7 @@ const undeclared = ({ message, plan }: Item, cause: Cause.Cause<unknown>): Broke
 /** The broker's own, which all messages share. */
 interface Dependencies {
   readonly routes: Routes
-  readonly declarer: Pick<Declarer, "ensure" | "knows" | "renew">
+  readonly declarer: Pick<Declarer, "ensure" | "knows" | "onChannel" | "renew">
   readonly publisher: Publisher
   /** Runs an effect for as long as the broker lives. */
   readonly fork: (effect: Effect.Effect<unknown>) => void
@@ -64,13 +64,36 @@ const telling =
     fork(Effect.annotateLogs(log, error === undefined ? { queue } : { queue, error: error.message }))
   }
 
+type Done = (error: BrokerError.BrokerError | undefined) => void
+
+/** Runs an effect for an item, once for all that come with the same name meanwhile. */
+const sharing = (fork: Dependencies["fork"]) => {
+  const running = new Map<string, Array<Done>>()
+  return (item: Item, name: string, effect: Effect.Effect<void, BrokerError.BrokerError>, done: Done): void => {
+    const others = running.get(name)
+    if (others !== undefined) return void others.push(done)
+    const waiting = [done]
+    running.set(name, waiting)
+    const finish: Done = (error) => {
+      running.delete(name)
+      for (const each of waiting) each(error)
+    }
+    fork(
+      Effect.matchCause(effect, {
+        onFailure: (cause) => finish(undeclared(item, cause)),
+        onSuccess: () => finish(undefined)
+      })
+    )
+  }
+}
+
 /** Starts an item: declares what it needs, and publishes it, once more where that may help. */
 const starter = (dependencies: Dependencies) => {
   const { declarer, elapsed, fork, publisher, routes } = dependencies
   const refusals = Refusals.make(elapsed)
   const tell = telling(dependencies, refusals)
-  /** Items that wait for the declarations of their route, which are made for all of them at once. */
-  const declaring = new Map<string, Array<(error: BrokerError.BrokerError | undefined) => void>>()
+  const declaring = sharing(fork)
+  const looking = sharing(fork)
 
   const end = (sending: Sending, error: BrokerError.BrokerError | undefined): void => {
     tell(sending.item, error)
@@ -87,36 +110,25 @@ const starter = (dependencies: Dependencies) => {
   }
 
   /** Declares the objects of an item. If they are refused, no other route suffers. */
-  const declare = (
-    sending: Sending,
-    route: string,
-    one: (objects: ReadonlyArray<NativeObject>, queue: string) => Effect.Effect<void, BrokerError.BrokerError>,
-    then: () => void
-  ): void => {
+  const declare = (sending: Sending, one: Declarer["renew"], then: () => void): void => {
     const { item } = sending
     const { queue } = item.message
-    const done = (error: BrokerError.BrokerError | undefined) => (error === undefined ? then() : end(sending, error))
-    const others = declaring.get(route)
-    if (others !== undefined) return void others.push(done)
-    const waiting = [done]
-    declaring.set(route, waiting)
-    const finish = (error: BrokerError.BrokerError | undefined): void => {
-      declaring.delete(route)
-      for (const each of waiting) each(error)
-    }
     const declared = Effect.forEach(routes.needs(item), (objects) => one(objects, queue), { discard: true })
-    fork(
-      Effect.matchCause(declared, {
-        onFailure: (cause) => finish(undeclared(item, cause)),
-        onSuccess: () => finish(undefined)
-      })
-    )
+    declaring(item, routes.name(item), declared, (error) => (error === undefined ? then() : end(sending, error)))
   }
 
   /** Declares the objects of an unroutable item once more, because somebody has deleted them. */
   const redeclare = (sending: Sending): void => {
     const again: Declarer["renew"] = (objects, queue) => Effect.andThen(afterDeletion, declarer.renew(objects, queue))
-    declare(sending, routes.name(sending.item), again, () => publish(sending, (error) => end(sending, error)))
+    declare(sending, again, () => publish(sending, (error) => end(sending, error)))
+  }
+
+  /** Looks whether the queue of a nacked item is gone: then it is an unroutable one, that only came in a moment earlier. */
+  const look = (sending: Sending, nack: BrokerError.BrokerError): void => {
+    const { item } = sending
+    const looked = Nacked.gone(declarer, routes.needs(item).flat(), item.message.queue, nack)
+    const done: Done = (error) => (error === undefined ? redeclare(sending) : end(sending, nack))
+    looking(item, routes.name(item), looked, done)
   }
 
   /** Publishes for the first time. */
@@ -129,6 +141,7 @@ const starter = (dependencies: Dependencies) => {
           sending.end(BrokerError.ofRepetition(error, second))
         })
       } else if (isNowhere(error)) redeclare(sending)
+      else if (error?.reason === "QueueFull") look(sending, error)
       else end(sending, error)
     })
 
@@ -137,7 +150,7 @@ const starter = (dependencies: Dependencies) => {
     const refused = routes.refusal(item) ?? (refusals.isEmpty() ? undefined : refusals.held(routes.parts(item)))
     if (refused !== undefined) return sending.end(refused)
     if (routes.needs(item).every(declarer.knows)) first(sending)
-    else declare(sending, routes.name(item), declarer.ensure, () => first(sending))
+    else declare(sending, declarer.ensure, () => first(sending))
   }
 }
 

@@ -1,0 +1,35 @@
+/**
+ * Opens channels. RabbitMQ 3.10 may answer nothing more on a connection on which a queue was deleted in the middle of a burst,
+ * and goes on with its heartbeats: the driver would keep such a connection for ever. Here it is dropped, and made again.
+ */
+import type { BrokerError } from "@requeue/core/adapter-kit"
+import * as Effect from "effect/Effect"
+import type { DriverConnection } from "../client.ts"
+import { type ErrorContext, toBrokerError } from "../toBrokerError.ts"
+import type { Live } from "./connection.ts"
+import { request } from "./request.ts"
+
+const dropping = Effect.logWarning("the server answers nothing on a connection, which is dropped and made again")
+
+/**
+ * Opens a channel. Without an answer in time it fails with `Timeout`, and drops the connection where nothing but heartbeats has
+ * come meanwhile. A server that blocks publishers reads nothing, which is no fault; nor is a line that is slow.
+ */
+export const openChannel = <C>(
+  live: Live,
+  context: ErrorContext,
+  millis: number,
+  open: (driver: DriverConnection) => Promise<C>
+): Effect.Effect<C, BrokerError.BrokerError> =>
+  Effect.suspend(() => {
+    const { driver } = live
+    const heard = driver.heard()
+    const isDead = (): boolean => driver.heard() === heard && live.blockedBy() === undefined
+    const failing = (error: BrokerError.BrokerError): Effect.Effect<never, BrokerError.BrokerError> => {
+      // The driver's words for what was asked last do not tell why the connection ended.
+      if (live.isGone()) return Effect.fail(toBrokerError(live.failure() ?? error, context))
+      if (error.reason !== "Timeout" || !isDead()) return Effect.fail(error)
+      return Effect.andThen(Effect.andThen(dropping, Effect.sync(driver.destroy)), Effect.fail(error))
+    }
+    return request(context, millis, () => open(driver)).pipe(Effect.catch(failing))
+  })
