@@ -53,7 +53,7 @@ export const mutants: ReadonlyArray<Mutant> = [
             Effect.promise(async () => codec.decode(message.body, message.headers)),
             (body) => {
               const result = handler(
-                rewiredMessage<any>(message, () => ({ body })),
+                rewiredMessage<any>(message, () => ({ body })), // the bodies are the codec's
                 context
               )
               return Effect.isEffect(result) ? result : Effect.promise(async () => result)
