@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { BrokerError, ConfigurationError, connect, EncodeError, InvalidDelay, queue } from "@requeue/core/promise"
 import type { ConsumeOptions } from "@requeue/core/promise"
-import type { Producer } from "@requeue/core"
+import { Codec, type Producer } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { MemoryBroker } from "../src/index.ts"
 import { bytes } from "./harness.ts"
@@ -62,6 +62,29 @@ describe("send", () => {
     assert.instanceOf(error, EncodeError)
     assert.include(error.message, `send to queue q: ${message}`)
     assert.deepStrictEqual(await broker.waiting("q"), [])
+  })
+
+  it("headers of a codec that are no plain object", async () => {
+    await using broker = await open()
+    const seal = (body: unknown, { native }: Codec.Outside): Codec.Sealed => {
+      const headers: any = new Map([["tenant", "acme"]])
+      return { body: Codec.json.encode(body), headers, native }
+    }
+    const error = await rejection(broker.requeue.send(queue("q", { codec: { ...Codec.json, seal } }), 1))
+    assert.instanceOf(error, EncodeError)
+    assert.include(error.message, "headers: must be a plain object of text, got an object. The queue's codec must")
+    assert.deepStrictEqual(await broker.waiting("q"), [])
+  })
+
+  it("a body whose codec says more than an error shows", async () => {
+    await using broker = await open()
+    const encode = (): Uint8Array => {
+      throw Object.assign(new Error("e".repeat(1_000_000)), { remedy: "r".repeat(1_000_000) })
+    }
+    const error = await rejection(broker.requeue.send(queue("q", { codec: { ...Codec.json, encode } }), 1))
+    assert.instanceOf(error, EncodeError)
+    assert.match(error.message, /^send to queue q: body: Error: e+…\. r+…$/)
+    assert.isBelow(error.message.length, 4100)
   })
 
   it("a body over the broker's limit", async () => {

@@ -96,7 +96,12 @@ it("refuses wrong options, and letters of unknown origin", async () => {
   const { origin: _, ...stray } = letter
   const wrong = [
     [letter, { body: "text" }, 'body must be a Uint8Array, got "text"'],
-    [letter, { headers: { a: 1 } }, "headers must be an object of text, without requeue, got an object"],
+    [letter, { headers: { a: 1 } }, "headers must be a plain object of text, without requeue, got an object"],
+    [
+      letter,
+      { headers: new Map([["a", "b"]]) },
+      "headers must be a plain object of text, without requeue, got an object. Object.fromEntries(…) makes one of it"
+    ],
     [letter, { to: "q.dlq" }, 'to must be another queue, got "q.dlq"'],
     [{ ...stray, origin: undefined }, {}, "nobody knows the queue that the letter came from. Give to"],
     [{}, {}, "the letter must be one that list has shown"]

@@ -25,7 +25,9 @@ const redrive =
   "to, limit, filter, dryRun, rate, maxRedrives, signal, audit, onProgress, stages, stopAt, wait, create, watch, operation"
 const duration = 'Write a number of milliseconds, or text such as "10 seconds" or "5 minutes"'
 
-const rows: ReadonlyArray<readonly [string, (requeue: Loose) => unknown, string]> = [
+type Wrong = readonly [string, (requeue: Loose) => unknown, string]
+
+const rows: ReadonlyArray<Wrong> = [
   [
     "send, a name",
     (r) => r.send("q", 1, { delaySeconds: 2 }),
@@ -54,8 +56,22 @@ const rows: ReadonlyArray<readonly [string, (requeue: Loose) => unknown, string]
   [
     "send, headers",
     (r) => r.send("q", 1, { headers: "trace" }),
-    'requeue.send (queue q): headers must be an object of text, got "trace"'
+    'requeue.send (queue q): headers must be a plain object of text, got "trace"'
   ],
+  ...[new Map([["a", "b"]]), new Headers({ a: "b" }), new URLSearchParams("a=b")].map(
+    (headers): Wrong => [
+      `send, headers of ${headers.constructor.name}`,
+      (r) => r.send("q", 1, { headers }),
+      "requeue.send (queue q): headers must be a plain object of text, got an object. Object.fromEntries(…) makes one of it"
+    ]
+  ),
+  ...[new Date(0), Object.create({ a: "b" }), new AbortController()].map(
+    (headers: unknown, index): Wrong => [
+      `sendBatch, headers that are no literal (${index})`,
+      (r) => r.sendBatch("q", [{ body: 1, headers }]),
+      "requeue.sendBatch (queue q): entries[0]: headers must be a plain object of text, got an object"
+    ]
+  ),
   [
     "sendBatch, bodies",
     (r) => r.sendBatch("q", [{ body: 1 }, 2]),

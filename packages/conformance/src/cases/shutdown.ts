@@ -1,5 +1,5 @@
 /** How a consumer ends. */
-import { BatchPolicy } from "@requeue/core"
+import { BatchPolicy, Codec, QueueDefinition } from "@requeue/core"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -92,6 +92,27 @@ export const cases: ReadonlyArray<Case.Case> = [
         lab.runs.map(({ attempts }) => attempts),
         lab.runs.map(() => 1)
       )
+    },
+    Needs.has("uncountedRelease")
+  ),
+  test(
+    "what waits for its codec is given back at once, and has used up no attempt",
+    function* (lab) {
+      const slow = QueueDefinition.make<unknown>(lab.queue, {
+        codec: { ...Codec.json, decode: () => new Promise<unknown>(() => {}) }
+      })
+      yield* lab.send("a")
+      for (let round = 1; round <= 3; round++) {
+        const consumer = yield* lab.start({}, () => Effect.void, slow)
+        yield* lab.until("it is delivered", () => lab.entriesOf("Delivered").length === round)
+        const report = yield* consumer.drain(10 * lab.unit)
+        Check.equal("report", [report.complete, report.interrupted], [true, 0])
+        Check.equal("released", lab.eventsOf("Released").length, round)
+      }
+      yield* lab.start()
+      const [run] = yield* lab.untilRuns(1)
+      Check.equal("attempts", run!.attempts, 1)
+      yield* lab.untilEmpty
     },
     Needs.has("uncountedRelease")
   ),

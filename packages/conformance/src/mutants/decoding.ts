@@ -1,5 +1,7 @@
 /** Consumers that do not listen to their codec. */
-import { type Codec, QueueDefinition } from "@requeue/core"
+import { Codec, QueueDefinition } from "@requeue/core"
+import * as Effect from "effect/Effect"
+import { rewiredMessage } from "../internal/rewired.ts"
 import type { Mutant } from "../Mutant.ts"
 
 /** Changes the codec of every consumer. */
@@ -38,5 +40,27 @@ export const mutants: ReadonlyArray<Mutant> = [
         }
       }
     })
-  )
+  ),
+  {
+    name: "drains when its codecs have ended",
+    kills: "what waits for its codec is given back at once, and has used up no attempt",
+    subject: (subject) => ({
+      ...subject,
+      start: (queue, given, handler) => {
+        const { codec, ...definition } = QueueDefinition.from(queue)
+        return subject.start({ ...definition, codec: Codec.bytes }, given, (message, context) =>
+          Effect.flatMap(
+            Effect.promise(async () => codec.decode(message.body, message.headers)),
+            (body) => {
+              const result = handler(
+                rewiredMessage<any>(message, () => ({ body })), // the bodies are the codec's
+                context
+              )
+              return Effect.isEffect(result) ? result : Effect.promise(async () => result)
+            }
+          )
+        )
+      }
+    })
+  }
 ]

@@ -1,6 +1,11 @@
 /** The error of a message that cannot be sent as it is. */
 import * as Data from "effect/Data"
 
+/** The characters of the problem, and of its remedy, that the error's message shows: either may be a codec's own text. */
+const longest = 2000
+
+const cut = (text: string): string => (text.length > longest ? `${text.slice(0, longest)}…` : text)
+
 /** A body, id or header that cannot be sent. `send` fails with it before anything is sent. */
 export class EncodeError extends Data.TaggedError("EncodeError")<{
   readonly queue: string
@@ -17,6 +22,6 @@ export class EncodeError extends Data.TaggedError("EncodeError")<{
 }> {
   override get message() {
     const id = this.id === undefined ? "" : ` (id ${this.id})`
-    return `send to queue ${this.queue}: ${this.field}${id}: ${this.detail}. ${this.remedy}`
+    return `send to queue ${this.queue}: ${this.field}${id}: ${cut(this.detail)}. ${cut(this.remedy)}`
   }
 }

@@ -3,9 +3,9 @@ import * as Data from "effect/Data"
 
 /** One thing that is wrong with a body. */
 export interface Issue {
-  /** Where in the body, such as `items[2].price`; empty for the body itself. */
+  /** Where in the body, such as `items[2].price`; empty for the body itself. Cut after 256 characters. */
   readonly path: string
-  /** The schema's own words. Those of some libraries show the value. */
+  /** The schema's own words, cut after 256 characters. Those of some libraries show the value. */
   readonly message: string
 }
 

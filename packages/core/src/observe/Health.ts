@@ -40,7 +40,7 @@ export interface ConsumerHealth {
   readonly trouble: { readonly since: number; readonly because: string } | undefined
   /** The backoffs whose level is not 0, or that are not running. */
   readonly backoff: ReadonlyArray<Backoff>
-  /** The number of messages that wait for their batch. */
+  /** The number of messages that wait for their batch, or for the codec before. */
   readonly buffered: number
   /** The number of messages whose handler runs, or whose settlement is under way. */
   readonly inProgress: number

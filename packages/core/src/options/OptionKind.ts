@@ -87,6 +87,28 @@ export const object = (expected: string, ...members: ReadonlyArray<string>): Opt
   holds: (value) => isObject(value) && members.every((name) => name in value)
 })
 
+/**
+ * An object whose own properties are all that it has, such as a literal: no `Map`, and nothing that a class has made. Of
+ * those, the content would be passed over unseen. `expected` says what it is.
+ */
+export const plain = (expected: string): OptionKind => ({
+  expected,
+  holds: isPlain,
+  remedy: (value) => (hasEntries(value) ? "Object.fromEntries(…) makes one of it" : undefined)
+})
+
+/** Whether a value is an object without a prototype of its own. Another realm's `Object.prototype` is no other one. */
+export const isPlain = (value: unknown): value is object => {
+  if (!isObject(value)) return false
+  const prototype: unknown = Object.getPrototypeOf(value)
+  if (prototype === Object.prototype || prototype === null) return true
+  return isObject(prototype) && Object.getPrototypeOf(prototype) === null && Object.hasOwn(prototype, "hasOwnProperty")
+}
+
+/** Whether it is a collection of pairs: a `Map`, or `Headers` or `URLSearchParams` of any library. */
+const hasEntries = (value: unknown): boolean =>
+  isObject(value) && ["entries", "get"].every((name) => typeof Reflect.get(value, name) === "function")
+
 /** Whether a value is an object, and neither `null` nor a list. */
 export const isObject = (value: unknown): value is object =>
   typeof value === "object" && value !== null && !Array.isArray(value)

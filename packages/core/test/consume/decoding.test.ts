@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { TestClock } from "effect/testing"
+import type { Event } from "../../src/observe/Event.ts"
 import type { Codec } from "../../src/message/Codec.ts"
 import * as Consumer from "../../src/consume/Consumer.ts"
 import * as RetryPolicy from "../../src/policy/RetryPolicy.ts"
@@ -31,7 +32,8 @@ describe("while a body is decoded", () => {
       broker.deliver("a")
       yield* TestClock.adjust(2000)
       assert.deepStrictEqual(broker.take(), ["credit 2", "extend a", "extend a"])
-      assert.strictEqual(consumer.stats().inProgress, 0)
+      const { buffered, inProgress } = consumer.stats()
+      assert.deepStrictEqual([buffered, inProgress], [1, 0])
       yield* decodeAll
       assert.deepStrictEqual(broker.take(), ["a:Ack"])
     }).pipe(Effect.scoped, Effect.provide(broker.layer))
@@ -66,18 +68,35 @@ describe("while a body is decoded", () => {
     }).pipe(Effect.scoped, Effect.provide(broker.layer))
   })
 
-  it.effect("a drain waits, and then gives it back", () => {
+  it.effect("a drain gives it back at once, and nothing comes of its codec's late answer", () => {
     const broker = Scripted.make()
     return Effect.gen(function* () {
       const { decodeAll, queue } = slow()
-      const consumer = yield* Consumer.start(queue, {}, () => assert.fail("a handler ran"))
+      const told: Array<string> = []
+      const onEvent = ({ _tag }: Event) => void told.push(_tag)
+      const consumer = yield* Consumer.start(queue, { onEvent }, () => assert.fail("a handler ran"))
       broker.deliver("a")
       const draining = yield* Effect.forkChild(consumer.drain(), { startImmediately: true })
-      yield* TestClock.adjust(100)
-      assert.isUndefined(draining.pollUnsafe())
-      yield* decodeAll
-      assert.deepStrictEqual(broker.take(), ["credit 2", "credit 0", "a:Release"])
+      yield* TestClock.adjust(0)
       assert.isDefined(draining.pollUnsafe())
+      assert.strictEqual(consumer.stats().buffered, 0)
+      yield* decodeAll
+      yield* TestClock.adjust("1 minute")
+      assert.deepStrictEqual(broker.take(), ["credit 2", "credit 0", "a:Release"])
+      assert.deepStrictEqual(told, ["Received", "Released"])
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+
+  it.effect("a drain gives a lost one back by no settlement", () => {
+    const broker = Scripted.make()
+    return Effect.gen(function* () {
+      const { queue } = slow()
+      const consumer = yield* Consumer.start(queue, {}, () => assert.fail("a handler ran"))
+      broker.deliver("a")
+      broker.reconnect()
+      broker.deliver("b")
+      assert.isTrue((yield* consumer.drain(0)).complete)
+      assert.deepStrictEqual(broker.take(), ["credit 2", "credit 2", "credit 0", "b:Release"])
     }).pipe(Effect.scoped, Effect.provide(broker.layer))
   })
 })

@@ -136,6 +136,15 @@ describe("a hostile schema", () => {
     assert.include(error.message, "refuses it")
   })
 
+  it.each([{}, [], new Date(0), { values: 1 }])("that answers %j has no result", async (result) => {
+    const error = await decode(() => result)
+    assert.instanceOf(error, TypeError)
+    assert.match((error as TypeError).message, /must answer a value or issues, got an (object|array) without either$/)
+  })
+
+  it("that answers a value of undefined has a result", () =>
+    assert.isUndefined(answering(() => ({ value: undefined })).decode(utf8("1"), {})))
+
   it("that answers a thenable is waited for", async () => {
     const thenable = {}
     Reflect.set(thenable, "then", (resolve: (result: unknown) => void) => resolve({ value: 2 }))
@@ -149,6 +158,18 @@ describe("a hostile schema", () => {
     assert.isBelow(error.message.length, 2000)
     assert.match(error.message, /; and 9995 more$/)
     assert.strictEqual(error.issues.length, 10_000)
+    assert.isTrue(error.issues.every(({ message }) => message.length === 257))
+  })
+
+  it.each([
+    ["of many segments", Array.from({ length: 100_000 }, (_, index) => index)],
+    ["of a long name", ["k".repeat(100_000)]],
+    ["of a long key", [{ key: " ".repeat(100_000) }]]
+  ])("has a path of bounded length: %s", async (_, path) => {
+    const error = await decode(() => ({ issues: [{ message: "m", path }] }))
+    assert.instanceOf(error, InvalidBody)
+    assert.strictEqual(error.issues[0]!.path.length, 257)
+    assert.isBelow(error.message.length, 400)
   })
 
   it("has paths that can be read, whatever is in them", () =>

@@ -22,6 +22,8 @@ export interface Arrival {
   readonly onDelivery: (delivery: Delivery) => void
   /** Lets a decoded message wait for its batch. */
   readonly join: (item: Item) => void
+  /** Ends the wait for all bodies that are being decoded, and answers their messages. */
+  readonly clear: () => ReadonlyArray<Item>
   /** When the last message came, in milliseconds since the epoch. */
   readonly lastDelivery: () => number | undefined
 }
@@ -166,6 +168,7 @@ export const make = (dependencies: Dependencies): Arrival => {
 
   return {
     join,
+    clear: decoding.clear,
     lastDelivery: () => lastDelivery,
     onDelivery: (told) => {
       lastDelivery = jobDate()

@@ -3,7 +3,7 @@ import * as Deadlines from "../../adapter-kit/Deadlines.ts"
 import type { Timers } from "../../adapter-kit/Timers.ts"
 import type { Item, Load } from "./item.ts"
 
-/** Exactly one of these is called for a body, unless its delivery is lost meanwhile. */
+/** Exactly one of these is called for a body, unless its delivery is lost or given back meanwhile. */
 interface Ends {
   readonly decoded: (body: unknown) => void
   readonly failed: (error: unknown) => void
@@ -12,6 +12,8 @@ interface Ends {
 
 export interface Decoding {
   readonly wait: (item: Item, body: Promise<unknown>, ends: Ends) => void
+  /** Waits for no body any more, and answers the messages that are in flight without one, in order of arrival. */
+  readonly clear: () => ReadonlyArray<Item>
 }
 
 /** Milliseconds that a codec has. */
@@ -19,27 +21,33 @@ export const timeout = 30_000
 
 export const make = (timers: Timers, load: Load): Decoding => {
   const deadlines = Deadlines.make(timers, timeout, true)
+  /** Those whose codec is at work, and what ends the wait for it. */
+  const waiting = new Map<Item, () => boolean>()
   return {
     wait: (item, body, { decoded, failed, late }) => {
       item.stage = "decoding"
       load.decoding++
-      let isWaiting = true
-      const end = (how: () => void): void => {
-        if (!isWaiting) return
-        isWaiting = false
+      /** Whether the delivery is to go on: its wait has not ended before, and it is not lost. */
+      const leave = (): boolean => {
+        if (!waiting.delete(item)) return false
         deadlines.end(deadline)
         // A lost delivery is in flight no more, and counts no more: it is delivered again.
-        if (item.place === -1) return
+        if (item.place === -1) return false
         load.decoding--
         item.stage = "waiting"
-        how()
+        return true
       }
+      const end = (how: () => void): void => {
+        if (leave()) how()
+      }
+      waiting.set(item, leave)
       const deadline = Deadlines.deadline(() => end(late))
       deadlines.start(deadline)
       body.then(
         (value) => end(() => decoded(value)),
         (error: unknown) => end(() => failed(error))
       )
-    }
+    },
+    clear: () => [...waiting].flatMap(([item, leave]) => (leave() ? [item] : []))
   }
 }

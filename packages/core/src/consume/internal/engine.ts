@@ -93,7 +93,9 @@ export const make = (options: Options): Engine => {
     if (load.isStopping) return
     load.isStopping = true
     flow.close()
-    giveBack()
+    // A codec may take longer than the drain.
+    giveBackAll([...batcher.clear(), ...arrival.clear()])
+    groups.clear()
     deliveries.recovery.stop()
   }
 
@@ -176,7 +178,7 @@ export const make = (options: Options): Engine => {
 }
 
 const statsOf = (load: Load.Load, options: Options, backoff: ReadonlyArray<Backoff>) => ({
-  buffered: load.buffered + load.behind,
+  buffered: load.buffered + load.behind + load.decoding,
   inProgress: load.inFlight - load.buffered - load.behind - load.decoding - load.quarantined,
   quarantined: load.quarantined,
   backoff,

@@ -35,7 +35,7 @@ export interface Settings extends Pick<Engine.Options, "batch" | "single" | "con
 
 /** How many messages a consumer has, and whether it runs. */
 export interface Stats {
-  /** Number of messages that wait for their batch. */
+  /** Number of messages that wait for their batch, or for the codec before. */
   readonly buffered: number
   /** Number of messages that a handler has, or that are being settled. */
   readonly inProgress: number

@@ -78,10 +78,11 @@ const watchKind: OptionKind.OptionKind = {
       Array.from(value).every((name) => typeof name === "string" && QueueDefinition.isName(name)))
 }
 
+const plainKind = OptionKind.plain(`a plain object of text, without ${Metadata.header}`)
 const headersKind: OptionKind.OptionKind = {
-  expected: `an object of text, without ${Metadata.header}`,
+  ...plainKind,
   holds: (value) =>
-    OptionKind.isObject(value) &&
+    OptionKind.isPlain(value) &&
     Object.entries(value).every(([name, text]) => name !== Metadata.header && typeof text === "string")
 }
 

@@ -42,8 +42,9 @@ const read = (result: unknown): unknown => {
   }
   // It may be a list: arktype's is one of issues, which has itself as `issues`.
   const issues: unknown = Reflect.get(result, "issues")
-  if (issues === undefined) return Reflect.get(result, "value")
-  throw invalid(Array.isArray(issues) ? issues : [])
+  if (issues !== undefined) throw invalid(Array.isArray(issues) ? issues : [])
+  if ("value" in result) return result.value
+  throw new TypeError(`a Standard Schema must answer a value or issues, got ${OptionKind.show(result)} without either`)
 }
 
 /** The error of a body of which a schema says this. */
@@ -52,13 +53,18 @@ export const invalid = (issues: ReadonlyArray<unknown>): InvalidBody =>
 
 const refused: Issue = { path: "", message: "the schema refuses it, and does not say why" }
 
+/** The characters of a path or of a message that are kept. */
+const longest = 256
+
+const cut = (text: string): string => (text.length > longest ? `${text.slice(0, longest)}…` : text)
+
 const toIssue = (issue: unknown): Issue => {
   if (!OptionKind.isObject(issue)) return refused
   const message: unknown = Reflect.get(issue, "message")
   const path: unknown = Reflect.get(issue, "path")
   return {
-    path: Array.isArray(path) ? path.reduce<string>(extended, "") : "",
-    message: typeof message === "string" ? message : refused.message
+    path: Array.isArray(path) ? cut(path.slice(0, longest).reduce<string>(extended, "")) : "",
+    message: typeof message === "string" ? cut(message) : refused.message
   }
 }
 

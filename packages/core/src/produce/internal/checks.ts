@@ -44,9 +44,10 @@ export interface BatchOptions {
 }
 
 const batchKinds: OptionNames.Of<BatchOptions> = { delay: Delay.parsed }
+const headersKind = OptionKind.plain("a plain object of text")
 const sendKinds: OptionNames.Of<SendOptions> = {
   ...batchKinds,
-  headers: OptionKind.object("an object of text"),
+  headers: headersKind,
   // What is wrong with an id is said with the message's other errors.
   id: true,
   native: OptionKind.object("an object by broker, such as RabbitMqNative.make(...)")
@@ -149,6 +150,10 @@ const problemOf = (id: unknown): string | undefined => {
 }
 
 export const headers = (queue: string, headers: Headers): Headers => {
+  if (!headersKind.holds(headers)) {
+    const detail = `must be ${headersKind.expected}, got ${OptionKind.show(headers)}`
+    throw new EncodeError({ queue, field: "headers", detail, remedy: "The queue's codec must answer such headers" })
+  }
   for (const [key, value] of Object.entries<unknown>(headers)) {
     const problem =
       key === Metadata.header
