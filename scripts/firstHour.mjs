@@ -67,11 +67,8 @@ const user = await project(
 console.log(`installed, ${seconds(since)}`)
 const server = await project("server", {}, "fauxqs@2.4.1")
 const port = String(20_000 + (process.pid % 20_000))
-const sqs = start(process.execPath, ["node_modules/fauxqs/dist/cli.js"], server, {
-  FAUXQS_PORT: port,
-  FAUXQS_HOST: "127.0.0.1",
-  FAUXQS_LOGGER: "false"
-})
+const settings = { FAUXQS_PORT: port, FAUXQS_HOST: "127.0.0.1", FAUXQS_LOGGER: "false" }
+const sqs = start(process.execPath, ["node_modules/fauxqs/dist/cli.js"], server, settings, "server")
 process.on("exit", () => void sqs.stop())
 const command = join("node_modules", "@requeue", "cli", "dist", "main.js")
 

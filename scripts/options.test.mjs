@@ -41,3 +41,11 @@ test("members and defaults are those of the source", () => {
   assert.deepEqual([...members("Options").keys()], ["maxBatchSize", "maxBatchTimeout"])
   assert.deepEqual(Object.fromEntries(defaults()), { maxBatchSize: 10, maxBatchTimeout: 5000 })
 })
+
+test("members that are inherited are members, from the file that declares them", () => {
+  const members = read("packages/core/src/faces/internal/options.ts").members("PullerOptions")
+  assert.equal(members.get("retry").file, "packages/core/src/faces/internal/options.ts")
+  assert.equal(members.get("lease").file, "packages/core/src/consume/Puller.ts")
+  assert.equal(members.get("retryDelay").file, "packages/core/src/consume/ConsumerOptions.ts")
+  assert.ok(!members.has("concurrency"))
+})

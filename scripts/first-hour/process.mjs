@@ -1,11 +1,11 @@
 /** A program that a user starts and later stops. */
 import { spawn } from "node:child_process"
 
-/** Milliseconds after which a program that says nothing more is killed. */
+/** Milliseconds after which a program is killed, unless it runs until it is stopped. */
 const patience = 120_000
 
-/** Starts one. `says` resolves when it has printed a text; `stop` sends SIGTERM and answers how it ended. */
-export const start = (command, args, cwd, environment = {}) => {
+/** Starts one; a `server` runs until it is stopped. `says` resolves when it has printed a text; `stop` sends SIGTERM and answers how it ended. */
+export const start = (command, args, cwd, environment = {}, kind = "program") => {
   const child = spawn(command, args, { cwd, env: { ...process.env, ...environment } })
   const result = { code: undefined, stdout: "", stderr: "" }
   const waiting = new Set()
@@ -16,7 +16,7 @@ export const start = (command, args, cwd, environment = {}) => {
       look()
     })
   }
-  const timer = setTimeout(() => child.kill("SIGKILL"), patience)
+  const timer = kind === "server" ? undefined : setTimeout(() => child.kill("SIGKILL"), patience)
   const ended = new Promise((resolve) => {
     child.once("close", (code) => {
       clearTimeout(timer)

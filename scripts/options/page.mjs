@@ -71,19 +71,21 @@ const neededBy = ({ defaults, file, kinds, kindsIn = file }) =>
   ].filter(([, name]) => name !== undefined)
 
 const table = async (given) => {
-  const { code = [], defaults, file, inherits = [], kinds, more, title, type } = given
-  const sources = [{ file, type }, ...inherits].map((each) => ({ ...each, source: read(each.file) }))
+  const { code = [], defaults, file, kinds, more, title, type } = given
+  const members = new Map([type].flat().flatMap((each) => [...read(file).members(each)]))
   const values = {}
   for (const [where, name] of neededBy(given)) Object.assign(values, await constants(where, [name]))
-  const inCode = new Map(
-    [file, ...inherits.map((each) => each.file), ...code].flatMap((each) => [...read(each).defaults()])
-  )
-  const rows = sources
-    .flatMap((each) => [each.type].flat().flatMap((one) => [...each.source.members(one)]))
+  for (const name of Object.keys(values[kinds] ?? {})) {
+    if (!members.has(name)) found.push(`${file}: ${name} of ${kinds} is no member of ${type}, and has no row`)
+  }
+  if (members.size === 0) found.push(`${file}: the table of ${type} is empty`)
+  const files = new Set([file, ...[...members.values()].map((each) => each.file), ...code])
+  const inCode = new Map([...files].flatMap((each) => [...read(each).defaults()]))
+  const rows = [...members]
     .map(([name, member]) => {
       const kind = values[kinds]?.[name]
       const inUse = defaults === undefined ? inCode.get(name) : values[defaults][name]
-      return row(file, name, member, kind === true ? undefined : kind, inUse)
+      return row(member.file, name, member, kind === true ? undefined : kind, inUse)
     })
     .filter((each) => each !== undefined)
   const link = more === undefined ? "" : `\n[More about it](../${more}).\n`

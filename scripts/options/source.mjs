@@ -1,7 +1,7 @@
 /** What a source file says of options: their docstrings, their types, their kinds, and the defaults that its code reads. */
 import { readFileSync } from "node:fs"
 import { registerHooks } from "node:module"
-import { join } from "node:path"
+import { dirname, join } from "node:path"
 import { pathToFileURL } from "node:url"
 import { parse, walk } from "../conventions/source.mjs"
 import { root } from "../workspace.mjs"
@@ -41,7 +41,20 @@ export const read = (file) => {
   const declarations = program.body.map((statement) => statement.declaration ?? statement)
   const docText = (node) => doc(node)?.replaceAll(/\s+/g, " ")
 
-  /** The members of a type, or of a constant object, by name: docstring and type. */
+  /** The members of what an interface extends: a type of this file, or one that it imports. */
+  const inherited = ({ expression }) => {
+    const [space, name] =
+      expression.type === "MemberExpression" ? [expression.object.name, expression.property.name] : [expression.name]
+    const imported = program.body
+      .filter(({ type }) => type === "ImportDeclaration")
+      .flatMap(({ source, specifiers }) => specifiers.map((each) => ({ from: source.value, each })))
+      .find(({ each }) => each.local.name === space)
+    if (imported === undefined) return members(space)
+    const { each, from } = imported
+    return read(join(dirname(file), from)).members(name ?? each.imported.name)
+  }
+
+  /** The members of a type, those that it inherits included, or of a constant object, by name: docstring, type and file. */
   const members = (name) => {
     const found = new Map()
     const declared = declarations.find(
@@ -53,7 +66,8 @@ export const read = (file) => {
     const add = (node) => {
       const type = node.typeAnnotation ? slice(node.typeAnnotation.typeAnnotation).replace(/ \| undefined$/, "") : ""
       const text = docText(node)
-      if (type !== "undefined" && !text?.startsWith("Not an option")) found.set(node.key.name, { doc: text, type })
+      if (type !== "undefined" && !text?.startsWith("Not an option"))
+        found.set(node.key.name, { doc: text, type, file })
     }
     for (const node of top) {
       if (node.type === "Property") add(node)
@@ -67,7 +81,8 @@ export const read = (file) => {
         }
       }
     }
-    return found
+    const more = (declared.extends ?? []).flatMap((each) => [...inherited(each)])
+    return new Map([...found, ...more.filter(([each]) => !found.has(each))])
   }
 
   const literal = (node) => {

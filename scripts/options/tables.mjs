@@ -5,12 +5,6 @@
 const core = (path) => `packages/core/src/${path}.ts`
 const internal = core("faces/internal/options")
 
-/** The options of SQS stand in three places. */
-const sqs = [
-  { file: "packages/adapter-sqs/src/SqsOptions.ts", type: "OtherOptions" },
-  { file: "packages/adapter-sqs/src/internal/client.ts", type: "SdkOptions" }
-]
-
 export const groups = [
   {
     title: "Connect and send",
@@ -20,8 +14,7 @@ export const groups = [
         file: internal,
         type: "ConnectOptions",
         kinds: "connectKinds",
-        code: [core("faces/Requeue")],
-        inherits: [{ file: core("produce/internal/limits"), type: "Options" }]
+        code: [core("faces/Requeue")]
       },
       {
         title: "`send(queue, body, options)`, and each entry of `sendBatch`",
@@ -43,17 +36,16 @@ export const groups = [
     tables: [
       {
         title: "`consume(queue, options, handler)`, `consumeBatch`, `Consumer.start`",
-        file: core("consume/ConsumerOptions"),
-        type: "Options",
+        file: internal,
+        type: "ConsumeOptions",
         kinds: "consumeKinds",
-        kindsIn: internal,
         code: [core("consume/Consumer")]
       },
       {
-        title: "`puller(queue, options)`, beside those of a consumer",
-        file: core("consume/Puller"),
-        type: "Options",
-        kinds: "kinds"
+        title: "`puller(queue, options)`, `Puller.make`",
+        file: internal,
+        type: "PullerOptions",
+        kinds: "pullerKinds"
       },
       { title: "`pull(options)`", file: core("consume/Puller"), type: "PullOptions", kinds: "pullKinds" }
     ]
@@ -68,7 +60,7 @@ export const groups = [
         kinds: "kinds"
       },
       { title: "`retry.backoff`: options of every backoff", file: core("policy/Backoff"), type: "Options" },
-      { title: "`exponential(base, options)`, beside those", file: core("policy/Backoff"), type: "ExponentialOptions" },
+      { title: "`exponential(base, options)`", file: core("policy/Backoff"), type: "ExponentialOptions" },
       { title: "`retry.classify`", file: core("policy/Classifier"), type: "Options" },
       { title: "`retry.deadLetter`", file: core("policy/DeadLetterRouting"), type: "Options" },
       {
@@ -107,8 +99,7 @@ export const groups = [
         kinds: "fields",
         kindsIn: `packages/adapter-${folder}/src/${folder === "sqs" ? module : "internal/fields"}.ts`,
         defaults: "defaults",
-        more: `packages/adapter-${folder}`,
-        inherits: folder === "sqs" ? sqs : []
+        more: `packages/adapter-${folder}`
       }))
     ]
   }

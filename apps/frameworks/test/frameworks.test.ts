@@ -38,6 +38,7 @@ describe.each(Object.keys(recipes))("%s", (name) => {
     const service = await serve(name, "memory:", shop.url)
     await service.ready()
     assert.strictEqual(await service.status("/livez"), 200)
+    assert.strictEqual(await service.empty(), 400)
     const accepted = await Promise.all(Array.from({ length: concurrency }, (_, total) => service.order(total)))
     await until("all handlers run", () => shop.begun.length === concurrency)
     assert.lengthOf(shop.shipped, 0, "orders that were shipped before the signal")

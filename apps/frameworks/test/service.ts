@@ -87,6 +87,8 @@ export const start = async ({ cwd, file }: Prepared, brokerUrl: string, ordersUr
       if (response !== undefined && response.status >= 500 && response.status !== 503) failed.push(text!)
       return response?.status === 202 ? (JSON.parse(text!) as { id: string }).id : undefined // As the page has it.
     },
+    /** The answer to a post without a body. */
+    empty: async () => (await fetch(`${origin}/orders`, { method: "POST" })).status,
     /** A client that sends half of a request, and never hangs up. */
     hang: async () => {
       const socket = connect(port, "127.0.0.1").on("error", () => {})

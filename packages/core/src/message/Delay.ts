@@ -109,10 +109,14 @@ export const constrain = (field: string, input: Input, min: number, limit: numbe
   if (millis >= min && millis <= limit) return millis
   const hint = remedy(input)
   throw new RangeError(
-    `${field}: must be a duration from ${format(min)} to ${format(limit)}, got ${show(input)}` +
-      (hint === undefined ? "" : `. ${hint}`)
+    `${field}: must be ${range(min, limit)}, got ${show(input)}` + (hint === undefined ? "" : `. ${hint}`)
   )
 }
+
+const range = (min: number, limit: number): string =>
+  limit === Number.POSITIVE_INFINITY
+    ? `a duration of at least ${format(min)}, or Infinity`
+    : `a duration from ${format(min)} to ${format(limit)}`
 
 /** How to write a duration that is none; `undefined` for one that is only too short or too long. */
 const remedy = (value: unknown): string | undefined => {
@@ -126,7 +130,7 @@ const remedy = (value: unknown): string | undefined => {
 
 /** The kind of options that are durations from `min` to `limit`, both in milliseconds. */
 export const kind = (min: number, limit: number): OptionKind => ({
-  expected: `a duration from ${format(min)} to ${format(limit)}`,
+  expected: range(min, limit),
   holds: (value) => {
     const millis = wholeMillis(value as Input) // It answers NaN for what is no duration.
     return millis >= min && millis <= limit

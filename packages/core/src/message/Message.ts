@@ -1,6 +1,6 @@
 /** Messages and their headers, as a handler sees them. */
 
-/** Text headers. Names are case-sensitive; `requeue` is reserved for `Metadata`. */
+/** Text headers. Names are case-sensitive; `requeue` is reserved for `Metadata`, and further names by the adapters. */
 export type Headers = Readonly<Record<string, string>>
 
 /**

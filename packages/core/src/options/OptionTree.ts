@@ -12,7 +12,7 @@
  * OptionTree.problem([{ name: "a" }, { name: "b", prot: 1 }], hosts)?.place // => "[1].prot"
  * ```
  */
-import { isObject, type OptionKind, type Value } from "./OptionKind.ts"
+import { isObject, type OptionKind, show, type Value } from "./OptionKind.ts"
 import * as OptionNames from "./OptionNames.ts"
 
 /** A kind of member that may be left out. */
@@ -34,11 +34,9 @@ const compound = <A>(expected: string, members: NonNullable<OptionKind["members"
   return kind
 }
 
-const nameless: OptionKind = { expected: "under a name that is not empty", holds: () => false }
-
 /** Gives each member of a value the same kind. */
 const each = (value: object, kind: OptionKind): Kinds =>
-  Object.fromEntries(Object.keys(value).map((name) => [name, name === "" ? nameless : kind]))
+  Object.fromEntries(Object.keys(value).map((name) => [name, kind]))
 
 /** A member that may be left out, or `undefined`. */
 export const optional = <A>(kind: OptionKind<A>): Optional<A> => ({
@@ -63,20 +61,20 @@ export const struct = <const Members extends Kinds>(members: Members): OptionKin
 export interface Problem {
   /** The place in the value, such as `[1].port`; empty for the value itself. */
   readonly place: string
-  /** It shows numbers and truths alone, because a text may be a secret. */
+  /** What was given is shown, but for texts and the content of objects, because these may be secrets. */
   readonly detail: string
   readonly remedy: string | undefined
 }
 
-const show = (value: unknown): string =>
-  typeof value === "number" || typeof value === "boolean" ? `, got ${value}` : ""
+const shown = (value: unknown): string =>
+  value === undefined ? "" : `, got ${typeof value === "string" && value !== "" ? "a text" : show(value)}`
 
 /** The first member of a value that is unknown or not of its kind; `undefined` when there is none. */
 export const problem = (value: unknown, kind: OptionKind): Problem | undefined => {
   const members = kind.members?.(value)
   if (members === undefined || !isContainer(value)) {
     if (kind.holds(value)) return undefined
-    return { place: "", detail: `must be ${kind.expected}${show(value)}`, remedy: kind.remedy?.(value) }
+    return { place: "", detail: `must be ${kind.expected}${shown(value)}`, remedy: kind.remedy?.(value) }
   }
   const known = Object.keys(members)
   for (const name of new Set([...Object.keys(value), ...known])) {
@@ -87,6 +85,7 @@ export const problem = (value: unknown, kind: OptionKind): Problem | undefined =
       if (inner === undefined) continue
       return { place, detail: "unknown option", remedy: OptionNames.remedy(name, known) }
     }
+    if (name === "") return { place, detail: "must be under a name that is not empty", remedy: undefined }
     const found = problem(inner, member)
     if (found !== undefined) return { ...found, place: place + found.place }
   }

@@ -47,7 +47,7 @@ export interface ExponentialOptions extends Options {
 
 const make = (name: string, curve: Curve, options: Options = {}): Backoff => ({
   curve,
-  jitter: Jitter.make(options.jitter ?? "none"),
+  jitter: options.jitter === undefined ? "none" : Jitter.make(options.jitter),
   max: options.max === undefined ? Delay.max : Delay.constrain(`Backoff.${name}: max`, options.max, 0, Delay.max)
 })
 

@@ -5,6 +5,7 @@
  * limits the range, not the delay that was drawn: else the delays of late attempts would lie on the cap, most of them at
  * the same moment.
  */
+import * as OptionKind from "../options/OptionKind.ts"
 
 /**
  * How delays are spread.
@@ -40,7 +41,7 @@ export interface Base {
  * @throws RangeError when the share of a proportional jitter is not within 0 to 1, or the name is unknown
  */
 export const make = (jitter: Jitter): Jitter => {
-  if (typeof jitter === "object") {
+  if (OptionKind.isObject(jitter)) {
     if (jitter.proportional >= 0 && jitter.proportional <= 1) return jitter
     throw new RangeError(`Jitter.make: proportional must be within 0 to 1, got ${jitter.proportional}`)
   }

@@ -33,4 +33,17 @@ describe("QueueDefinition", () => {
       "QueueDefinition.make (queue work): delay must be"
     )
   )
+
+  it("refuses a schema whose getter throws", () => {
+    const schema = {
+      get "~standard"(): never {
+        throw new Error("getter")
+      }
+    }
+    assert.throws(
+      () => QueueDefinition.make("work", { schema }),
+      RangeError,
+      "QueueDefinition.make (queue work): schema must be a Standard Schema"
+    )
+  })
 })

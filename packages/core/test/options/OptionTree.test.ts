@@ -36,11 +36,11 @@ describe("options of an adapter", () => {
 
   it.each<readonly [object, string, string, string]>([
     [{ timeout: 10 }, "timeout", "must be a whole number from 1 to 9, got 10", see],
-    [{ timeout: null }, "timeout", "must be a whole number from 1 to 9", see],
+    [{ timeout: null }, "timeout", "must be a whole number from 1 to 9, got null", see],
     [{ copies: 3 }, "copies", "must be one of 1, 2, got 3", see],
-    [{ mode: "fats" }, "mode", 'must be one of "fast", "slow"', 'Did you mean "fast"?'],
-    [{ name: "" }, "name", "must be text that is not empty", see],
-    [{ code: secret }, "code", "must be three letters", see],
+    [{ mode: "fats" }, "mode", 'must be one of "fast", "slow", got a text', 'Did you mean "fast"?'],
+    [{ name: "" }, "name", 'must be text that is not empty, got ""', see],
+    [{ code: secret }, "code", "must be three letters, got a text", see],
     [{ timeot: 1 }, "timeot", "unknown option", "Did you mean timeout?"],
     [
       { constructor: 1 },
@@ -48,9 +48,9 @@ describe("options of an adapter", () => {
       "unknown option",
       "Use one of timeout, copies, mode, name, code, hosts, queues"
     ],
-    [{ hosts: secret }, "hosts", "must be an array", see],
+    [{ hosts: secret }, "hosts", "must be an array, got a text", see],
     [{ hosts: ["a", 5] }, "hosts[1]", "must be text, got 5", see],
-    [{ queues: [] }, "queues", "must be an object", see],
+    [{ queues: [] }, "queues", "must be an object, got an array", see],
     [{ queues: { "": { type: "t" } } }, "queues.", "must be under a name that is not empty", see],
     [{ queues: { a: true } }, "queues.a", "must be an object with type, ways, got true", see],
     [{ queues: { a: {} } }, "queues.a.type", "must be text", see],
@@ -61,7 +61,12 @@ describe("options of an adapter", () => {
       "unknown option",
       "Did you mean key?"
     ],
-    [{ queues: { a: { type: "t", ways: [{ key: [secret] }] } } }, "queues.a.ways[0].key", "must be text", see]
+    [
+      { queues: { a: { type: "t", ways: [{ key: [secret] }] } } },
+      "queues.a.ways[0].key",
+      "must be text, got an array",
+      see
+    ]
   ])("refuse %j", (options, field, detail, remedy) => {
     const refused = Result.getOrThrow(Result.flip(decode(options)))
     assert.deepInclude(refused, { field, detail, remedy, broker: "acme" })

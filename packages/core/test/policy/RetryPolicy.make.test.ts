@@ -19,7 +19,11 @@ const rejected: ReadonlyArray<readonly [string, object, string]> = [
   ["digits", { maxRetries: "3" }, "RetryPolicy.make: maxRetries must be"],
   ["0 attempts", { maxAttempts: 0 }, "RetryPolicy.make: maxAttempts must be a whole number >= 1"],
   ["half an attempt", { maxAttempts: 0.5 }, "RetryPolicy.make: maxAttempts must be"],
-  ["a negative age", { maxAge: -1 }, "RetryPolicy.make: maxAge"],
+  [
+    "a negative age",
+    { maxAge: -1 },
+    "RetryPolicy.make: maxAge must be a duration of at least 0ms, or Infinity, got -1"
+  ],
   ["an age that is none", { maxAge: "soon" }, "RetryPolicy.make: maxAge"],
   ["NaN as age", { maxAge: Number.NaN }, "RetryPolicy.make: maxAge"],
   ["negative immediate retries", { immediate: -1 }, "RetryPolicy.make: immediate"],

@@ -8,8 +8,13 @@ const isHolder = (value: unknown): value is object =>
 
 /** The properties of a value as a Standard Schema; `undefined` for one that is none. */
 const standardOf = (value: unknown): Readonly<Record<string, unknown>> | undefined => {
-  const standard: unknown = isHolder(value) ? Reflect.get(value, "~standard") : undefined
-  return OptionKind.isObject(standard) ? (standard as Readonly<Record<string, unknown>>) : undefined // Asked by name only.
+  if (!isHolder(value)) return undefined
+  try {
+    const standard: unknown = Reflect.get(value, "~standard")
+    return OptionKind.isObject(standard) ? (standard as Readonly<Record<string, unknown>>) : undefined // Asked by name only.
+  } catch {
+    return undefined // A getter that throws.
+  }
 }
 
 /** A Standard Schema of version 1, such as one of zod, valibot or arktype. */

@@ -20,7 +20,10 @@ export interface SendOptions {
    * Default: the batch's delay, else the queue's, else 0.
    */
   readonly delay?: Delay.Input | undefined
-  /** Text headers; `requeue` is reserved. Default: none but the codec's `content-type`. */
+  /**
+   * Text headers; `requeue` is reserved, and so are the names in the table "Wire format" of the broker's adapter, such as
+   * `requeue-copy` on RabbitMQ, which are replaced. Default: none but the codec's `content-type`.
+   */
   readonly headers?: Headers | undefined
   /** The message's id, 1 to 200 characters without control characters. Default: a random UUID. */
   readonly id?: string | undefined
