@@ -193,7 +193,7 @@ describe("delays with a queue each", () => {
     }
     return Sender.make({
       routes: Routes.make({ settings: delays, maxBodySize: 100, uniqueName: () => "copy", elapsed: () => 0 }),
-      declarer: { knows: () => false, ensure: declare, renew: declare },
+      declarer: { knows: () => false, ensure: declare, renew: declare, onChannel: () => Effect.die("not asked") },
       publisher,
       fork: (effect) => void Effect.runFork(Effect.provideService(effect, References.MinimumLogLevel, "None")),
       elapsed: () => 0
