@@ -133,7 +133,7 @@ describe("consume", () => {
     [{ retry: { maxAttempts: 0 } }, /maxAttempts must be a whole number >= 1 or "unlimited", got 0/],
     [{ retry: { maxRetries: 1, maxAttempts: 2 } as {} }, /give maxRetries or maxAttempts, not both, got 1 and 2/],
     [{ retry: { immediate: 11 } }, /immediate must be a whole number from 0 to 10, got 11/],
-    [{ retry: { maxAge: -1 } }, /maxAge must be a duration from 0ms to unlimited, got -1/],
+    [{ retry: { maxAge: -1 } }, /maxAge must be a duration of at least 0ms, or Infinity, got -1/],
     [{ retry: { deadLetter: "" } }, /deadLetter must not be an empty queue name, got ""/],
     [{ batch: { maxBatchSize: 0 } }, /maxBatchSize must be a whole number from 1 to 100, got 0/],
     [{ batch: { maxBatchTimeout: "61 seconds" } }, /maxBatchTimeout must be .* to 1m, got "61 seconds"/],

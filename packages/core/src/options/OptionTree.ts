@@ -61,7 +61,7 @@ export const struct = <const Members extends Kinds>(members: Members): OptionKin
 export interface Problem {
   /** The place in the value, such as `[1].port`; empty for the value itself. */
   readonly place: string
-  /** It shows the value that was given, but for texts and the content of objects, because these may be secrets. */
+  /** The rule that was broken, and the value. Texts and the content of objects are not shown: they may be secrets. */
   readonly detail: string
   readonly remedy: string | undefined
 }
