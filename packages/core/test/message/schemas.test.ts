@@ -136,7 +136,7 @@ describe("a hostile schema", () => {
     assert.include(error.message, "refuses it")
   })
 
-  it.each([{}, [], new Date(0), { values: 1 }])("that answers %j has no result", async (result) => {
+  it.each([[{}], [[]], [new Date(0)], [{ values: 1 }]])("that answers %j has no result", async (result) => {
     const error = await decode(() => result)
     assert.instanceOf(error, TypeError)
     assert.match((error as TypeError).message, /must answer a value or issues, got an (object|array) without either$/)
