@@ -6,6 +6,8 @@ import * as Effect from "effect/Effect"
 import * as Logger from "effect/Logger"
 import { assert, expect, test } from "vitest"
 import { RabbitMqBroker } from "../src/index.ts"
+import type { Live } from "../src/internal/connect/connection.ts"
+import { openChannel } from "../src/internal/connect/openChannel.ts"
 import { apart, shared } from "./server.ts"
 import { measure, now, outgoing, queueName, until } from "./world.ts"
 
@@ -98,3 +100,24 @@ const probe = async () => {
     one.proxy.refuse(false)
   }
 }
+
+test.for([
+  ["write ECONNRESET", "ConnectionLost"],
+  ["read ECONNRESET", "ConnectionLost"],
+  [`Connection closed: 530 (NOT-ALLOWED) with message "NOT_ALLOWED - vhost 'x' is down"`, "AccessRefused"]
+] as const)(
+  "a channel of a connection that ended with %s is %s: what was up is lost, not missing",
+  async ([end, reason]) => {
+    const live = {
+      driver: { heard: () => 0, destroy: () => {} },
+      isGone: () => true,
+      failure: () => new Error(end),
+      blockedBy: () => undefined
+    } as unknown as Live
+    const opening = openChannel(live, { operation: "declare" }, 1000, async () => {
+      throw new Error("Channel ended, no reply will be forthcoming")
+    })
+    const error = await Effect.runPromise(Effect.flip(opening))
+    assert.strictEqual(error.reason, reason)
+  }
+)

@@ -2,7 +2,7 @@
  * Opens channels. RabbitMQ 3.10 may answer nothing more on a connection on which a queue was deleted in the middle of a burst,
  * and goes on with its heartbeats: the driver would keep such a connection for ever. Here it is dropped, and made again.
  */
-import type { BrokerError } from "@requeue/core/adapter-kit"
+import { BrokerError } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type { DriverConnection } from "../client.ts"
 import { type ErrorContext, toBrokerError } from "../toBrokerError.ts"
@@ -10,6 +10,14 @@ import type { Live } from "./connection.ts"
 import { request } from "./request.ts"
 
 const dropping = Effect.logWarning("the server answers nothing on a connection, which is dropped and made again")
+
+/** The driver's words for what was asked last do not tell why a connection has ended. It was there: that it broke is no refusal. */
+const ofEnded = (live: Live, error: BrokerError.BrokerError, context: ErrorContext): BrokerError.BrokerError => {
+  const told = toBrokerError(live.failure() ?? error, context)
+  const { broker, detail, operation, queue, reason } = told
+  if (reason !== "ConnectionFailed") return told
+  return new BrokerError.BrokerError({ broker, operation, queue, detail, reason: "ConnectionLost" })
+}
 
 /**
  * Opens a channel. Without an answer in time it fails with `Timeout`, and drops the connection where nothing but heartbeats has
@@ -26,8 +34,7 @@ export const openChannel = <C>(
     const heard = driver.heard()
     const isDead = (): boolean => driver.heard() === heard && live.blockedBy() === undefined
     const failing = (error: BrokerError.BrokerError): Effect.Effect<never, BrokerError.BrokerError> => {
-      // The driver's words for what was asked last do not tell why the connection ended.
-      if (live.isGone()) return Effect.fail(toBrokerError(live.failure() ?? error, context))
+      if (live.isGone()) return Effect.fail(ofEnded(live, error, context))
       if (error.reason !== "Timeout" || !isDead()) return Effect.fail(error)
       return Effect.andThen(Effect.andThen(dropping, Effect.sync(driver.destroy)), Effect.fail(error))
     }
