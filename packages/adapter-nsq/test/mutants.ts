@@ -152,13 +152,6 @@ export const ownPatches: ReadonlyArray<Mutant.Patch> = [
     replacement: ""
   },
   {
-    name: "writes again in one command what was refused in one",
-    kills: "of messages that are published in one turn, one that nsqd refuses is refused, and no neighbour",
-    file: "publish/chunk.ts",
-    text: "{ areAlone: true }",
-    replacement: "{ areAlone: false }"
-  },
-  {
     name: "does not tell of a settlement that nsqd refuses",
     kills: "a FIN that nsqd refuses is told as failed, after it was told as done",
     file: "consume/sessions.ts",

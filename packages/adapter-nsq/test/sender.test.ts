@@ -109,11 +109,14 @@ describe("of what is stored on two nsqd", () => {
 /** A sender with room for one message, and the ways to end what it has written. */
 const withRoomForOne = () => {
   const written: Array<string> = []
+  /** Whether each of them is written in a command of its own. */
+  const alone: Array<boolean> = []
   const answer: Array<(result: "Stored" | BrokerError.BrokerError) => void> = []
   const publisher: Pick<Publisher, "node" | "write"> = {
     node: { name: "h:4150", address: { host: "h", port: 4150, http: undefined } },
-    write: ({ payload }, _, done) => {
+    write: ({ payload }, isAlone, done) => {
       written.push(payload.toString())
+      alone.push(isAlone)
       answer.push(done)
     }
   }
@@ -141,7 +144,7 @@ const withRoomForOne = () => {
       )
     return { giveUp, told }
   }
-  return { answer, begin, written }
+  return { alone, answer, begin, written }
 }
 
 describe("what is given up", () => {
@@ -156,16 +159,19 @@ describe("what is given up", () => {
     assert.deepStrictEqual([a.told(), b.told()], [["Timeout"], ["sent"]])
   })
 
-  it("when it is being written again may be stored, and leaves its room", () => {
-    const { answer, begin, written } = withRoomForOne()
+  it("when it is being written again, alone, may be stored, and leaves its room when it is answered", () => {
+    const { alone, answer, begin, written } = withRoomForOne()
     const [a, b] = [begin("a"), begin("b")]
     answer[0]!(error("ConnectionLost"))
     // Who waits comes first.
     answer[1]!("Stored")
     assert.deepStrictEqual(written, ["a", "b", "a"])
+    assert.deepStrictEqual(alone, [false, false, true])
     a.giveUp()
     assert.deepStrictEqual([a.told(), b.told()], [["ConnectionLost"], ["sent"]])
     const c = begin("c")
+    assert.deepStrictEqual(written, ["a", "b", "a"])
+    answer[2]!("Stored")
     answer[3]!("Stored")
     assert.deepStrictEqual(c.told(), ["sent"])
   })

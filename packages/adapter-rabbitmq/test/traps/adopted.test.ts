@@ -115,7 +115,7 @@ describe("a consumer does not start, and does when the remedy is followed:", () 
     await make(url, queue, {})
     await raw(url, (channel) => channel.assertQueue(`${queue}.dlq`))
     const error = await refusal(queue, { prefix, assert: assertion }, delayed[0])
-    assert.match(error.detail, new RegExp(`not there: exchange ${prefix}.*more`))
+    assert.match(error.detail, new RegExp(`not there: exchange ${prefix}.*, queue ${prefix}`))
     assert.include(error.remedy, `run requeue create with assert: "declare" and queues["${queue}"].assert: "passive"`)
     await objectsOf(queue, delayed[0], {
       prefix,
