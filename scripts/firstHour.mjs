@@ -113,6 +113,7 @@ for (const [runtime, { before, path, wanted: name }] of chosen) {
   }
 }
 
+await sqs.stop()
 console.log("\nSeen on standard error:")
 for (const [text, where] of messages) console.log(`${text}  [${where.size} times, first at ${[...where][0]}]`)
 console.log(`\n${failed()} failed`)
