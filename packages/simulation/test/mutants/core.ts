@@ -32,12 +32,6 @@ const arriving: ReadonlyArray<Mutant> = [
     to: 'deliveries.conclude(item, Acknowledgement.finalise(undefined, "failure"), Failure.make(error, wallClock()))'
   },
   {
-    name: "a message that was decoded while the consumer stops waits for a handler",
-    file: consume("arrival"),
-    from: "(flow.wants() ? accept(item, decoded) : refuse(item, Settlement.Release()))",
-    to: "accept(item, decoded)"
-  },
-  {
     name: "a message that arrives while the consumer stops waits for a handler",
     file: consume("arrival"),
     from: "const refused = flow.wants() ? refusal(delivery, dependencies, wallClock) : Settlement.Release()",
