@@ -1,6 +1,6 @@
 /** What ends a pulled batch, or a puller, when nobody settles. */
 import { assert, describe, it } from "@effect/vitest"
-import { type Event, PullerDrained } from "@requeue/core/promise"
+import { type Event, PullerDrained, queue } from "@requeue/core/promise"
 import { open, turns } from "./virtualBroker.ts"
 
 describe("the lease of a pulled batch", () => {
@@ -54,6 +54,27 @@ describe("the lease of a pulled batch", () => {
     await broker.finish(puller.pull())
     const next = await broker.finish(puller.pull({ wait: "2 minutes" }))
     assert.deepStrictEqual([broker.now(), next!.messages[0]!.attempts], [60_000, 2])
+  })
+})
+
+describe("a message whose codec answers when the pull is over", () => {
+  it("goes back, for whoever pulls next", async () => {
+    await using broker = await open()
+    const answered = Promise.withResolvers<string>()
+    const encode = (text: string) => new TextEncoder().encode(text)
+    const codec = { contentType: "text/plain", encode, decode: () => answered.promise }
+    const events: Array<Event> = []
+    const options = { onEvent: (event: Event) => void events.push(event) }
+    const puller = await broker.requeue.puller(queue("q", { codec }), options)
+    await broker.requeue.send("q", "a")
+    assert.isUndefined(await broker.finish(puller.pull({ wait: "1 second" })))
+    answered.resolve("a")
+    await turns()
+    assert.deepStrictEqual(
+      events.map(({ _tag }) => _tag),
+      ["Received", "Released"]
+    )
+    assert.deepStrictEqual(await broker.requeue.counts("q"), { ready: 1, inFlight: 0, delayed: 0 })
   })
 })
 
