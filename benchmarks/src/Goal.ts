@@ -31,7 +31,7 @@ export interface Verdict {
   readonly isMet: boolean
   /** How far beyond its limit it is: 0.1 for 10 %. 0 where it is met. */
   readonly missedBy: number
-  /** The baseline of the case against itself, in the same quantity. */
+  /** The baseline of the case against itself, in the same quantity: it alone says whether the machine was quiet for it. */
   readonly control: Spread | undefined
   /** Whether the machine was quiet; else the value says nothing. */
   readonly counts: boolean
@@ -57,6 +57,14 @@ const measure = (
   return others.length === 0 ? undefined : ratio(values, others)
 }
 
+const controlOf = (result: CaseResult | undefined, quantity: Quantity): Spread | undefined =>
+  result?.again === undefined ? undefined : measure(result, quantity, result.again, result.lines[0]!.name)
+
+const isQuiet = (result: CaseResult | undefined, quantity: Quantity): boolean => {
+  const control = controlOf(result, quantity)
+  return result !== undefined && (control === undefined || !isDisturbed(control))
+}
+
 /** The least and the greatest that two ranges allow: the two are of different rounds. */
 const divided = (value: Spread | undefined, by: Spread | undefined): Spread | undefined =>
   value && by && { median: value.median / by.median, min: value.min / by.max, max: value.max / by.min }
@@ -69,20 +77,25 @@ export const judge = (goal: Goal, results: ReadonlyArray<CaseResult>): Verdict =
   const own = measure(result, quantity, contender, against)
   const value = goal.basis === undefined ? own : divided(own, measure(basis, quantity, contender, against))
   const alone = or && measure(result, quantity, contender, undefined)
-  const control = result?.again && measure(result, quantity, result.again, result.lines[0]!.name)
+  const control = controlOf(result, quantity)
   const missedBy = value === undefined ? Number.NaN : beyond(limit, value.median)
   const isMet = missedBy <= 0 || (or !== undefined && alone !== undefined && beyond(or, alone.median) <= 0)
-  const isQuiet = (each: CaseResult | undefined) => each !== undefined && !each.isDisturbed
   return {
     goal,
     value,
     isMet,
     missedBy: isMet ? 0 : missedBy,
-    control: control || undefined,
-    counts:
-      isQuiet(result) &&
-      (goal.basis === undefined || isQuiet(basis)) &&
-      // A figure such as lateness is a few milliseconds, of which a tick of a clock is more than the tolerance.
-      (!control || typeof quantity !== "string" || !isDisturbed(control))
+    control,
+    counts: isQuiet(result, quantity) && (goal.basis === undefined || isQuiet(basis, quantity))
   }
+}
+
+/** Whether all that goals judge of a case was measured on a quiet machine. Where nothing is judged, its CPU. */
+export const isSettled = (result: CaseResult, goals: ReadonlyArray<Goal>): boolean => {
+  const judged = goals.filter(
+    ({ basis, suite, case: name }) => suite === result.suite && [name, basis].includes(result.case)
+  )
+  return (judged.length === 0 ? (["cpu"] as const) : judged.map(({ quantity }) => quantity)).every((quantity) =>
+    isQuiet(result, quantity)
+  )
 }

@@ -25,8 +25,8 @@ const longest = Math.max(...known.map(({ name }) => name.length))
 const help = `npm run bench -- [suite ...] [options]
 
 Compares Requeue with raw clients and other libraries, one process for each contender and round, in turn. Every case
-measures its baseline twice: a run whose control is off by more than 5 % does not count, because the machine was not
-quiet. What a suite must show stands in src/goals.ts, and is judged at the end.
+measures its baseline twice. While this control is off by more than 5 %, there are more rounds, up to three times as many;
+what it is off for then does not count, because the machine was not quiet. What a suite must show stands in src/goals.ts, and is judged at the end.
 
 Suites; without a name, those with a star:
 ${known.map(({ byDefault, name, summary }) => `  ${byDefault ? "*" : " "} ${name.padEnd(longest)}  ${summary}`).join("\n")}
@@ -38,7 +38,8 @@ Options
   --case TEXT    only cases with this text in their name; not with --docs, which keeps whole suites
   --json FILE    keeps the result, with the environment and the command that made it
   --plots DIR    draws every case as SVG
-  --rounds N     rounds of every contender; default: what the suite says, 5 mostly
+  --rounds N     just so many rounds of every contender; default: what the suite says, 5 mostly, and more while the
+                 control is off
   --quick        a tenth of the messages and 2 rounds: to see that it runs, not what it says
   --help         this
 

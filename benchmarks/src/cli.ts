@@ -3,6 +3,8 @@ import { resolve } from "node:path"
 import * as Arguments from "./arguments.ts"
 import * as Docs from "./docs.ts"
 import * as Environment from "./environment.ts"
+import * as Goal from "./Goal.ts"
+import * as Goals from "./goals.ts"
 import * as Interleave from "./interleave.ts"
 import * as Kept from "./kept.ts"
 import * as Pinning from "./pinning.ts"
@@ -13,15 +15,18 @@ import * as Venues from "./venues.ts"
 
 const say = (line: string): void => console.error(line)
 
+/** How many times the rounds of a case are, at most, while its control is off. */
+const patience = 3
+
 const run = async (asked: Arguments.Arguments): Promise<number> => {
   const { docs, json, only, plots, quick, suites } = asked
   const pinning = Pinning.detect()
   const size = (messages: number): number => (quick ? Math.ceil(messages / 10) : messages)
-  const plan = suites.map((suite) => ({
-    suite,
-    cases: suite.cases(size).filter(({ name }) => name.includes(only)),
-    rounds: asked.rounds ?? (quick ? 2 : suite.rounds)
-  }))
+  const plan = suites.map((suite) => {
+    const rounds = asked.rounds ?? (quick ? 2 : suite.rounds)
+    const most = asked.rounds === undefined && !quick ? patience * rounds : rounds
+    return { suite, cases: suite.cases(size).filter(({ name }) => name.includes(only)), rounds, most }
+  })
   const progress = Progress.make(plan, say)
   const command = `npm run bench -- ${process.argv.slice(2).join(" ")}`.trim()
   const environment = Environment.describe(pinning)
@@ -29,11 +34,15 @@ const run = async (asked: Arguments.Arguments): Promise<number> => {
   console.log(Report.environmentText({ environment }))
   {
     await using venues = Venues.make(pinning, say)
-    for (const { cases, rounds, suite } of plan.filter((each) => each.cases.length > 0)) {
+    for (const { cases, most, rounds, suite } of plan.filter((each) => each.cases.length > 0)) {
       const venue = await venues.of(suite)
       const done: Array<Results.CaseResult> = []
       for (const one of cases) {
-        const measured = await Interleave.run(one, { venue, pinning, rounds, say, onRound: progress.next })
+        const isSettled = (measured: ReadonlyArray<Interleave.Measured>): boolean =>
+          Goal.isSettled(Results.of(suite, one, measured), Goals.all)
+        const effort = { rounds, most, isSettled }
+        const measured = await Interleave.run(one, { ...effort, venue, pinning, say, onRound: progress.next })
+        progress.settled()
         done.push(Results.of(suite, one, measured))
         console.log(`\n${Report.caseText(done.at(-1)!)}`)
       }

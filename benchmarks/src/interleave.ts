@@ -26,6 +26,10 @@ export interface Settings {
   readonly venue: Venue | undefined
   readonly pinning: Pinning | undefined
   readonly rounds: number
+  /** Rounds of a case whose control stays off: the medians of more rounds are nearer to what a quiet machine would say. */
+  readonly most: number
+  /** Whether the control is good enough, looked at after `rounds` rounds and after each further one. */
+  readonly isSettled: (measured: ReadonlyArray<Measured>) => boolean
   readonly say: (line: string) => void
   /** Called when a round begins, with what it is. */
   readonly onRound: (what: string) => void
@@ -33,7 +37,7 @@ export interface Settings {
 
 export const run = async (
   one: Case,
-  { onRound, pinning, rounds, say, venue }: Settings
+  { isSettled, most, onRound, pinning, rounds, say, venue }: Settings
 ): Promise<ReadonlyArray<Measured>> => {
   const measured = contenders(one).map((entry, index) => ({
     entry,
@@ -41,10 +45,10 @@ export const run = async (
     readings: [] as Array<Reading>,
     error: undefined as string | undefined
   }))
-  for (let round = 1; round <= rounds; round++) {
+  for (let round = 1; round <= rounds || (round <= most && !isSettled(measured)); round++) {
     for (const each of measured.filter(({ error }) => error === undefined)) {
       const { entry } = each
-      onRound(`${one.name}, round ${round}/${rounds}: ${entry.name}`)
+      onRound(`${one.name}, round ${round}/${Math.max(round, rounds)}: ${entry.name}`)
       const place = await venue?.prepare(one, entry)
       const task: Task = {
         contender: entry.contender,

@@ -10,18 +10,30 @@ export const make = (
   }>,
   say: (line: string) => void
 ) => {
-  const rounds = plan.flatMap(({ cases, rounds, suite }) =>
-    cases.flatMap((one) => Array<string>(Interleave.contenders(one).length * rounds).fill(suite.name))
+  const cases = plan.flatMap(({ cases, rounds, suite }) =>
+    cases.map((one) => ({ suite: suite.name, count: Interleave.contenders(one).length * rounds }))
   )
   const began = performance.now()
-  let done = 0
+  /** Runs that have begun, in all and of the present case, and the number of the present case. */
+  let begun = 0
+  let ofCase = 0
+  let place = 0
+  /** Runs that are still to come, as far as every control is good. */
+  const toCome = (): number =>
+    cases.slice(place).reduce((sum, { count }) => sum + count, 0) - Math.min(ofCase, cases[place]?.count ?? 0)
   return {
-    /** Another round begins. */
+    /** Another run begins. */
     next: (what: string): void => {
-      const left = ((performance.now() - began) / Math.max(1, done)) * (rounds.length - done)
-      const estimate = done < 3 ? "" : `, about ${Math.ceil(left / 60_000)} min left`
-      say(`[${done + 1}/${rounds.length}${estimate}] ${rounds[done] ?? ""}: ${what}`)
-      done++
+      const left = ((performance.now() - began) / Math.max(1, begun)) * toCome()
+      const estimate = begun < 3 ? "" : `, about ${Math.ceil(left / 60_000)} min left`
+      begun++
+      ofCase++
+      say(`[${begun}/${begun + toCome()}${estimate}] ${cases[place]!.suite}: ${what}`)
+    },
+    /** A case is done, perhaps after more rounds than its suite says. */
+    settled: (): void => {
+      place++
+      ofCase = 0
     }
   }
 }

@@ -92,8 +92,22 @@ describe("goals", () => {
 
   it("say nothing on a machine that is not quiet, and without a measurement", () => {
     assert.isFalse(Goal.judge(goal, [resultOf("case", 15, 11)]).counts)
+    const memory = { ...goal, quantity: "resident" } as const
+    assert.isTrue(Goal.judge(memory, [resultOf("case", 15, 11)]).counts)
     const none = Goal.judge(goal, [])
     assert.deepStrictEqual([none.value, none.isMet, none.counts], [undefined, false, false])
+  })
+
+  it("are settled when the control of all that they judge is good", () => {
+    const isSettled = (goals: ReadonlyArray<Goal.Goal>, control: number) =>
+      Goal.isSettled(resultOf("case", 15, control), goals)
+    assert.deepStrictEqual([isSettled([goal], 10), isSettled([goal], 11)], [true, false])
+    const memory = { ...goal, quantity: "resident" } as const
+    assert.deepStrictEqual([isSettled([memory], 11), isSettled([memory, goal], 11)], [true, false])
+    // Nothing is judged of this case, but its CPU is compared.
+    const another = { ...goal, case: "another" }
+    assert.deepStrictEqual([isSettled([another], 10), isSettled([another], 11)], [true, false])
+    assert.isFalse(isSettled([{ ...another, basis: "case" }], 11))
   })
 
   it("name suites, cases and contenders that are there", () => {

@@ -22,12 +22,12 @@ const suite = { byDefault: true, venue: "nsq", rounds: 5 } as const
 export const nsqConsume: Suite = {
   ...suite,
   name: "nsq-consume",
-  summary: "consume and finish 50,000 messages of 256 bytes, handler that awaits nothing",
+  summary: "consume and finish 150,000 messages of 256 bytes, handler that awaits nothing",
   cases: (size) =>
     consuming(contenders, {
       name: "100 in flight",
       job: { maxInFlight: 100 },
-      messages: size(50_000),
+      messages: size(150_000),
       warmUp: size(10_000)
     })
 }
@@ -40,7 +40,7 @@ export const nsqWindows: Suite = {
     consuming(contenders, {
       name: "10 in flight",
       job: { maxInFlight: 10 },
-      messages: size(50_000),
+      messages: size(150_000),
       warmUp: size(10_000)
     })
 }
@@ -48,11 +48,11 @@ export const nsqWindows: Suite = {
 export const nsqPublish: Suite = {
   ...suite,
   name: "nsq-publish",
-  summary: "publish 50,000 messages of 256 bytes, one by one, 100 in flight",
+  summary: "publish 200,000 messages of 256 bytes, one by one, 100 in flight",
   cases: (size) => [
     {
       name: "100 in flight",
-      messages: size(50_000),
+      messages: size(200_000),
       warmUp: size(10_000),
       job: { inFlight: 100, size: 256 },
       entries: [of("publish", "nsqjs"), of("publish", "requeue")]
