@@ -4,7 +4,7 @@
  * When to use: for an operation that an adapter tries until it succeeds. `Reconnecting` keeps a connection for good.
  */
 import * as Effect from "effect/Effect"
-import * as Random from "effect/Random"
+import * as Random from "./Random.ts"
 
 /** The pauses between attempts. */
 export interface Pauses {

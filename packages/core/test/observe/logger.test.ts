@@ -1,6 +1,5 @@
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe, it, vi } from "@effect/vitest"
 import * as Cause from "effect/Cause"
-import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Logger from "effect/Logger"
 import * as References from "effect/References"
@@ -9,13 +8,12 @@ import { logger } from "../../src/observe/internal/logger.ts"
 
 const linesOf = (effect: Effect.Effect<void>, ...loggers: ReadonlyArray<Logger.Logger<unknown, void>>) => {
   const lines: Array<string> = []
-  const heard = { ...globalThis.console, error: (line: string) => void lines.push(line) }
-  Effect.runSync(
-    effect.pipe(
-      Effect.provideService(Console.Console, heard),
-      Effect.provideService(References.CurrentLoggers, new Set(loggers))
-    )
-  )
+  const heard = vi.spyOn(console, "error").mockImplementation((line: string) => void lines.push(line))
+  try {
+    Effect.runSync(Effect.provideService(effect, References.CurrentLoggers, new Set(loggers)))
+  } finally {
+    heard.mockRestore()
+  }
   return lines
 }
 

@@ -2,7 +2,7 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
-import * as Random from "effect/Random"
+import * as Random from "../../adapter-kit/Random.ts"
 import type { Timers } from "../../adapter-kit/Timers.ts"
 
 export interface Runtime {
@@ -33,7 +33,7 @@ export const perJob = (read: () => number): (() => number) => {
 export const make = <R>(timers: Timers): Effect.Effect<Runtime, never, R> =>
   Effect.gen(function* () {
     const clock = yield* Clock.Clock
-    const random = yield* Random.Random
+    const random = yield* Random.source
     const fork = Effect.runForkWith(yield* Effect.context<R>())
     return {
       timers,

@@ -3,7 +3,6 @@
  * `Logger.formatLogFmt` does. `effect/Logger` is not used, because it loads streams and a file system.
  */
 import * as Cause from "effect/Cause"
-import * as Console from "effect/Console"
 import * as Formatter from "effect/Formatter"
 import type * as Logger from "effect/Logger"
 import * as Pipeable from "effect/Pipeable"
@@ -32,7 +31,7 @@ class LogFmt extends Pipeable.Class implements Logger.Logger<unknown, void> {
   readonly "~effect/Logger" = "~effect/Logger"
 
   log(options: Logger.Options<unknown>): void {
-    options.fiber.getRef(Console.Console).error(line(options))
+    console.error(line(options))
   }
 }
 

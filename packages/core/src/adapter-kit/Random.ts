@@ -1,0 +1,18 @@
+/**
+ * Effect's source of random numbers, by its key. `effect/Random` has more, and loads the modules of ids and of cryptography
+ * with it, which nobody here needs: they take a twentieth of the time that a program's import of this package takes.
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import type * as EffectRandom from "effect/Random"
+
+/** The service that `Random.withSeed` and a program's own source replace. */
+export const source: typeof EffectRandom.Random = Context.Reference("effect/Random", {
+  defaultValue: () => ({
+    nextIntUnsafe: () => Math.floor(2 ** 53 * (2 * Math.random() - 1)),
+    nextDoubleUnsafe: Math.random
+  })
+})
+
+/** A number from 0 to below 1. */
+export const next: Effect.Effect<number> = Effect.map(source, (random) => random.nextDoubleUnsafe())
