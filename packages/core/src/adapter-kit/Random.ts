@@ -8,10 +8,13 @@ import type * as EffectRandom from "effect/Random"
 
 /** The service that `Random.withSeed` and a program's own source replace. */
 export const source: typeof EffectRandom.Random = Context.Reference("effect/Random", {
+  // What Effect's own default is: it is the same source, whoever names it first.
+  // oxlint-disable no-restricted-properties
   defaultValue: () => ({
     nextIntUnsafe: () => Math.floor(2 ** 53 * (2 * Math.random() - 1)),
     nextDoubleUnsafe: Math.random
   })
+  // oxlint-enable no-restricted-properties
 })
 
 /** A number from 0 to below 1. */

@@ -20,8 +20,8 @@ describe("random numbers", () => {
       const numbers = yield* some(Random.next)
       assert.isTrue(numbers.every((number) => number >= 0 && number < 1))
       assert.isAbove(new Set(numbers).size, 1)
-      const { nextIntUnsafe } = yield* Random.source
-      assert.isTrue(Number.isSafeInteger(nextIntUnsafe()))
+      const source = yield* Random.source
+      assert.isTrue(Number.isSafeInteger(source.nextIntUnsafe()))
     })
   )
 })

@@ -31,6 +31,8 @@ class LogFmt extends Pipeable.Class implements Logger.Logger<unknown, void> {
   readonly "~effect/Logger" = "~effect/Logger"
 
   log(options: Logger.Options<unknown>): void {
+    // Programs without Effect replace no service, and `effect/Console` is a module more to load.
+    // oxlint-disable-next-line no-console
     console.error(line(options))
   }
 }
