@@ -3,7 +3,7 @@ import { Broker, BrokerError, type Delivery, Direct, type Outgoing } from "@requ
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { Properties } from "../client.ts"
-import { identityOf, receiptOf, type Settler } from "../consume/receipt.ts"
+import { identityOf, originalOf, receiptOf, type Settler } from "../consume/receipt.ts"
 import { isOfHeaders } from "../toBrokerError.ts"
 import type { Command } from "./toCommand.ts"
 
@@ -76,7 +76,7 @@ const begin = (
   const remaining: Remaining = { acks: new Map(), copies: [] }
   for (const { delivery, settlement } of requests) {
     const receipt = receiptOf(delivery)
-    const { properties: original, settler } = receipt
+    const { settler } = receipt
     if (!settler.isOpen()) {
       fail(delivery, lost(queue))
       continue
@@ -94,7 +94,7 @@ const begin = (
         break
       }
       case "Copy":
-        remaining.copies.push([delivery, { message: command.outgoing, original }])
+        remaining.copies.push([delivery, { message: command.outgoing, original: originalOf(receipt) }])
         break
       default:
         if (!settler.requeue(receipt, command._tag)) fail(delivery, lost(queue))
