@@ -5,7 +5,7 @@ import * as Exit from "effect/Exit"
 import type { Properties } from "../client.ts"
 import { identityOf, originalOf, receiptOf, type Settler } from "../consume/receipt.ts"
 import { isOfHeaders } from "../toBrokerError.ts"
-import type { Command } from "./toCommand.ts"
+import { Ack, type Command, isAck } from "./toCommand.ts"
 
 const failure = (queue: string, reason: BrokerError.Reason, detail: string): BrokerError.BrokerError =>
   new BrokerError.BrokerError({ broker: "rabbitmq", operation: "settle", queue, reason, detail })
@@ -63,9 +63,16 @@ type Failures = ReadonlyArray<Broker.SettleFailure>
 
 /** Promises that the settlements wait for: they are written after lowered credit, where there is any to be written. */
 const barriersOf = (requests: Requests): ReadonlyArray<Promise<void>> => {
-  const settlers = new Set<Settler>()
-  for (const { delivery } of requests) settlers.add(receiptOf(delivery).settler)
-  return [...settlers].flatMap(({ barrier }) => barrier() ?? [])
+  const barriers: Array<Promise<void>> = []
+  let last: Settler | undefined
+  for (const { delivery } of requests) {
+    const { settler } = receiptOf(delivery)
+    // Almost always it is that of all.
+    const barrier = settler === last ? undefined : settler.barrier()
+    if (barrier !== undefined) barriers.push(barrier)
+    last = settler
+  }
+  return barriers
 }
 
 /** Claims the deliveries, and puts back at once those that only go back into their queue. */
@@ -85,7 +92,7 @@ const begin = (
       fail(delivery, failure(queue, "LeaseLost", "the delivery was settled before"))
       continue
     }
-    const command = toCommand(delivery, settlement)
+    const command = isAck(settlement) ? Ack : toCommand(delivery, settlement)
     switch (command._tag) {
       case "Ack": {
         const known = remaining.acks.get(settler)
@@ -166,7 +173,7 @@ export const make = ({ publish, queue, settled, toCommand }: Dependencies): Brok
     })
 
   return (requests) =>
-    requests.every(({ settlement: { _tag } }) => _tag === "Ack" || _tag === "Drop")
+    requests.every(({ settlement }) => isAck(settlement))
       ? acknowledge(requests)
       : Effect.suspend(() => {
           const barriers = barriersOf(requests)
