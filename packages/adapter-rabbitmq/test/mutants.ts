@@ -27,9 +27,9 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     name: "acknowledges an original before its copy is stored",
     kills: "a dead letter's copy that never reaches the broker before its subscription ends leaves its original there",
     file: "settle/settle.ts",
-    text: "remaining.copies.push([delivery, { message: command.outgoing, original }])",
+    text: "remaining.copies.push([delivery, { message: command.outgoing, original: originalOf(receipt) }])",
     replacement:
-      "if (settler.ack([receipt])) remaining.copies.push([delivery, { message: command.outgoing, original }])"
+      "if (settler.ack([receipt])) remaining.copies.push([delivery, { message: command.outgoing, original: originalOf(receipt) }])"
   },
   {
     name: "retries an original whose copy is stored",

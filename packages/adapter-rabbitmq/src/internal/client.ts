@@ -132,8 +132,7 @@ export const connect = async (
   const { stream } = model.connection as unknown as { readonly stream: Socket } // The driver's types lack its socket.
   coalesceWrites(stream)
   const receiver = model.connection as unknown as Receiver // The driver's types lack how it receives.
-  keepTables(receiver)
-  const heard = count(receiver)
+  const heard = watch(receiver)
   let failure: unknown
   let closed = false
   // Attached before anything is awaited: an `error` without a listener ends the process.
@@ -204,31 +203,26 @@ const whole = (headers: unknown, table: Buffer): unknown => {
   return { ...Object(headers), ...(text === undefined ? {} : { ["__proto__"]: text }) }
 }
 
-/** Keeps the headers of each message as they came, beside those that the driver has read. */
-const keepTables = (connection: Receiver): void => {
-  const receive = connection.recvFrame.bind(connection)
-  connection.recvFrame = () => {
-    const bytes = connection.rest
-    const frame = receive()
-    // Where it has read more bytes, the call for these has found the frame in them.
-    if (frame === false || frame.id !== propertiesFrame || frame.fields?.headers === undefined) return frame
-    frame.fields.table ??= FieldTable.headersOf(bytes.subarray(beforeFlags))
-    if (frame.fields.table?.includes("__proto__"))
-      frame.fields.headers = whole(frame.fields.headers, frame.fields.table)
-    return frame
-  }
+/** Keeps the headers of a message, whose frame begins these bytes, as they came, beside those that the driver has read. */
+const keepTable = (fields: NonNullable<Frame["fields"]>, bytes: Buffer): void => {
+  fields.table ??= FieldTable.headersOf(bytes, beforeFlags)
+  if (fields.table?.includes("__proto__")) fields.headers = whole(fields.headers, fields.table)
 }
 
 /** The channel that belongs to the connection itself. */
 const connectionChannel = 0
 
-/** Counts the frames that have come on channels, which no heartbeat does. */
-const count = (connection: Receiver): (() => number) => {
+/** Keeps the headers of messages, and counts the frames that have come on channels, which no heartbeat does. */
+const watch = (connection: Receiver): (() => number) => {
   const receive = connection.recvFrame.bind(connection)
   let heard = 0
   connection.recvFrame = () => {
+    const bytes = connection.rest
     const frame = receive()
-    if (frame !== false && frame.channel !== connectionChannel) heard++
+    if (frame === false) return frame
+    if (frame.channel !== connectionChannel) heard++
+    // Where it has read more bytes, the call for these has found the frame in them.
+    if (frame.id === propertiesFrame && frame.fields?.headers !== undefined) keepTable(frame.fields, bytes)
     return frame
   }
   return () => heard

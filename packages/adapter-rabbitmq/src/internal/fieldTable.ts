@@ -38,14 +38,15 @@ export const textOf = (table: Buffer, name: string): string | undefined => {
   return entry?.bytes.toString("utf8", start)
 }
 
-/** Where the table of headers is in a property list, which begins with its flags; `undefined` where it has none. */
-export const headersOf = (properties: Buffer): Buffer | undefined => {
-  const flags = properties.readUInt16BE(0)
+/** The table of headers in a property list, which begins with its flags at this place; `undefined` where it has none. */
+export const headersOf = (bytes: Buffer, start: number): Buffer | undefined => {
+  const flags = bytes.readUInt16BE(start)
   if ((flags & 0x2000) === 0) return undefined
-  let at = 2
+  let at = start + 2
   // Of the properties before it, content type and content encoding, each begins with its size.
-  for (const flag of [0x8000, 0x4000]) if ((flags & flag) !== 0) at += 1 + properties.readUInt8(at)
-  return properties.subarray(at + 4, at + 4 + properties.readUInt32BE(at))
+  if ((flags & 0x8000) !== 0) at += 1 + bytes.readUInt8(at)
+  if ((flags & 0x4000) !== 0) at += 1 + bytes.readUInt8(at)
+  return bytes.subarray(at + 4, at + 4 + bytes.readUInt32BE(at))
 }
 
 /** A table of these entries and, after them, of texts; it has no size of its own. */

@@ -60,10 +60,12 @@ export const foreignEntries = (properties: Properties | undefined): ReadonlyArra
     ? []
     : FieldTable.entries(properties.table).filter(({ name }) => !isOwn(name) && !isServers(name))
 
+const noDeaths: ReadonlyArray<Record<string, unknown>> = []
+
 /** The records of deaths in these headers. A foreign producer may have written anything there. */
 export const deathsOf = (headers: Readonly<Record<string, unknown>>): ReadonlyArray<Record<string, unknown>> => {
   const deaths = headers["x-death"]
-  return Array.isArray(deaths) ? deaths.filter(Predicate.isObject) : []
+  return Array.isArray(deaths) ? deaths.filter(Predicate.isObject) : noDeaths
 }
 
 /** The headers of a message that came, or goes, through a user's own exchange. */

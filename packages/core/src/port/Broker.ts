@@ -54,7 +54,8 @@ export interface SubscribeOptions {
   readonly maxBatchSize?: number | undefined
   /**
    * Whether it ends by itself, as a redrive does, and somebody looks at its queue right after: what it gives back at its end is
-   * there for the next reader at once. An adapter that polls makes its polls short. Default: false.
+   * there for the next reader at once. An adapter that polls makes its polls short. Only a job publishes messages that were
+   * delivered to it. Default: false.
    */
   readonly isJob?: boolean | undefined
   /** Called once for each delivery. It does not throw, and returns at once. */

@@ -16,11 +16,24 @@ it("a settlement is repeated once, on the redelivery of the same copy, and costs
   remembered.add(lost("a", Settlement.Ack))
   assert.isUndefined(remembered.take(again("b")))
   assert.deepStrictEqual(remembered.take(again("a")), {
-    delivery: delivery("a", { attempts: 1 }),
+    delivery: { ...delivery("a", { attempts: 1 }), native: undefined },
     decided: { known: Settlement.Ack, due: 0, losses: 0, tryAt: 0 }
   })
   assert.isUndefined(remembered.take(again("a", 3)))
   assert.isTrue(remembered.isEmpty())
+})
+
+it("the redelivery keeps the broker's own facts, which the class of a delivery may have", () => {
+  class Told {
+    get native() {
+      return { broker: { shard: 7 } }
+    }
+  }
+  const remembered = make()
+  remembered.add(lost("a", Settlement.Ack))
+  const known = remembered.take(Object.assign(new Told(), again("a")))
+  assert.deepStrictEqual(known?.delivery.attempts, 1)
+  assert.deepStrictEqual(known?.delivery.native, { broker: { shard: 7 } })
 })
 
 it("a delivery that no handler had begun has cost no attempt; those in between, of others, have", () => {

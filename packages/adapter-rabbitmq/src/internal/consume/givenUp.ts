@@ -25,7 +25,7 @@ export const givenUp = (
   attempts: number,
   now: () => number
 ): Metadata.DeadLetter | undefined => {
-  const [last] = Wire.deathsOf(incoming.properties.headers ?? {})
+  const last = Wire.deathsOf(incoming.properties.headers ?? {})[0]
   if (last === undefined || typeof last["queue"] !== "string" || typeof last["reason"] !== "string") return undefined
   const name = last["reason"]
   const cause = Object.hasOwn(causes, name) ? causes[name] : undefined

@@ -1,5 +1,5 @@
 /** Opens a session of a queue: declares what it needs, and reads its messages. */
-import type { BrokerError } from "@requeue/core/adapter-kit"
+import type { BrokerError, Message } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type { Settings } from "../../RabbitMqOptions.ts"
 import type { Plan } from "../../RabbitMqPlan.ts"
@@ -9,13 +9,11 @@ import { openChannel } from "../connect/openChannel.ts"
 import type { Declarer } from "../declare/declare.ts"
 import * as KeptBack from "../settle/keptBack.ts"
 import * as Version from "../version.ts"
-import * as Wire from "../wire.ts"
 import type { Consumer } from "./credit.ts"
-import * as Originals from "./originals.ts"
-import type { Receipt, Received, Settler } from "./receipt.ts"
+import { originalOf, type Receipt, type Received, type Settler } from "./receipt.ts"
 import * as Session from "./session.ts"
 import type * as TakenBack from "./takenBack.ts"
-import { type Source, toDelivery } from "./toDelivery.ts"
+import { type Decoded, type Source, toDelivery } from "./toDelivery.ts"
 import { toNative } from "./toNative.ts"
 
 /** The broker's own, which all of its subscriptions share. */
@@ -33,30 +31,53 @@ export interface Dependencies {
 /** A queue as it is, and what is declared before it is consumed. */
 export type Target = Pick<Plan, "found" | "objects">
 
+/**
+ * A class, whose getter its prototype has: with one of its own each delivery would be of another shape, and all that reads
+ * deliveries slow.
+ */
+class Arrived implements Received {
+  readonly body: Uint8Array
+  readonly headers: Received["headers"]
+  readonly attempts: number
+  readonly metadata: Received["metadata"]
+  readonly redelivered: boolean
+  readonly unreadable: Received["unreadable"]
+  readonly receipt: Receipt
+  readonly #queue: string
+  constructor(decoded: Decoded, attempts: number, receipt: Receipt, queue: string) {
+    this.body = decoded.body
+    this.headers = decoded.headers
+    this.attempts = attempts
+    this.metadata = decoded.metadata
+    this.redelivered = decoded.redelivered
+    this.unreadable = decoded.unreadable
+    this.receipt = receipt
+    this.#queue = queue
+  }
+  get native(): Message.Native {
+    return toNative(originalOf(this.receipt), this.metadata.deadLetter?.queue ?? this.#queue)
+  }
+}
+
 /** Reads the messages of a source, each with its receipt. */
 const toReceived =
   (source: Source & { readonly queue: string }, takenBack: TakenBack.TakenBack) =>
   (message: Incoming, settler: Settler, consumer: Consumer): Received => {
-    const { attempts, body, headers, metadata, redelivered, unreadable, ...counted } = toDelivery(message, source)
-    const { formerReturns, isUncounted, returns } = counted
-    const { fields } = message
-    const properties = Wire.propertiesOf(message)
-    Originals.note(body, properties)
-    const place = { settler, consumer, tag: fields.deliveryTag, state: "open" } as const
-    const facts = { isReturned: fields.redelivered, returns, formerReturns, isUncounted, body, properties }
-    const receipt: Receipt = { ...place, ...facts, name: undefined }
-    return {
-      body,
-      headers,
-      attempts: attempts + takenBack.count(message),
-      metadata,
-      redelivered,
-      unreadable,
-      get native() {
-        return toNative(properties, metadata.deadLetter?.queue ?? source.queue)
-      },
-      receipt
+    const decoded = toDelivery(message, source)
+    const { formerReturns, isUncounted, returns } = decoded
+    const tag = message.fields.deliveryTag
+    const receipt: Receipt = {
+      tag,
+      state: "open",
+      settler,
+      consumer,
+      message,
+      returns,
+      formerReturns,
+      isUncounted,
+      name: undefined
     }
+    return new Arrived(decoded, decoded.attempts + takenBack.count(message), receipt, source.queue)
   }
 
 /** A session that the subscription's own functions are told of. */

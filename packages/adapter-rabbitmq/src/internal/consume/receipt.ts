@@ -1,6 +1,7 @@
 /** Receipts of deliveries, and the settler of a channel, which answers the server for them. */
 import type { Delivery } from "@requeue/core/adapter-kit"
 import * as Client from "../client.ts"
+import * as Wire from "../wire.ts"
 import type { Consumer, Credit } from "./credit.ts"
 import { identify } from "./identity.ts"
 import * as Unacknowledged from "./unacknowledged.ts"
@@ -9,16 +10,14 @@ import * as Unacknowledged from "./unacknowledged.ts"
 export interface Receipt extends Unacknowledged.Member {
   readonly settler: Settler
   readonly consumer: Consumer
-  /** Whether the server has handed this copy out before. */
-  readonly isReturned: boolean
+  /** The message as the driver has given it. */
+  readonly message: Client.Incoming
   /** How often the server counts this copy as returned. */
   readonly returns: number
   /** The same for the copies that this one has replaced; `undefined` for one that has replaced none. */
   readonly formerReturns: number | undefined
   /** Whether its returns may be looks, and use up no attempts. */
   readonly isUncounted: boolean
-  readonly body: Uint8Array
-  readonly properties: Client.Properties
   /** The name of this copy, once somebody has asked for it; `null` for a foreign message. */
   name: string | null | undefined
 }
@@ -49,10 +48,13 @@ export interface Settler {
 /** The receipt of a delivery that comes back from the core. */
 export const receiptOf = ({ receipt }: Delivery.Delivery): Receipt => receipt as Receipt // The core returns our own.
 
+/** The properties that a copy of a delivery must keep. Few deliveries become copies, so that they are read for those. */
+export const originalOf = ({ message }: Receipt): Client.Properties => Wire.propertiesOf(message)
+
 /** The name of a delivered copy; `undefined` for a foreign message. */
 export const identityOf = (delivery: Delivery.Delivery): string | undefined => {
   const receipt = receiptOf(delivery)
-  if (receipt.name === undefined) receipt.name = identify(delivery.body, receipt.properties) ?? null
+  if (receipt.name === undefined) receipt.name = identify(delivery.body, receipt.message.properties) ?? null
   return receipt.name ?? undefined
 }
 

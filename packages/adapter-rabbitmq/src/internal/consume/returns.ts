@@ -10,7 +10,8 @@ export const write = (count: number, name: string): string => `${count} ${digest
 
 /** The count of this copy, whose name is asked for only where there may be a count; `undefined` where there is none. */
 export const read = (header: unknown, nameOf: () => string | undefined): number | undefined => {
-  const [, digits] = typeof header === "string" ? (/^(\d{1,16}) /.exec(header) ?? []) : []
+  if (typeof header !== "string") return undefined
+  const [, digits] = /^(\d{1,16}) /.exec(header) ?? []
   const name = digits === undefined ? undefined : nameOf()
   const count = Number(digits)
   return name !== undefined && header === write(count, name) ? Math.min(count, Metadata.countLimit) : undefined

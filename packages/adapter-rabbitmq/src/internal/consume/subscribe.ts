@@ -6,7 +6,8 @@ import type { Plan } from "../../RabbitMqPlan.ts"
 import * as Settle from "../settle/settle.ts"
 import { mustReplace, toCommand } from "../settle/toCommand.ts"
 import * as HandedOut from "./handedOut.ts"
-import { identityOf, type Received, receiptOf } from "./receipt.ts"
+import * as Originals from "./originals.ts"
+import { identityOf, originalOf, type Received, receiptOf } from "./receipt.ts"
 import * as Sessions from "./sessions.ts"
 import * as WaitLoop from "./waitLoop.ts"
 
@@ -22,13 +23,13 @@ const replacer =
   ) =>
   (delivery: Received, plan: Plan, isLimited: boolean): void => {
     const { body, headers, metadata, receipt } = delivery
-    const { formerReturns = 0, isUncounted, properties: original, settler } = receipt
+    const { formerReturns = 0, isUncounted, settler } = receipt
     if (!settler.claim(receipt)) return
     const name = identityOf(delivery)
     if (name !== undefined) names.replacing(name)
     const message = { queue, body, headers, delay: 0, metadata }
     const returns = isUncounted ? (isLimited ? 0 : undefined) : formerReturns + receipt.returns
-    const sent = sender.send([{ message, plan, original, returns }])
+    const sent = sender.send([{ message, plan, original: originalOf(receipt), returns }])
     const deliver = (): void => {
       settler.unclaim(receipt)
       if (settler.isOpen()) onDelivery(delivery)
@@ -49,7 +50,7 @@ export const subscribe = (
 ): Effect.Effect<Broker.Subscription, BrokerError.BrokerError, Scope.Scope> =>
   Effect.gen(function* () {
     const { looked, now, replan, sender } = env
-    const { onReconnect, queue, retry } = options
+    const { isJob = false, onReconnect, queue, retry } = options
     const { waiting } = planned
     let plan = planned
     /** Whether deliveries are counted here; a redrive or a look goes through all of them. */
@@ -89,14 +90,15 @@ export const subscribe = (
 
     const onDelivery = (delivery: Received): void => {
       const { receipt } = delivery
-      const { isReturned, isUncounted, returns, settler } = receipt
+      const { isUncounted, message, returns, settler } = receipt
       const { deliveryLimit, type } = plan.found
+      if (isJob) Originals.note(delivery.body, originalOf(receipt))
       const formerReturns = receipt.formerReturns ?? 0
       const name = identityOf(delivery)
-      if (!isReturned && name !== undefined && !names.first(name, formerReturns)) {
+      if (!message.fields.redelivered && name !== undefined && !names.first(name, formerReturns)) {
         // Another message than the one whose returns it tells.
         const attempts = delivery.attempts - formerReturns
-        return options.onDelivery({ ...delivery, attempts, redelivered: false })
+        return options.onDelivery({ ...delivery, native: delivery.native, attempts, redelivered: false })
       }
       if (isSettled(delivery)) {
         if (settler.claim(receipt)) settler.ack([receipt])

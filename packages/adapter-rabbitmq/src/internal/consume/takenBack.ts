@@ -23,8 +23,8 @@ export const make = (): TakenBack => {
   const counts = BoundedMap.make<number>(limit)
   return {
     add: (receipts) => {
-      for (const { body, properties } of receipts) {
-        const key = fingerprint(body, properties)
+      for (const { message } of receipts) {
+        const key = fingerprint(message.content, message.properties)
         counts.set(key, (counts.get(key) ?? 0) + 1)
       }
     },

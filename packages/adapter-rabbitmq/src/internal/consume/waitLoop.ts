@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { assumed, type Plan } from "../../RabbitMqPlan.ts"
 import type { Sender } from "../publish/sender.ts"
-import type { Received } from "./receipt.ts"
+import { originalOf, type Received } from "./receipt.ts"
 import type * as Opening from "./opening.ts"
 import * as Sessions from "./sessions.ts"
 
@@ -27,7 +27,8 @@ export const run = (
   env: Dependencies
 ): Effect.Effect<void, BrokerError.BrokerError, Scope.Scope> => {
   const onDelivery = ({ body, headers, metadata, receipt }: Received): void => {
-    const { properties: original, settler } = receipt
+    const { settler } = receipt
+    const original = originalOf(receipt)
     const rest = Metadata.wait(metadata, env.now(), Number.POSITIVE_INFINITY)
     const due = rest === 0 ? { ...metadata, notBefore: 0 } : metadata
     const message = { queue: plan.queue, body, headers, delay: rest, metadata: due }

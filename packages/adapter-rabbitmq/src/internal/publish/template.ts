@@ -89,7 +89,7 @@ const cut = (names: ReadonlyArray<string>, frames: Buffer, filling: string): Par
   const payload = second + headerSize
   const after = payload + frames.readUInt32BE(second + 3)
   const flags = payload + 12
-  const table = FieldTable.headersOf(frames.subarray(flags, after))!
+  const table = FieldTable.headersOf(frames, flags)!
   const tableAt = table.byteOffset - frames.byteOffset
   const entries = FieldTable.entries(table)
   if (entries.some(({ name }, index) => name !== names[index])) throw new TypeError("the headers are others")

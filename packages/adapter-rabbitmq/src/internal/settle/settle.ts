@@ -3,9 +3,9 @@ import { Broker, BrokerError, type Delivery, Direct, type Outgoing } from "@requ
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { Properties } from "../client.ts"
-import { identityOf, receiptOf, type Settler } from "../consume/receipt.ts"
+import { identityOf, originalOf, receiptOf, type Settler } from "../consume/receipt.ts"
 import { isOfHeaders } from "../toBrokerError.ts"
-import type { Command } from "./toCommand.ts"
+import { Ack, type Command, isAck } from "./toCommand.ts"
 
 const failure = (queue: string, reason: BrokerError.Reason, detail: string): BrokerError.BrokerError =>
   new BrokerError.BrokerError({ broker: "rabbitmq", operation: "settle", queue, reason, detail })
@@ -63,9 +63,16 @@ type Failures = ReadonlyArray<Broker.SettleFailure>
 
 /** Promises that the settlements wait for: they are written after lowered credit, where there is any to be written. */
 const barriersOf = (requests: Requests): ReadonlyArray<Promise<void>> => {
-  const settlers = new Set<Settler>()
-  for (const { delivery } of requests) settlers.add(receiptOf(delivery).settler)
-  return [...settlers].flatMap(({ barrier }) => barrier() ?? [])
+  const barriers: Array<Promise<void>> = []
+  let last: Settler | undefined
+  for (const { delivery } of requests) {
+    const { settler } = receiptOf(delivery)
+    // Almost always it is that of all.
+    const barrier = settler === last ? undefined : settler.barrier()
+    if (barrier !== undefined) barriers.push(barrier)
+    last = settler
+  }
+  return barriers
 }
 
 /** Claims the deliveries, and puts back at once those that only go back into their queue. */
@@ -76,7 +83,7 @@ const begin = (
   const remaining: Remaining = { acks: new Map(), copies: [] }
   for (const { delivery, settlement } of requests) {
     const receipt = receiptOf(delivery)
-    const { properties: original, settler } = receipt
+    const { settler } = receipt
     if (!settler.isOpen()) {
       fail(delivery, lost(queue))
       continue
@@ -85,7 +92,7 @@ const begin = (
       fail(delivery, failure(queue, "LeaseLost", "the delivery was settled before"))
       continue
     }
-    const command = toCommand(delivery, settlement)
+    const command = isAck(settlement) ? Ack : toCommand(delivery, settlement)
     switch (command._tag) {
       case "Ack": {
         const known = remaining.acks.get(settler)
@@ -94,7 +101,7 @@ const begin = (
         break
       }
       case "Copy":
-        remaining.copies.push([delivery, { message: command.outgoing, original }])
+        remaining.copies.push([delivery, { message: command.outgoing, original: originalOf(receipt) }])
         break
       default:
         if (!settler.requeue(receipt, command._tag)) fail(delivery, lost(queue))
@@ -166,7 +173,7 @@ export const make = ({ publish, queue, settled, toCommand }: Dependencies): Brok
     })
 
   return (requests) =>
-    requests.every(({ settlement: { _tag } }) => _tag === "Ack" || _tag === "Drop")
+    requests.every(({ settlement }) => isAck(settlement))
       ? acknowledge(requests)
       : Effect.suspend(() => {
           const barriers = barriersOf(requests)

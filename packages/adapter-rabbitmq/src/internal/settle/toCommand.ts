@@ -16,7 +16,10 @@ export type Command =
   | { readonly _tag: "Nack" }
   | { readonly _tag: "Copy"; readonly outgoing: Outgoing.Outgoing }
 
-const Ack: Command = { _tag: "Ack" }
+export const Ack: Command = { _tag: "Ack" }
+
+/** Whether it is acknowledged, whatever the queue is and has counted. */
+export const isAck = ({ _tag }: Settlement.Settlement): boolean => _tag === "Ack" || _tag === "Drop"
 
 /** The queue, and how far the server has counted this copy. */
 export interface Input {

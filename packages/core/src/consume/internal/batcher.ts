@@ -47,6 +47,7 @@ export const make = ({ load, onDue, policy, random, timers }: Dependencies): Bat
       : Math.max(0, items.first()!.arrived + maxBatchTimeout - timers.now() - Deadlines.tolerance)
 
   const arm = (): void => {
+    if (maxBatchTimeout === 0) return
     if (timer !== undefined) timers.cancel(timer)
     timer =
       items.size() === 0 || items.size() >= maxBatchSize || dueIn() === 0 ? undefined : timers.after(dueIn(), onDue)

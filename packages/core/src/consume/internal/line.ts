@@ -56,6 +56,13 @@ export const make = (): Line => {
       tidy()
     },
     take: (count) => {
+      const first = places[front]
+      // One at a time is the way of most consumers. Nothing else stands in front.
+      if (count === 1 && first !== undefined) {
+        leave(front)
+        tidy()
+        return [first]
+      }
       const taken: Array<Item> = []
       for (let index = front; index < places.length && taken.length < count; index++) {
         const item = places[index]

@@ -96,13 +96,13 @@ export const make = (options: Options & Callbacks): Settler => {
   }
 
   const report = (requests: ReadonlyArray<DecidedItem>, failures: ReadonlyArray<SettleFailure>): void => {
-    const failed = new Map(failures.map((each) => [each.delivery, each]))
+    const failed = failures.length === 0 ? undefined : new Map(failures.map((each) => [each.delivery, each]))
     for (const item of requests) {
-      const failure = failed.get(item.delivery)
+      const failure = failed?.get(item.delivery)
       if (failure === undefined) options.onSettled(item, item.settlement)
       else options.onFailed(item, item.settlement, failure)
     }
-    options.onAnswered(failed.size < requests.length)
+    options.onAnswered(failed === undefined || failed.size < requests.length)
   }
 
   return {
@@ -208,7 +208,8 @@ const isAnswer = (
   concerned: ReadonlyArray<{ readonly delivery: Delivery }>
 ): value is ReadonlyArray<SettleFailure> => {
   if (!Array.isArray(value)) return false
-  const known = new Set<unknown>(value.length === 0 ? [] : concerned.map(({ delivery }) => delivery))
+  if (value.length === 0) return true
+  const known = new Set<unknown>(concerned.map(({ delivery }) => delivery))
   return value.every(
     (each: Partial<SettleFailure> | null) =>
       each?.error?.reason !== undefined && each.fate !== undefined && known.has(each.delivery)

@@ -186,7 +186,7 @@ const runner = (
     const mayRerun = failure !== undefined && !isLate && allowsRerun(retry, load, failure, reruns)
     const success = outcome._tag === "Interrupted" ? undefined : "success"
     const open = conclude(task, failure === undefined ? success : "failure", failure, mayRerun)
-    if (open.length === 0) onEnd()
+    if (open === undefined) onEnd()
     else run(open, reruns + 1, onEnd)
   }
 
@@ -205,14 +205,14 @@ const runner = (
     return isOpen ? undefined : deliveries.conclude(item, verdict, failure)
   }
 
-  /** Decides on the messages of a run that has ended, and returns those that it leaves to another one. */
+  /** Decides on the messages of a run that has ended, and returns those that it leaves to another one, if there are any. */
   const conclude = (
     task: Task.Task,
     outcome: Acknowledgement.Outcome | undefined,
     failure: Failure.Failure | undefined,
     mayRerun: boolean
-  ): ReadonlyArray<Item> => {
-    const open: Array<Item> = []
+  ): ReadonlyArray<Item> | undefined => {
+    let open: Array<Item> | undefined
     let order: ReturnType<typeof Task.ordering> | undefined
     task.close(outcome, (item, verdict) => {
       const { group } = item
@@ -222,7 +222,7 @@ const runner = (
           : (order ??= Task.ordering(deliveries, reporter))(item, group, verdict, () =>
               settle(item, verdict, failure, mayRerun)
             )
-      if (settlement === undefined) open.push(item)
+      if (settlement === undefined) (open ??= []).push(item)
     })
     deliveries.flush()
     return open
