@@ -70,9 +70,7 @@ export const encode = (envelope: Envelope, text = json(envelope)): Buffer => {
  * epoch by its clock, where that is known.
  */
 export const decode = (bytes: Buffer, stored?: number): Envelope | undefined => {
-  // Before the comparison, which costs a call into C++ for each foreign message.
-  if (bytes.length < start || bytes[0] !== magic[0]) return undefined
-  if (bytes.compare(magic, 0, magic.length, 0, magic.length) !== 0) return undefined
+  if (bytes.length < start || bytes.compare(magic, 0, magic.length, 0, magic.length) !== 0) return undefined
   const end = start + bytes.readUInt16BE(magic.length)
   if (bytes.length < end) return undefined
   const parsed = parse(bytes.toString("utf8", start, end))
