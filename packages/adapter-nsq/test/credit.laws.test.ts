@@ -32,7 +32,12 @@ describe("a credit is found that", () => {
       "receipts.delete(receipt)\n    onLost()",
       "receipts.delete(receipt)"
     ],
-    ["keeps that of what nsqd refuses to settle", "held", "receipts.delete(lost)\n      onLost()", "receipts.delete(lost)"],
+    [
+      "keeps that of what nsqd refuses to settle",
+      "held",
+      "receipts.delete(lost)\n      onLost()",
+      "receipts.delete(lost)"
+    ],
     [
       "counts a message twice that comes again",
       "session",
