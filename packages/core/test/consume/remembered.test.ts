@@ -16,7 +16,7 @@ it("a settlement is repeated once, on the redelivery of the same copy, and costs
   remembered.add(lost("a", Settlement.Ack))
   assert.isUndefined(remembered.take(again("b")))
   assert.deepStrictEqual(remembered.take(again("a")), {
-    delivery: delivery("a", { attempts: 1 }),
+    delivery: { ...delivery("a", { attempts: 1 }), native: undefined },
     decided: { known: Settlement.Ack, due: 0, losses: 0, tryAt: 0 }
   })
   assert.isUndefined(remembered.take(again("a", 3)))
@@ -35,6 +35,20 @@ it("a delivery that no handler had begun has cost no attempt; those in between, 
     const known = remembered.take(again("a", then))
     assert.deepStrictEqual([known?.delivery.attempts, known?.decided.known], [expected, undefined])
   }
+})
+
+it("a delivery that continues another one tells the broker's facts, also by a getter of its class", () => {
+  class Told {
+    constructor() {
+      Object.assign(this, again("a", 5))
+    }
+    get native() {
+      return { memory: {} }
+    }
+  }
+  const remembered = make()
+  remembered.add(lost("a"))
+  assert.deepStrictEqual(remembered.take(new Told() as never)?.delivery.native, { memory: {} })
 })
 
 it("a retry waits for the rest of its delay", () => {

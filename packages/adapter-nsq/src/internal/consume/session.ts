@@ -76,10 +76,14 @@ const makeAnswers = () => {
     /** The settlement that nsqd refuses with this text; `undefined` where there was none. */
     take: (text: string): Answered | undefined => {
       const command = `${text.slice("E_".length, "E_FIN".length)} ${refusedId(text)}`
-      const index = last.findLastIndex((known) => known?.command.startsWith(command))
-      const answered = last[index]?.answered
-      if (index >= 0) last[index] = undefined
-      return answered
+      for (let back = 1; back <= last.length; back++) {
+        const index = (next - back + knownAnswers) % knownAnswers
+        if (last[index]?.command.startsWith(command) !== true) continue
+        const { answered } = last[index]
+        last[index] = undefined
+        return answered
+      }
+      return undefined
     }
   }
 }
