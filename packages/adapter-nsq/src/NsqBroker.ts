@@ -12,7 +12,8 @@ import {
   ConfigurationError,
   Connection,
   Direct,
-  type Outgoing
+  type Outgoing,
+  Timers
 } from "@requeue/core/adapter-kit"
 import * as Clock from "effect/Clock"
 import type * as Config from "effect/Config"
@@ -45,7 +46,7 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
   const clock = yield* Clock.Clock
   const run = Effect.runForkWith(yield* Effect.context())
   const now = () => clock.currentTimeMillisUnsafe()
-  const elapsed = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
+  const elapsed = (yield* Timers.make).now
   const fork = (effect: Effect.Effect<unknown>) => void run(effect)
   const nodes = Nodes.make(settings)
   const lookup = Lookup.make(settings)

@@ -24,15 +24,20 @@ describe("a credit is found that", () => {
       "keeps that of a copy which fails after its message has come again",
       "held",
       "else onLost()",
-      "else if (!byId.has(receipt.id)) onLost()"
+      "else if (find(receipt.id) === undefined) onLost()"
     ],
     [
       "keeps that of a lease which has ended",
       "held",
-      "byId.delete(receipt.id)\n    onLost()",
-      "byId.delete(receipt.id)"
+      "receipts.delete(receipt)\n    onLost()",
+      "receipts.delete(receipt)"
     ],
-    ["keeps that of what nsqd refuses to settle", "held", "if (isHeld) onLost()", ""],
+    [
+      "keeps that of what nsqd refuses to settle",
+      "held",
+      "receipts.delete(lost)\n      onLost()",
+      "receipts.delete(lost)"
+    ],
     [
       "counts a message twice that comes again",
       "session",

@@ -64,9 +64,9 @@ export const plans: fc.Arbitrary<Plan> = fc.record({
 })
 
 /** A message's frame as nsqd sends it. */
-const payload = (id: string): Buffer => {
+const payload = (id: string, attempts: number): Buffer => {
   const bytes = Buffer.alloc(26)
-  bytes.writeUInt16BE(1, 8)
+  bytes.writeUInt16BE(attempts, 8)
   bytes.write(id, 10)
   return bytes
 }
@@ -90,6 +90,8 @@ const nsqdOf = (name: string, process: Process, credit: Credit.Credit, onRdy: (b
   const node = { name, address: { host: name, port: 4150, http: undefined } }
   const backlog: Array<string> = []
   const inFlight = new Map<string, number>()
+  /** How often each message was delivered. */
+  const deliveries = new Map<string, number>()
   let rdy = 0
   let session: Session.Session | undefined
   /** A session whose connection is lost, until there is another one. */
@@ -99,7 +101,9 @@ const nsqdOf = (name: string, process: Process, credit: Credit.Credit, onRdy: (b
     while (session !== undefined && backlog.length > 0 && inFlight.size < rdy) {
       const id = backlog.shift()!
       inFlight.set(id, process.now + nsqdLease)
-      session.receive(payload(id))
+      const attempts = (deliveries.get(id) ?? 0) + 1
+      deliveries.set(id, attempts)
+      session.receive(payload(id, attempts))
     }
   }
 

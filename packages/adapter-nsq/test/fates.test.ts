@@ -71,14 +71,14 @@ const open = (publish: Publish) =>
       queue: "orders",
       deadlines: Deadlines.make(timers, 5000),
       command: (delivery, settlement) =>
-        toCommand(delivery, settlement, {
+        toCommand(delivery, settlement, () => ({
           queue: "orders",
           retry: "exact",
           cap: 60_000,
           deliveries: 1,
           isFinished: false,
           now: 0
-        }),
+        })),
       publish,
       finished: () => {},
       requeued: () => {}

@@ -39,7 +39,7 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     name: "retries an original whose copy is stored",
     kills: "a message that came again while its copy was under way is settled by that: a retry of it only ends it",
     file: "settle/toCommand.ts",
-    text: `if (isFinished) return { _tag: "Fin" }`,
+    text: "if (isFinished) return finish",
     replacement: ""
   },
   {
@@ -74,8 +74,8 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     name: "settles a newer delivery by an older receipt",
     kills: "a delivery is settled once: what comes after does not reach the broker",
     file: "consume/held.ts",
-    text: "if (byId.get(receipt.id) !== receipt) return false",
-    replacement: "if (!byId.has(receipt.id)) return false"
+    text: "if (receipt.place === -1) return false",
+    replacement: "if (find(receipt.id) === undefined) return false"
   },
   {
     name: "does not take back the credit of what is settled",
@@ -176,8 +176,8 @@ export const ownPatches: ReadonlyArray<Mutant.Patch> = [
     name: "keeps a lease that nsqd refuses to extend",
     kills: "a lease that is lost while a handler runs is told once",
     file: "consume/held.ts",
-    text: "const isHeld = byId.delete(id)",
-    replacement: "const isHeld = byId.has(id)"
+    text: "if (lost === undefined) return false\n      receipts.delete(lost)",
+    replacement: "if (lost === undefined) return false"
   },
   {
     name: "does not ask whether a channel is paused",

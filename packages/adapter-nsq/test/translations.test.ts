@@ -180,7 +180,7 @@ describe("toCommand", () => {
     ["retry exactly of what was finished", Settlement.Retry(5), { isFinished: true, retry: "exact" }, "Fin"],
     ["release of what was finished", Settlement.Release(5), { isFinished: true }, "Fin"]
   ] as const)("%s", (_, settlement, change, expected) => {
-    const command = toCommand(delivery, settlement, { ...commandContext, ...change })
+    const command = toCommand(delivery, settlement, () => ({ ...commandContext, ...change }))
     const shown = { Fin: "", Req: "delay" in command && command.delay, Copy: "into" in command && command.into }
     assert.strictEqual(`${command._tag} ${shown[command._tag]}`.trim(), expected)
   })
@@ -188,7 +188,7 @@ describe("toCommand", () => {
   it("writes whole milliseconds within the cap, whatever is asked", () =>
     fc.assert(
       fc.property(fc.double({ min: 0, max: 86_400_000, noNaN: true }), (delay) => {
-        const command = toCommand(delivery, Settlement.Retry(delay), commandContext)
+        const command = toCommand(delivery, Settlement.Retry(delay), () => commandContext)
         // What a copy that is refused becomes, too.
         const requeue = command._tag === "Copy" ? command.instead : command
         if (requeue?._tag !== "Req") return assert.fail(command._tag)
@@ -199,13 +199,13 @@ describe("toCommand", () => {
     ))
 
   it("has nothing instead of a dead letter", () => {
-    const command = toCommand(delivery, Settlement.DeadLetter("permanent", "orders.dlq", failed), commandContext)
+    const command = toCommand(delivery, Settlement.DeadLetter("permanent", "orders.dlq", failed), () => commandContext)
     assert.isTrue(command._tag === "Copy" && command.instead === undefined)
   })
 
   it("counts the attempt of a retry, and none of a hop", () => {
-    const retried = toCommand(delivery, Settlement.Retry(5000), commandContext)
-    const hopped = toCommand(delivery, Settlement.Release(5000), commandContext)
+    const retried = toCommand(delivery, Settlement.Retry(5000), () => commandContext)
+    const hopped = toCommand(delivery, Settlement.Release(5000), () => commandContext)
     assert.deepStrictEqual(
       [retried, hopped].map((command) => "outgoing" in command && command.outgoing.metadata.attempts),
       [3, 2]
@@ -421,7 +421,8 @@ describe("what is to come again", () => {
     deliveries: 1,
     nonce,
     receivedAt: 0,
-    leaseEnds: 0
+    leaseEnds: 0,
+    place: -1
   })
 
   it("is remembered once, and the oldest are forgotten", () => {

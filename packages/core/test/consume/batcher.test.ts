@@ -78,6 +78,20 @@ describe("batcher", () => {
     })
   )
 
+  it.effect("what is left has its own time when the batch before it was taken late", () =>
+    Effect.gen(function* () {
+      const { batcher, due, push } = yield* start({ maxBatchSize: 2, maxBatchTimeout: 100 })
+      push("a", "b")
+      yield* TestClock.adjust(50)
+      push("c")
+      yield* TestClock.adjust(50)
+      assert.strictEqual(ids(batcher.take(2)), "ab")
+      yield* TestClock.adjust(50)
+      assert.deepStrictEqual(due, [100, 150])
+      assert.strictEqual(ids(batcher.take(2)), "c")
+    })
+  )
+
   it.effect("a timeout of 0 hands over what is there", () =>
     Effect.gen(function* () {
       const { batcher, push } = yield* start({ maxBatchSize: 10, maxBatchTimeout: 0 })

@@ -48,10 +48,10 @@ const arriving: ReadonlyArray<Mutant> = [
 
 const batching: ReadonlyArray<Mutant> = [
   {
-    name: "the rest of a batch has no timer",
+    name: "a timer that wakes for the batch before is not set again",
     file: consume("batcher"),
-    from: "    count()\n    arm()\n    return batch",
-    to: "    count()\n    return batch"
+    from: "    else arm()",
+    to: ""
   },
   {
     name: "a probe takes a whole batch",

@@ -1,4 +1,5 @@
 /** The deliveries of a session that are held: neither settled, nor taken for settling, nor lost. */
+import { Bag } from "@requeue/core/adapter-kit"
 import type { Identity } from "../client.ts"
 import type { Receipt } from "./receipt.ts"
 
@@ -28,23 +29,32 @@ export const make = (env: {
 }): Held => {
   const { elapsed, isOpen, onLost } = env
   const { maxMsgTimeout, msgTimeout } = env.identity
-  const byId = new Map<string, Receipt>()
+  const receipts = Bag.make<Receipt>()
+
+  const find = (id: string): Receipt | undefined => {
+    for (const receipt of receipts) if (receipt.id === id) return receipt
+    return undefined
+  }
 
   const isLost = ({ leaseEnds }: Receipt): boolean => !isOpen() || elapsed() >= leaseEnds
 
   const holds = (receipt: Receipt): boolean => {
-    if (byId.get(receipt.id) !== receipt) return false
+    if (receipt.place === -1) return false
     if (!isLost(receipt)) return true
-    byId.delete(receipt.id)
+    receipts.delete(receipt)
     onLost()
     return false
   }
 
   return {
-    take: (receipt) => holds(receipt) && byId.delete(receipt.id),
+    take: (receipt) => {
+      const isHeld = holds(receipt)
+      if (isHeld) receipts.delete(receipt)
+      return isHeld
+    },
     untake: (receipt) => {
-      const isStillOurs = !isLost(receipt) && !byId.has(receipt.id)
-      if (isStillOurs) byId.set(receipt.id, receipt)
+      const isStillOurs = !isLost(receipt) && find(receipt.id) === undefined
+      if (isStillOurs) receipts.add(receipt)
       // A later delivery of the message counts for itself.
       else onLost()
       return isStillOurs
@@ -56,20 +66,24 @@ export const make = (env: {
       return true
     },
     add: (receipt) => {
-      const isNew = !byId.has(receipt.id)
-      byId.set(receipt.id, receipt)
-      return isNew
+      // Of the first delivery there is no earlier one.
+      const earlier = receipt.deliveries === 1 ? undefined : find(receipt.id)
+      if (earlier !== undefined) receipts.delete(earlier)
+      receipts.add(receipt)
+      return earlier === undefined
     },
     lose: (id) => {
-      const isHeld = byId.delete(id)
-      if (isHeld) onLost()
-      return isHeld
+      const lost = find(id)
+      if (lost === undefined) return false
+      receipts.delete(lost)
+      onLost()
+      return true
     },
-    clear: () => {
-      const ids = [...byId.keys()]
-      byId.clear()
-      return ids
-    },
-    size: () => byId.size
+    clear: () =>
+      [...receipts].map((receipt) => {
+        receipts.delete(receipt)
+        return receipt.id
+      }),
+    size: receipts.size
   }
 }

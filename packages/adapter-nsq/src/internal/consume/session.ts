@@ -1,5 +1,5 @@
 /** One connection that receives the messages of a channel, from its opening to its end. */
-import { BoundedMap, type Delivery } from "@requeue/core/adapter-kit"
+import type { Delivery } from "@requeue/core/adapter-kit"
 import type * as Deferred from "effect/Deferred"
 import type { Connection } from "../client.ts"
 import type { Node } from "../connect/nodes.ts"
@@ -61,20 +61,29 @@ const ignore: Written = () => {}
 /** How many of the last settlements of a session are known when nsqd refuses one, which it does at once. */
 const knownAnswers = 1000
 
-/** Of `FIN` and `REQ` with their id, by which a refusal names them. */
-const commandLength = 20
-
-/** The last settlements of a session, by their commands. */
+/**
+ * The last settlements of a session, by their commands. They take each other's places: a map is rebuilt again and again, and
+ * its former tables keep all that they had alive until the next full garbage collection.
+ */
 const makeAnswers = () => {
-  const answers = BoundedMap.make<Answered>(knownAnswers)
+  const last: Array<{ readonly command: string; readonly answered: Answered } | undefined> = []
+  let next = 0
   return {
-    add: (command: string, answered: Answered): void => answers.set(command.slice(0, commandLength), answered),
+    add: (command: string, answered: Answered): void => {
+      last[next] = { command, answered }
+      next = (next + 1) % knownAnswers
+    },
     /** The settlement that nsqd refuses with this text; `undefined` where there was none. */
     take: (text: string): Answered | undefined => {
       const command = `${text.slice("E_".length, "E_FIN".length)} ${refusedId(text)}`
-      const answered = answers.get(command)
-      answers.delete(command)
-      return answered
+      for (let back = 1; back <= last.length; back++) {
+        const index = (next - back + knownAnswers) % knownAnswers
+        if (last[index]?.command.startsWith(command) !== true) continue
+        const { answered } = last[index]
+        last[index] = undefined
+        return answered
+      }
+      return undefined
     }
   }
 }
@@ -91,22 +100,30 @@ interface SessionOptions {
   readonly onDelivery: (delivery: Delivery.Delivery) => void
 }
 
-const toReceived = (
-  { attempts, body, headers, metadata, unreadable }: Decoded,
-  frame: Frame,
-  receipt: Receipt
-): Delivery.Delivery => ({
-  body,
-  headers,
-  attempts,
-  metadata,
+/** A class, because an object with a getter of its own is a dictionary: slow to make, and to read. */
+class Received implements Delivery.Delivery {
+  readonly body: Uint8Array
+  readonly headers: Delivery.Delivery["headers"]
+  readonly attempts: number
+  readonly metadata: Delivery.Delivery["metadata"]
+  readonly unreadable: Delivery.Delivery["unreadable"]
+  readonly receipt: Receipt
+  readonly redelivered: boolean
+  readonly #frame: Frame
+  constructor({ attempts, body, headers, metadata, unreadable }: Decoded, frame: Frame, receipt: Receipt) {
+    this.body = body
+    this.headers = headers
+    this.attempts = attempts
+    this.metadata = metadata
+    this.unreadable = unreadable
+    this.receipt = receipt
+    this.redelivered = frame.attempts !== 1
+    this.#frame = frame
+  }
   get native() {
-    return told(frame, receipt.session)
-  },
-  unreadable,
-  receipt,
-  redelivered: frame.attempts !== 1
-})
+    return told(this.#frame, this.receipt.session)
+  }
+}
 
 /** A session on an open connection. */
 export const make = ({ connection, decode, elapsed, gone, node, onDelivery, topic }: SessionOptions): Session => {
@@ -163,10 +180,10 @@ export const make = ({ connection, decode, elapsed, gone, node, onDelivery, topi
       const receivedAt = elapsed()
       const decoded = decode(frame, session)
       const leaseEnds = receivedAt + identity.msgTimeout
-      const receipt: Receipt = { session, id, deliveries, nonce: decoded.nonce, receivedAt, leaseEnds }
+      const receipt: Receipt = { session, id, deliveries, nonce: decoded.nonce, receivedAt, leaseEnds, place: -1 }
       // A message whose lease has ended is delivered again, in the place of its earlier delivery.
       if (held.add(receipt)) membership?.arrived()
-      onDelivery(toReceived(decoded, frame, receipt))
+      onDelivery(new Received(decoded, frame, receipt))
     },
     refuse: (text) => answers.take(text) ?? (held.lose(refusedId(text) ?? "") ? "lost" : undefined),
     close: async () => {

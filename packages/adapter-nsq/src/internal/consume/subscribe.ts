@@ -96,18 +96,14 @@ const makeSettle = (
     deadlines,
     command: (delivery, settlement) => {
       const receipt = receiptOf(delivery)
-      return toCommand(delivery, settlement, {
+      return toCommand(delivery, settlement, () => ({
         queue,
         retry: settings.retry,
-        get cap() {
-          return nodes.limits().maxReqTimeout
-        },
+        cap: nodes.limits().maxReqTimeout,
         deliveries: receipt.deliveries,
-        get isFinished() {
-          return remembered.isFinished(receipt)
-        },
+        isFinished: remembered.isFinished(receipt),
         now: now()
-      })
+      }))
     },
     publish: ({ into, isHop, outgoing }, { nonce, session }) =>
       Effect.gen(function* () {

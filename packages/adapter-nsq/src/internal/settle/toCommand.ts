@@ -45,16 +45,18 @@ export interface CommandContext {
 /** Deliveries after which a copy continues the count: that of nsqd begins anew after 65,535. */
 const countLimit = 0x8000
 
-/** The command of a settlement. */
+const finish: Command = { _tag: "Fin" }
+
+/** The command of a settlement. Nearly all of them only finish: their circumstances are not asked for. */
 export const toCommand = (
   delivery: Delivery.Delivery,
   settlement: Settlement.Settlement,
-  context: CommandContext
+  circumstances: () => CommandContext
 ): Command => {
-  // Nearly all of them: the context is not asked for any of it.
-  if (settlement._tag === "Ack" || settlement._tag === "Drop") return { _tag: "Fin" }
+  if (settlement._tag === "Ack" || settlement._tag === "Drop") return finish
+  const context = circumstances()
   const { isFinished, now, queue } = context
-  if (isFinished) return { _tag: "Fin" }
+  if (isFinished) return finish
   switch (settlement._tag) {
     case "Retry":
       return canRequeue(settlement.delay, context)

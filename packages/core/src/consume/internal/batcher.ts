@@ -2,7 +2,8 @@
  * Gathers messages into batches. A batch is due when it is full, or when its first message has waited as long as the
  * policy allows. A message that may kill its process is a batch of its own, and goes first.
  *
- * There is one timer at most, for the batch that is being filled; it is cancelled with its batch.
+ * There is one timer at most, for the batch that is being filled. It goes on for the next one when that is full: to cancel it
+ * and to set another would cost each batch a fiber, and a timer of the event loop.
  */
 import * as Deadlines from "../../adapter-kit/Deadlines.ts"
 import type { BatchPolicy } from "../../policy/BatchPolicy.ts"
@@ -38,8 +39,6 @@ export const make = ({ load, onDue, policy, random, timers }: Dependencies): Bat
   const { maxBatchSize, maxBatchTimeout } = policy
   const items = Line.make()
   const suspects = Line.make()
-  let timer: Timer | undefined
-
   /** Milliseconds until the batch is due. */
   const dueIn = (): number =>
     maxBatchTimeout === 0
@@ -47,11 +46,22 @@ export const make = ({ load, onDue, policy, random, timers }: Dependencies): Bat
       : Math.max(0, items.first()!.arrived + maxBatchTimeout - timers.now() - Deadlines.tolerance)
 
   const arm = (): void => {
+<<<<<<< HEAD
     if (maxBatchTimeout === 0) return
     if (timer !== undefined) timers.cancel(timer)
     timer =
       items.size() === 0 || items.size() >= maxBatchSize || dueIn() === 0 ? undefined : timers.after(dueIn(), onDue)
+=======
+    if (items.size() === 0 || items.size() >= maxBatchSize) return
+    const wait = dueIn()
+    if (wait > 0) alarm.within(wait)
+>>>>>>> w-nsq
   }
+
+  const alarm = makeAlarm(timers, () => {
+    if (items.size() > 0 && dueIn() === 0) onDue()
+    else arm()
+  })
 
   const count = (): void => {
     load.suspects = suspects.size()
@@ -91,6 +101,7 @@ export const make = ({ load, onDue, policy, random, timers }: Dependencies): Bat
     },
     clear: () => {
       const waiting = [...cut(items.size()), ...suspects.take(suspects.size())]
+      alarm.cancel()
       count()
       return waiting
     },
@@ -99,6 +110,29 @@ export const make = ({ load, onDue, policy, random, timers }: Dependencies): Bat
       suspects.delete(item)
       count()
       arm()
+    }
+  }
+}
+
+/** One timer, which wakes at the earliest time that was asked for, perhaps for nothing. */
+const makeAlarm = (timers: Timers, wake: () => void) => {
+  let timer: Timer | undefined
+  let wakesAt = 0
+  const cancel = (): void => {
+    timers.cancel(timer)
+    timer = undefined
+  }
+  return {
+    cancel,
+    within: (wait: number): void => {
+      const at = timers.now() + wait
+      if (timer !== undefined && wakesAt <= at) return
+      cancel()
+      wakesAt = at
+      timer = timers.after(wait, () => {
+        timer = undefined
+        wake()
+      })
     }
   }
 }

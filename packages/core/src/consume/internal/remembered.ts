@@ -50,7 +50,8 @@ const limit = 10_000
  */
 export const continued = (delivery: Delivery, before: Pick<Memory, "told" | "attempts">): Delivery => {
   const attempts = before.attempts + Math.max(0, delivery.attempts - before.told - 1)
-  return attempts === delivery.attempts ? delivery : { ...delivery, native: delivery.native, attempts }
+  // A spread takes no getter of a class along.
+  return attempts === delivery.attempts ? delivery : { ...delivery, attempts, native: delivery.native }
 }
 
 /** A release decides nothing. */
