@@ -36,6 +36,7 @@ import * as Bounded from "./bounded.ts"
 import { checksums } from "./checksums.ts"
 import * as Credentials from "./credentials.ts"
 import * as Doubts from "./doubts.ts"
+import { makeFast } from "./fastProperties.ts"
 import { type Teller, telling } from "./telling.ts"
 
 export type { Message, MessageAttributeValue }
@@ -145,6 +146,8 @@ const prepared = <I extends ServiceInputTypes, O extends ServiceOutputTypes>(
 export type Client = ReturnType<typeof calls>
 
 const calls = ({ closing, requestTimeout, sdk, told }: Driver) => {
+  // The SDK copies its configuration four times for each call.
+  makeFast(sdk.config)
   const bounds: Limits = { timeout: whole(requestTimeout), closing }
   const method =
     <I, O>(send: (input: I) => Promise<O>) =>
