@@ -13,8 +13,16 @@ import { NotSent } from "./toBrokerError.ts"
 export interface Bounds {
   /** Milliseconds of all attempts, and of what comes before them. */
   readonly timeout: number
-  /** Aborts the calls, and those that are made later. */
-  readonly closing: AbortSignal
+  /** Ends the calls, and those that are made later. */
+  readonly closing: Closing
+}
+
+/** The end of a client. */
+export interface Closing {
+  readonly isClosed: () => boolean
+  readonly close: () => void
+  /** What ends the calls that are under way. A set costs each of them less than a listener of an `AbortSignal`. */
+  readonly ends: Set<(error: Error) => void>
 }
 
 /** Calls of one kind, by their inputs, each of which is an object of its own. */
@@ -33,7 +41,7 @@ interface Call {
 
 const named = (name: string, message: string): Error => Object.assign(new Error(message), { name })
 
-const closed = (): Error => named("AbortError", "the connection has been closed")
+const closedError = (): Error => named("AbortError", "the connection has been closed")
 
 /**
  * Calls back in real time, which is that of calls, whatever the program's clock says; answers how to forget it. A timer of
@@ -51,6 +59,20 @@ export const within = <A>(promise: Promise<A>, timeout: number, what: string): P
   return Promise.race([promise, over]).finally(after(timeout, () => reject(named("TimeoutError", detail))))
 }
 
+/** A client that is open. */
+export const open = (): Closing => {
+  const ends: Closing["ends"] = new Set()
+  let closed = false
+  return {
+    ends,
+    isClosed: () => closed,
+    close: () => {
+      closed = true
+      for (const end of ends) end(closedError())
+    }
+  }
+}
+
 /** No call is under way. */
 export const make = ({ closing, timeout }: Bounds): Bounded => {
   const known = new WeakMap<object, Call>()
@@ -65,19 +87,18 @@ export const make = ({ closing, timeout }: Bounds): Bounded => {
       return send(call?.abort.signal)
     },
     call: async (input, run) => {
-      if (closing.aborted) throw new NotSent({ cause: closed() })
+      if (closing.isClosed()) throw new NotSent({ cause: closedError() })
       const call: Call = { abort: new AbortController(), isHanded: false }
       const { promise: over, reject } = Promise.withResolvers<never>()
       const end = (error: Error): void => {
         reject(error)
         call.abort.abort(error)
       }
-      const onClosing = (): void => end(closed())
       const forget = after(timeout, () => {
         const what = call.isHanded ? "no answer" : "nothing was sent"
         end(named("TimeoutError", `${what} within ${Delay.format(timeout)}`))
       })
-      closing.addEventListener("abort", onClosing)
+      closing.ends.add(end)
       known.set(input, call)
       underWay.add(call)
       try {
@@ -86,7 +107,7 @@ export const make = ({ closing, timeout }: Bounds): Bounded => {
         throw call.isHanded ? cause : new NotSent({ cause })
       } finally {
         forget()
-        closing.removeEventListener("abort", onClosing)
+        closing.ends.delete(end)
         underWay.delete(call)
       }
     }

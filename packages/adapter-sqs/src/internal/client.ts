@@ -100,8 +100,7 @@ const whole = (requestTimeout: number): number => attempts * requestTimeout + pa
 interface Driver {
   readonly sdk: SQSClient
   readonly told: Teller
-  /** Aborted when the client closes. */
-  readonly closing: AbortSignal
+  readonly closing: Bounded.Closing
   /** Milliseconds of one attempt. */
   readonly requestTimeout: number
 }
@@ -272,17 +271,17 @@ export const connect = (
     }
     return yield* Effect.acquireRelease(
       Effect.sync(() => ({
-        closing: new AbortController(),
+        closing: Bounded.open(),
         ...(given === undefined ? make(settings, now) : { sdk: given, forget: undefined })
       })),
       ({ closing, sdk }) =>
         Effect.sync(() => {
-          closing.abort()
+          closing.close()
           if (sdk !== given) sdk.destroy()
         })
     ).pipe(
       Effect.map(({ closing, forget, sdk }) =>
-        calls({ ...settings, sdk, told: telling(reach, forget), closing: closing.signal })
+        calls({ ...settings, sdk, told: telling(reach, forget), closing })
       )
     )
   })

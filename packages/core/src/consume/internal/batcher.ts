@@ -9,6 +9,7 @@ import type { BatchPolicy } from "../../policy/BatchPolicy.ts"
 import type { Timer, Timers } from "../../adapter-kit/Timers.ts"
 import type { Item, Load } from "./item.ts"
 import * as Line from "./line.ts"
+import { soon } from "./soon.ts"
 
 export interface Batcher {
   readonly push: (item: Item, isSuspect: boolean) => void
@@ -52,6 +53,9 @@ export const make = ({ load, onDue, policy, random, timers }: Dependencies): Bat
       items.size() === 0 || items.size() >= maxBatchSize || dueIn() === 0 ? undefined : timers.after(dueIn(), onDue)
   }
 
+  /** A batch that is full by the end of the job needs no timer. */
+  const armSoon = soon(arm)
+
   const count = (): void => {
     load.suspects = suspects.size()
     load.buffered = items.size() + suspects.size()
@@ -74,7 +78,8 @@ export const make = ({ load, onDue, policy, random, timers }: Dependencies): Bat
       if (maxBatchTimeout > 0 && item.arrived === 0) item.arrived = timers.now()
       items.push(item)
       count()
-      if (items.size() === 1 || items.size() === maxBatchSize) arm()
+      if (items.size() === maxBatchSize) arm()
+      else if (items.size() === 1 && maxBatchTimeout > 0) armSoon()
     },
     take: (limit) => {
       const size = Math.min(limit, maxBatchSize)

@@ -14,6 +14,7 @@ import type { Watch } from "../../observe/Telemetry.ts"
 import type { Timer } from "../../adapter-kit/Timers.ts"
 import type { Item, Outlet } from "./item.ts"
 import type { Runtime } from "./runtime.ts"
+import { soon } from "./soon.ts"
 
 export interface Settler {
   /** Adds a settlement to those that wait, which are sent when they fill a batch or have waited long enough. */
@@ -69,6 +70,11 @@ export const make = (options: Options & Callbacks): Settler => {
   let underWay = 0
   let timer: Timer | undefined
 
+  /** A batch that is full by the end of the job needs no timer. */
+  const waitForOthers = soon(() => {
+    if (pending.length > 0) timer ??= timers.after(wait, flush)
+  })
+
   const flush = (): void => {
     if (timer !== undefined) timers.cancel(timer)
     timer = undefined
@@ -111,7 +117,7 @@ export const make = (options: Options & Callbacks): Settler => {
       item.stage = "decided"
       pending.push(item as DecidedItem) // The line above decided it.
       if (pending.length >= batch && batch > 1) flush()
-      else if (wait > 0) timer ??= timers.after(wait, flush)
+      else if (wait > 0 && timer === undefined) waitForOthers()
     },
     flush,
     flushSoon: batch > 1 && wait > 0 ? () => {} : soon(flush),
@@ -135,19 +141,6 @@ export const make = (options: Options & Callbacks): Settler => {
       })
     },
     isIdle: () => pending.length === 0 && underWay === 0 && extending === undefined
-  }
-}
-
-/** Puts off work to the end of the current job of the event loop, once for all who ask for it in that job. */
-const soon = (work: () => void): (() => void) => {
-  let isScheduled = false
-  return () => {
-    if (isScheduled) return
-    isScheduled = true
-    queueMicrotask(() => {
-      isScheduled = false
-      work()
-    })
   }
 }
 
