@@ -97,6 +97,8 @@ const latest = (first: Outcome, second: Outcome): Outcome => {
   return error === undefined ? undefined : { error, again: second?.again === true }
 }
 
+const errorsOf = (all: ReadonlyArray<Outcome>): Results => all.map((outcome) => outcome?.error)
+
 /** Makes the call. It never fails, and ends in bounded time, since the SDK limits each call. */
 export const call = <T extends object>(
   items: ReadonlyArray<T>,
@@ -124,8 +126,8 @@ export const call = <T extends object>(
       }
     )
 
-  return Effect.gen(function* () {
-    const result = [...(yield* once(items))]
+  const repeated = Effect.fnUntraced(function* (first: ReadonlyArray<Outcome>) {
+    const result = [...first]
     for (let round = 1, wait = firstWait; round < rounds; round++, wait *= 2) {
       const again = items.flatMap((item, index) => (result[index]?.again === true ? [{ item, index }] : []))
       if (again.length === 0) break
@@ -134,8 +136,13 @@ export const call = <T extends object>(
       for (const [position, { index }] of again.entries())
         result[index] = isIdempotent ? fresh[position] : latest(result[index], fresh[position])
     }
-    return result.map((outcome) => outcome?.error)
-  }).pipe(
+    return errorsOf(result)
+  })
+
+  // Nearly every call does what it is asked, and begins no loop for it.
+  return Effect.flatMap(once(items), (first) =>
+    first.some((outcome) => outcome?.again === true) ? repeated(first) : Effect.succeed(errorsOf(first))
+  ).pipe(
     // Whoever waits for an answer would wait for ever.
     Effect.catchDefect((defect) => {
       const text = Failure.summarize(defect).message

@@ -36,6 +36,7 @@ import * as Bounded from "./bounded.ts"
 import { checksums } from "./checksums.ts"
 import * as Credentials from "./credentials.ts"
 import * as Doubts from "./doubts.ts"
+import { makeFast } from "./fastProperties.ts"
 import { type Teller, telling } from "./telling.ts"
 
 export type { Message, MessageAttributeValue }
@@ -99,8 +100,7 @@ const whole = (requestTimeout: number): number => attempts * requestTimeout + pa
 interface Driver {
   readonly sdk: SQSClient
   readonly told: Teller
-  /** Aborted when the client closes. */
-  readonly closing: AbortSignal
+  readonly closing: Bounded.Closing
   /** Milliseconds of one attempt. */
   readonly requestTimeout: number
 }
@@ -145,6 +145,8 @@ const prepared = <I extends ServiceInputTypes, O extends ServiceOutputTypes>(
 export type Client = ReturnType<typeof calls>
 
 const calls = ({ closing, requestTimeout, sdk, told }: Driver) => {
+  // The SDK copies its configuration four times for each call.
+  makeFast(sdk.config)
   const bounds: Limits = { timeout: whole(requestTimeout), closing }
   const method =
     <I, O>(send: (input: I) => Promise<O>) =>
@@ -269,17 +271,17 @@ export const connect = (
     }
     return yield* Effect.acquireRelease(
       Effect.sync(() => ({
-        closing: new AbortController(),
+        closing: Bounded.open(),
         ...(given === undefined ? make(settings, now) : { sdk: given, forget: undefined })
       })),
       ({ closing, sdk }) =>
         Effect.sync(() => {
-          closing.abort()
+          closing.close()
           if (sdk !== given) sdk.destroy()
         })
     ).pipe(
       Effect.map(({ closing, forget, sdk }) =>
-        calls({ ...settings, sdk, told: telling(reach, forget), closing: closing.signal })
+        calls({ ...settings, sdk, told: telling(reach, forget), closing })
       )
     )
   })

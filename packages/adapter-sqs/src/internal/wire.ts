@@ -33,6 +33,12 @@ const own: ReadonlySet<string> = new Set(["requeue", encodingAttribute, headersA
 /** Whether an attribute is Requeue's own, and no header. */
 export const isOwn = (name: string): boolean => own.has(name)
 
+/** Whether attributes hold headers, beside what Requeue tells of the message itself. */
+export const hasHeaders = (attributes: Readonly<Record<string, unknown>>): boolean => {
+  for (const name in attributes) if (name === headersAttribute || !isOwn(name)) return true
+  return false
+}
+
 /** Whether a header can be an attribute. SQS takes `__proto__`, and the SDK loses the value where it is received. */
 export const isLegalAttribute = (name: string, value: string): boolean =>
   legalName.test(name) && name !== "__proto__" && !isOwn(name) && value !== "" && isLegalText(value)

@@ -6,6 +6,7 @@ import * as Receipt from "./receipt.ts"
 import type { Remembered } from "./remembered.ts"
 import type { Sources } from "./sources.ts"
 import { toDelivery } from "./toDelivery.ts"
+import * as Wire from "../wire.ts"
 
 /** Deliveries from their receipt to their end. */
 export interface InFlight {
@@ -85,7 +86,8 @@ export const make = (env: {
       const context = { uncounted: remembered.uncounted(MessageId), before: before.count, now: env.now() }
       // A copy would ask for its native facts.
       const delivery = Object.assign(toDelivery(message, context), { group: receipt.group, receipt })
-      originals.set(delivery.body, receipt.attributes)
+      // An entry costs the collector more than the whole delivery, and a copy has no use for the others.
+      if (Wire.hasHeaders(receipt.attributes)) originals.set(delivery.body, receipt.attributes)
       deliveries.add(delivery)
       return delivery
     },

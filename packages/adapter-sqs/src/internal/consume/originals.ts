@@ -6,5 +6,5 @@ import type { MessageAttributeValue } from "../client.ts"
 
 type Attributes = Readonly<Record<string, MessageAttributeValue>>
 
-/** An entry for each delivery. */
+/** An entry for each delivery whose attributes hold headers. */
 export const originals = new WeakMap<Uint8Array, Attributes>()

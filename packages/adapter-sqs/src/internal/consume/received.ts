@@ -18,11 +18,14 @@ const attributeOf = (value: unknown): MessageAttributeValue | undefined => {
   }
 }
 
+const none = Object.freeze({})
+
 /**
  * A record of those entries that can be read. Of an attribute named `__proto__` the SDK loses the value, and all that is left
  * is the name.
  */
 const record = <A>(given: unknown, read: (value: unknown) => A | undefined): Record<string, A> => {
+  if (given === undefined) return none // Most messages have no attributes.
   const entries: Array<readonly [string, A]> = []
   if (OptionKind.isObject(given))
     for (const [name, value] of Object.entries(given)) {

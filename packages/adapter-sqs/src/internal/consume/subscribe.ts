@@ -119,6 +119,19 @@ const commands =
     })
   }
 
+/** Puts off work to the end of the current job of the event loop, once for all who ask for it in that job. */
+const soon = (work: () => void): (() => void) => {
+  let isScheduled = false
+  return () => {
+    if (isScheduled) return
+    isScheduled = true
+    queueMicrotask(() => {
+      isScheduled = false
+      work()
+    })
+  }
+}
+
 /** Polls the queue. What polls bring after it was closed is given back. */
 const poll = (
   source: Source,
@@ -196,7 +209,7 @@ export const subscribe = (
       ...source,
       remembered,
       visibilityTimeout: settings.visibilityTimeout,
-      onEnd: () => polls.refresh(),
+      onEnd: soon(() => polls.refresh()),
       release: (deliveries) => fork(release(deliveries)),
       discard: ({ ReceiptHandle = "" }) => fork(calls.deleteMessages([ReceiptHandle]))
     })

@@ -95,11 +95,15 @@ const movedBySqs = (
   return { ...metadata, attempts: 0, deadLetter: metadata.deadLetter ?? deadLetter }
 }
 
+const noHeaders: Readonly<Record<string, string>> = Object.freeze({})
+
 const headersOf = (
   { Attributes: system = {} }: Received,
   attributes: Readonly<Record<string, MessageAttributeValue>>
 ): Readonly<Record<string, string>> => {
   const { AWSTraceHeader: trace, MessageGroupId: group } = system
+  const isBare = trace === undefined && group === undefined && !Wire.hasHeaders(attributes)
+  if (isBare) return noHeaders
   // A handler sees them, and the next copy carries them. To assign one named `__proto__` would lose it.
   return Object.freeze({
     ...packed(attributes[Wire.headersAttribute]?.StringValue),

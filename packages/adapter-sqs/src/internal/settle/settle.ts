@@ -139,9 +139,12 @@ export const make = (env: Dependencies): Broker.Subscription["settle"] => {
       }
       const tagged = <T extends Command["_tag"]>(tag: T) =>
         accepted.filter((request): request is Tagged<T> => request.command._tag === tag)
+      const deleted = tagged("Delete")
+      // What a handler does mostly: one call, and no fiber for each kind of them.
+      if (deleted.length === requests.length) return run(deleted, remove)
       const failures = Effect.all(
         [
-          run(tagged("Delete"), remove),
+          run(deleted, remove),
           run(tagged("Hide"), hide),
           run(tagged("Copy"), copy),
           run(tagged("Refuse"), refuse),

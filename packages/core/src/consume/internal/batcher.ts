@@ -46,16 +46,9 @@ export const make = ({ load, onDue, policy, random, timers }: Dependencies): Bat
       : Math.max(0, items.first()!.arrived + maxBatchTimeout - timers.now() - Deadlines.tolerance)
 
   const arm = (): void => {
-<<<<<<< HEAD
-    if (maxBatchTimeout === 0) return
-    if (timer !== undefined) timers.cancel(timer)
-    timer =
-      items.size() === 0 || items.size() >= maxBatchSize || dueIn() === 0 ? undefined : timers.after(dueIn(), onDue)
-=======
     if (items.size() === 0 || items.size() >= maxBatchSize) return
     const wait = dueIn()
     if (wait > 0) alarm.within(wait)
->>>>>>> w-nsq
   }
 
   const alarm = makeAlarm(timers, () => {

@@ -69,6 +69,11 @@ export const make = (options: Options & Callbacks): Settler => {
   let underWay = 0
   let timer: Timer | undefined
 
+  /** A batch that is full by the end of the job needs no timer. */
+  const waitForOthers = soon(() => {
+    if (pending.length > 0) timer ??= timers.after(wait, flush)
+  })
+
   const flush = (): void => {
     if (timer !== undefined) timers.cancel(timer)
     timer = undefined
@@ -111,7 +116,7 @@ export const make = (options: Options & Callbacks): Settler => {
       item.stage = "decided"
       pending.push(item as DecidedItem) // The line above decided it.
       if (pending.length >= batch && batch > 1) flush()
-      else if (wait > 0) timer ??= timers.after(wait, flush)
+      else if (wait > 0 && timer === undefined) waitForOthers()
     },
     flush,
     flushSoon: batch > 1 && wait > 0 ? () => {} : soon(flush),
