@@ -58,6 +58,7 @@ describe("a queue is stale", () => {
     ["requeue.v1.q.level.100.3", { "x-message-ttl": 800, "x-dead-letter-exchange": "requeue.v1.q.level.100.2" }],
     ["requeue.v1.c.level.50.3", { "x-message-ttl": 400, "x-dead-letter-exchange": "requeue.v1.c.level.50.2" }],
     ["requeue.v1.q.level.100.home.theirs", { "x-message-ttl": 100, "x-dead-letter-exchange": "" }],
+    ["requeue.v1.q.level.0.home.theirs", { "x-message-ttl": 0, "x-dead-letter-exchange": "" }],
     ["requeue.v1.retry", { "x-dead-letter-exchange": "requeue.v1.post-retry" }],
     ["orders_dlq_5", ofOrders],
     ["orders.wait.v1.500", { ...ofOrders, "x-dead-letter-routing-key": "orders.waiting.v1" }],
