@@ -4,6 +4,7 @@ import * as fc from "fast-check"
 import * as Result from "effect/Result"
 import * as Ladder from "../src/internal/declare/topologies/ladder.ts"
 import * as Levels from "../src/internal/declare/topologies/levels.ts"
+import * as Objects from "../src/internal/declare/objects.ts"
 import * as WaitLoop from "../src/internal/declare/topologies/waitLoop.ts"
 import { RabbitMqOptions, RabbitMqPlan } from "../src/index.ts"
 
@@ -184,7 +185,39 @@ describe("a queue that is not ours", () => {
     assert.isTrue(objects.some((object) => object._tag === "Queue" && object.name.endsWith(".home.orders")))
     assert.isFalse(objects.some((object) => object._tag === "Binding" && object.queue === "orders"))
   })
+
+  it("gets no delayed message by a binding of its own, which others may have made", () => {
+    for (const delay of [1, 50, 70, 1000, 86_400_000]) {
+      const route = plan({ ...theirs, topology: "levels" }).route(delay)
+      const bound = { ...route, objects: [...route.objects, Objects.binding("requeue.v1.deliver", "orders", "orders")] }
+      assert.deepStrictEqual(way(bound), { to: "orders", waits: route.kept })
+    }
+  })
 })
+
+/** The queue that a route ends in by the rules of the server, with the sum of its waits; it must never fork. */
+const way = ({ exchange: first, headers, objects, routingKey }: ReturnType<RabbitMqPlan.Plan["route"]>) => {
+  let waits = 0
+  for (let exchange = first; exchange !== ""; ) {
+    const matching = objects.filter(
+      (object) =>
+        object._tag === "Binding" &&
+        object.source === exchange &&
+        (object.arguments["x-match"] === undefined
+          ? object.key === routingKey
+          : Object.entries(object.arguments).every(([name, value]) => name === "x-match" || headers[name] === value))
+    )
+    assert.isAtMost(matching.length, 1, exchange)
+    const queue = matching.flatMap((object) => (object._tag === "Binding" ? [object.queue] : []))[0]
+    if (queue === routingKey) return { to: queue, waits }
+    const [kind, name] = queue === undefined ? (["Exchange", exchange] as const) : (["Queue", queue] as const)
+    const found = objects.flatMap((object) => (object._tag === kind && object.name === name ? [object.arguments] : []))
+    assert.lengthOf(found, 1, name)
+    waits += Number(found[0]!["x-message-ttl"] ?? 0)
+    exchange = String(found[0]![kind === "Queue" ? "x-dead-letter-exchange" : "alternate-exchange"])
+  }
+  return { to: routingKey, waits }
+}
 
 describe("a route", () => {
   const options: ReadonlyArray<RabbitMqOptions.Options> = [
@@ -214,6 +247,17 @@ describe("a route", () => {
     assert.strictEqual(routingKey, "a.#.b")
     assert.deepStrictEqual(headers, { "requeue-level-0": "1", "requeue-level-1": "1", "requeue-level-3": "1" })
   })
+
+  it.each([true, false])("through the levels is late by less than one resolution; the queue is ours: %s", (isOurs) =>
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 86_400_000 }), (delay) => {
+        const route = Levels.router("orders", settings(), isOurs)(delay)
+        assert.deepStrictEqual(way(route), { to: "orders", waits: route.kept })
+        assert.isAtLeast(route.kept, delay)
+        assert.isBelow(route.kept, delay + 50)
+      })
+    )
+  )
 
   it("through the ladder takes the policy's rungs, and the levels for other delays", () => {
     const { route } = plan({}, Backoff.sequence([1000, 5000]))

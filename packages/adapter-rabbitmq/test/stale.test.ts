@@ -58,6 +58,7 @@ describe("a queue is stale", () => {
     ["requeue.v1.q.level.100.3", { "x-message-ttl": 800, "x-dead-letter-exchange": "requeue.v1.q.level.100.2" }],
     ["requeue.v1.c.level.50.3", { "x-message-ttl": 400, "x-dead-letter-exchange": "requeue.v1.c.level.50.2" }],
     ["requeue.v1.q.level.100.home.theirs", { "x-message-ttl": 100, "x-dead-letter-exchange": "" }],
+    ["requeue.v1.c.level.0.home.theirs", { "x-message-ttl": 0, "x-dead-letter-exchange": "" }],
     ["requeue.v1.retry", { "x-dead-letter-exchange": "requeue.v1.post-retry" }],
     ["orders_dlq_5", ofOrders],
     ["orders.wait.v1.500", { ...ofOrders, "x-dead-letter-routing-key": "orders.waiting.v1" }],
@@ -75,7 +76,12 @@ describe("a queue is not", () => {
     ["somebody's, of a level's name", "requeue.v1.q.level.100.3", { "x-dead-letter-exchange": "theirs" }],
     ["somebody's, of the shared retry queue's name", "requeue.v1.retry", {}],
     ["a level", "requeue.v1.q.level.50.3", {}],
-    ["the home of an adopted queue", "requeue.v1.q.level.50.home.theirs", {}],
+    ["the home of an adopted queue", "requeue.v1.q.level.50.home.theirs", { "x-dead-letter-exchange": "" }],
+    [
+      "the home of an adopted queue, without a wait",
+      "requeue.v1.q.level.0.home.theirs",
+      { "x-dead-letter-exchange": "" }
+    ],
     ["where the server leaves what has no queue", "requeue.v1.q.undelivered", {}],
     ["the work queue", "orders", ofOrders],
     ["a dead-letter queue", "orders.dlq", ofOrders],

@@ -67,12 +67,11 @@ export const levels = (naming: Naming): string => `${own(naming)}${type(naming)}
 /** The queue of one binary digit of a delay, and the exchange in front of it. */
 export const level = (naming: Naming, unit: number, bit: number): string => `${levels(naming)}${unit}.${bit}`
 
-/** The last queue of a delay to a queue that is not ours to bind, named as its rungs are. */
-export const home = (naming: Naming, unit: number, queue: string): string =>
-  ofOne(`${levels(naming)}${unit}.home.`, queue)
+/** A last queue of delays to a queue that is not ours to bind, in which messages wait for `ms`; named as its rungs are. */
+export const home = (naming: Naming, ms: number, queue: string): string => ofOne(`${levels(naming)}${ms}.home.`, queue)
 
-/** The header that names the queue behind the last queue of its delay. */
-export const homeHeader = "requeue-level-home"
+/** The header that names the queue behind the last queue of its delay, which has the lowest digit or is without a wait. */
+export const homeHeader = (hasLowest: boolean): string => `requeue-level-home${hasLowest ? "" : "-now"}`
 
 /** The header of a message that must wait in the level of this digit. */
 export const levelHeader = (bit: number): string => `requeue-level-${bit}`

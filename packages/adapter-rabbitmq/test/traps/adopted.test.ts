@@ -224,6 +224,19 @@ describe.concurrent("nothing is declared", () => {
     )
   })
 
+  test.each(["quorum", "classic"] as const)(
+    "where another configuration has bound it to our exchange: none comes twice through %s levels",
+    async (queueType) => {
+      const queue = queueName("bound")
+      const options = { ...passive(queue), topology: "levels", queueType } as const
+      const retry = RetryPolicy.make({ maxRetries: 3, backoff: Backoff.sequence([300, 350, 1000]) })
+      await make(url, queue, { "x-queue-type": queueType })
+      await objectsOf(queue, retry, options)
+      await raw(url, (channel) => channel.bindQueue(queue, "requeue.v1.deliver", queue))
+      await balance(url, queue, options, [retry, 4])
+    }
+  )
+
   test("where a topology of one's own has its delays", async () => {
     for (const topology of ["perMessageTtl", "perDelayQueue", "waitLoop", "levels", "ladder"] as const) {
       const queue = queueName("own")

@@ -81,7 +81,9 @@ const sharedDelay = (name: string, { isWhole, settings }: Wanted): Claim | undef
   if (ms !== undefined)
     return { claim: `no policy of this configuration delays by ${Delay.format(Number(ms))}`, order: 0 }
   const [, type, unit, bit] = /^([qc])\.level\.(\d+)\.(\d+|home\..+)$/.exec(rest) ?? []
-  if (unit !== undefined && !name.startsWith(`${Names.levels(settings)}${settings.resolution}.`)) {
+  // Levels of 0 ms are the last queues of adopted ones, whatever the resolution.
+  const isUsed = [settings.resolution, 0].some((ms) => name.startsWith(`${Names.levels(settings)}${ms}.`))
+  if (unit !== undefined && !isUsed) {
     const words = type === "q" ? "quorum" : "classic"
     return { claim: `this configuration has no ${words} levels of ${unit} ms`, order: -Number(bit) || 0 }
   }

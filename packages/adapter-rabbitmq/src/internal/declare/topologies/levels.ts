@@ -39,20 +39,32 @@ const objects = (
 ]
 
 /**
- * The last queue before a queue that is not ours to bind: it takes the place of the lowest level, and leads on by the
- * default exchange. It has one queue behind it, so that where that is gone no other queue's messages wait.
+ * The last queues before a queue that is not ours to bind, which lead on by the default exchange: one in the place of the
+ * lowest level, for messages that have this digit, and one without a wait for the others. They have one queue behind them,
+ * so that where that is gone no other queue's messages wait. A header leads there, and not the routing key: where another
+ * configuration binds the queue, that key leads to it as well, and each message would come twice.
  */
-const homeObjects = (queue: string, settings: Settings): ReadonlyArray<Objects.NativeObject> => {
-  const { resolution } = settings
-  const name = Names.home(settings, resolution, queue)
-  const headers = { "x-match": "all", [Names.homeHeader]: queue }
-  return Objects.shared<Objects.NativeObject>(
-    [
-      Objects.delayQueue(name, settings, { ttl: resolution, exchange: "" }),
-      Objects.binding(Names.level(settings, resolution, 0), name, "", headers)
-    ],
+const homeObjects = (queue: string, settings: Settings): ReadonlyArray<Objects.NativeObject> =>
+  Objects.shared(
+    [0, settings.resolution].flatMap((ttl): ReadonlyArray<Objects.NativeObject> => {
+      const name = Names.home(settings, ttl, queue)
+      const headers = { "x-match": "all", [Names.homeHeader(ttl > 0)]: queue }
+      return [
+        Objects.delayQueue(name, settings, { ttl, exchange: "" }),
+        Objects.binding(Names.level(settings, settings.resolution, 0), name, "", headers)
+      ]
+    }),
     settings
   )
+
+/** The headers of the digits that are set. Of a queue that is not ours, the lowest digit is that of its last queue. */
+const headersOf = (units: number, queue: string, isOurs: boolean): Route["headers"] => {
+  const bits = bitsOf(units)
+  const waits = isOurs ? bits : bits.filter((bit) => bit > 0)
+  return {
+    ...Object.fromEntries(waits.map((bit) => [Names.levelHeader(bit), "1"])),
+    ...(isOurs ? undefined : { [Names.homeHeader(bits.includes(0))]: queue })
+  }
 }
 
 const bitsOf = (units: number): ReadonlyArray<number> =>
@@ -72,17 +84,12 @@ export const router = (queue: string, settings: Settings, isOurs = true): ((dela
     return known
   }
   return (delay) => {
-    const least = Math.max(1, Math.ceil(delay / resolution))
-    // The way home is by a queue in the place of the lowest digit's, so that this digit is always set.
-    const units = isOurs || least % 2 === 1 ? least : least + 1
-    const digitsSet = bitsOf(units).map((bit): readonly [string, string] =>
-      isOurs || bit > 0 ? [Names.levelHeader(bit), "1"] : [Names.homeHeader, queue]
-    )
+    const units = Math.max(1, Math.ceil(delay / resolution))
     const highest = Math.floor(Math.log2(units))
     return {
       exchange: Names.level(settings, resolution, highest),
       routingKey: queue,
-      headers: Object.fromEntries(digitsSet),
+      headers: headersOf(units, queue, isOurs),
       expiration: undefined,
       kept: units * resolution,
       objects: neededBy(highest + 1)
