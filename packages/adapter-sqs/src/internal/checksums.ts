@@ -38,7 +38,7 @@ const keeping = (): ((secret: Source) => KeyObject) => {
 }
 
 /** A class of checksums. With a secret that is not empty, they are HMACs. */
-const checksum = (algorithm: string): (new (secret?: Source) => Checksum) => {
+const checksum = (algorithm: string): new (secret?: Source) => Checksum => {
   const keyOf = keeping()
   return class implements Checksum {
     readonly #secret: Source | undefined
