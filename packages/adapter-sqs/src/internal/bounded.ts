@@ -45,7 +45,7 @@ const closedError = (): Error => named("AbortError", "the connection has been cl
 
 /**
  * Calls back in real time, which is that of calls, whatever the program's clock says; answers how to forget it. A timer of
- * Node's own, because each call has one, and a fiber that sleeps costs ten times as much.
+ * Node's own, because each call has one, and a fiber that sleeps has such a timer too.
  */
 const after = (millis: number, run: () => void): (() => void) => {
   const timer = setTimeout(run, millis)
