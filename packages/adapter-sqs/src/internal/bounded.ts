@@ -5,6 +5,7 @@
  * When its time is over, a call is aborted, and nothing of it is sent later. One that fails before a request was handed to
  * what sends it has certainly not been done, and says so: {@link NotSent}.
  */
+// oxlint-disable-next-line no-restricted-imports -- calls take real time, and Effect's Clock may be a test's
 import { clearTimeout, setTimeout } from "node:timers"
 import { Delay } from "@requeue/core/adapter-kit"
 import { NotSent } from "./toBrokerError.ts"
