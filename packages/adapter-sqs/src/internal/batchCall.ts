@@ -57,13 +57,19 @@ const isAboutQueue = ({ reason }: BrokerError.BrokerError): boolean =>
 /** The ids of the entries of a call, by their places. */
 const ids: ReadonlyArray<string> = Array.from({ length: Limits.batch }, (_, place) => String(place))
 
-/** The entries of a list of an answer, by their places. An answer may have anything in it. */
-const entriesIn = (answer: unknown, list: keyof BatchResult, count: number): ReadonlyArray<readonly [number, object]> =>
-  objectsIn(answer, list).flatMap((entry) => {
+/** Gives the entries of a list of an answer to `take`, with their places. An answer may have anything in it. */
+const eachIn = (
+  answer: unknown,
+  list: keyof BatchResult,
+  count: number,
+  take: (place: number, entry: object) => void
+): void => {
+  for (const entry of objectsIn(answer, list)) {
     const id: unknown = Reflect.get(entry, "Id")
     const place = typeof id === "string" ? ids.indexOf(id) : -1
-    return place === -1 || place >= count ? [] : [[place, entry] as const]
-  })
+    if (place !== -1 && place < count) take(place, entry)
+  }
+}
 
 const textOf = (value: unknown, otherwise: string): string => (typeof value === "string" ? value : otherwise)
 
@@ -74,16 +80,16 @@ const outcomes = (
   isIdempotent: boolean
 ): ReadonlyArray<Outcome> => {
   const told = new Map<number, Outcome>()
-  for (const [index] of entriesIn(answer, "Successful", count)) told.set(index, undefined)
+  eachIn(answer, "Successful", count, (index) => told.set(index, undefined))
   // What an earlier attempt may have done stays so, though a later one was refused.
   const doubt = answer?.doubt === undefined ? undefined : toBrokerError(answer.doubt, context)
-  for (const [index, entry] of entriesIn(answer, "Failed", count)) {
+  eachIn(answer, "Failed", count, (index, entry) => {
     const { Code, Message, SenderFault }: Partial<Record<keyof Failed, unknown>> = entry
     const status = SenderFault === true ? 400 : 500
     const refused = fromRefusal({ code: textOf(Code, "Failed"), text: textOf(Message, ""), status }, context)
     const error = BrokerError.ofRepetition(doubt, refused) ?? refused
     told.set(index, { error, again: SenderFault !== true || isTransient(refused) })
-  }
+  })
   // Nothing is taken for done of which SQS does not say so. An error is not made in vain: each holds a stack.
   const unknown = (): BrokerError.BrokerError =>
     fromRefusal({ code: "TimeoutError", text: "no answer for this entry", status: undefined }, context)

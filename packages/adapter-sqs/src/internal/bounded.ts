@@ -5,7 +5,6 @@
  * When its time is over, a call is aborted, and nothing of it is sent later. One that fails before a request was handed to
  * what sends it has certainly not been done, and says so: {@link NotSent}.
  */
-import { clearTimeout, setTimeout } from "node:timers"
 import { Delay } from "@requeue/core/adapter-kit"
 import { NotSent } from "./toBrokerError.ts"
 
@@ -21,7 +20,7 @@ export interface Bounds {
 export interface Closing {
   readonly isClosed: () => boolean
   readonly close: () => void
-  /** What ends the calls that are under way. A set costs each of them less than a listener of an `AbortSignal`. */
+  /** Functions that end the calls under way. A set costs each of them less than a listener of an `AbortSignal`. */
   readonly ends: Set<(error: Error) => void>
 }
 
@@ -45,9 +44,10 @@ const closedError = (): Error => named("AbortError", "the connection has been cl
 
 /**
  * Calls back in real time, which is that of calls, whatever the program's clock says; answers how to forget it. A timer of
- * Node's own, because each call has one, and a fiber that sleeps costs ten times as much.
+ * Node's own, because each call has one, and a fiber that sleeps has such a timer too.
  */
 const after = (millis: number, run: () => void): (() => void) => {
+  // oxlint-disable-next-line no-restricted-globals -- calls take real time, and Effect's Clock may be a test's
   const timer = setTimeout(run, millis)
   return () => clearTimeout(timer)
 }

@@ -22,7 +22,7 @@ const bytesOf = (source: Source): Buffer => {
     : Buffer.from(source)
 }
 
-/** Keys that are kept: a signature takes two, and with the first of a day five. The SDK keeps those of fifty days. */
+/** Keys that are kept: a signature takes two, and the first of a day five. The SDK keeps those that it signs with as well. */
 const kept = 4
 
 /** Makes keys, and keeps the last ones by their secrets, which the SDK does not change. */
@@ -38,7 +38,7 @@ const keeping = (): ((secret: Source) => KeyObject) => {
 }
 
 /** A class of checksums. With a secret that is not empty, they are HMACs. */
-const checksum = (algorithm: string): (new (secret?: Source) => Checksum) => {
+const checksum = (algorithm: string): new (secret?: Source) => Checksum => {
   const keyOf = keeping()
   return class implements Checksum {
     readonly #secret: Source | undefined

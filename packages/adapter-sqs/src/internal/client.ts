@@ -279,9 +279,5 @@ export const connect = (
           closing.close()
           if (sdk !== given) sdk.destroy()
         })
-    ).pipe(
-      Effect.map(({ closing, forget, sdk }) =>
-        calls({ ...settings, sdk, told: telling(reach, forget), closing })
-      )
-    )
+    ).pipe(Effect.map(({ closing, forget, sdk }) => calls({ ...settings, sdk, told: telling(reach, forget), closing })))
   })

@@ -25,7 +25,15 @@ interface Options {
 }
 
 const start = Effect.fnUntraced(function* ({ batch = 1, dies = false, failing = [], takes = 0, wait = 0 }: Options) {
-  const timers = yield* Timers.make
+  const real = yield* Timers.make
+  let timersSet = 0
+  const timers: Timers.Timers = {
+    ...real,
+    after: (delay, run) => {
+      timersSet++
+      return real.after(delay, run)
+    }
+  }
   const fork = Effect.runForkWith(yield* Effect.context())
   const log: Array<string> = []
   const answer = (deliveries: ReadonlyArray<Delivery>) =>
@@ -61,7 +69,7 @@ const start = Effect.fnUntraced(function* ({ batch = 1, dies = false, failing = 
     onAnswered: () => {},
     onExtended: () => {}
   })
-  return { settler, take: () => log.splice(0) }
+  return { settler, take: () => log.splice(0), timersSet: () => timersSet }
 })
 
 const { Ack } = Settlement
@@ -114,6 +122,22 @@ describe("settle", () => {
       const { settler, take } = yield* start({ batch: 2 })
       for (const name of ["a", "b", "c"]) settler.settle(item(name), Ack)
       assert.deepStrictEqual(take(), ["settle a:Ack b:Ack", "a Ack settled", "b Ack settled"])
+    })
+  )
+
+  it.effect("sets no timer for a batch that is full by the end of the job, and one for the rest", () =>
+    Effect.gen(function* () {
+      const { settler, take, timersSet } = yield* start({ batch: 2, wait: 5 })
+      for (const name of ["a", "b", "c", "d"]) settler.settle(item(name), Ack)
+      yield* TestClock.adjust(1)
+      assert.strictEqual(timersSet(), 0)
+      for (const name of ["e", "f", "g"]) settler.settle(item(name), Ack)
+      yield* TestClock.adjust(1)
+      assert.strictEqual(timersSet(), 1)
+      take()
+      yield* TestClock.adjust(5)
+      assert.deepStrictEqual(take().slice(0, 1), ["settle g:Ack"])
+      assert.isTrue(settler.isIdle())
     })
   )
 

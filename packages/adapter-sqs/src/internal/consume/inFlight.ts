@@ -86,7 +86,7 @@ export const make = (env: {
       const context = { uncounted: remembered.uncounted(MessageId), before: before.count, now: env.now() }
       // A copy would ask for its native facts.
       const delivery = Object.assign(toDelivery(message, context), { group: receipt.group, receipt })
-      // An entry costs the collector more than the whole delivery, and a copy has no use for the others.
+      // Entries of a weak map are work for the collector, and a copy has no use for attributes that hold no headers.
       if (Wire.hasHeaders(receipt.attributes)) originals.set(delivery.body, receipt.attributes)
       deliveries.add(delivery)
       return delivery

@@ -35,6 +35,9 @@ const record = <A>(given: unknown, read: (value: unknown) => A | undefined): Rec
   return Object.fromEntries(entries)
 }
 
+const isTexts = (given: unknown): given is Record<string, string> =>
+  OptionKind.isObject(given) && Object.values(given).every((value) => typeof value === "string")
+
 const messageOf = (value: object): Message => {
   const { Attributes, Body, MessageAttributes, MessageId, ReceiptHandle }: Partial<Record<keyof Message, unknown>> =
     value
@@ -42,7 +45,7 @@ const messageOf = (value: object): Message => {
     MessageId: textOf(MessageId),
     ReceiptHandle: textOf(ReceiptHandle),
     Body: textOf(Body),
-    Attributes: record(Attributes, textOf),
+    Attributes: isTexts(Attributes) ? Attributes : record(Attributes, textOf),
     MessageAttributes: record(MessageAttributes, attributeOf)
   }
 }

@@ -71,7 +71,11 @@ const executor = ({ calls, publisher, settled }: Dependencies) => {
   }
 }
 
-/** Makes the `settle` of a subscription. */
+/**
+ * Makes the `settle` of a subscription.
+ *
+ * Long, because all that becomes of a settlement meets here.
+ */
 export const make = (env: Dependencies): Broker.Subscription["settle"] => {
   const { calls, onEnd, onHeld, queue, settled } = env
   const { copy, hide, leave, refuse, remove } = executor(env)

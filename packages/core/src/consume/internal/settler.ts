@@ -60,6 +60,11 @@ export interface Callbacks {
 /** An item with its settlement is itself the request for it, which saves an object for each message. */
 type DecidedItem = Item & SettleRequest
 
+/**
+ * Settlements that wait, and calls of the broker that are under way.
+ *
+ * Long, because whatever settles or extends must see both.
+ */
 export const make = (options: Options & Callbacks): Settler => {
   const { batch, outlet, timers, wait, watch } = options
   const dead = died(options.broker)
