@@ -25,7 +25,8 @@ export interface Delivery {
   readonly redelivered?: boolean | undefined
   /**
    * The broker's own facts of this delivery, under the broker's name, and frozen. An adapter makes it a getter, because few
-   * handlers ask: one of a class, because an object with a getter of its own is slow to make. They are no part of a copy: the adapter keeps what a copy must have. Default: there are none.
+   * handlers ask, and one of a class, because an object with a getter of its own is slow to make and to read. They are no part
+   * of a copy: the adapter keeps what a copy must have. Default: there are none.
    */
   readonly native?: Native | undefined
   /**

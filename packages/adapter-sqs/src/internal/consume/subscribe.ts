@@ -1,5 +1,5 @@
 /** Subscriptions: long polls under the credit, and settlements in batches of calls. */
-import { type Broker, type BrokerError, type Delivery, Timers } from "@requeue/core/adapter-kit"
+import { type Broker, type BrokerError, type Delivery, EventLoop, Timers } from "@requeue/core/adapter-kit"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -119,19 +119,6 @@ const commands =
     })
   }
 
-/** Puts off work to the end of the current job of the event loop, once for all who ask for it in that job. */
-const soon = (work: () => void): (() => void) => {
-  let isScheduled = false
-  return () => {
-    if (isScheduled) return
-    isScheduled = true
-    queueMicrotask(() => {
-      isScheduled = false
-      work()
-    })
-  }
-}
-
 /** Polls the queue. What polls bring after it was closed is given back. */
 const poll = (
   source: Source,
@@ -209,7 +196,7 @@ export const subscribe = (
       ...source,
       remembered,
       visibilityTimeout: settings.visibilityTimeout,
-      onEnd: soon(() => polls.refresh()),
+      onEnd: EventLoop.atEndOfJob(() => polls.refresh()),
       release: (deliveries) => fork(release(deliveries)),
       discard: ({ ReceiptHandle = "" }) => fork(calls.deleteMessages([ReceiptHandle]))
     })

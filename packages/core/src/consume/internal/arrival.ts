@@ -9,6 +9,7 @@ import * as Settlement from "../../message/Settlement.ts"
 import * as Acknowledgement from "../../policy/Acknowledgement.ts"
 import * as Failure from "../../policy/Failure.ts"
 import * as RetryPolicy from "../../policy/RetryPolicy.ts"
+import * as EventLoop from "../../adapter-kit/EventLoop.ts"
 import type { Batcher } from "./batcher.ts"
 import * as Decoding from "./decoding.ts"
 import type { Deliveries } from "./deliveries.ts"
@@ -16,7 +17,7 @@ import type { Flow } from "./flow.ts"
 import type { Groups } from "./groups.ts"
 import type { Item, Load } from "./item.ts"
 import type { Reporter } from "./reporter.ts"
-import { perJob, type Runtime } from "./runtime.ts"
+import type { Runtime } from "./runtime.ts"
 
 export interface Arrival {
   readonly onDelivery: (delivery: Delivery) => void
@@ -91,7 +92,7 @@ const opening = (open: NonNullable<Decoder["open"]>) => {
 export const make = (dependencies: Dependencies): Arrival => {
   const { batcher, codec, deliveries, flow, groups, isJob = false, load, reporter } = dependencies
   const { jobTime, onArrived, queue, retry, timers, wallClock } = dependencies
-  const jobDate = perJob(wallClock)
+  const jobDate = EventLoop.oncePerJob(wallClock)
   let lastDelivery: number | undefined
   const decoding = Decoding.make(timers, load)
 

@@ -39,6 +39,7 @@ export const make = ({ load, onDue, policy, random, timers }: Dependencies): Bat
   const { maxBatchSize, maxBatchTimeout } = policy
   const items = Line.make()
   const suspects = Line.make()
+
   /** Milliseconds until the batch is due. */
   const dueIn = (): number =>
     maxBatchTimeout === 0

@@ -15,6 +15,7 @@ import type { Backoff, ConsumerHealth } from "../../observe/Health.ts"
 import * as Settlement from "../../message/Settlement.ts"
 import type { Watch } from "../../observe/Telemetry.ts"
 import type { Timers } from "../../adapter-kit/Timers.ts"
+import * as EventLoop from "../../adapter-kit/EventLoop.ts"
 import * as Arrival from "./arrival.ts"
 import * as Batcher from "./batcher.ts"
 import * as Decider from "./decide.ts"
@@ -23,7 +24,7 @@ import * as Flow from "./flow.ts"
 import * as Groups from "./groups.ts"
 import * as Load from "./item.ts"
 import type { Reporter } from "./reporter.ts"
-import { perJob, type Runtime } from "./runtime.ts"
+import type { Runtime } from "./runtime.ts"
 import * as Workers from "./workers.ts"
 
 export interface Options extends Runtime, Pick<Decider.Options, "queue" | "retry" | "retryDelay" | "budget"> {
@@ -150,7 +151,7 @@ export const make = (options: Options): Engine => {
       onFatal(new DeadLetterBudgetExhausted({ queue, max: options.budget!.max }))
     }
   })
-  const way = { ...options, jobTime: perJob(timers.now), longest, batcher, deliveries, flow, groups, load }
+  const way = { ...options, jobTime: EventLoop.oncePerJob(timers.now), longest, batcher, deliveries, flow, groups, load }
   const workers = Workers.make(way)
   const arrival = Arrival.make({ ...way, onArrived: gathering(options, workers.pump) })
 

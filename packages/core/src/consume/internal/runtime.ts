@@ -17,18 +17,6 @@ export interface Runtime {
   readonly wallClock: () => number
 }
 
-/** A clock that is read once for all who ask in one job of the event loop: for what is noted of every message. */
-export const perJob = (read: () => number): (() => number) => {
-  let known: number | undefined
-  return () => {
-    if (known !== undefined) return known
-    queueMicrotask(() => {
-      known = undefined
-    })
-    return (known = read())
-  }
-}
-
 /** Makes a runtime for a handler that needs the services `R`. */
 export const make = <R>(timers: Timers): Effect.Effect<Runtime, never, R> =>
   Effect.gen(function* () {

@@ -11,6 +11,7 @@ import { BrokerError } from "../../port/BrokerError.ts"
 import type { Delivery } from "../../message/Delivery.ts"
 import type { Settlement } from "../../message/Settlement.ts"
 import type { Watch } from "../../observe/Telemetry.ts"
+import * as EventLoop from "../../adapter-kit/EventLoop.ts"
 import type { Timer } from "../../adapter-kit/Timers.ts"
 import type { Item, Outlet } from "./item.ts"
 import type { Runtime } from "./runtime.ts"
@@ -75,7 +76,7 @@ export const make = (options: Options & Callbacks): Settler => {
   let timer: Timer | undefined
 
   /** A batch that is full by the end of the job needs no timer. */
-  const waitForOthers = soon(() => {
+  const waitForOthers = EventLoop.atEndOfJob(() => {
     if (pending.length > 0) timer ??= timers.after(wait, flush)
   })
 
@@ -124,7 +125,7 @@ export const make = (options: Options & Callbacks): Settler => {
       else if (wait > 0 && timer === undefined) waitForOthers()
     },
     flush,
-    flushSoon: batch > 1 && wait > 0 ? () => {} : soon(flush),
+    flushSoon: batch > 1 && wait > 0 ? () => {} : EventLoop.atEndOfJob(flush),
     extend: (items) => {
       const unsettled = [...items].filter((item) => !isSettled(item) && !item.isLost)
       if (extending !== undefined || unsettled.length === 0) return
@@ -145,19 +146,6 @@ export const make = (options: Options & Callbacks): Settler => {
       })
     },
     isIdle: () => pending.length === 0 && underWay === 0 && extending === undefined
-  }
-}
-
-/** Puts off work to the end of the current job of the event loop, once for all who ask for it in that job. */
-const soon = (work: () => void): (() => void) => {
-  let isScheduled = false
-  return () => {
-    if (isScheduled) return
-    isScheduled = true
-    queueMicrotask(() => {
-      isScheduled = false
-      work()
-    })
   }
 }
 
