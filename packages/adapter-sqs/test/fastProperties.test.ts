@@ -6,7 +6,7 @@ import { makeFast } from "../src/internal/fastProperties.ts"
 /** V8's own word of how it keeps an object. */
 const isFast = (object: object): boolean => {
   setFlagsFromString("--allow-natives-syntax")
-  // oxlint-disable-next-line no-new-func -- Only V8 with that flag can parse it.
+  // oxlint-disable-next-line no-new-func, typescript/no-implied-eval -- Only V8 with that flag can parse it.
   return (new Function("object", "return %HasFastProperties(object)") as (object: object) => boolean)(object)
 }
 

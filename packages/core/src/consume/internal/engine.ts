@@ -151,7 +151,16 @@ export const make = (options: Options): Engine => {
       onFatal(new DeadLetterBudgetExhausted({ queue, max: options.budget!.max }))
     }
   })
-  const way = { ...options, jobTime: EventLoop.oncePerJob(timers.now), longest, batcher, deliveries, flow, groups, load }
+  const way = {
+    ...options,
+    jobTime: EventLoop.oncePerJob(timers.now),
+    longest,
+    batcher,
+    deliveries,
+    flow,
+    groups,
+    load
+  }
   const workers = Workers.make(way)
   const arrival = Arrival.make({ ...way, onArrived: gathering(options, workers.pump) })
 
