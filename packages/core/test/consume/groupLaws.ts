@@ -113,8 +113,9 @@ export const live = (plan: Plan): Effect.Effect<void, Consumer.StartError> =>
         : Consumer.startBatch(definition, { ...options, batch }, ({ messages }) => handle(messages))
     yield* Effect.gen(function* () {
       yield* started
-      for (let time = 0; time < 1000 && queue.left().length > 0; time++) {
-        yield* TestClock.adjust(20)
+      for (let round = 0; round < 2000 && queue.left().length > 0; round++) {
+        // After twenty seconds, all that is left are pauses of a consumer whose handlers fail.
+        yield* TestClock.adjust(round < 1000 ? 20 : 1000)
         if (plan.isSlow) yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
       }
     }).pipe(Effect.scoped, Effect.provide(queue.layer))

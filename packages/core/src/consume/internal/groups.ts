@@ -78,9 +78,9 @@ export const make = ({ giveBack, join, load, single, unwait }: Dependencies): Gr
     },
     ready: (item) => {
       const group = item.group!
-      // A batch of those in front of it has begun while its codec was at work.
-      if (group.isClosed && group.out.size > 1) return postpone(group, [item], join, load)
-      join(item)
+      // A batch has begun while its codec was at work: it waits for the end of that, and behind those that wait for it as well.
+      if (isBefore(group.behind[0], item) || (group.isClosed && group.out.size > 1)) postpone(group, [item], join, load)
+      else join(item)
       advance(group)
     },
     begun: (items) => {
@@ -116,10 +116,17 @@ const takeBehind = ({ behind }: Group, from: number, load: Load): ReadonlyArray<
   return items
 }
 
-/** Makes decoded messages wait for those that a handler has begun. */
+/** Whether what waits has come before this one. */
+const isBefore = (waiting: Group["behind"][number] | undefined, { key }: Item): boolean =>
+  waiting !== undefined && waiting.item.key < key
+
+/** Makes decoded messages wait, in their places, for those that a handler has begun. */
 const postpone = ({ behind, out }: Group, items: ReadonlyArray<Item>, join: (item: Item) => void, load: Load): void => {
-  for (const item of items) out.delete(item)
-  behind.unshift(...items.map((item) => ({ item, isAlone: false, go: () => join(item) })))
+  for (const item of items) {
+    out.delete(item)
+    const place = behind.findIndex((each) => !isBefore(each, item))
+    behind.splice(place < 0 ? behind.length : place, 0, { item, isAlone: false, go: () => join(item) })
+  }
   load.behind += items.length
 }
 
