@@ -90,6 +90,6 @@ export const guard: Suite = {
       entries: [raw, ...ours]
     }
   ],
-  // Usually 1.4 to 1.8 of so few messages: a third of the difference is a collector that begins with a small heap.
-  limits: { requeue: 2.4, "requeue, batches": 2.2 }
+  // Usually 1.0 to 1.3 of so few messages.
+  limits: { requeue: 2, "requeue, batches": 2 }
 }
