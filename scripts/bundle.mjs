@@ -5,6 +5,7 @@
 import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { basename, dirname, join, relative, resolve } from "node:path"
 import { rolldown } from "rolldown"
+import { ascii, skimmed } from "./lean.mjs"
 
 const folder = resolve("dist")
 
@@ -94,11 +95,14 @@ export const bundle = async () => {
   await made.close()
   for (const file of files) rmSync(file)
   const isRuntime = ({ name }) => name === "rolldown-runtime"
-  const functions = output.find(isRuntime)?.code.replaceAll(/^(import|export) .*\n/gm, "").trim()
+  const functions = output
+    .find(isRuntime)
+    ?.code.replaceAll(/^(import|export) .*\n/gm, "")
+    .trim()
   for (const { code, fileName } of output.filter((one) => !isRuntime(one))) {
     const file = join(folder, fileName)
     mkdirSync(dirname(file), { recursive: true })
     // Sources are indented by spaces, so that tabs are the bundler's own.
-    writeFileSync(file, inlined(code, functions).replaceAll(/^\t+/gm, ""))
+    writeFileSync(file, ascii(skimmed(inlined(code, functions).replaceAll(/^\t+/gm, ""))))
   }
 }
