@@ -5,6 +5,7 @@
 import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { basename, dirname, join, relative, resolve } from "node:path"
 import { rolldown } from "rolldown"
+import { ascii, skimmed } from "./lean.mjs"
 
 const folder = resolve("dist")
 
@@ -26,15 +27,15 @@ const loadedBy = (file, modules, found = new Set()) => {
 }
 
 /**
- * The entries whose modules are one chunk each, less what those before them have. A program imports the second, and starts
- * the sooner the fewer modules that is; the first is for where every kilobyte is uploaded.
+ * The entry that a program imports: it starts the sooner the less and the fewer modules that is, so that what it loads is two
+ * chunks, of which one has what is loaded as well where every kilobyte is uploaded.
  */
-const whole = ["cloudflare", "promise"]
+const face = { entry: "promise", lean: "cloudflare" }
 
 /**
- * Tells the chunk of a module: that of the first `whole` entry that loads it; else with what else its only entry loads, or
- * with what the leanest of its entries shares with others, apart from what the package's index does not load. So a chunk
- * never leads back to one that imports it, which has a higher rank. A module that is imported later is an entry, too.
+ * Tells the chunk of a module: one of the two that the `face` loads; else with what else its only entry loads, or with what
+ * the leanest of its entries shares with others, apart from what the package's index does not load. So a chunk never leads
+ * back to one that imports it, which has a higher rank. A module that is imported later is an entry, too.
  */
 const chunks = (files, modules) => {
   const later = files.flatMap((file) => modules.getModuleInfo(file)?.dynamicallyImportedIds ?? [])
@@ -42,12 +43,13 @@ const chunks = (files, modules) => {
   const loads = entries.map((entry) => ({ name: basename(entry, ".js"), found: loadedBy(entry, modules) }))
   const leanest = loads.toSorted((a, b) => a.found.size - b.found.size)
   const index = loadedBy(join(folder, "index.js"), modules)
+  const loadsIt = (file) => (entry) => loads.some(({ name, found }) => name === entry && found.has(file))
   return (file) => {
-    const face = whole.findIndex((name) => loads.some((entry) => entry.name === name && entry.found.has(file)))
-    if (face >= 0) return { name: `${whole[face]}-whole`, rank: face }
+    const [lean, whole] = [face.lean, face.entry].map(loadsIt(file))
+    if (whole) return { name: `${lean ? face.lean : face.entry}-whole`, rank: lean ? 0 : 1 }
     const [first, second] = leanest.filter(({ found }) => found.has(file))
-    if (second === undefined) return { name: first?.name, rank: whole.length + 2 * leanest.length }
-    const rank = whole.length + leanest.indexOf(first)
+    if (second === undefined) return { name: first?.name, rank: 2 + 2 * leanest.length }
+    const rank = 2 + leanest.indexOf(first)
     return index.has(file)
       ? { name: `${first.name}-shared`, rank }
       : { name: `${first.name}-${second.name}`, rank: leanest.length + rank }
@@ -67,6 +69,10 @@ const groupsOf = (files) => {
     }
   }))
 }
+
+/** Puts the bundler's own functions where they are called, because they would be a module more. */
+const inlined = (code, functions) =>
+  code.replace(/^import \{[^}]*\} from "[^"]*\/rolldown-runtime\.js";$/m, () => functions)
 
 /** Bundles the modules of `dist`. The declarations beside them stay as they are. */
 export const bundle = async () => {
@@ -88,10 +94,15 @@ export const bundle = async () => {
   })
   await made.close()
   for (const file of files) rmSync(file)
-  for (const { code, fileName } of output) {
+  const isRuntime = ({ name }) => name === "rolldown-runtime"
+  const functions = output
+    .find(isRuntime)
+    ?.code.replaceAll(/^(import|export) .*\n/gm, "")
+    .trim()
+  for (const { code, fileName } of output.filter((one) => !isRuntime(one))) {
     const file = join(folder, fileName)
     mkdirSync(dirname(file), { recursive: true })
     // Sources are indented by spaces, so that tabs are the bundler's own.
-    writeFileSync(file, code.replaceAll(/^\t+/gm, ""))
+    writeFileSync(file, ascii(skimmed(inlined(code, functions).replaceAll(/^\t+/gm, ""))))
   }
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest"
+import { arrived } from "../src/internal/consume/arrival.ts"
 import { refusal, toMessages } from "../src/internal/lambda/event.ts"
-import { toDelivery } from "../src/internal/consume/toDelivery.ts"
 import type { SqsLambda } from "../src/lambda.ts"
 
 /** https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html */
@@ -53,11 +53,12 @@ const messagesOf = (record: SqsLambda.SqsRecord, name: string) => {
 
 const deliveryOf = (record: SqsLambda.SqsRecord, name: string) => {
   const [message] = messagesOf(record, name)
-  return toDelivery(message!, { uncounted: 0, before: 0, now: 0 })
+  return arrived(message!, { uncounted: 0, before: 0, now: 0 }, undefined)
 }
 
 test("a message of a standard queue", () => {
-  expect(deliveryOf(standard, "my-queue")).toEqual({
+  const delivery = deliveryOf(standard, "my-queue")
+  expect({ ...delivery, native: delivery.native }).toEqual({
     body: Buffer.from("Test message."),
     headers: { myAttribute: "myValue" },
     attempts: 1,

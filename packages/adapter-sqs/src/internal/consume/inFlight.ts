@@ -1,11 +1,11 @@
 /** The deliveries of one subscription that are in flight: received, and neither settled nor lost. */
 import { type Delivery, Settlement, type Broker, type Timers } from "@requeue/core/adapter-kit"
 import type { Message } from "../client.ts"
+import { arrived } from "./arrival.ts"
 import { originals } from "./originals.ts"
 import * as Receipt from "./receipt.ts"
 import type { Remembered } from "./remembered.ts"
 import type { Sources } from "./sources.ts"
-import { toDelivery } from "./toDelivery.ts"
 import * as Wire from "../wire.ts"
 
 /** Deliveries from their receipt to their end. */
@@ -84,8 +84,7 @@ export const make = (env: {
       const leaseEnds = receivedAt + visibilityTimeout
       const receipt = Receipt.make(message, { fifo, receivedAt, leaseEnds, countsHere: !before.isShared })
       const context = { uncounted: remembered.uncounted(MessageId), before: before.count, now: env.now() }
-      // A copy would ask for its native facts.
-      const delivery = Object.assign(toDelivery(message, context), { group: receipt.group, receipt })
+      const delivery = arrived(message, context, receipt.group, receipt)
       // Entries of a weak map are work for the collector, and a copy has no use for attributes that hold no headers.
       if (Wire.hasHeaders(receipt.attributes)) originals.set(delivery.body, receipt.attributes)
       deliveries.add(delivery)

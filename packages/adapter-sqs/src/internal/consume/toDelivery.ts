@@ -1,7 +1,6 @@
 /** From a received message to a delivery. Pure, and total: every message of a foreign producer can be consumed. */
-import { Failure, type Message, Metadata } from "@requeue/core/adapter-kit"
+import { Failure, Metadata } from "@requeue/core/adapter-kit"
 import type { MessageAttributeValue, Message as Received } from "../client.ts"
-import { told } from "../native.ts"
 import * as Wire from "../wire.ts"
 import { receives } from "./receipt.ts"
 
@@ -15,13 +14,12 @@ export interface Context {
   readonly now: number
 }
 
-/** A delivery without its receipt. */
+/** A delivery without its receipt, its group and its native facts. */
 export interface Decoded {
   readonly body: Uint8Array
   readonly headers: Readonly<Record<string, string>>
   readonly attempts: number
   readonly metadata: Metadata.Metadata
-  readonly native: Message.Native
   readonly unreadable?: Metadata.ErrorSummary | undefined
 }
 
@@ -40,7 +38,6 @@ export const toDelivery = (message: Received, context: Context): Decoded => {
       headers: Object.freeze({}),
       attempts: 1,
       metadata: Metadata.undated(MessageId.slice(0, Metadata.idLimit), context.now),
-      native: Object.freeze({}),
       unreadable: Failure.summarize(cause)
     }
   }
@@ -56,10 +53,7 @@ const decoded = (message: Received, { before, now, uncounted }: Context): Decode
     body: Wire.decodeBody(message.Body ?? "", attributes[Wire.encodingAttribute]?.StringValue),
     headers: headersOf(message, attributes),
     attempts: metadata.attempts + Math.max(1, receives(message) - before - uncounted),
-    metadata,
-    get native() {
-      return told(message)
-    }
+    metadata
   }
 }
 

@@ -5,9 +5,9 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import type * as Scope from "effect/Scope"
 import type { Client, Message } from "../client.ts"
+import { arrived } from "../consume/arrival.ts"
 import { messagesIn } from "../consume/received.ts"
 import type { Sources } from "../consume/sources.ts"
-import { toDelivery } from "../consume/toDelivery.ts"
 import type { Queues } from "../declare/declare.ts"
 import * as Limits from "../limits.ts"
 import * as ReceiptCalls from "../settle/receiptCalls.ts"
@@ -138,11 +138,12 @@ const byAge = (a: Delivery.Delivery, b: Delivery.Delivery): number =>
   a.metadata.firstPublished - b.metadata.firstPublished
 
 /** A message as it is shown: nobody can settle it. */
-const shown = (message: Message, fifo: boolean, { now, sources }: Dependencies): Delivery.Delivery => ({
-  ...toDelivery(message, { uncounted: 0, before: sources.before(message).count, now: now() }),
-  group: fifo ? message.Attributes?.MessageGroupId : undefined,
-  receipt: undefined
-})
+const shown = (message: Message, fifo: boolean, { now, sources }: Dependencies): Delivery.Delivery =>
+  arrived(
+    message,
+    { uncounted: 0, before: sources.before(message).count, now: now() },
+    fifo ? message.Attributes?.MessageGroupId : undefined
+  )
 
 /** Up to `limit` waiting messages, the oldest first. */
 export const peek = (env: Dependencies, queue: string, limit: number): Asked<ReadonlyArray<Delivery.Delivery>> =>

@@ -10,11 +10,11 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Settings } from "../../SqsOptions.ts"
 import type { Message } from "../client.ts"
+import { arrived } from "../consume/arrival.ts"
 import { releases } from "../consume/inFlight.ts"
 import * as Receipt from "../consume/receipt.ts"
 import type { Remembered } from "../consume/remembered.ts"
 import type { Sources } from "../consume/sources.ts"
-import { toDelivery } from "../consume/toDelivery.ts"
 import type { Publisher } from "../publish/publisher.ts"
 import type { ReceiptCalls } from "../settle/receiptCalls.ts"
 import * as Settle from "../settle/settle.ts"
@@ -123,8 +123,7 @@ const toReceived = (message: Message, { fifo, remembered, sources }: Invocation,
   const leaseEnds = Number.POSITIVE_INFINITY
   const receipt = Receipt.make(message, { fifo, receivedAt, leaseEnds, countsHere: !isShared })
   const uncounted = remembered.uncounted(receipt.messageId)
-  const { group } = receipt
-  return Object.assign(toDelivery(message, { uncounted, before, now: clock.now() }), { group, receipt })
+  return arrived(message, { uncounted, before, now: clock.now() }, receipt.group, receipt)
 }
 
 /** Whether a smaller copy is still to be tried, after the failure of one of these requests. */

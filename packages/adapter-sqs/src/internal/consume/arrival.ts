@@ -1,0 +1,42 @@
+/** Deliveries as the core gets them: what a message says, and what this process knows of it. */
+import type { Delivery, Message as Core } from "@requeue/core/adapter-kit"
+import type { Message } from "../client.ts"
+import { told } from "../native.ts"
+import type { Receipt } from "./receipt.ts"
+import { type Context, toDelivery } from "./toDelivery.ts"
+
+const none: Core.Native = Object.freeze({})
+
+/** A class, because an object with a getter of its own is a dictionary: slow to make, and to read. */
+class Arrived implements Delivery.Delivery {
+  readonly body: Uint8Array
+  readonly headers: Delivery.Delivery["headers"]
+  readonly attempts: number
+  readonly metadata: Delivery.Delivery["metadata"]
+  readonly unreadable: Delivery.Delivery["unreadable"]
+  readonly group: string | undefined
+  readonly receipt: Receipt | undefined
+  readonly #message: Message
+  constructor(message: Message, context: Context, group: string | undefined, receipt: Receipt | undefined) {
+    const { attempts, body, headers, metadata, unreadable } = toDelivery(message, context)
+    this.body = body
+    this.headers = headers
+    this.attempts = attempts
+    this.metadata = metadata
+    this.unreadable = unreadable
+    this.group = group
+    this.receipt = receipt
+    this.#message = message
+  }
+  get native(): Core.Native {
+    return this.unreadable === undefined ? told(this.#message) : none
+  }
+}
+
+/** The delivery of a message of a group; without a receipt, nobody can settle it. */
+export const arrived = (
+  message: Message,
+  context: Context,
+  group: string | undefined,
+  receipt?: Receipt
+): Delivery.Delivery => new Arrived(message, context, group, receipt)
