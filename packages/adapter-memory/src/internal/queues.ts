@@ -68,6 +68,37 @@ export interface Queue {
   turn: "idle" | "delivering" | "resting"
 }
 
+/**
+ * Makes what few queues need when they need it first. A process may have thousands that it only sends to, in turn: what
+ * they take must stay in the processor's caches.
+ */
+class LeanQueue implements Queue {
+  readonly name: string
+  readonly ready: Queue["ready"] = ReadyQueue.make()
+  readonly readyConsumers: Queue["readyConsumers"] = []
+  held = 0
+  turn: Queue["turn"] = "idle"
+  #delayed: Queue["delayed"] | undefined = undefined
+  #blocked: Queue["blocked"] | undefined = undefined
+  #consumers: Queue["consumers"] | undefined = undefined
+
+  constructor(name: string) {
+    this.name = name
+  }
+
+  get delayed(): Queue["delayed"] {
+    return (this.#delayed ??= new Set())
+  }
+
+  get blocked(): Queue["blocked"] {
+    return (this.#blocked ??= WaitQueue.make())
+  }
+
+  get consumers(): Queue["consumers"] {
+    return (this.#consumers ??= new Set())
+  }
+}
+
 /** All queues of a broker. */
 export interface Queues {
   readonly all: ReadonlyMap<string, Queue>
@@ -124,16 +155,7 @@ export const make = (env: {
     get: (name) => {
       const known = all.get(name)
       if (known !== undefined) return known
-      const queue: Queue = {
-        name,
-        ready: ReadyQueue.make(),
-        delayed: new Set(),
-        held: 0,
-        blocked: WaitQueue.make(),
-        consumers: new Set(),
-        readyConsumers: [],
-        turn: "idle"
-      }
+      const queue = new LeanQueue(name)
       all.set(name, queue)
       return queue
     },

@@ -21,53 +21,62 @@ export interface ReadyQueue<A> extends Iterable<A> {
   readonly clear: () => void
 }
 
-/** An empty list. */
-export const make = <A extends Member<A>>(): ReadyQueue<A> => {
-  let head: A | undefined
-  let tail: A | undefined
+/** A class, so that a queue costs one object and not a handful of closures: a producer may know thousands of them. */
+class List<A extends Member<A>> implements ReadyQueue<A> {
+  #head: A | undefined = undefined
+  #tail: A | undefined = undefined
   /** The member that came back last, as long as it is in the list. Members that come back in order need no walk. */
-  let returned: A | undefined
-  let size = 0
-  let positions = 0
+  #returned: A | undefined = undefined
+  #size = 0
+  #positions = 0
 
-  const insertAfter = (before: A | undefined, member: A): void => {
-    member.next = before === undefined ? head : before.next
-    if (before === undefined) head = member
-    else before.next = member
-    if (member.next === undefined) tail = member
-    size++
+  size(): number {
+    return this.#size
   }
 
-  return {
-    size: () => size,
-    append: (member) => {
-      member.position = positions++
-      insertAfter(tail, member)
-    },
-    putBack: (member) => {
-      // Members that never left stand behind it, so the walk passes only those that came back before.
-      let before = returned !== undefined && returned.position < member.position ? returned : undefined
-      let after = before === undefined ? head : before.next
-      for (; after !== undefined && after.position < member.position; after = after.next) before = after
-      insertAfter(before, member)
-      returned = member
-    },
-    take: () => {
-      const member = head
-      if (member === undefined) return undefined
-      head = member.next
-      if (head === undefined) tail = undefined
-      if (returned === member) returned = undefined
-      member.next = undefined
-      size--
-      return member
-    },
-    clear: () => {
-      head = tail = returned = undefined
-      size = 0
-    },
-    *[Symbol.iterator]() {
-      for (let at = head; at !== undefined; at = at.next) yield at
-    }
+  append(member: A): void {
+    member.position = this.#positions++
+    this.#insertAfter(this.#tail, member)
+  }
+
+  putBack(member: A): void {
+    const returned = this.#returned
+    // Members that never left stand behind it, so the walk passes only those that came back before.
+    let before = returned !== undefined && returned.position < member.position ? returned : undefined
+    let after = before === undefined ? this.#head : before.next
+    for (; after !== undefined && after.position < member.position; after = after.next) before = after
+    this.#insertAfter(before, member)
+    this.#returned = member
+  }
+
+  take(): A | undefined {
+    const member = this.#head
+    if (member === undefined) return undefined
+    this.#head = member.next
+    if (this.#head === undefined) this.#tail = undefined
+    if (this.#returned === member) this.#returned = undefined
+    member.next = undefined
+    this.#size--
+    return member
+  }
+
+  clear(): void {
+    this.#head = this.#tail = this.#returned = undefined
+    this.#size = 0
+  }
+
+  *[Symbol.iterator](): Generator<A> {
+    for (let at = this.#head; at !== undefined; at = at.next) yield at
+  }
+
+  #insertAfter(before: A | undefined, member: A): void {
+    member.next = before === undefined ? this.#head : before.next
+    if (before === undefined) this.#head = member
+    else before.next = member
+    if (member.next === undefined) this.#tail = member
+    this.#size++
   }
 }
+
+/** An empty list. */
+export const make = <A extends Member<A>>(): ReadyQueue<A> => new List()

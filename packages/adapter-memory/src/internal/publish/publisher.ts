@@ -46,6 +46,8 @@ const partly = (error: BrokerError.BrokerError, count: number, stored: number): 
 
 /** Nothing is blocked yet. */
 export const make = ({ delays, loseConfirmation, maxBodySize, maxMessages, pump, queues }: Dependencies): Publisher => {
+  /** Without a limit nobody ever waits, and to look whether somebody does would cost a store of many queues a cache miss. */
+  const isBounded = maxMessages < Number.POSITIVE_INFINITY
   let isOpen = true
 
   const refusal = ({ body, delay, queue }: Outgoing.Outgoing): BrokerError.BrokerError | undefined => {
@@ -81,7 +83,7 @@ export const make = ({ delays, loseConfirmation, maxBodySize, maxMessages, pump,
       const message = messages[i]!
       const queue = queues.get(message.queue)
       // Nobody overtakes those who wait.
-      if (queue.held >= maxMessages || queue.blocked.size() > 0) {
+      if (isBounded && (queue.held >= maxMessages || queue.blocked.size() > 0)) {
         const told = (error: BrokerError.BrokerError) => partly(error, messages.length, i)
         return Effect.flatMap(Effect.mapError(wait(queue, message), told), () => storeFrom(messages, i + 1))
       }
@@ -105,16 +107,15 @@ export const make = ({ delays, loseConfirmation, maxBodySize, maxMessages, pump,
         return Effect.flatMap(storeFrom(messages, 0), () => confirm(messages))
       }),
     copy: (message) => add(queues.get(message.queue), message),
-    admit:
-      maxMessages === Number.POSITIVE_INFINITY
-        ? undefined
-        : (queue) => {
-            while (queue.held < maxMessages) {
-              const blocked = queue.blocked.take()
-              if (blocked === undefined) return
-              blocked.admit()
-            }
-          },
+    admit: isBounded
+      ? (queue) => {
+          while (queue.held < maxMessages) {
+            const blocked = queue.blocked.take()
+            if (blocked === undefined) return
+            blocked.admit()
+          }
+        }
+      : undefined,
     close: () => {
       isOpen = false
       for (const { blocked } of queues.all.values()) {
