@@ -28,7 +28,7 @@ export const ids = fc.uniqueArray(
   { minLength: 1, maxLength: 25 }
 )
 const places = (maxLength: number) => fc.array(fc.nat(24), { maxLength })
-const plans = fc.record({
+export const plans = fc.record({
   ids,
   perGroup: fc.integer({ min: 1, max: 10 }),
   size: fc.integer({ min: 1, max: 12 }),

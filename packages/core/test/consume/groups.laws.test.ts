@@ -20,7 +20,7 @@ const broken = async <Plan>({ live, plans }: Lives<Plan>, numRuns: number) => {
 }
 
 it("none leaves its queue before those in front of it, none is lost or given up unseen, no two batches share a group", async () =>
-  assert.isUndefined(await broken(Laws, 300)))
+  assert.isUndefined(await broken({ live: Laws.live, plans: Laws.plans }, 300)))
 
 it("one whose codec takes longer than the batch in front of it stays behind those that wait for that batch", () =>
   Effect.runPromise(
