@@ -500,7 +500,14 @@ describe("toBrokerError", () => {
   it.each<[string, unknown, BrokerError.Reason]>([
     ["the SDK's error", sdk("QueueDoesNotExist", 400), "QueueMissing"],
     ["an error that has only a code", sdk("SQSServiceException", 400, { Code: "ThrottlingException" }), "Throttled"],
-    ["a status alone", sdk("UnknownError", 502), "ConnectionLost"],
+    // Whoever answers in the place of SQS may have handed the call on.
+    ...[302, 408, 499, 500, 502, 503, 504].map((status): [string, unknown, BrokerError.Reason] => [
+      `a status alone, ${status}`,
+      sdk("Unknown", status),
+      status === 408 || status === 499 ? "Timeout" : "ConnectionLost"
+    ]),
+    ["a gateway that takes no such body", sdk("UnknownError", 413), "BodyTooLarge"],
+    ["a gateway that knows no such path", sdk("UnknownError", 404), "Unsupported"],
     ["nobody listening", node("ECONNREFUSED"), "ConnectionFailed"],
     [
       "nobody listening on any address",

@@ -47,11 +47,11 @@ const reach: Explanation = {
 const remedyOfUnsent =
   "Nothing was sent: see to what gives credentials and endpoint, such as the functions of these options"
 const broken: Explanation = { reason: "ConnectionLost" }
-/** SQS, or what stands in its place, says that the call was done, and in words that cannot be read. */
-const unreadable: Explanation = {
-  reason: "ConnectionLost",
-  remedy: "Is there a proxy or a login page between here and SQS, or another server at this address?"
-}
+const remedyOfForeign = "Is there a proxy or a login page between here and SQS, or another server at this address?"
+/** What stands in the place of SQS says that the call was done, in words that cannot be read, or sends elsewhere. */
+const unreadable: Explanation = { reason: "ConnectionLost", remedy: remedyOfForeign }
+/** What stands between waits no longer for SQS, which may do the call all the same. */
+const impatient: Explanation = { reason: "Timeout", remedy: remedyOfForeign }
 
 /** By the code of the error, without the prefix of its namespace. */
 const codes: Readonly<Record<string, Explanation>> = {
@@ -128,6 +128,16 @@ const codes: Readonly<Record<string, Explanation>> = {
 // An answer may name any code, also one that every object has a property of.
 const byCode: ReadonlyMap<string, Explanation> = new Map(Object.entries(codes))
 
+/** By the HTTP status, for what has neither a known code nor a known text. */
+const statuses: ReadonlyMap<number, Explanation> = new Map([
+  [401, access],
+  [403, access],
+  [408, impatient],
+  [413, large],
+  [429, throttled],
+  [499, impatient]
+])
+
 /** By the text of the error, for codes that do not tell what is wrong. */
 const byText: ReadonlyArray<readonly [RegExp, Explanation]> = [
   [
@@ -165,13 +175,15 @@ const explain = ({ code, status, text }: Refusal): Explanation => {
   if (/\bKMS\./.test(code) && known !== throttled) return kms
   if (known !== undefined) return known
   // The text of such an error may be of the answer's, and says nothing.
-  if (status !== undefined && status >= 200 && status < 300) return unreadable
+  if (status !== undefined && status >= 200 && status < 400) return unreadable
   const told = byText.find(([pattern]) => pattern.test(text))?.[1]
   if (told !== undefined) return told
   if (status === undefined) return broken
-  if (status === 429) return throttled
-  if (status >= 500) return status === 503 ? unavailable : failed
-  return status === 403 || status === 401 ? access : { reason: "Unsupported" }
+  // SQS names what it refuses. What has no name may be of a proxy, which may have handed the call on before.
+  const isNamed = !/^Unknown(Error)?$/.test(code)
+  if (status >= 500) return status === 503 && isNamed ? unavailable : failed
+  const byStatus = statuses.get(status)
+  return byStatus ?? (isNamed ? { reason: "Unsupported" } : { reason: "Unsupported", remedy: remedyOfForeign })
 }
 
 /** Whether the error says that nothing is wrong with the request itself. */
