@@ -1,0 +1,172 @@
+/**
+ * What an answer of SQS, or of what stands in its place, says: a reason and a remedy, by its code, text and status. Pure.
+ *
+ * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/CommonErrors.html
+ */
+import type { BrokerError } from "@requeue/core/adapter-kit"
+
+export interface Explanation {
+  readonly reason: BrokerError.Reason
+  readonly remedy?: string
+}
+
+const access: Explanation = {
+  reason: "AccessRefused",
+  remedy: "Allow the action on this queue in the identity's IAM policy"
+}
+const credentials: Explanation = {
+  reason: "AccessRefused",
+  remedy: "Check access key and secret, or what the SDK's default chain finds; and the region and the system's clock"
+}
+const throttled: Explanation = { reason: "Throttled", remedy: "Send less at a time, or ask AWS for a higher quota" }
+const remedyOfFailure =
+  "Nothing is wrong with the call, which is repeated; where it goes on, see AWS's Health Dashboard"
+/** SQS has failed at the call, and may have done it all the same. */
+const failed: Explanation = { reason: "ConnectionLost", remedy: remedyOfFailure }
+const unavailable: Explanation = { reason: "ConnectionFailed", remedy: remedyOfFailure }
+const missing: Explanation = {
+  reason: "QueueMissing",
+  remedy: `Check region, account and name, or create it; with queues: "create", a consumer does when it starts`
+}
+const lost: Explanation = { reason: "LeaseLost" }
+const large: Explanation = {
+  reason: "BodyTooLarge",
+  remedy: "Store the content elsewhere and send a reference to it, as the codec ClaimCheck does"
+}
+const kms: Explanation = { reason: "AccessRefused", remedy: "Check the state and the policy of the queue's KMS key" }
+const reach: Explanation = {
+  reason: "ConnectionFailed",
+  remedy: "Check region, host and port, and the network; is the server running?"
+}
+const broken: Explanation = { reason: "ConnectionLost" }
+const remedyOfForeign = "Is there a proxy or a login page between here and SQS, or another server at this address?"
+/** What stands in the place of SQS says that the call was done, in words that cannot be read, or sends elsewhere. */
+const unreadable: Explanation = { reason: "ConnectionLost", remedy: remedyOfForeign }
+/** What stands between waits no longer for SQS, which may do the call all the same. */
+const impatient: Explanation = { reason: "Timeout", remedy: remedyOfForeign }
+
+/** By the code of the error, without the prefix of its namespace. */
+const codes: Readonly<Record<string, Explanation>> = {
+  QueueDoesNotExist: missing,
+  NonExistentQueue: missing,
+  QueueDeletedRecently: {
+    reason: "QueueMissing",
+    remedy: "SQS makes a queue of a deleted one's name again after 60 seconds"
+  },
+  QueueNameExists: {
+    reason: "QueueMismatch",
+    remedy: `The queue exists with other attributes: set queues: "verify" to see which, or "use" to take it as it is`
+  },
+  AccessDenied: access,
+  AccessDeniedException: access,
+  InvalidSecurity: access,
+  NotAuthorized: access,
+  InvalidClientTokenId: credentials,
+  UnrecognizedClientException: credentials,
+  SignatureDoesNotMatch: credentials,
+  InvalidSignatureException: credentials,
+  InvalidAccessKeyId: credentials,
+  MissingAuthenticationToken: credentials,
+  IncompleteSignature: credentials,
+  ExpiredToken: credentials,
+  ExpiredTokenException: credentials,
+  RequestExpired: credentials,
+  OptInRequired: credentials,
+  CredentialsProviderError: credentials,
+  KmsAccessDenied: kms,
+  KmsDisabled: kms,
+  KmsInvalidKeyUsage: kms,
+  KmsInvalidState: kms,
+  KmsNotFound: kms,
+  KmsOptInRequired: kms,
+  KmsThrottled: throttled,
+  RequestThrottled: throttled,
+  Throttling: throttled,
+  ThrottlingException: throttled,
+  ThrottledException: throttled,
+  TooManyRequestsException: throttled,
+  SlowDown: throttled,
+  ServiceUnavailable: unavailable,
+  ServiceUnavailableException: unavailable,
+  InternalError: failed,
+  InternalFailure: failed,
+  InternalServerError: failed,
+  PurgeQueueInProgress: { reason: "Throttled", remedy: "SQS purges a queue once in 60 seconds: try again then" },
+  OverLimit: {
+    reason: "QueueFull",
+    remedy: "Too many messages are in flight: settle them sooner, or let retries be copies by a lower inFlightLimit"
+  },
+  ReceiptHandleIsInvalid: lost,
+  MessageNotInflight: lost,
+  InvalidMessageContents: { reason: "Unsupported", remedy: "Send the characters of XML 1.0, or bytes" },
+  MessageTooLong: large,
+  BatchRequestTooLong: large,
+  UnsupportedOperation: { reason: "Unsupported" },
+  TimeoutError: { reason: "Timeout" },
+  RequestTimeout: { reason: "Timeout" },
+  RequestTimeoutException: { reason: "Timeout" },
+  AbortError: { reason: "Timeout" },
+  ECONNREFUSED: reach,
+  ENOTFOUND: reach,
+  EAI_AGAIN: reach,
+  EHOSTUNREACH: reach,
+  ENETUNREACH: reach,
+  ECONNRESET: broken,
+  EPIPE: broken,
+  ETIMEDOUT: { reason: "Timeout" },
+  UnreadableAnswer: unreadable
+}
+
+// An answer may name any code, also one that every object has a property of.
+export const byCode: ReadonlyMap<string, Explanation> = new Map(Object.entries(codes))
+
+/** By the HTTP status, for what has neither a known code nor a known text. */
+const statuses: ReadonlyMap<number, Explanation> = new Map([
+  [401, access],
+  [403, access],
+  [408, impatient],
+  [413, large],
+  [429, throttled],
+  [499, impatient]
+])
+
+/** By the text of the error, for codes that do not tell what is wrong. */
+const byText: ReadonlyArray<readonly [RegExp, Explanation]> = [
+  [
+    /receipt handle.*(expired|not valid|invalid)|message.*(does not exist|not in flight|not available)|Total VisibilityTimeout/is,
+    lost
+  ],
+  [/must be shorter than|too long|exceeds? .*size/i, large],
+  [/non.?existent|does not exist/i, missing],
+  [/socket hang up|aborted/i, broken],
+  [
+    /certificate|self.signed|\bSSL\b|\bTLS\b|altnames/i,
+    { reason: "ConnectionFailed", remedy: "Check the certificate, or tls in the URL" }
+  ]
+]
+
+/** The error of an entry of a batch, or of a whole call. */
+export interface Refusal {
+  readonly code: string
+  readonly text: string
+  /** The HTTP status, where there was an answer. */
+  readonly status: number | undefined
+}
+
+export const bare = (code: string): string => code.slice(Math.max(code.lastIndexOf("."), code.lastIndexOf("#")) + 1)
+
+export const explain = ({ code, status, text }: Refusal): Explanation => {
+  const known = byCode.get(bare(code))
+  if (/\bKMS\./.test(code) && known !== throttled) return kms
+  if (known !== undefined) return known
+  // The text of such an error may be of the answer's, and says nothing.
+  if (status !== undefined && status >= 200 && status < 400) return unreadable
+  const told = byText.find(([pattern]) => pattern.test(text))?.[1]
+  if (told !== undefined) return told
+  if (status === undefined) return broken
+  // SQS names what it refuses. What has no name may be of a proxy, which may have handed the call on before.
+  const isNamed = !/^Unknown(Error)?$/.test(code)
+  if (status >= 500) return status === 503 && isNamed ? unavailable : failed
+  const byStatus = statuses.get(status)
+  return byStatus ?? (isNamed ? { reason: "Unsupported" } : { reason: "Unsupported", remedy: remedyOfForeign })
+}
