@@ -1,5 +1,5 @@
 /**
- * What an answer of SQS, or of what stands in its place, says: a reason and a remedy, by its code, text and status. Pure.
+ * The reason and the remedy that a failed call gets, by the code, text and status of its answer. Pure.
  *
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/CommonErrors.html
  */
@@ -40,9 +40,9 @@ const reach: Explanation = {
 }
 const broken: Explanation = { reason: "ConnectionLost" }
 const remedyOfForeign = "Is there a proxy or a login page between here and SQS, or another server at this address?"
-/** What stands in the place of SQS says that the call was done, in words that cannot be read, or sends elsewhere. */
+/** Another one in the place of SQS says that the call was done, in words that cannot be read, or sends elsewhere. */
 const unreadable: Explanation = { reason: "ConnectionLost", remedy: remedyOfForeign }
-/** What stands between waits no longer for SQS, which may do the call all the same. */
+/** A proxy waits no longer for SQS, which may do the call all the same. */
 const impatient: Explanation = { reason: "Timeout", remedy: remedyOfForeign }
 
 /** By the code of the error, without the prefix of its namespace. */
