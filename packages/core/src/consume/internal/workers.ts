@@ -112,9 +112,18 @@ export const make = (dependencies: Dependencies): Workers => {
   const startBatch = (items: ReadonlyArray<Item>): void => {
     load.batches++
     flow.onStart(items[0]!.key)
-    for (const item of items) item.stage = "begun"
-    if (items.some(({ group }) => group !== undefined)) dependencies.groups.begun(items)
-    if (!single || items.length === 1) return runs.run(items, endBatch)
+    let isGrouped = false
+    for (const item of items) {
+      item.stage = "begun"
+      if (item.group !== undefined) isGrouped = true
+    }
+    if (isGrouped) dependencies.groups.begun(items)
+    if (!single || items.length === 1) runs.run(items, endBatch)
+    else runEach(items)
+  }
+
+  /** The messages of a batch side by side. */
+  const runEach = (items: ReadonlyArray<Item>): void => {
     let open = items.length
     const onTaskEnd = (): void => {
       if (--open === 0) endBatch()
@@ -205,6 +214,9 @@ const runner = (
     return isOpen ? undefined : deliveries.conclude(item, verdict, failure)
   }
 
+  const ordering = (failure: Failure.Failure | undefined, mayRerun: boolean) =>
+    Task.ordering(deliveries, reporter, (item, verdict) => settle(item, verdict, failure, mayRerun))
+
   /** Decides on the messages of a run that has ended, and returns those that it leaves to another one, if there are any. */
   const conclude = (
     task: Task.Task,
@@ -214,16 +226,17 @@ const runner = (
   ): ReadonlyArray<Item> | undefined => {
     let open: Array<Item> | undefined
     let order: ReturnType<typeof Task.ordering> | undefined
-    task.close(outcome, (item, verdict) => {
-      const { group } = item
+    task.close()
+    for (let index = 0; index < task.items.length; index++) {
+      if (task.isTold(index)) continue
+      const item = task.items[index]!
+      const verdict = task.verdict(index, outcome)
       const settlement =
-        group === undefined
+        item.group === undefined
           ? settle(item, verdict, failure, mayRerun)
-          : (order ??= Task.ordering(deliveries, reporter))(item, group, verdict, () =>
-              settle(item, verdict, failure, mayRerun)
-            )
+          : (order ??= ordering(failure, mayRerun))(item, item.group, verdict)
       if (settlement === undefined) (open ??= []).push(item)
-    })
+    }
     deliveries.flush()
     return open
   }
