@@ -119,16 +119,7 @@ export const make = (dependencies: Dependencies): Workers => {
     }
     if (isGrouped) dependencies.groups.begun(items)
     if (!single || items.length === 1) runs.run(items, endBatch)
-    else runEach(items)
-  }
-
-  /** The messages of a batch side by side. */
-  const runEach = (items: ReadonlyArray<Item>): void => {
-    let open = items.length
-    const onTaskEnd = (): void => {
-      if (--open === 0) endBatch()
-    }
-    for (const item of items) runs.run([item], onTaskEnd)
+    else runEach(items, runs.run, endBatch)
   }
 
   const endBatch = (): void => {
@@ -143,6 +134,19 @@ export const make = (dependencies: Dependencies): Workers => {
   }
 
   return { pump, interrupt: runs.interrupt }
+}
+
+/** Runs the messages of a batch side by side. `onEnd` is called when all of them have ended. */
+const runEach = (
+  items: ReadonlyArray<Item>,
+  run: (items: ReadonlyArray<Item>, onEnd: () => void) => void,
+  onEnd: () => void
+): void => {
+  let open = items.length
+  const onTaskEnd = (): void => {
+    if (--open === 0) onEnd()
+  }
+  for (const item of items) run([item], onTaskEnd)
 }
 
 /** Tells the bursts what does not end with an ack. */
@@ -163,6 +167,20 @@ const interruptAll = (tasks: ReadonlyArray<Task.Task>): Interrupted => {
   for (const task of tasks) task.run?.interrupt()
   return { handlers: tasks.length, messages }
 }
+
+/** Settles a message of a run that has ended, and answers how; `undefined`: its handler is to run again. */
+type Settle = (
+  item: Item,
+  verdict: Acknowledgement.Verdict | undefined,
+  failure: Failure.Failure | undefined,
+  mayRerun: boolean
+) => Settlement.Settlement | undefined
+
+/** Settles the messages of this run. Made for groups alone: a closure in the loop would cost every run a scope of its own. */
+const after =
+  (settle: Settle, failure: Failure.Failure | undefined, mayRerun: boolean) =>
+  (item: Item, verdict: Acknowledgement.Verdict | undefined) =>
+    settle(item, verdict, failure, mayRerun)
 
 /** Runs handlers for messages that they answer for together. */
 const runner = (
@@ -199,13 +217,7 @@ const runner = (
     else run(open, reruns + 1, onEnd)
   }
 
-  /** Settles a message of a run that has ended, and answers how; `undefined`: its handler is to run again. */
-  const settle = (
-    item: Item,
-    verdict: Acknowledgement.Verdict | undefined,
-    failure: Failure.Failure | undefined,
-    mayRerun: boolean
-  ): Settlement.Settlement | undefined => {
+  const settle: Settle = (item, verdict, failure, mayRerun) => {
     if (verdict === undefined) return deliveries.settle(item, Settlement.Release())
     // A handler must not run beside a redelivery.
     const isOpen = mayRerun && verdict.by === "outcome" && !item.isLost
@@ -213,9 +225,6 @@ const runner = (
     if (failure !== undefined && !("failed" in verdict)) reporter.failed(item.delivery, failure, isOpen)
     return isOpen ? undefined : deliveries.conclude(item, verdict, failure)
   }
-
-  const ordering = (failure: Failure.Failure | undefined, mayRerun: boolean) =>
-    Task.ordering(deliveries, reporter, (item, verdict) => settle(item, verdict, failure, mayRerun))
 
   /** Decides on the messages of a run that has ended, and returns those that it leaves to another one, if there are any. */
   const conclude = (
@@ -234,7 +243,7 @@ const runner = (
       const settlement =
         item.group === undefined
           ? settle(item, verdict, failure, mayRerun)
-          : (order ??= ordering(failure, mayRerun))(item, item.group, verdict)
+          : (order ??= Task.ordering(deliveries, reporter, after(settle, failure, mayRerun)))(item, item.group, verdict)
       if (settlement === undefined) (open ??= []).push(item)
     }
     deliveries.flush()
