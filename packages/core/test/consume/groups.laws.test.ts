@@ -76,7 +76,12 @@ describe("a core is found that", () => {
       "(isUncounted || told !== delivery.attempts)",
       "told !== delivery.attempts"
     ],
-    ["settles those behind a message that is run again", "task", "rerun.has(group) ? undefined : settle()", "settle()"],
+    [
+      "settles those behind a message that is run again",
+      "task",
+      "rerun.has(group) ? undefined : settle(item, verdict)",
+      "settle(item, verdict)"
+    ],
     ["runs single messages of a group side by side", "groups", "(!single && ", "("]
   ])("%s", async (_, file, text, replacement) => {
     const patch = { file: `consume/internal/${file}.ts`, text, replacement }

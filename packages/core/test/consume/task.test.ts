@@ -24,10 +24,12 @@ const start = (...names: ReadonlyArray<string>) => {
     () => {}
   )
   const batch = task.toBatch()
+  /** Ends the run so, and tells what was not told before. */
   const close = (outcome: Acknowledgement.Outcome) => {
-    const told: Array<string> = []
-    task.close(outcome, (...decision) => told.push(render(decision)))
-    return told
+    task.close()
+    return task.items.flatMap((item, index) =>
+      task.isTold(index) ? [] : [render([item, task.verdict(index, outcome)])]
+    )
   }
   return { task, close, batch, final, ignored, messages: batch.messages as ReadonlyArray<Received<unknown>> }
 }
@@ -78,12 +80,14 @@ describe("task", () => {
     const { batch, final, ignored, messages, task } = start("a", "b", "c", "d")
     messages[0]!.ack()
     messages[1]!.retry()
-    const parted: Array<string> = []
-    task.close(undefined, (item, verdict) =>
-      parted.push(verdict === undefined ? String(item.key) : render([item, verdict]))
-    )
+    task.close()
+    const parted = task.items.map((item, index) => {
+      const verdict = task.verdict(index, undefined)
+      return verdict === undefined ? String(item.key) : render([item, verdict])
+    })
     assert.deepStrictEqual(final, ["a ack"])
-    assert.deepStrictEqual(parted, ["b retry", "c", "d"])
+    assert.deepStrictEqual(parted, ["a ack", "b retry", "c", "d"])
+    assert.isTrue(task.isTold(0) && !task.isTold(1))
     batch.ackAll()
     assert.deepStrictEqual(ignored, ["batch AckAll"])
   })

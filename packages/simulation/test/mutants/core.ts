@@ -127,8 +127,8 @@ const running: ReadonlyArray<Mutant> = [
   {
     name: "calls of a run count beside those of the run after it",
     file: consume("task"),
-    from: "    this.isClosed = true\n    for (let index",
-    to: "    for (let index",
+    from: "  close(): void {\n    this.isClosed = true",
+    to: "  close(): void {",
     was: "A run that had failed, and was repeated at once, could still decide on its messages."
   },
   {

@@ -46,7 +46,7 @@ const partly = (error: BrokerError.BrokerError, count: number, stored: number): 
 
 /** Nothing is blocked yet. */
 export const make = ({ delays, loseConfirmation, maxBodySize, maxMessages, pump, queues }: Dependencies): Publisher => {
-  /** Without a limit nobody ever waits, and to look whether somebody does would cost a store of many queues a cache miss. */
+  /** Without a limit nobody ever waits. To look for them all the same would be a cache miss, where queues are many. */
   const isBounded = maxMessages < Number.POSITIVE_INFINITY
   let isOpen = true
 

@@ -115,26 +115,29 @@ export class Task implements Bag.Member {
   }
 
   #tell(index: number): void {
-    if (this.#reported?.has(index) === true) return
+    if (this.isTold(index)) return
     this.#reported = (this.#reported ?? new Set()).add(index)
     this.#options.onFinal(this.items[index]!, this.#verdicts![index]!)
   }
 
-  /**
-   * Ignores all later calls, and reports the verdict of every message that `onFinal` was not given. Without an outcome, for
-   * a run that was interrupted, messages that no call reached have no verdict.
-   */
-  close(
-    outcome: Acknowledgement.Outcome | undefined,
-    each: (item: Item, verdict: Acknowledgement.Verdict | undefined) => void
-  ): void {
+  /** Ignores all later calls. */
+  close(): void {
     this.isClosed = true
-    for (let index = 0; index < this.items.length; index++) {
-      if (this.#reported?.has(index) === true) continue
-      const verdict = this.#verdicts?.[index]
-      if (verdict === undefined) each(this.items[index]!, outcome && uncalled[outcome])
-      else each(this.items[index]!, Acknowledgement.finalise(verdict, outcome ?? "failure"))
-    }
+  }
+
+  /** Whether `onFinal` was given the verdict of a message. */
+  isTold(index: number): boolean {
+    return this.#reported?.has(index) === true
+  }
+
+  /**
+   * The verdict of a message, by its index, of a run that has ended so. Without an outcome, for a run that was interrupted,
+   * one that no call reached has none.
+   */
+  verdict(index: number, outcome: Acknowledgement.Outcome | undefined): Acknowledgement.Verdict | undefined {
+    const verdict = this.#verdicts?.[index]
+    if (verdict === undefined) return outcome && uncalled[outcome]
+    return Acknowledgement.finalise(verdict, outcome ?? "failure")
   }
 
   #isUndecided(index: number): boolean {
@@ -154,27 +157,27 @@ const linesOf = (items: ReadonlyArray<Item>): Map<Group, Line> => {
 
 /**
  * Keeps the order of groups when the messages of a batch are settled: the first message of a group that goes back takes
- * those behind it along, whatever their verdicts; so does the first that is run again.
+ * those behind it along, whatever their verdicts; so does the first that is run again. `settle` answers the settlement, as
+ * this does; `undefined` for a message whose handler runs again.
  */
 export const ordering = (
   deliveries: Pick<Deliveries, "keepsPlace" | "settle">,
-  reporter: Pick<Reporter, "heldBack">
+  reporter: Pick<Reporter, "heldBack">,
+  settle: (item: Item, verdict: Acknowledgement.Verdict | undefined) => Settlement.Settlement | undefined
 ) => {
   const halted = new Set<Group>()
   const rerun = new Set<Group>()
-  /** `settle` answers the settlement, as this does; `undefined` for a message whose handler runs again. */
   return (
     item: Item,
     group: Group,
-    verdict: Acknowledgement.Verdict | undefined,
-    settle: () => Settlement.Settlement | undefined
+    verdict: Acknowledgement.Verdict | undefined
   ): Settlement.Settlement | undefined => {
     if (halted.has(group)) {
       item.isFollowing = true
       if (verdict?._tag === "Ack" && verdict.by !== "outcome") reporter.heldBack(item.delivery)
       return deliveries.settle(item, Settlement.Release())
     }
-    const settlement = rerun.has(group) ? undefined : settle()
+    const settlement = rerun.has(group) ? undefined : settle(item, verdict)
     if (settlement === undefined) rerun.add(group)
     else if (deliveries.keepsPlace(settlement)) halted.add(group)
     return settlement

@@ -112,14 +112,14 @@ export const make = (dependencies: Dependencies): Workers => {
   const startBatch = (items: ReadonlyArray<Item>): void => {
     load.batches++
     flow.onStart(items[0]!.key)
-    for (const item of items) item.stage = "begun"
-    if (items.some(({ group }) => group !== undefined)) dependencies.groups.begun(items)
-    if (!single || items.length === 1) return runs.run(items, endBatch)
-    let open = items.length
-    const onTaskEnd = (): void => {
-      if (--open === 0) endBatch()
+    let isGrouped = false
+    for (const item of items) {
+      item.stage = "begun"
+      if (item.group !== undefined) isGrouped = true
     }
-    for (const item of items) runs.run([item], onTaskEnd)
+    if (isGrouped) dependencies.groups.begun(items)
+    if (!single || items.length === 1) runs.run(items, endBatch)
+    else runEach(items, runs.run, endBatch)
   }
 
   const endBatch = (): void => {
@@ -134,6 +134,19 @@ export const make = (dependencies: Dependencies): Workers => {
   }
 
   return { pump, interrupt: runs.interrupt }
+}
+
+/** Runs the messages of a batch side by side. `onEnd` is called when all of them have ended. */
+const runEach = (
+  items: ReadonlyArray<Item>,
+  run: (items: ReadonlyArray<Item>, onEnd: () => void) => void,
+  onEnd: () => void
+): void => {
+  let open = items.length
+  const onTaskEnd = (): void => {
+    if (--open === 0) onEnd()
+  }
+  for (const item of items) run([item], onTaskEnd)
 }
 
 /** Tells the bursts what does not end with an ack. */
@@ -154,6 +167,20 @@ const interruptAll = (tasks: ReadonlyArray<Task.Task>): Interrupted => {
   for (const task of tasks) task.run?.interrupt()
   return { handlers: tasks.length, messages }
 }
+
+/** Settles a message of a run that has ended, and answers how; `undefined`: its handler is to run again. */
+type Settle = (
+  item: Item,
+  verdict: Acknowledgement.Verdict | undefined,
+  failure: Failure.Failure | undefined,
+  mayRerun: boolean
+) => Settlement.Settlement | undefined
+
+/** Settles the messages of this run. Made for groups alone: a closure in the loop would cost every run a scope of its own. */
+const after =
+  (settle: Settle, failure: Failure.Failure | undefined, mayRerun: boolean) =>
+  (item: Item, verdict: Acknowledgement.Verdict | undefined) =>
+    settle(item, verdict, failure, mayRerun)
 
 /** Runs handlers for messages that they answer for together. */
 const runner = (
@@ -190,13 +217,7 @@ const runner = (
     else run(open, reruns + 1, onEnd)
   }
 
-  /** Settles a message of a run that has ended, and answers how; `undefined`: its handler is to run again. */
-  const settle = (
-    item: Item,
-    verdict: Acknowledgement.Verdict | undefined,
-    failure: Failure.Failure | undefined,
-    mayRerun: boolean
-  ): Settlement.Settlement | undefined => {
+  const settle: Settle = (item, verdict, failure, mayRerun) => {
     if (verdict === undefined) return deliveries.settle(item, Settlement.Release())
     // A handler must not run beside a redelivery.
     const isOpen = mayRerun && verdict.by === "outcome" && !item.isLost
@@ -214,16 +235,17 @@ const runner = (
   ): ReadonlyArray<Item> | undefined => {
     let open: Array<Item> | undefined
     let order: ReturnType<typeof Task.ordering> | undefined
-    task.close(outcome, (item, verdict) => {
-      const { group } = item
+    task.close()
+    for (let index = 0; index < task.items.length; index++) {
+      if (task.isTold(index)) continue
+      const item = task.items[index]!
+      const verdict = task.verdict(index, outcome)
       const settlement =
-        group === undefined
+        item.group === undefined
           ? settle(item, verdict, failure, mayRerun)
-          : (order ??= Task.ordering(deliveries, reporter))(item, group, verdict, () =>
-              settle(item, verdict, failure, mayRerun)
-            )
+          : (order ??= Task.ordering(deliveries, reporter, after(settle, failure, mayRerun)))(item, item.group, verdict)
       if (settlement === undefined) (open ??= []).push(item)
-    })
+    }
     deliveries.flush()
     return open
   }
