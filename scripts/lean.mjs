@@ -22,8 +22,8 @@ export const skimmed = (code) => {
     const arrow = code.lastIndexOf("=>", body.start)
     const parameters = code.slice(async ? code.indexOf("(", start) : start, arrow).trim()
     const statements = code.slice(arrow + 2, end)
-    text += `${code.slice(at, start)}${async ? "async " : ""}function${parameters} `
-    text += expression ? `{ return (${statements.trim()}) }` : statements.trim()
+    text += `${code.slice(at, start)}${async ? "async " : ""}function${parameters}`
+    text += expression ? `{return ${statements.trim()}}` : statements.trim()
     at = end
   }
   return text + code.slice(at)

@@ -35,8 +35,8 @@ for (const [what, code, question] of arrows) {
 }
 
 test("none is left on the outermost level", () => {
-  assert.equal(skimmed("const f = (a) => [a].map((b) => b)"), "const f = function(a) { return ([a].map((b) => b)) }")
-  assert.equal(skimmed("const f = async (a) => { await a }"), "const f = async function(a) { await a }")
+  assert.equal(skimmed("const f = (a) => [a].map((b) => b)"), "const f = function(a){return [a].map((b) => b)}")
+  assert.equal(skimmed("const f = async (a) => { await a }"), "const f = async function(a){ await a }")
 })
 
 test("texts, templates and expressions mean the same in ASCII", async () => {

@@ -37,8 +37,8 @@ const wrong =
   ({ code, stdout }) => {
     if (code !== 0) return "it ended badly"
     const loaded = stdout.trim().split("\n")
-    const schema = loaded.find((path) => /^effect\/dist\/(Schema|Config)\.js$/.test(path))
-    if (schema !== undefined) return `it loads ${schema}`
+    const heavy = loaded.find((path) => /^effect\/dist\/(Schema|Config|Random)\.js$/.test(path))
+    if (heavy !== undefined) return `it loads ${heavy}`
     for (const [start, limit] of Object.entries(limits)) {
       const count = loaded.filter((path) => path.startsWith(start)).length
       if (count > limit) return `it loads ${count} modules of ${start}, and should load ${limit} at most`

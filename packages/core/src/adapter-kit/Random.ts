@@ -19,3 +19,14 @@ export const source: typeof EffectRandom.Random = Context.Reference("effect/Rand
 
 /** A number from 0 to below 1. */
 export const next: Effect.Effect<number> = Effect.map(source, (random) => random.nextDoubleUnsafe())
+
+/** A list in random order: the one that `Random.shuffle` of Effect makes of the same numbers. */
+export const shuffle = <A>(list: ReadonlyArray<A>): Effect.Effect<Array<A>> =>
+  Effect.map(source, (random) => {
+    const order = [...list]
+    for (let last = order.length - 1; last > 0; last--) {
+      const other = Math.floor(random.nextDoubleUnsafe() * (last + 1))
+      ;[order[last], order[other]] = [order[other]!, order[last]!]
+    }
+    return order
+  })

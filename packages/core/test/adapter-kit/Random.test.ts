@@ -10,6 +10,12 @@ describe("random numbers", () => {
     Effect.gen(function* () {
       const seeded = (next: Effect.Effect<number>) => EffectRandom.withSeed(some(next), "a seed")
       assert.deepStrictEqual(yield* seeded(Random.next), yield* seeded(EffectRandom.next))
+      const shuffled = (shuffle: typeof Random.shuffle) =>
+        Effect.all(Array.from({ length: 20 }, (_, length) => shuffle(Array.from({ length }, (_, index) => index))))
+      assert.deepStrictEqual(
+        yield* EffectRandom.withSeed(shuffled(Random.shuffle), "a seed"),
+        yield* EffectRandom.withSeed(shuffled(EffectRandom.shuffle), "a seed")
+      )
       const fixed = { nextIntUnsafe: () => 1, nextDoubleUnsafe: () => 0.25 }
       assert.strictEqual(yield* Effect.provideService(Random.next, EffectRandom.Random, fixed), 0.25)
     })

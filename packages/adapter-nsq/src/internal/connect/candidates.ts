@@ -1,8 +1,7 @@
 /** The nsqd that may be published to. */
-import { BrokerError } from "@requeue/core/adapter-kit"
+import { BrokerError, Random } from "@requeue/core/adapter-kit"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Random from "effect/Random"
 import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import type { Settings } from "../../NsqOptions.ts"

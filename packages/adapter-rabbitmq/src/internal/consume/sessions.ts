@@ -1,8 +1,7 @@
 /** Session after session of one queue, each on a channel of its own, with the credit that was given last. */
-import { type Broker, BrokerError, Reconnect, Timers, Trouble } from "@requeue/core/adapter-kit"
+import { type Broker, BrokerError, Random, Reconnect, Timers, Trouble } from "@requeue/core/adapter-kit"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
-import * as Random from "effect/Random"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import { pauses } from "../connect/connection.ts"
@@ -25,7 +24,7 @@ const healthy = 1000
 const refusedPauses: Reconnect.Pauses = { first: 250, max: 5000 }
 
 /** The pause between two looks after what was declared. Many processes do not look at the same moment. */
-const refreshPause = Effect.flatMap(Random.nextBetween(25_000, 35_000), Effect.sleep)
+const refreshPause = Effect.flatMap(Random.next, (random) => Effect.sleep(25_000 + 10_000 * random))
 
 /** Whether the error may be that of something that was deleted. */
 const isMissing = ({ operation, reason }: BrokerError.BrokerError): boolean =>
