@@ -5,7 +5,6 @@
 import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { basename, dirname, join, relative, resolve } from "node:path"
 import { rolldown } from "rolldown"
-import { ascii, skimmed } from "./lean.mjs"
 
 const folder = resolve("dist")
 
@@ -103,6 +102,6 @@ export const bundle = async () => {
     const file = join(folder, fileName)
     mkdirSync(dirname(file), { recursive: true })
     // Sources are indented by spaces, so that tabs are the bundler's own.
-    writeFileSync(file, ascii(skimmed(inlined(code, functions).replaceAll(/^\t+/gm, ""))))
+    writeFileSync(file, inlined(code, functions).replaceAll(/^\t+/gm, ""))
   }
 }
