@@ -17,5 +17,15 @@ export const source: typeof EffectRandom.Random = Context.Reference("effect/Rand
   // oxlint-enable no-restricted-properties
 })
 
+/** A number from 0 to below 1, whatever the source does: the middle where it throws, or answers anything else. */
+export const draw = (from: EffectRandom.Random): number => {
+  try {
+    const number: unknown = from.nextDoubleUnsafe()
+    return typeof number === "number" && number >= 0 && number < 1 ? number : 0.5
+  } catch {
+    return 0.5
+  }
+}
+
 /** A number from 0 to below 1. */
-export const next: Effect.Effect<number> = Effect.map(source, (random) => random.nextDoubleUnsafe())
+export const next: Effect.Effect<number> = Effect.map(source, draw)
