@@ -56,8 +56,7 @@ export const make = (
 ): Session => {
   const { queue } = env
   const gone = Deferred.makeUnsafe<BrokerError.BrokerError | undefined>()
-  let isOpen = true
-  let isClosing = false
+  let [isOpen, isClosing] = [true, false]
 
   const end = (error?: BrokerError.BrokerError): void => {
     if (!isOpen) return

@@ -10,6 +10,6 @@ export const is = <A>(value: A | PromiseLike<A>): value is PromiseLike<A> => {
   return typeof then === "function"
 }
 
-/** What `use` makes of a value: at once, or once the promise of it is fulfilled. */
+/** The result of `use` on a value: at once, or when the promise of it is fulfilled. */
 export const map = <A, B>(value: A | PromiseLike<A>, use: (value: A) => B | Promise<B>): B | Promise<B> =>
   is(value) ? Promise.resolve(value).then(use) : use(value)
