@@ -22,14 +22,16 @@ const fake = () => {
     },
     cancel: ({ name }) => ask(`cancel ${name}`)
   })
+  /** Answers what was asked first. */
+  const answer = async () => {
+    open.shift()!()
+    await new Promise((resolve) => setImmediate(resolve))
+  }
   /** Answers everything that is asked, and what is asked then. */
   const settle = async () => {
-    while (open.length > 0) {
-      open.shift()!()
-      await new Promise((resolve) => setImmediate(resolve))
-    }
+    while (open.length > 0) await answer()
   }
-  return { credit, consumers, log, settle, pass: () => timers.splice(0).forEach((run) => run()) }
+  return { answer, credit, consumers, log, settle, pass: () => timers.splice(0).forEach((run) => run()) }
 }
 
 describe("credit", () => {
@@ -62,6 +64,29 @@ describe("credit", () => {
     await settle()
     await barrier
     assert.deepStrictEqual(log, ["consume c1 2", "cancel c1"])
+  })
+
+  it("stops when the server has ended all consumers, one that it is about to begin among them", async () => {
+    const { answer, credit, log } = fake()
+    let isStopped = false
+    credit.set(2)
+    const stopping = credit.stop().then(() => (isStopped = true))
+    await answer()
+    assert.deepStrictEqual(log, ["consume c1 2", "cancel c1"])
+    assert.isFalse(isStopped)
+    await answer()
+    await stopping
+    await credit.stop()
+    assert.lengthOf(log, 2)
+  })
+
+  it("stops when the channel ends", async () => {
+    const { answer, credit } = fake()
+    credit.set(2)
+    const stopping = credit.stop()
+    credit.end()
+    await answer()
+    await stopping
   })
 
   it("counts what cancelled consumers left unsettled", async () => {

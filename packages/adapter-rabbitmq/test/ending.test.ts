@@ -62,3 +62,28 @@ test("200 letters that were looked at by their causes count as they did", async 
   const usual = Version.hasFailureCount(version) ? 0 : 1
   assert.isAtMost(found.filter(([, times]) => times !== usual).length, usual)
 })
+
+// A consumer that the server begins at that moment is sent messages, which nobody waits for any more.
+test.each([0, 1, 3])("nothing counts because of credit that was given %d ms before the end", async (millis) => {
+  const queue = queueName("hasty")
+  const names = ids(400)
+  const runs: Array<Run> = []
+  await on({ url }, (broker) =>
+    Effect.gen(function* () {
+      yield* broker.publish(names.map((id) => outgoing(queue, id)))
+      for (let round = 0; round < 20; round++) {
+        const consumer = yield* consume(queue, runs, { concurrency: 7, prefetch: 5 })
+        consumer.pause()
+        yield* Effect.sleep(0)
+        consumer.resume()
+        yield* Effect.sleep(millis)
+        yield* consumer.drain()
+      }
+    })
+  )
+  const found = await left(queue)
+  assert.deepStrictEqual([...runs.map(({ id }) => id), ...found.map(([id]) => id)].toSorted(), names.toSorted())
+  if (!Version.hasFailureCount(version)) return
+  const counted = [...runs.filter(({ attempts }) => attempts > 1), ...found.filter(([, times]) => times > 0)]
+  assert.deepStrictEqual(counted, [])
+})

@@ -17,15 +17,25 @@ export const source: typeof EffectRandom.Random = Context.Reference("effect/Rand
   // oxlint-enable no-restricted-properties
 })
 
+/** A number from 0 to below 1, whatever the source does: the middle where it throws, or answers anything else. */
+export const draw = (from: EffectRandom.Random): number => {
+  try {
+    const number: unknown = from.nextDoubleUnsafe()
+    return typeof number === "number" && number >= 0 && number < 1 ? number : 0.5
+  } catch {
+    return 0.5
+  }
+}
+
 /** A number from 0 to below 1. */
-export const next: Effect.Effect<number> = Effect.map(source, (random) => random.nextDoubleUnsafe())
+export const next: Effect.Effect<number> = Effect.map(source, draw)
 
 /** A list in random order: the one that `Random.shuffle` of Effect makes of the same numbers. */
 export const shuffle = <A>(list: ReadonlyArray<A>): Effect.Effect<Array<A>> =>
   Effect.map(source, (random) => {
     const order = [...list]
     for (let last = order.length - 1; last > 0; last--) {
-      const other = Math.floor(random.nextDoubleUnsafe() * (last + 1))
+      const other = Math.floor(draw(random) * (last + 1))
       ;[order[last], order[other]] = [order[other]!, order[last]!]
     }
     return order

@@ -10,6 +10,7 @@
  */
 import * as Data from "effect/Data"
 import { guard, isSeparate } from "./internal/ownBytes.ts"
+import * as Thenable from "./internal/thenable.ts"
 import * as Codec from "./Codec.ts"
 import type { Headers } from "./Message.ts"
 import * as OptionKind from "../options/OptionKind.ts"
@@ -214,10 +215,7 @@ export const make = <A, I>(codec: Codec.Codec<A, I>, options: Options): Codec.Co
       if (isSmall(bytes)) return bytes
       throw new TypeError("ClaimCheck: a large body takes time to store. Call seal in place of encode")
     },
-    seal: (body, given) => {
-      const sealed = Codec.seal(inner, body, given)
-      return sealed instanceof Promise ? sealed.then(settle) : settle(sealed)
-    },
+    seal: (body, given) => Thenable.map(Codec.seal(inner, body, given), settle),
     decode: reading(inner.decode),
     open: reading((bytes, headers) => Codec.open(inner, bytes, headers))
   })

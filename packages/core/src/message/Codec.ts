@@ -8,6 +8,7 @@
 import type { StandardSchemaV1 } from "effect/StandardSchema"
 import { copy, isSeparate } from "./internal/ownBytes.ts"
 import * as Standard from "./internal/standard.ts"
+import * as Thenable from "./internal/thenable.ts"
 import * as OptionNames from "../options/OptionNames.ts"
 import type { Headers, Native } from "./Message.ts"
 
@@ -109,8 +110,7 @@ export const open = <A>(
   headers: Headers
 ): Opened<A> | Promise<Opened<A>> => {
   if (codec.open !== undefined) return codec.open(bytes, headers)
-  const body = codec.decode(bytes, headers)
-  return body instanceof Promise ? body.then((decoded) => ({ body: decoded, headers })) : { body, headers }
+  return Thenable.map(codec.decode(bytes, headers), (body) => ({ body, headers }))
 }
 
 const encoder = new TextEncoder()
@@ -180,15 +180,14 @@ export const standard = <A, I = unknown>(schema: StandardSchemaV1<I, A>): Codec<
     encode: (value) => {
       const encoded = json.encode(value)
       const decoded = decode(encoded, {})
-      if (!(decoded instanceof Promise)) return encoded
-      decoded.catch(() => {})
+      if (!Thenable.is(decoded)) return encoded
+      decoded.then(undefined, () => {})
       throw new TypeError("Codec.standard: an asynchronous schema takes time. Call seal in place of encode")
     },
     decode,
     seal: (value, given) => {
       const sealed = { ...given, body: json.encode(value) }
-      const decoded = decode(sealed.body, given.headers)
-      return decoded instanceof Promise ? decoded.then(() => sealed) : sealed
+      return Thenable.map(decode(sealed.body, given.headers), () => sealed)
     }
   })
 }

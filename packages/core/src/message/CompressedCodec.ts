@@ -8,6 +8,7 @@
 import { promisify } from "node:util"
 import * as zlib from "node:zlib"
 import { guard, isSeparate } from "./internal/ownBytes.ts"
+import * as Thenable from "./internal/thenable.ts"
 import type { Codec, Sealed } from "./Codec.ts"
 import type { Headers } from "./Message.ts"
 import * as OptionKind from "../options/OptionKind.ts"
@@ -79,12 +80,7 @@ const codecOf =
       encode: (body) => compressed(inner.encode(body)),
       decode: reading(inner.decode),
       open: inner.open && reading(inner.open),
-      seal:
-        inner.seal &&
-        ((body, given) => {
-          const sealed = inner.seal!(body, given)
-          return sealed instanceof Promise ? sealed.then(smaller) : smaller(sealed)
-        })
+      seal: inner.seal && ((body, given) => Thenable.map(inner.seal!(body, given), smaller))
     })
   }
 

@@ -12,6 +12,7 @@
  * Signatures are not checked, because the policy of the queue decides who may send to it.
  */
 import * as Data from "effect/Data"
+import * as Thenable from "./internal/thenable.ts"
 import { guard, isSeparate } from "./internal/ownBytes.ts"
 import * as Codec from "./Codec.ts"
 import type { Headers } from "./Message.ts"
@@ -107,7 +108,7 @@ const codecOf =
         if (content === undefined) return bare === "refuse" ? refuse() : read(bytes, headers)
         try {
           const made = read(encoder.encode(content.text), { ...content.attributes, ...headers, ...content.facts })
-          return made instanceof Promise ? made.catch(unread) : made
+          return Thenable.is(made) ? Promise.resolve(made).catch(unread) : made
         } catch (cause) {
           return unread(cause)
         }

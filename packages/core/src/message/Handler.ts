@@ -20,6 +20,9 @@ export interface RetryOptions {
  * The first call decides (see `Acknowledgement`); a later one is ignored and logged once. A handler that calls nothing
  * acks when it succeeds and retries when it fails.
  *
+ * The methods and `native` belong to the message: call them on the message itself. A copy by spread, `Object.assign` or
+ * `structuredClone` has only its data, and a method that is taken off the message throws a `TypeError`.
+ *
  * @example
  * ```ts
  * import type { Handler } from "@requeue/core"

@@ -30,6 +30,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type { Counts, Service as Broker, SettleFailure, SettleRequest } from "../port/Broker.ts"
 import type { BrokerError } from "../port/BrokerError.ts"
+import * as Log from "../port/internal/log.ts"
 import type { Delivery } from "../message/Delivery.ts"
 import type { Hook } from "./Event.ts"
 import type { ConsumerHealth } from "./Health.ts"
@@ -120,7 +121,7 @@ export const publisher = (
     const told = Effect.logWarning(
       `telemetry.send ${problem}; messages are sent without it, further times are not logged`
     )
-    return Effect.andThen(told, () => publish(messages))
+    return Effect.andThen(Log.contained(told), () => publish(messages))
   }
   return (messages) => {
     try {

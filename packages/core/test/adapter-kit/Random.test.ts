@@ -1,9 +1,28 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as EffectRandom from "effect/Random"
+import * as fc from "fast-check"
 import * as Random from "../../src/adapter-kit/Random.ts"
+import * as Consumer from "../../src/consume/Consumer.ts"
+import type { Event } from "../../src/observe/Event.ts"
+import * as Backoff from "../../src/policy/Backoff.ts"
+import * as RetryPolicy from "../../src/policy/RetryPolicy.ts"
+import * as Scripted from "../scripted.ts"
 
 const some = (next: Effect.Effect<number>) => Effect.all(Array.from({ length: 20 }, () => next))
+
+const throwing = (): never => {
+  throw new Error("no entropy")
+}
+
+/** What a source of a program's own may do. */
+const answers = fc.oneof(
+  fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }).map((number) => () => number),
+  fc.oneof(fc.double(), fc.anything()).map((answer) => (): any => answer), // It need not keep to its type.
+  fc.constant(throwing)
+)
+
+const sourceOf = (nextDoubleUnsafe: () => number) => ({ nextDoubleUnsafe, nextIntUnsafe: () => 1 })
 
 describe("random numbers", () => {
   it.effect("are those of Effect's source, whichever a program has", () =>
@@ -30,4 +49,26 @@ describe("random numbers", () => {
       assert.isTrue(Number.isSafeInteger(source.nextIntUnsafe()))
     })
   )
+
+  it("are from 0 to below 1, whatever a program's own source does", () =>
+    fc.assert(
+      fc.property(answers, (answer) => {
+        const source = Effect.provideService(Random.next, EffectRandom.Random, sourceOf(answer))
+        const number: unknown = Effect.runSync(source)
+        assert.isTrue(typeof number === "number" && number >= 0 && number < 1, String(number))
+      })
+    ))
+
+  it.effect.each([() => Number.NaN, () => -5, () => 1e9])("keep a delay within its bounds: %s", (answer) => {
+    const broker = Scripted.make()
+    const delays: Array<unknown> = []
+    const onEvent = (event: Event) => void (event._tag === "RetryScheduled" && delays.push(event.delay))
+    const retry = RetryPolicy.make({ backoff: Backoff.constant("100 millis", { jitter: "full" }) })
+    return Effect.gen(function* () {
+      yield* Consumer.start("q", { onEvent, retry }, () => Effect.fail(new Error("no")))
+      broker.deliver("a")
+      yield* Effect.yieldNow
+      assert.deepStrictEqual(delays, [50])
+    }).pipe(Effect.scoped, Effect.provide(broker.layer), Effect.provideService(EffectRandom.Random, sourceOf(answer)))
+  })
 })

@@ -3,6 +3,8 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as Logger from "effect/Logger"
+import * as References from "effect/References"
 import * as Scope from "effect/Scope"
 import { TestClock } from "effect/testing"
 import * as Reconnecting from "../../src/adapter-kit/Reconnecting.ts"
@@ -47,6 +49,24 @@ const server = (refusals = 0) => {
 }
 
 describe("Reconnecting", () => {
+  it.effect("goes on where the logger throws", () =>
+    Effect.gen(function* () {
+      const { control, options, opened } = server()
+      const connection = yield* Reconnecting.make(options)
+      yield* connection.tried
+      for (const next of [1, 2]) {
+        control.refusals = 1
+        Deferred.doneUnsafe((yield* connection.live).gone, Exit.void)
+        yield* TestClock.adjust(5000)
+        assert.deepStrictEqual(opened.at(-1), next)
+      }
+    }).pipe(
+      Effect.scoped,
+      Effect.provideService(References.MinimumLogLevel, "All"),
+      Effect.provideService(References.CurrentLoggers, new Set([Logger.make(() => assert.fail("the disk is full"))]))
+    )
+  )
+
   it.effect("tells the last error while there is no connection", () =>
     Effect.gen(function* () {
       const { control, options } = server(2)

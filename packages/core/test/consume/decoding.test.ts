@@ -4,9 +4,11 @@ import * as Effect from "effect/Effect"
 import { TestClock } from "effect/testing"
 import type { Event } from "../../src/observe/Event.ts"
 import type { Codec } from "../../src/message/Codec.ts"
+import * as EnvelopeCodec from "../../src/message/EnvelopeCodec.ts"
 import * as Consumer from "../../src/consume/Consumer.ts"
 import * as RetryPolicy from "../../src/policy/RetryPolicy.ts"
 import * as QueueDefinition from "../../src/message/QueueDefinition.ts"
+import * as Promises from "../promises.ts"
 import * as Scripted from "../scripted.ts"
 
 const slow = () => {
@@ -104,4 +106,52 @@ describe("while a body is decoded", () => {
       assert.deepStrictEqual(broker.take(), ["credit 2", "credit 2", "credit 0", "b:Release"])
     }).pipe(Effect.scoped, Effect.provide(broker.layer))
   })
+})
+
+describe("a body that a promise brings", () => {
+  const settled = Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+
+  const consuming =
+    (outcome: () => Promise<unknown>, wrap: (codec: Codec<any>) => Codec<any>) => (make: Promises.Make) => {
+      const broker = Scripted.make()
+      return Effect.gen(function* () {
+        // What it answers is a promise that the types do not know.
+        const decode: () => any = () => make(outcome())
+        const codec = wrap({ contentType: undefined, encode: () => new Uint8Array(), decode })
+        const seen: Array<unknown> = []
+        const queue = QueueDefinition.make("q", { codec })
+        yield* Consumer.start(queue, {}, ({ body, headers }) => void seen.push([body, headers]))
+        broker.deliver("a", { headers: { from: "me" } })
+        yield* settled
+        return { asked: broker.take(), seen }
+      }).pipe(Effect.scoped, Effect.provide(broker.layer))
+    }
+
+  const kinds = { decode: (codec: Codec<any>) => codec, open: EnvelopeCodec.sns } as const
+
+  describe.each(Promises.foreign)("%s", (_, make) => {
+    it.effect.each(["decode", "open"] as const)("comes to the handler, by %s", (kind) =>
+      Effect.gen(function* () {
+        const { asked, seen } = yield* consuming(async () => "decoded", kinds[kind])(make)
+        assert.deepStrictEqual(seen, [["decoded", { from: "me" }]])
+        assert.deepStrictEqual(asked, ["credit 2", "a:Ack"])
+      })
+    )
+
+    it.effect.each(["decode", "open"] as const)("is undecodable when it is rejected, by %s", (kind) =>
+      Effect.gen(function* () {
+        const { asked, seen } = yield* consuming(() => Promise.reject(new Error("no")), kinds[kind])(make)
+        assert.deepStrictEqual(seen, [])
+        assert.deepStrictEqual(asked, ["credit 2", "a:DeadLetter"])
+      })
+    )
+  })
+
+  it.effect("is the body itself where its `then` is no function", () =>
+    Effect.gen(function* () {
+      const body = JSON.parse('{"then":"later"}')
+      const { seen } = yield* consuming(async () => {}, kinds.decode)(() => body)
+      assert.deepStrictEqual(seen, [[body, { from: "me" }]])
+    })
+  )
 })

@@ -4,6 +4,7 @@ import * as Reporter from "../../src/consume/internal/reporter.ts"
 import * as Metadata from "../../src/message/Metadata.ts"
 import * as Settlement from "../../src/message/Settlement.ts"
 import { delivery } from "../items.ts"
+import * as Promises from "../promises.ts"
 
 const start = () => {
   const lines: Array<string> = []
@@ -76,4 +77,19 @@ describe("a handler that fails", () => {
     for (let n = 0; n < 1000; n++) fail(Object.assign(new Error("x"), { name: `Error${n}` }))
     assert.strictEqual(lines.length, 100)
   })
+})
+
+it.each(Promises.foreign)("a hook's promise %s may be rejected: that is logged once", async (_, make) => {
+  const lines: Array<string> = []
+  const hook: () => any = () => make(Promise.reject(new Error("the audit log is down"))) // It answers nothing, by the types.
+  const reporter = Reporter.make({
+    queue: "q",
+    hook,
+    warn: (message) => lines.push(message),
+    redact: (error) => error,
+    wallClock: () => 0
+  })
+  reporter.received(delivery("a"))
+  await new Promise((resolve) => setImmediate(resolve))
+  assert.lengthOf(lines, 1)
 })

@@ -34,6 +34,29 @@ const start = (...names: ReadonlyArray<string>) => {
   return { task, close, batch, final, ignored, messages: batch.messages as ReadonlyArray<Received<unknown>> }
 }
 
+describe("a call that is not made on its message", () => {
+  const calls = ["ack", "retry", "fail"] as const
+  const others: ReadonlyArray<readonly [string, (message: Received<unknown>) => unknown]> = [
+    ["nothing", () => undefined],
+    ["a copy", (message) => ({ ...message })],
+    ["a clone", (message) => structuredClone(message)],
+    ["what inherits from it", (message) => Object.create(message)],
+    ["a proxy of it", (message) => new Proxy(message, {})]
+  ]
+  it.each(others)("but on %s, says so, and decides nothing", (_, toOther) => {
+    const { close, messages } = start("a")
+    for (const call of calls) {
+      const method: unknown = Reflect.get(messages[0]!, call)
+      assert.throws(
+        () => Reflect.apply(method as () => void, toOther(messages[0]!), []),
+        TypeError,
+        `message.${call}: must be called on its message, as in message.${call}(); a copy has only its data`
+      )
+    }
+    assert.deepStrictEqual(close("success"), ["a ack"])
+  })
+})
+
 describe("task", () => {
   it("lets go at once of what nothing can change any more", () => {
     const { batch, final, messages, close } = start("a", "b", "c", "d")

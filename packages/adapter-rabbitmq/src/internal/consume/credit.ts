@@ -17,6 +17,8 @@ export interface Credit {
   readonly settled: (consumer: Consumer) => void
   /** Resolves when lowered credit has been written; `undefined` when it has been already. */
   readonly barrier: () => Promise<void> | undefined
+  /** Takes all credit away. Resolves when the server has ended all consumers: whatever it has sent to them has arrived. */
+  readonly stop: () => Promise<void>
   /** The channel is gone. */
   readonly end: () => void
 }
@@ -69,6 +71,8 @@ export const make = ({
   let orphans = 0
   let limit = 0
   let isBusy = false
+  /** The request of the moment, or the last one. */
+  let running: Promise<void> = Promise.resolve()
   let hasEnded = false
   /** Whether a gap waits to grow. */
   let isWaiting = false
@@ -88,7 +92,7 @@ export const make = ({
       isUnwritten = false
       pump()
     }
-    operation.then(after, after)
+    running = operation.then(after, after)
   }
 
   const release = (): void => {
@@ -141,11 +145,13 @@ export const make = ({
     })
   }
 
+  const set = (wanted: number): void => {
+    limit = wanted
+    pump()
+  }
+
   return {
-    set: (wanted) => {
-      limit = wanted
-      pump()
-    },
+    set,
     arrived: (consumer) => {
       consumer.unsettled++
       if (consumer.isCancelled) orphans++
@@ -157,6 +163,11 @@ export const make = ({
       pump()
     },
     barrier: () => (isWritten() ? undefined : new Promise((resume) => waiters.push(resume))),
+    stop: async () => {
+      set(0)
+      // A consumer that the server is about to begin is cancelled after that.
+      while (isBusy && !hasEnded) await running
+    },
     end: () => {
       hasEnded = true
       release()

@@ -56,7 +56,7 @@ export const make = (
 ): Session => {
   const { queue } = env
   const gone = Deferred.makeUnsafe<BrokerError.BrokerError | undefined>()
-  let isOpen = true
+  let [isOpen, isClosing] = [true, false]
 
   const end = (error?: BrokerError.BrokerError): void => {
     if (!isOpen) return
@@ -76,11 +76,15 @@ export const make = (
     const delivery = env.toReceived(message, settler, consumer)
     settler.add(delivery.receipt)
     credit.arrived(consumer)
-    env.onDelivery(delivery)
+    // Nobody waits for it, and what comes back by the end of the channel counts as failed.
+    if (isClosing) settler.requeue(delivery.receipt, "Nack")
+    else env.onDelivery(delivery)
   }
 
   const keptBack = KeptBack.make()
   const close = async (): Promise<void> => {
+    isClosing = true
+    await credit.stop()
     if (env.isFlushed && keptBack.areThere()) await KeptBack.flush(channel, queue, env.uniqueName())
     await channel.close()
   }

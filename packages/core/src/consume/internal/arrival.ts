@@ -5,6 +5,7 @@
 import type { Codec, Opened } from "../../message/Codec.ts"
 import type { Delivery } from "../../message/Delivery.ts"
 import * as Metadata from "../../message/Metadata.ts"
+import * as Thenable from "../../message/internal/thenable.ts"
 import * as Settlement from "../../message/Settlement.ts"
 import * as Acknowledgement from "../../policy/Acknowledgement.ts"
 import * as Failure from "../../policy/Failure.ts"
@@ -78,10 +79,8 @@ const opening = (open: NonNullable<Decoder["open"]>) => {
     item.headers = Object.freeze({ ...opened.headers })
     return opened.body
   }
-  return (item: Item): unknown => {
-    const opened = open(item.delivery.body, item.delivery.headers)
-    return opened instanceof Promise ? opened.then((known) => take(item, known)) : take(item, opened)
-  }
+  return (item: Item): unknown =>
+    Thenable.map(open(item.delivery.body, item.delivery.headers), (opened) => take(item, opened))
 }
 
 /**
@@ -129,8 +128,7 @@ export const make = (dependencies: Dependencies): Arrival => {
     let promise: Promise<unknown> | undefined
     try {
       body = open === undefined ? codec.decode(item.delivery.body, item.delivery.headers) : open(item)
-      // `resolve` makes a promise of its own of one that has another `then`.
-      if (body instanceof Promise) promise = Promise.resolve(body)
+      if (Thenable.is(body)) promise = Promise.resolve(body)
     } catch (error) {
       return refuseUnread(item, error)
     }

@@ -9,6 +9,7 @@ import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import { HandlerTimeout } from "../../policy/Failure.ts"
 import type { Context } from "../../message/Handler.ts"
+import * as Thenable from "../../message/internal/thenable.ts"
 import type { Deadline, Deadlines } from "../../adapter-kit/Deadlines.ts"
 import type * as Telemetry from "../../observe/Telemetry.ts"
 import type { Runtime } from "./runtime.ts"
@@ -57,19 +58,13 @@ class LazyContext implements Context {
   }
 }
 
-const isThenable = (value: unknown): boolean => {
-  if (typeof value !== "object" || value === null) return false
-  const { then } = value as { readonly then?: unknown } // Asked with `in`, a proxy may deny what it has.
-  return typeof then === "function"
-}
-
 type Returned = Effect.Effect<unknown, unknown> | Promise<unknown> | undefined
 
 /** The Effect or promise that a handler returned; `undefined` for all else. It throws where the value cannot be asked. */
 const returnedBy = (result: unknown): Returned => {
   if (Effect.isEffect(result)) return result as Effect.Effect<unknown, unknown> // `fork` has the services that it needs.
   // A foreign thenable may throw: `resolve` turns that into a rejection, and costs nothing for a promise.
-  return isThenable(result) ? Promise.resolve(result) : undefined
+  return Thenable.is(result) ? Promise.resolve(result) : undefined
 }
 
 const isEffect = (value: unknown): value is Effect.Effect<unknown, unknown> => {

@@ -15,6 +15,7 @@ import * as Health from "../../observe/Health.ts"
 import * as RetryPolicy from "../../policy/RetryPolicy.ts"
 import * as Telemetry from "../../observe/Telemetry.ts"
 import * as Contained from "../../observe/internal/contained.ts"
+import * as Log from "../../port/internal/log.ts"
 import * as Timers from "../../adapter-kit/Timers.ts"
 import * as Deadlines from "../../adapter-kit/Deadlines.ts"
 import type * as Dispatch from "./dispatch.ts"
@@ -148,11 +149,12 @@ export const make = <R>(settings: Settings): Effect.Effect<Started, StartError, 
     yield* Effect.addFinalizer(() => shutdown.drain())
 
     if (!isJob) {
-      yield* Effect.annotateLogs(Effect.logInfo("consuming"), {
+      const annotations = {
         queue: queue.name,
         broker: capabilities.broker,
         retry: RetryPolicy.describe(retry, retryDelay).text
-      })
+      }
+      yield* Log.contained(Effect.annotateLogs(Effect.logInfo("consuming"), annotations))
     }
 
     const { pause, resume } = engine

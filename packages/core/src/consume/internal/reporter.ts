@@ -7,6 +7,7 @@ import type { Delivery } from "../../message/Delivery.ts"
 import type { Event, Hook, Subject } from "../../observe/Event.ts"
 import type { Failure } from "../../policy/Failure.ts"
 import * as Metadata from "../../message/Metadata.ts"
+import * as Thenable from "../../message/internal/thenable.ts"
 import type { Settlement } from "../../message/Settlement.ts"
 import type { Item } from "./item.ts"
 import * as Warnings from "./warnings.ts"
@@ -51,7 +52,7 @@ export const make = (options: Options): Reporter => {
     try {
       // An async function is a hook as well, and its rejection would end the process.
       const result: unknown = hook?.(event)
-      if (result instanceof Promise) result.catch(onError)
+      if (Thenable.is(result)) Promise.resolve(result).catch(onError)
     } catch (error) {
       onError(error)
     }

@@ -21,13 +21,13 @@ export interface Runtime {
 export const make = <R>(timers: Timers): Effect.Effect<Runtime, never, R> =>
   Effect.gen(function* () {
     const clock = yield* Clock.Clock
-    const random = yield* Random.source
+    const source = yield* Random.source
     const fork = Effect.runForkWith(yield* Effect.context<R>())
     return {
       timers,
       fork,
       yieldThen: (resume) => void fork(Effect.yieldNow).addObserver(resume),
-      random: () => random.nextDoubleUnsafe(),
+      random: () => Random.draw(source),
       wallClock: clock.currentTimeMillisUnsafe.bind(clock)
     }
   })

@@ -236,15 +236,23 @@ class ReceivedMessage implements Received<unknown> {
     return nativeOf(this.#delivery)
   }
   ack(): void {
+    ReceivedMessage.#check("message.ack", this)
     this.#recorder.record({ _tag: "Ack", index: this.#index })
   }
   retry(options?: RetryOptions): void {
+    ReceivedMessage.#check("message.retry", this)
     const wanted = parseRetry("message.retry", options, this.#longest)
     this.#recorder.record({ _tag: "Retry", index: this.#index, ...wanted })
   }
   fail(error: unknown, options?: RetryOptions): void {
+    ReceivedMessage.#check("message.fail", this)
     const wanted = parseRetry("message.fail", options, this.#longest)
     this.#recorder.record({ _tag: "Fail", index: this.#index, error, ...wanted })
+  }
+  /** A method that was taken off its message has no message, or another object's. */
+  static #check(call: string, on: unknown): void {
+    if (typeof on === "object" && on !== null && #recorder in on) return
+    throw new TypeError(`${call}: must be called on its message, as in ${call}(); a copy has only its data`)
   }
 }
 

@@ -1,9 +1,10 @@
 /** Letters that are looked at, page by page. They are given back at the end, and none of them is kept here. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import * as Predicate from "effect/Predicate"
 import type * as Scope from "effect/Scope"
+import * as Log from "../../port/internal/log.ts"
 import type { Delivery } from "../../message/Delivery.ts"
+import * as Thenable from "../../message/internal/thenable.ts"
 import type { Look, Service } from "../../port/Broker.ts"
 import type { BrokerError } from "../../port/BrokerError.ts"
 import * as Held from "./held.ts"
@@ -55,7 +56,7 @@ export interface Reading {
  */
 export const matches = (letter: Delivery, filter: ((letter: Delivery) => unknown) | undefined): boolean => {
   const answer = filter === undefined || filter(letter)
-  if (!Predicate.isPromiseLike(answer)) return answer === true
+  if (!Thenable.is(answer)) return answer === true
   // Nobody else waits for it.
   answer.then(undefined, () => {})
   throw new TypeError("filter must return true or false, and no promise: it is asked while the broker waits")
@@ -136,8 +137,10 @@ export const tellHidden = (queue: string, { hidden }: Reading): Effect.Effect<vo
   Effect.suspend(() =>
     hidden() === 0
       ? Effect.void
-      : Effect.annotateLogs(
-          Effect.logWarning("a look at dead letters was partial: the broker shows only the first of each group"),
-          { queue, hidden: hidden() }
+      : Log.contained(
+          Effect.annotateLogs(
+            Effect.logWarning("a look at dead letters was partial: the broker shows only the first of each group"),
+            { queue, hidden: hidden() }
+          )
         )
   )

@@ -1,6 +1,7 @@
 /** Standard Schemas, as a codec needs them: whether a value is one, and what it makes of a body. https://standardschema.dev */
 import type { StandardSchemaV1 } from "effect/StandardSchema"
 import * as OptionKind from "../../options/OptionKind.ts"
+import * as Thenable from "./thenable.ts"
 import { InvalidBody, type Issue } from "../InvalidBody.ts"
 
 const isHolder = (value: unknown): value is object =>
@@ -33,13 +34,8 @@ export const kind: OptionKind.OptionKind = {
 /** The body that a schema makes of a value. It throws, or rejects with, an `InvalidBody`. */
 export const validate = <A>(schema: StandardSchemaV1<unknown, A>, value: unknown): A | Promise<A> => {
   const result: unknown = schema["~standard"].validate(value)
-  // A promise may be of another kind than ours.
-  const body = isThenable(result) ? Promise.resolve(result).then(read) : read(result)
-  return body as A | Promise<A> // It is what the schema says it is.
+  return Thenable.map(result, read) as A | Promise<A> // It is what the schema says it is.
 }
-
-const isThenable = (value: unknown): value is PromiseLike<unknown> =>
-  OptionKind.isObject(value) && typeof Reflect.get(value, "then") === "function"
 
 const read = (result: unknown): unknown => {
   if (typeof result !== "object" || result === null) {

@@ -1,5 +1,6 @@
 /** Telemetry whose defects cost no message: what throws is left out, and `onDefect` is told. */
 import * as Effect from "effect/Effect"
+import * as Thenable from "../../message/internal/thenable.ts"
 import type { About, Run, Service, Watch } from "../Telemetry.ts"
 
 /** Called with what threw. */
@@ -21,7 +22,7 @@ export const watch = (telemetry: Service | undefined, about: About, onDefect: On
     onEvent: (event) =>
       attempt(() => {
         const answer: unknown = given.onEvent(event)
-        if (answer instanceof Promise) answer.catch(onDefect)
+        if (Thenable.is(answer)) Promise.resolve(answer).catch(onDefect)
       }),
     run: (deliveries, rerun) => {
       const run = attempt(() => given.run(deliveries, rerun))

@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Checks from "./checks.ts"
 import type { Sealed } from "../../message/Codec.ts"
 import * as Delay from "../../message/Delay.ts"
+import * as Thenable from "../../message/internal/thenable.ts"
 import { EncodeError } from "../../message/EncodeError.ts"
 import type { Outgoing } from "../../message/Outgoing.ts"
 import type { QueueDefinition } from "../../message/QueueDefinition.ts"
@@ -44,11 +45,11 @@ export const make = (capabilities: Capabilities, timeout: Delay.Delay): Sealing 
       catch: (cause) => Checks.unencodable(draft.queue, cause)
     }).pipe(
       // What takes no time keeps the order of sends.
-      Effect.flatMap((result) => (result instanceof Promise ? awaited(result, draft) : Effect.succeed(result))),
+      Effect.flatMap((result) => (Thenable.is(result) ? awaited(result, draft) : Effect.succeed(result))),
       Effect.flatMap((result) => finish(draft, result, capabilities))
     )
 
-  const awaited = (sealing: Promise<Sealed>, { queue }: Outgoing): Effect.Effect<Sealed, EncodeError> =>
+  const awaited = (sealing: PromiseLike<Sealed>, { queue }: Outgoing): Effect.Effect<Sealed, EncodeError> =>
     Effect.tryPromise({ try: () => sealing, catch: (cause) => Checks.unencodable(queue, cause) }).pipe(
       Effect.timeoutOrElse({ duration: timeout, orElse: () => Effect.fail(late(queue, timeout)) })
     )
