@@ -51,10 +51,10 @@ test.runIf(isAtLeast(version, "4.0"))(
 /** Deletes a queue, and makes the same one again, as its consumer does. */
 const remake = async (channel: Channel, queue: string) => {
   const { arguments: args } = RabbitMqPlan.queue(queue, settingsOf({}))
-  for (let times = 0; times < 30; times++) {
+  for (let times = 0; times < 10; times++) {
     await channel.deleteQueue(queue)
     await channel.assertQueue(queue, { arguments: args })
-    await new Promise((resume) => setTimeout(resume, 40))
+    await new Promise((resume) => setTimeout(resume, 300))
   }
 }
 

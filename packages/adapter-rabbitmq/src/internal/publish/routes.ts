@@ -26,6 +26,8 @@ export interface Routes {
   readonly refusal: (item: Item) => BrokerError.BrokerError | undefined
   /** Names the route: messages of the same name need the same objects. */
   readonly name: (item: Item) => string
+  /** Whether a message goes to its queue alone: others behind an exchange may have what one of them has refused. */
+  readonly isStraight: (item: Item) => boolean
   /** The names by which a message is refused, when others have been: its route, and its part of an exchange. */
   readonly parts: (item: Item) => ReadonlyArray<string>
   /** The one of them that an error is about; `undefined` where it says nothing of other messages. */
@@ -160,6 +162,7 @@ export const make = (env: {
   return {
     refusal: (item) => refusalOf(item, maxBodySize),
     name,
+    isStraight: ({ message: { native, queue } }) => toExchange(native, queue) === undefined,
     parts: (item) => {
       const own = toExchange(item.message.native, item.message.queue)
       return own === undefined ? [name(item)] : [own.exchange, partOf(own)]
