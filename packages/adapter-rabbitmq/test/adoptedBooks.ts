@@ -64,8 +64,8 @@ const put = async (management: string, path: string, body: unknown): Promise<voi
 }
 
 /** Makes a user who may read and write everything, and configure nothing; answers its options. */
-export const readerAndWriter = async (management: string, username: string) => {
-  await put(management, `users/${username}`, { password: "s3cret", tags: "" })
+export const readerAndWriter = async (management: string, username: string, tags = "") => {
+  await put(management, `users/${username}`, { password: "s3cret", tags })
   await permit(management, username, "^$")
   return { username, password: "s3cret" }
 }

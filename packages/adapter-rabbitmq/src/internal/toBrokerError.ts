@@ -25,7 +25,7 @@ const remedies = {
   reach: "Check host, port and TLS; is the server running?",
   protocol: "Check host and port: something answers there that does not speak AMQP 0-9-1",
   size: "Send a smaller body, or raise max_message_size of the server",
-  user: "Leave userId out, or set it to the user that logs in",
+  user: "Leave userId out, or set it to the user that logs in, or give that user the tag impersonator",
   headers: "Send fewer or shorter headers",
   encoding: "Send headers as text, and properties of at most 255 bytes",
   plain: "The server speaks no TLS on this port: name the one of amqps:, 5671 by default",
