@@ -142,6 +142,19 @@ const formerLetters = (found: RabbitMqQueue.RabbitMqQueue, settings: Settings): 
     : [Objects.exchange(behind, "fanout"), Objects.exchange(letters, "direct", behind)]
 }
 
+const tooLong = (field: string, name: string): ConfigurationError.ConfigurationError | undefined => {
+  const size = Buffer.byteLength(name)
+  if (size <= Names.limit) return undefined
+  const detail = `the name has ${size} bytes, AMQP carries at most ${Names.limit}`
+  return new ConfigurationError.ConfigurationError({
+    field,
+    queue: name,
+    broker: "rabbitmq",
+    detail,
+    remedy: "Use a shorter name"
+  })
+}
+
 /**
  * Plans a queue for a server of this version, for example `4.3.6`.
  *
@@ -164,7 +177,11 @@ export const make = (
   serverVersion: string
 ): Plan | ConfigurationError.ConfigurationError => {
   const found = told ?? assumed(name, settings)
-  const refusal = Version.refusal(serverVersion) ?? RabbitMqQueue.refusal(found, retry, settings)
+  const refusal =
+    tooLong("queue", name) ??
+    deadLetterQueues.flatMap((one) => tooLong("retry.deadLetter", one) ?? [])[0] ??
+    Version.refusal(serverVersion) ??
+    RabbitMqQueue.refusal(found, retry, settings)
   if (refusal !== undefined) return refusal
   const topology = Topologies.choose({ queue: name, retry, found, settings, serverVersion })
   if (topology instanceof ConfigurationError.ConfigurationError) return topology

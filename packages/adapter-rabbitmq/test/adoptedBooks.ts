@@ -52,7 +52,8 @@ export const balance = async (
   assert.strictEqual((await raw(url, (channel) => channel.checkQueue(queue))).messageCount, 0)
 }
 
-const put = async (management: string, path: string, body: unknown): Promise<void> => {
+/** Writes something by the management interface. */
+export const put = async (management: string, path: string, body: unknown): Promise<void> => {
   const base = new URL(management)
   const authorization = `Basic ${btoa(`${base.username}:${base.password}`)}`
   const response = await fetch(new URL(`/api/${path}`, base.origin), {

@@ -38,16 +38,6 @@ export interface Routes {
   readonly publication: (item: Item, started: number) => Publication | BrokerError.BrokerError
 }
 
-const tooLong = (queue: string): BrokerError.BrokerError =>
-  new BrokerError.BrokerError({
-    broker: "rabbitmq",
-    operation: "publish",
-    queue,
-    reason: "Unsupported",
-    detail: `the name has ${Buffer.byteLength(queue)} bytes, AMQP carries at most ${Names.limit}`,
-    remedy: "Use a shorter name"
-  })
-
 const tooLarge = ({ body, queue }: Outgoing.Outgoing, limit: number): BrokerError.BrokerError =>
   new BrokerError.BrokerError({
     broker: "rabbitmq",
@@ -112,7 +102,6 @@ const refusalOf = ({ message, original }: Item, maxBodySize: number): BrokerErro
       `the server takes the header ${copies} for a list of more routing keys`,
       copiesRemedy
     )
-  if (Buffer.byteLength(message.queue) > Names.limit) return tooLong(message.queue)
   // A copy has no limit: the server has taken its original.
   return original === undefined && message.body.length > maxBodySize ? tooLarge(message, maxBodySize) : undefined
 }
