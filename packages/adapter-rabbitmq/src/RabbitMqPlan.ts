@@ -97,15 +97,6 @@ const exchangeOf = (name: string, settings: Settings): ReadonlyArray<NativeExcha
 }
 
 /**
- * The exchange that a message is published to. One that the options do not define must be there: it is looked for once,
- * because the server closes a channel on which somebody publishes to one that is not. The default exchange always is.
- */
-export const target = (name: string, settings: Settings): ReadonlyArray<NativeObject> =>
-  name in settings.exchanges || name === "" || settings.assert === "never"
-    ? exchangeOf(name, settings)
-    : [Objects.exchange(name, "", undefined, "passive")]
-
-/**
  * A queue, its bindings, and the exchanges for its delayed messages and for those that the server itself gives up. A queue
  * that is not declared has none of these: nothing is bound to it.
  */
@@ -224,6 +215,32 @@ export const make = (
     waiting: topology.waiting,
     absent: topology.absent
   }
+}
+
+/**
+ * The queues that are bound to an exchange, with all that a producer declares of them. An exclusive one belongs to its consumer's
+ * process, and so does one that the topology leaves to its consumer.
+ */
+const boundTo = (exchange: string, settings: Settings, serverVersion: string): ReadonlyArray<NativeObject> =>
+  Object.entries(settings.queues).flatMap(([name, { bindings = [], exclusive }]) => {
+    if (exclusive === true || bindings.every((one) => one.exchange !== exchange)) return []
+    const plan = make({ queue: name }, settings, serverVersion)
+    const objects = ("homes" in plan && plan.homes.get(name)) || []
+    return objects.some((one) => one._tag === "Queue" && one.name === name && one.assert === "declare") ? objects : []
+  })
+
+/**
+ * The exchange that a message is published to, with the queues that are bound to it. One that the options do not define must be
+ * there: it is looked for once, because the server closes a channel on which somebody publishes to one that is not. The default
+ * exchange always is.
+ */
+export const target = (name: string, settings: Settings, serverVersion: string): ReadonlyArray<NativeObject> => {
+  const own = exchangeOf(name, settings)
+  if (own.some(({ assert }) => assert === "declare"))
+    return Objects.distinct([...own, ...boundTo(name, settings, serverVersion)])
+  return own.length > 0 || name === "" || settings.assert === "never"
+    ? own
+    : [Objects.exchange(name, "", undefined, "passive")]
 }
 
 /** The plan as a table for people. */

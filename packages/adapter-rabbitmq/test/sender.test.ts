@@ -62,7 +62,13 @@ const start = () => {
   }
   const elapsed = () => 0
   const sender = Sender.make({
-    routes: Routes.make({ settings: settings(), maxBodySize: 100, uniqueName: () => "copy", elapsed }),
+    routes: Routes.make({
+      settings: settings(),
+      maxBodySize: 100,
+      serverVersion: () => "4.3.6",
+      uniqueName: () => "copy",
+      elapsed
+    }),
     declarer,
     publisher,
     fork: (effect) => void Effect.runFork(effect),
@@ -187,7 +193,13 @@ describe("delays with a queue each", () => {
       unwritten: (queue) => refused(queue, "Throttled")
     }
     return Sender.make({
-      routes: Routes.make({ settings: delays, maxBodySize: 100, uniqueName: () => "copy", elapsed: () => 0 }),
+      routes: Routes.make({
+        settings: delays,
+        maxBodySize: 100,
+        serverVersion: () => "4.3.6",
+        uniqueName: () => "copy",
+        elapsed: () => 0
+      }),
       declarer: { knows: () => false, ensure: declare, renew: declare },
       publisher,
       fork: (effect) => void Effect.runFork(Effect.provideService(effect, References.MinimumLogLevel, "None")),

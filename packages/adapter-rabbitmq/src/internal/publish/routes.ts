@@ -110,6 +110,7 @@ const refusalOf = ({ message, original }: Item, maxBodySize: number): BrokerErro
 export const make = (env: {
   readonly settings: Settings
   readonly maxBodySize: number
+  readonly serverVersion: () => string
   readonly uniqueName: () => string
   /** Monotonic milliseconds. */
   readonly elapsed: () => number
@@ -136,7 +137,7 @@ export const make = (env: {
   /** By exchange, as many as messages have gone to last. */
   const exchanges = BoundedMap.make<ReadonlyArray<NativeObject>>(exchangeLimit)
   const objectsOf = (exchange: string): ReadonlyArray<NativeObject> => {
-    const known = exchanges.get(exchange) ?? Plan.target(exchange, settings)
+    const known = exchanges.get(exchange) ?? Plan.target(exchange, settings, env.serverVersion())
     exchanges.set(exchange, known)
     return known
   }
