@@ -31,6 +31,10 @@ interface Lane<A> {
 /** Each lane is a channel of the server. Exchanges and user ids beyond so many share the last one. */
 const maxLanes = 64
 
+/** Whose user id the server takes depends on the way of logging in and on the user's tags: nobody can tell before. */
+const nameOf = ({ exchange, options: { userId } }: Publication): string =>
+  userId === undefined ? exchange : `${exchange}\nof ${String(userId)}`
+
 /** Waits for a channel, and writes all that is parked; fails what is parked when the server refuses the channel. */
 const unpark = <A>(
   { channels: { current, ready }, parked }: Lane<A>,
@@ -68,12 +72,8 @@ export const make = <A extends { readonly publication: Publication }>(env: {
   /** Bytes of the smallest body that was refused for its size. */
   let refusedSize = Number.POSITIVE_INFINITY
 
-  const laneOf = ({ publication: { content, exchange, options } }: A): Lane<A> => {
-    if (content.length >= refusedSize) return large
-    const userId = options["userId"]
-    // Whose id the server takes depends on the way of logging in and on the user's tags: nobody can tell before.
-    return laneTo(userId === undefined ? exchange : `${exchange}\nof ${String(userId)}`)
-  }
+  const laneOf = ({ publication }: A): Lane<A> =>
+    publication.content.length >= refusedSize ? large : laneTo(nameOf(publication))
 
   const laneTo = (name: string): Lane<A> => {
     const known = lanes.get(name)
