@@ -1,10 +1,7 @@
 /** A queue that somebody deletes while a burst is sent to it. */
 import * as Effect from "effect/Effect"
-import type { Channel } from "amqplib"
 import { assert, test } from "vitest"
-import { RabbitMqPlan } from "../src/index.ts"
 import { isAtLeast } from "../src/internal/version.ts"
-import { settingsOf } from "./harness.ts"
 import { shared } from "./server.ts"
 import { raw } from "./traps/trap.ts"
 import { on, outgoing, queueName, reasonOf } from "./world.ts"
@@ -47,33 +44,3 @@ test.runIf(isAtLeast(version, "4.0"))(
     )
   }
 )
-
-/** Deletes a queue, and makes the same one again, as its consumer does. */
-const remake = async (channel: Channel, queue: string) => {
-  const { arguments: args } = RabbitMqPlan.queue(queue, settingsOf({}))
-  for (let times = 0; times < 10; times++) {
-    await channel.deleteQueue(queue)
-    await channel.assertQueue(queue, { arguments: args })
-    await new Promise((resume) => setTimeout(resume, 300))
-  }
-}
-
-test.runIf(isAtLeast(version, "4.0"))("a queue that somebody has made again is not told as full", async () => {
-  const queue = queueName("remade")
-  const refused: Array<unknown> = []
-  await on({ url }, (broker) =>
-    Effect.gen(function* () {
-      const send = Effect.match(broker.publish([outgoing(queue, "a")]), {
-        onFailure: (error) => void refused.push(reasonOf(error)),
-        onSuccess: () => {}
-      })
-      yield* send
-      const sends = Array.from({ length: 10 }, () => Effect.forever(send))
-      yield* Effect.raceFirst(
-        Effect.promise(() => raw(url, (channel) => remake(channel, queue))),
-        Effect.all(sends, { concurrency: "unbounded" })
-      )
-    })
-  )
-  assert.notInclude(refused, "QueueFull")
-})

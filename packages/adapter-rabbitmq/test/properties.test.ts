@@ -7,7 +7,7 @@ import { RabbitMqNative } from "../src/index.ts"
 import { permit, readerAndWriter } from "./adoptedBooks.ts"
 import { shared } from "./server.ts"
 import { consume, no, raw, type Run } from "./traps/trap.ts"
-import { drainIds, on, queueName, quiet, until } from "./world.ts"
+import { drainIds, on, queueName, until } from "./world.ts"
 
 const {
   broker: { managementUrl },
@@ -395,30 +395,6 @@ describe("the properties of a message", () => {
       assert.deepStrictEqual(await drainIds(url, queue), ["late"])
     }
   )
-
-  test("a foreign user id is refused for its message alone, and none of the others comes twice", async () => {
-    const queue = queueName("users")
-    const runs: Array<Run> = []
-    await on({ url }, (broker) =>
-      Effect.gen(function* () {
-        yield* consume(queue, runs, {})
-        const userIds: Readonly<Record<number, RabbitMqNative.Options>> = {
-          10: { userId: user },
-          20: { userId: "somebody" }
-        }
-        const sends = Array.from({ length: 40 }, (_, index) =>
-          Effect.result(send(queue, userIds[index] ?? {}, { id: String(index) }))
-        )
-        const results = yield* Effect.all(sends, { concurrency: "unbounded" })
-        const failures = results.flatMap((result) => (result._tag === "Failure" ? [result.failure] : []))
-        assert.lengthOf(failures, 1)
-        assert.include(String(failures[0]), "Leave userId out, or set it to the user that logs in")
-        yield* until("the others", () => new Set(runs.map(({ id }) => id)).size === 39)
-        yield* quiet(broker)
-        assert.lengthOf(runs, 39)
-      })
-    )
-  })
 
   test.runIf(managementUrl)("a foreign user id of a user who may take the part of others is taken", async () => {
     const [queue, username] = [queueName("users"), queueName("user")]

@@ -1,8 +1,8 @@
 /** Queues as their users define them: types, limits, exchanges of their own, exclusive queues, priorities of consumers. */
-import { Backoff, BrokerError, Consumer, type Event, Producer, RetryPolicy } from "@requeue/core"
+import { Backoff, BrokerError, Consumer, type Event, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { assert, describe, test } from "vitest"
-import { RabbitMqNative, RabbitMqOptions, RabbitMqPlan } from "../src/index.ts"
+import { RabbitMqOptions, RabbitMqPlan } from "../src/index.ts"
 import { settingsOf } from "./harness.ts"
 import { apart, shared } from "./server.ts"
 import { consume, no, raw, type Run } from "./traps/trap.ts"
@@ -109,33 +109,6 @@ describe("exchanges of the user's own", () => {
         yield* consume(queue, runs, {})
         yield* emit(exchange, "any", "a")
         yield* until("a message", () => runs.length === 1)
-      })
-    )
-  })
-})
-
-describe("a send to an exchange of the user's own, where nobody consumes,", () => {
-  test("makes the exchange with the queues that are bound to it, and makes them again when somebody deletes one", async () => {
-    const [exchange, queue, exclusive] = [queueName("events"), queueName("bound"), queueName("alone")]
-    const bindings = [{ exchange, routingKey: "order.*" }]
-    const options = {
-      exchanges: { [exchange]: { type: "topic" } },
-      queues: { [queue]: { bindings }, [exclusive]: { bindings, exclusive: true } }
-    }
-    await on({ url, ...options }, () =>
-      Effect.gen(function* () {
-        const producer = yield* Producer.make<string>("events")
-        const native = RabbitMqNative.make({ exchange, routingKey: "order.paid" })
-        const send = (id: string) => producer.send("x", { id, native })
-        yield* send("a")
-        yield* Effect.promise(() => raw(url, (channel) => channel.deleteExchange(exchange)))
-        yield* send("b")
-        assert.deepStrictEqual(yield* Effect.promise(() => drainIds(url, queue)), ["a", "b"])
-        yield* Effect.promise(() => raw(url, (channel) => channel.deleteQueue(queue)))
-        yield* send("c")
-        assert.deepStrictEqual(yield* Effect.promise(() => drainIds(url, queue)), ["c"])
-        const alone = yield* Effect.flip(Effect.tryPromise(() => raw(url, (channel) => channel.checkQueue(exclusive))))
-        assert.match(String(alone.cause), /no queue/)
       })
     )
   })

@@ -134,8 +134,8 @@ const starter = (dependencies: Dependencies) => {
           // The server may have stored what it has not confirmed.
           sending.end(BrokerError.ofRepetition(error, second))
         })
-      } else if (isNowhere(error) || (error?.reason === "QueueFull" && routes.isStraight(sending.item)))
-        redeclare(sending)
+      } else if (isNowhere(error)) redeclare(sending)
+      else if (error?.reason === "QueueFull" && routes.isStraight(sending.item)) redeclare(sending)
       else end(sending, error)
     })
 
