@@ -133,6 +133,7 @@ const formerLetters = (found: RabbitMqQueue.RabbitMqQueue, settings: Settings): 
     : [Objects.exchange(behind, "fanout"), Objects.exchange(letters, "direct", behind)]
 }
 
+/** The error of a name that AMQP cannot carry; `undefined` for every other one. */
 const tooLong = (field: string, name: string): ConfigurationError.ConfigurationError | undefined => {
   const size = Buffer.byteLength(name)
   if (size <= Names.limit) return undefined
