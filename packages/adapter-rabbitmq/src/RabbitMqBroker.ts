@@ -141,7 +141,7 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
   const publishing = yield* connect("publish")
   const capabilities = Capabilities.make(settings, version)
   const declarer = yield* Declarer.make(consuming, settings)
-  const routes = Routes.make({ settings, maxBodySize: capabilities.maxBodySize, uniqueName, elapsed })
+  const routes = Routes.make({ settings, maxBodySize: capabilities.maxBodySize, serverVersion, uniqueName, elapsed })
   const publisher = yield* Publisher.make(publishing, settings)
   const sender = Sender.make({ routes, declarer, publisher, fork, elapsed })
   // A missing permission to declare is an error of the start, and not of the first message.

@@ -97,15 +97,6 @@ const exchangeOf = (name: string, settings: Settings): ReadonlyArray<NativeExcha
 }
 
 /**
- * The exchange that a message is published to. One that the options do not define must be there: it is looked for once,
- * because the server closes a channel on which somebody publishes to one that is not. The default exchange always is.
- */
-export const target = (name: string, settings: Settings): ReadonlyArray<NativeObject> =>
-  name in settings.exchanges || name === "" || settings.assert === "never"
-    ? exchangeOf(name, settings)
-    : [Objects.exchange(name, "", undefined, "passive")]
-
-/**
  * A queue, its bindings, and the exchanges for its delayed messages and for those that the server itself gives up. A queue
  * that is not declared has none of these: nothing is bound to it.
  */
@@ -142,6 +133,20 @@ const formerLetters = (found: RabbitMqQueue.RabbitMqQueue, settings: Settings): 
     : [Objects.exchange(behind, "fanout"), Objects.exchange(letters, "direct", behind)]
 }
 
+/** The error of a name that AMQP cannot carry; `undefined` for every other one. */
+const tooLong = (field: string, name: string): ConfigurationError.ConfigurationError | undefined => {
+  const size = Buffer.byteLength(name)
+  if (size <= Names.limit) return undefined
+  const detail = `the name has ${size} bytes, AMQP carries at most ${Names.limit}`
+  return new ConfigurationError.ConfigurationError({
+    field,
+    queue: name,
+    broker: "rabbitmq",
+    detail,
+    remedy: "Use a shorter name"
+  })
+}
+
 /**
  * Plans a queue for a server of this version, for example `4.3.6`.
  *
@@ -164,7 +169,11 @@ export const make = (
   serverVersion: string
 ): Plan | ConfigurationError.ConfigurationError => {
   const found = told ?? assumed(name, settings)
-  const refusal = Version.refusal(serverVersion) ?? RabbitMqQueue.refusal(found, retry, settings)
+  const refusal =
+    tooLong("queue", name) ??
+    deadLetterQueues.flatMap((one) => tooLong("retry.deadLetter", one) ?? [])[0] ??
+    Version.refusal(serverVersion) ??
+    RabbitMqQueue.refusal(found, retry, settings)
   if (refusal !== undefined) return refusal
   const topology = Topologies.choose({ queue: name, retry, found, settings, serverVersion })
   if (topology instanceof ConfigurationError.ConfigurationError) return topology
@@ -207,6 +216,32 @@ export const make = (
     waiting: topology.waiting,
     absent: topology.absent
   }
+}
+
+/**
+ * The queues that are bound to an exchange, with all that a producer declares of them. An exclusive one belongs to its consumer's
+ * process, and so does one that the topology leaves to its consumer.
+ */
+const boundTo = (exchange: string, settings: Settings, serverVersion: string): ReadonlyArray<NativeObject> =>
+  Object.entries(settings.queues).flatMap(([name, { bindings = [], exclusive }]) => {
+    if (exclusive === true || bindings.every((one) => one.exchange !== exchange)) return []
+    const plan = make({ queue: name }, settings, serverVersion)
+    const objects = ("homes" in plan && plan.homes.get(name)) || []
+    return objects.some((one) => one._tag === "Queue" && one.name === name && one.assert === "declare") ? objects : []
+  })
+
+/**
+ * The exchange that a message is published to, with the queues that are bound to it. One that the options do not define must be
+ * there: it is looked for once, because the server closes a channel on which somebody publishes to one that is not. The default
+ * exchange always is.
+ */
+export const target = (name: string, settings: Settings, serverVersion: string): ReadonlyArray<NativeObject> => {
+  const own = exchangeOf(name, settings)
+  if (own.some(({ assert }) => assert === "declare"))
+    return Objects.distinct([...own, ...boundTo(name, settings, serverVersion)])
+  return own.length > 0 || name === "" || settings.assert === "never"
+    ? own
+    : [Objects.exchange(name, "", undefined, "passive")]
 }
 
 /** The plan as a table for people. */

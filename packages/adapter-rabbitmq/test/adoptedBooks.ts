@@ -52,7 +52,8 @@ export const balance = async (
   assert.strictEqual((await raw(url, (channel) => channel.checkQueue(queue))).messageCount, 0)
 }
 
-const put = async (management: string, path: string, body: unknown): Promise<void> => {
+/** Writes something by the management interface. */
+export const put = async (management: string, path: string, body: unknown): Promise<void> => {
   const base = new URL(management)
   const authorization = `Basic ${btoa(`${base.username}:${base.password}`)}`
   const response = await fetch(new URL(`/api/${path}`, base.origin), {
@@ -64,8 +65,8 @@ const put = async (management: string, path: string, body: unknown): Promise<voi
 }
 
 /** Makes a user who may read and write everything, and configure nothing; answers its options. */
-export const readerAndWriter = async (management: string, username: string) => {
-  await put(management, `users/${username}`, { password: "s3cret", tags: "" })
+export const readerAndWriter = async (management: string, username: string, tags = "") => {
+  await put(management, `users/${username}`, { password: "s3cret", tags })
   await permit(management, username, "^$")
   return { username, password: "s3cret" }
 }

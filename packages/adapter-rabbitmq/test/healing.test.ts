@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 import type { Channel } from "amqplib"
 import { assert, describe, test } from "vitest"
+import type { RabbitMqOptions } from "../src/index.ts"
 import { get, permit, readerAndWriter } from "./adoptedBooks.ts"
 import { counted } from "./counted.ts"
 import { apart, server, type Server } from "./server.ts"
@@ -201,5 +202,44 @@ describe.skipIf(managementUrl === undefined)("a deleted object", () => {
 describe.skipIf(managementUrl === undefined).concurrent("a deleted object of which no error tells", () => {
   test.each(rows.filter(([kind]) => isSilent(kind)))("%s", { timeout: 180_000 }, async (kind, remove) => {
     await row(kind, remove)
+  })
+})
+
+/** Whether a queue is there. */
+const isThere = (name: string) =>
+  raw(one.url, (channel) => channel.checkQueue(name)).then(
+    () => true,
+    () => false
+  )
+
+/** What delays of 1550 ms = 31 units need, and the policy of the test does not have. */
+const onDemand: ReadonlyArray<readonly [kind: string, isOurs: boolean, name: string]> = [
+  ["the last queue of delays to an adopted queue", false, "50.home.QUEUE"],
+  ["a level in the middle", true, "50.2"]
+]
+
+describe.concurrent("what the first delay of a handler has made, and somebody deletes, is made again:", () => {
+  test.each(onDemand)("%s", { timeout: 90_000 }, async (_, isOurs, name) => {
+    const [prefix, queue] = [queueName("p").slice(0, 20), queueName("asked")]
+    const level = `${prefix}.v1.q.level.${name.replace("QUEUE", queue)}`
+    const again: Array<string> = []
+    const asked = 1550
+    if (!isOurs)
+      await raw(one.url, (channel) => channel.assertQueue(queue, { arguments: { "x-queue-type": "quorum" } }))
+    const queues: RabbitMqOptions.Options["queues"] = isOurs ? {} : { [queue]: { assert: "passive" } }
+    await on({ url: one.url, prefix, queues }, (broker) =>
+      Effect.gen(function* () {
+        yield* Consumer.start<string>(queue, {}, (message) => {
+          if (message.attempts === 1) message.retry({ delay: asked })
+          else again.push(message.id)
+        })
+        yield* broker.publish([outgoing(queue, "a")])
+        yield* until("the first delay", () => again.includes("a"))
+        yield* Effect.promise(() => raw(one.url, (channel) => channel.deleteQueue(level)))
+        yield* until("the queue again", () => isThere(level), 60_000)
+        yield* broker.publish([outgoing(queue, "b")])
+        yield* until("the second delay", () => again.includes("b"))
+      })
+    )
   })
 })

@@ -29,6 +29,9 @@ const forgetsClock = ({ version }: Server): boolean => !isAtLeast(version, "4.0"
 /** The server gives a message up that was returned 20 times, and a look is a return. */
 const countsLooks = ({ version }: Server): boolean => isAtLeast(version, "4.0") && !hasFailureCount(version)
 
+/** Up to 3.13 the server may answer nothing more on the connection of a burst. */
+const nacksDeleted = ({ version }: Server): boolean => isAtLeast(version, "4.0")
+
 /** The mutants that the cases kill on a server. */
 export const patchesFor = (server: Server): ReadonlyArray<Mutant.Patch> =>
   patches.filter(({ on }) => on?.(server) ?? true)
@@ -58,6 +61,28 @@ const patches: ReadonlyArray<OwnPatch> = [
     file: "publish/toPublication.ts",
     text: "...Wire.published(asked.exchange === undefined ? original?.published : route),",
     replacement: ""
+  },
+  {
+    name: "makes an exchange without the queues that are bound to it",
+    kills: "a send to an exchange makes the queues that are bound to it, and again when somebody deletes one",
+    file: "RabbitMqPlan.ts",
+    text: "bindings.every((one) => one.exchange !== exchange)",
+    replacement: "bindings.length > 0"
+  },
+  {
+    name: "sends messages with a user id on the channel of the others",
+    kills: "a user id that the server refuses fails its own message, and no other fails or comes twice",
+    file: "publish/lane.ts",
+    text: "userId === undefined ? exchange",
+    replacement: "userId !== null ? exchange"
+  },
+  {
+    name: "believes a queue that it is full at its first nack",
+    kills: "a queue that somebody has made again is not told as full",
+    on: nacksDeleted,
+    file: "publish/sender.ts",
+    text: "routes.isStraight(sending.item)",
+    replacement: "!routes.isStraight(sending.item)"
   },
   {
     name: "holds up an exchange for what it could not route",

@@ -356,11 +356,16 @@ describe("toBrokerError", () => {
       "Unsupported",
       undefined
     ],
-    [`Channel closed by server: 541 (INTERNAL-ERROR) with message "INTERNAL_ERROR"`, "ConnectionLost", undefined],
+    [
+      `Operation failed: QueueDeclare; 406 (PRECONDITION-FAILED) with message "PRECONDITION_FAILED - cannot declare queue 'q': queue limit in vhost 'small' (4) is reached"`,
+      "AccessRefused",
+      /^Raise that limit, as max-queues/
+    ],
+    [`Channel closed by server: 541 (INTERNAL-ERROR) with message "INTERNAL_ERROR"`, "ConnectionLost", /again/],
     ["Frame size 1345270062 exceeds maxFrameSize 67108864", "ConnectionFailed", /AMQP/],
-    ["channel closed", "ConnectionLost", undefined],
-    ["Channel ended, no reply will be forthcoming", "ConnectionLost", undefined],
-    ["something nobody has seen", "ConnectionLost", undefined]
+    ["channel closed", "ConnectionLost", /the same id/],
+    ["Channel ended, no reply will be forthcoming", "ConnectionLost", /the same id/],
+    ["something nobody has seen", "ConnectionLost", /the same id/]
   ] as const)("%s", (text, reason, remedy) => {
     const error = toBrokerError(new Error(text), { operation: "test", queue: "q" })
     assert.strictEqual(error.reason, reason)

@@ -77,6 +77,24 @@ test("end when the connection is closed, and those without an answer say that th
   await Effect.runPromise(Effect.scoped(program))
 })
 
+test("name the option that has limited a wait for an answer, or for a connection", async () => {
+  const program = Effect.gen(function* () {
+    const { proxied, proxy } = yield* apart(one)
+    yield* Effect.promise(async () => {
+      await using requeue = await connect(RabbitMqBroker.layer({ url: proxied, publishTimeout: 300 }))
+      const queue = queueName("names")
+      await requeue.send(queue, 0)
+      const failure = () => requeue.send(queue, 1).then(String, String)
+      proxy.blackhole(true)
+      assert.match(await failure(), /: Timeout: no answer within 300ms; .* or raise publishTimeout$/)
+      proxy.cut()
+      assert.match(await failure(), /: ConnectionFailed: no \w+ within 300ms\. .*Or raise publishTimeout$/)
+      proxy.blackhole(false)
+    })
+  })
+  await Effect.runPromise(Effect.scoped(program))
+})
+
 test("fail where their queue is gone, and are taken when it is there again", async () => {
   await using requeue = await connect(RabbitMqBroker.layer({ url: one.url, assert: "passive" }))
   const queue = queueName("nowhere")

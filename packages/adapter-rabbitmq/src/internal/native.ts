@@ -73,7 +73,10 @@ export interface Options {
   readonly replyTo?: string | undefined
   /** The kind of message, such as `order.paid`. Default: none. */
   readonly type?: string | undefined
-  /** The user that logs in: the server refuses any other. Default: none. */
+  /**
+   * The user that logs in: the server refuses any other, unless that user has the tag `impersonator`. Default: none.
+   * https://www.rabbitmq.com/docs/validated-user-id
+   */
   readonly userId?: string | undefined
 }
 

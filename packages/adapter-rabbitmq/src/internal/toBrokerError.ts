@@ -18,14 +18,15 @@ const remedies = {
   login: "Check user name and password; by default, guest may only log in from localhost",
   vhost: "Create the virtual host and give the user permissions in it, or name another one in the URL",
   limit: "Raise that limit on the server, or end programs that have connections and channels open",
+  full: "Raise that limit, as max-queues by rabbitmqctl set_vhost_limits, or delete what is not needed there",
   permission: "Grant configure, write and read on the names involved: rabbitmqctl set_permissions",
   alone: "Somebody else consumes it exclusively: end that consumer, or consume another queue",
   mismatch: "The object exists with other arguments: delete it, or set another prefix",
-  missing: `Create it, or set assert: "declare"`,
+  missing: `Create it, or let a consumer or a send with assert: "declare" make it`,
   reach: "Check host, port and TLS; is the server running?",
   protocol: "Check host and port: something answers there that does not speak AMQP 0-9-1",
   size: "Send a smaller body, or raise max_message_size of the server",
-  user: "Leave userId out, or set it to the user that logs in",
+  user: "Leave userId out, or set it to the user that logs in, or give that user the tag impersonator",
   headers: "Send fewer or shorter headers",
   encoding: "Send headers as text, and properties of at most 255 bytes",
   plain: "The server speaks no TLS on this port: name the one of amqps:, 5671 by default",
@@ -33,6 +34,9 @@ const remedies = {
   secure: "Check that the port is one of AMQP 0-9-1; if it wants TLS, write amqps:",
   tls: "Check the certificate authority, the host name and the client certificate in tls"
 } as const
+
+/** The remedy of what was under way when its channel or connection was lost. */
+export const lostRemedy = "The connection is made again by itself: do it again, a send with the same id"
 
 /** The remedy of a handler that was longer than the server allows. */
 export const timeoutRemedy =
@@ -66,6 +70,7 @@ const byPrecondition = (text: string): Diagnosis => {
   if (/message size \d+ is larger than/.test(text)) return { reason: "BodyTooLarge", remedy: remedies.size }
   if (/delivery acknowledgement .*timed out/.test(text)) return { reason: "LeaseLost", remedy: timeoutRemedy }
   if (/invalid (message|expiration)/.test(text)) return { reason: "Unsupported" }
+  if (/\b(queue|exchange) limit\b.* is reached/s.test(text)) return { reason: "AccessRefused", remedy: remedies.full }
   if (/user_id property/.test(text)) return { reason: "Unsupported", remedy: remedies.user }
   return { reason: "QueueMismatch", remedy: ofMismatch(text) }
 }
@@ -91,7 +96,7 @@ const byCode = (code: number, text: string): Diagnosis | undefined => {
     case 311:
       return { reason: "BodyTooLarge", remedy: remedies.size }
     case 320:
-      return { reason: "ConnectionLost" }
+      return { reason: "ConnectionLost", remedy: lostRemedy }
     case 530:
       return { reason: "AccessRefused", remedy: /\blimit\b/.test(text) ? remedies.limit : remedies.vhost }
     case 540:
@@ -115,7 +120,10 @@ const patterns: ReadonlyArray<readonly [RegExp, Diagnosis]> = [
   // The driver takes an HTTP server's answer for a frame.
   [/^(Frame size|Invalid frame|Unknown frame)/, { reason: "ConnectionFailed", remedy: remedies.protocol }],
   [/message nacked/, { reason: "QueueFull", remedy: "Make room in the queue, or raise its limit" }],
-  [/Channel clos|channel closed|Channel ended|Connection clos|socket clos|Heartbeat/i, { reason: "ConnectionLost" }]
+  [
+    /Channel clos|channel closed|Channel ended|Connection clos|socket clos|Heartbeat/i,
+    { reason: "ConnectionLost", remedy: lostRemedy }
+  ]
 ]
 
 /** The driver's only words when the server closes a connection that has logged in and is not open yet. */
@@ -148,7 +156,10 @@ export const toBrokerError = (
     : textOf(cause)
   const code = /\b(311|320|403|404|405|406|530|540) \(/.exec(text)?.[1]
   const { reason, remedy } = (code === undefined ? undefined : byCode(Number(code), text)) ??
-    patterns.find(([pattern]) => pattern.test(text))?.[1] ?? { reason: otherwise, remedy: undefined }
+    patterns.find(([pattern]) => pattern.test(text))?.[1] ?? {
+      reason: otherwise,
+      remedy: otherwise === "ConnectionLost" ? lostRemedy : undefined
+    }
   return new BrokerError.BrokerError({ broker: "rabbitmq", operation, queue, reason, detail: detailOf(text), remedy })
 }
 
@@ -167,7 +178,7 @@ export const ofEncoding = (cause: unknown, queue: string): BrokerError.BrokerErr
   const { message, name } = Failure.summarize(cause)
   const error = (reason: BrokerError.Reason, detail: string, remedy?: string) =>
     new BrokerError.BrokerError({ broker: "rabbitmq", operation: "publish", queue, reason, detail, remedy })
-  if (name === "IllegalOperationError") return error("ConnectionLost", message)
+  if (name === "IllegalOperationError") return error("ConnectionLost", message, lostRemedy)
   return name === "RangeError" && message.startsWith(overflow)
     ? error("BodyTooLarge", message, remedies.headers)
     : error("Unsupported", `a header or property cannot be encoded: ${message}`, remedies.encoding)

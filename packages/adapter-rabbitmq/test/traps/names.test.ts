@@ -49,9 +49,21 @@ test.each([199, 200])("queues with names of %d characters wait, retry and die as
   assert.deepStrictEqual(await drainIds(url, `${queue}.dlq`), ["b"])
 })
 
-test("a name that AMQP cannot carry is refused with the limit", async () => {
-  const queue = "n".repeat(256)
-  const error = await on({ url }, (broker) => Effect.flip(broker.publish([outgoing(queue, "a")])))
-  assert.strictEqual(reasonOf(error), "Unsupported")
-  assert.match(String(error), /256 bytes.*at most 255/)
+// Of 200 characters at most, as all names.
+test.each([
+  ["queue", "\u00e9".repeat(128), /queue: .*256 bytes.*at most 255.*shorter/],
+  ["dead-letter queue", "\u00e9".repeat(126), /retry.deadLetter: .*256 bytes.*at most 255.*shorter/]
+])("a %s with a name that AMQP cannot carry is refused with the limit", async (kind, queue, told) => {
+  await on({ url }, (broker) =>
+    Effect.gen(function* () {
+      const errors = [
+        yield* Effect.flip(consume(queue, [], {})),
+        ...(kind === "queue" ? [yield* Effect.flip(broker.publish([outgoing(queue, "a")]))] : [])
+      ]
+      for (const error of errors) {
+        assert.strictEqual(reasonOf(error), "Unsupported")
+        assert.match(String(error), told)
+      }
+    })
+  )
 })

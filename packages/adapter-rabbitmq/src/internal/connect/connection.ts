@@ -14,7 +14,7 @@ import type { Settings } from "../../RabbitMqOptions.ts"
 import * as Address from "../address.ts"
 import * as Client from "../client.ts"
 import * as Credentials from "./credentials.ts"
-import { request } from "./request.ts"
+import { request, unreached } from "./request.ts"
 import { type ErrorContext, toBrokerError } from "../toBrokerError.ts"
 
 /** Since when a connection is up or down. */
@@ -161,7 +161,8 @@ export const make = (
                   broker: "rabbitmq",
                   ...context,
                   reason: "ConnectionFailed",
-                  detail: `no answer within ${Delay.format(settings.requestTimeout)}`
+                  detail: `no connection within ${Delay.format(settings.requestTimeout)}`,
+                  remedy: unreached("requestTimeout")
                 })
               )
           }),

@@ -5,7 +5,7 @@
 import { BrokerError } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type { DriverConnection } from "../client.ts"
-import { type ErrorContext, toBrokerError } from "../toBrokerError.ts"
+import { type ErrorContext, lostRemedy, toBrokerError } from "../toBrokerError.ts"
 import type { Live } from "./connection.ts"
 import { request } from "./request.ts"
 
@@ -16,7 +16,7 @@ const ofEnded = (live: Live, error: BrokerError.BrokerError, context: ErrorConte
   const told = toBrokerError(live.failure() ?? error, context)
   const { broker, detail, operation, queue, reason } = told
   if (reason !== "ConnectionFailed") return told
-  return new BrokerError.BrokerError({ broker, operation, queue, detail, reason: "ConnectionLost" })
+  return new BrokerError.BrokerError({ broker, operation, queue, detail, reason: "ConnectionLost", remedy: lostRemedy })
 }
 
 /**

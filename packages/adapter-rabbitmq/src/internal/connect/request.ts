@@ -4,14 +4,26 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { type ErrorContext, toBrokerError } from "../toBrokerError.ts"
 
-/** The error of a request that the server has not answered within so many milliseconds. */
-export const timedOut = ({ operation, queue }: ErrorContext, millis: number): BrokerError.BrokerError =>
+/** An option that limits a wait. */
+export type TimeoutOption = "publishTimeout" | "requestTimeout"
+
+/** The remedy where there is no connection, for which so long was waited. */
+export const unreached = (option: TimeoutOption): string =>
+  `Check that the server runs and can be reached: the connection is made again by itself. Or raise ${option}`
+
+/** The error of a request that the server has not answered within so many milliseconds, which this option has set. */
+export const timedOut = (
+  { operation, queue }: ErrorContext,
+  millis: number,
+  option: TimeoutOption = "requestTimeout"
+): BrokerError.BrokerError =>
   new BrokerError.BrokerError({
     broker: "rabbitmq",
     operation,
     queue,
     reason: "Timeout",
-    detail: `no answer within ${Delay.format(millis)}; the outcome is unknown`
+    detail: `no answer within ${Delay.format(millis)}; the outcome is unknown`,
+    remedy: `See why the server is slow, and do it again, a send with the same id; or raise ${option}`
   })
 
 /** Runs a request of the driver. Fails with `Timeout` after so many milliseconds. */

@@ -28,8 +28,8 @@ export interface Dependencies {
   readonly fork: (effect: Effect.Effect<unknown>) => void
 }
 
-/** A queue as it is, and what is declared before it is consumed. */
-export type Target = Pick<Plan, "found" | "objects">
+/** A queue as it is, what is declared before it is consumed, and what its first message of some delay declares. */
+export type Target = Pick<Plan, "found" | "objects" | "onDemand">
 
 /**
  * A class, whose getter its prototype has: with one of its own each delivery would be of another shape, and all that reads

@@ -111,14 +111,14 @@ export const make = (
     const takenBack = TakenBack.make()
     let limit = 0
     let session: Session.Session | undefined
-    let { objects } = first
+    let planned = first
     /** Whether an object that was declared may be gone. */
     let isStale = false
 
     const opening = { ...dependencies, ...options, queue, later, takenBack, onConsuming: () => fork(trouble.over) }
     const open = (target: Effect.Effect<Opening.Target, BrokerError.BrokerError>, declare: Declarer["renew"]) =>
       Effect.flatMap(target, (found) => {
-        objects = found.objects
+        planned = found
         return Opening.open(found, declare, opening)
       })
 
@@ -155,7 +155,7 @@ export const make = (
     })
 
     /** Nothing tells of a binding that was deleted, nor of a level in the middle: messages go aside, or wait. */
-    const redeclared = Effect.suspend(() => declarer.refresh(objects, queue))
+    const redeclared = Effect.suspend(() => declarer.refresh(planned, queue))
     const refresh = Effect.andThen(
       // What may not be declared may well be there.
       noted(queue, "cannot be declared again", redeclared),

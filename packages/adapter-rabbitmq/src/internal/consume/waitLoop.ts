@@ -44,7 +44,7 @@ export const run = (
       })
     )
   }
-  const first = { found: assumed(waiting, env.settings), objects: plan.objects }
+  const first = { ...plan, found: assumed(waiting, env.settings) }
   const options = {
     first,
     again: Effect.succeed(first),

@@ -28,8 +28,14 @@ export interface Declarer {
    * queue that may not be declared will do if it is there. What is known of others stays known: they do not suffer.
    */
   readonly renew: (objects: ReadonlyArray<NativeObject>, queue: string) => Effect.Effect<void, BrokerError.BrokerError>
-  /** The same for those that nobody has declared within the last {@link fresh} milliseconds. */
-  readonly refresh: Declarer["renew"]
+  /**
+   * The same for those that nobody has declared within the last {@link fresh} milliseconds, and for those of `onDemand` that
+   * somebody has declared before.
+   */
+  readonly refresh: (
+    plan: { readonly objects: ReadonlyArray<NativeObject>; readonly onDemand: ReadonlyArray<NativeObject> },
+    queue: string
+  ) => Effect.Effect<void, BrokerError.BrokerError>
   /** Whether all of these are known to exist. Only for lists that `ensure` has seen: the same array, not an equal one. */
   readonly knows: (objects: ReadonlyArray<NativeObject>) => boolean
   /** A queue that has arguments of former settings, as it was found by `ensure`; `undefined` for every other one. */
@@ -114,9 +120,10 @@ export const make = (connection: Connection, { requestTimeout }: Settings): Effe
         Effect.flatMap(connection.within({ operation, queue }), (live) => channelOf(live, operation, queue)),
       former: formers.get,
       renew,
-      refresh: (objects, queue) => {
+      refresh: ({ objects, onDemand }, queue) => {
         const old = clock.currentTimeMillisUnsafe() - fresh
-        const due = objects.filter((object) => (declaredAt.get(keyOf(object)) ?? 0) < old)
+        const demanded = onDemand.filter((object) => declaredAt.has(keyOf(object)))
+        const due = [...objects, ...demanded].filter((object) => (declaredAt.get(keyOf(object)) ?? 0) < old)
         return due.length === 0 ? Effect.void : renew(due, queue)
       },
       knows: (objects) => {

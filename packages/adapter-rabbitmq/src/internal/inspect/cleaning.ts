@@ -144,7 +144,7 @@ const mover = (env: Dependencies, requests: ReadonlyArray<Adapter.PlanRequest>, 
     const uniqueName = yield* uniqueNames
     const publisher = yield* Publisher.make(connection, settings)
     const { maxBodySize } = Capabilities.make(settings, serverVersion)
-    const routes = Routes.make({ settings, maxBodySize, uniqueName, elapsed })
+    const routes = Routes.make({ settings, maxBodySize, serverVersion: () => serverVersion, uniqueName, elapsed })
     const fork = (effect: Effect.Effect<unknown>) => void runFork(effect)
     const dependencies = {
       sender: Sender.make({ routes, declarer, publisher, fork, elapsed }),

@@ -1,7 +1,7 @@
 /**
- * Publications by the channels that they are written on: an exchange has one of its own, and so has what is as large as
- * something that was refused for its size. So a server that closes a channel, because of an exchange that is gone or
- * forbidden, disturbs no other exchange. What a channel cannot take yet is parked until it can.
+ * Publications by the channels that they are written on: an exchange has one of its own, and so has a user id on the way there,
+ * and what is as large as something that was refused for its size. So a server that closes a channel, because of an exchange that
+ * is gone or forbidden or a user that it does not take, disturbs no other. What a channel cannot take yet is parked until it can.
  */
 import type { BrokerError } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
@@ -10,7 +10,7 @@ import type { Publication } from "../client.ts"
 import { isOfHeaders } from "../toBrokerError.ts"
 import type { Channels, Confirms } from "./confirms.ts"
 
-/** The lanes of a publisher by their exchanges. */
+/** The lanes of a publisher by their exchanges and user ids. */
 export interface Lanes<A> {
   /** Writes an item now, or when its lane has a channel that takes publications. */
   readonly begin: (item: A) => void
@@ -28,8 +28,12 @@ interface Lane<A> {
   isOpening: boolean
 }
 
-/** Each lane is a channel of the server. Exchanges beyond so many share the last one. */
+/** Each lane is a channel of the server. Exchanges and user ids beyond so many share the last one. */
 const maxLanes = 64
+
+/** Whose user id the server takes depends on the way of logging in and on the user's tags: nobody can tell before. */
+const nameOf = ({ exchange, options: { userId } }: Publication): string =>
+  userId === undefined ? exchange : `${exchange}\nof ${String(userId)}`
 
 /** Waits for a channel, and writes all that is parked; fails what is parked when the server refuses the channel. */
 const unpark = <A>(
@@ -68,15 +72,15 @@ export const make = <A extends { readonly publication: Publication }>(env: {
   /** Bytes of the smallest body that was refused for its size. */
   let refusedSize = Number.POSITIVE_INFINITY
 
-  const laneOf = ({ publication: { content, exchange } }: A): Lane<A> =>
-    content.length >= refusedSize ? large : laneTo(exchange)
+  const laneOf = ({ publication }: A): Lane<A> =>
+    publication.content.length >= refusedSize ? large : laneTo(nameOf(publication))
 
-  const laneTo = (exchange: string): Lane<A> => {
-    const known = lanes.get(exchange)
+  const laneTo = (name: string): Lane<A> => {
+    const known = lanes.get(name)
     if (known !== undefined) return known
     if (lanes.size >= maxLanes) return last
     last = open()
-    lanes.set(exchange, last)
+    lanes.set(name, last)
     return last
   }
 

@@ -8,7 +8,7 @@ import * as Scope from "effect/Scope"
 import type { Settings } from "../../RabbitMqOptions.ts"
 import type { Publication } from "../client.ts"
 import type { Connection, Live } from "../connect/connection.ts"
-import { timedOut } from "../connect/request.ts"
+import { timedOut, unreached } from "../connect/request.ts"
 import * as Confirms from "./confirms.ts"
 import * as InFlight from "./inFlight.ts"
 import * as Lane from "./lane.ts"
@@ -63,10 +63,10 @@ const alarmOf = (blockedBy: string): string => `the server blocks publishers: ${
 const alarmRemedy = "Look at the server's alarms for memory and disk"
 
 /** The error of what has not been written: the alarm of a server that blocks publishers, or else `detail`. */
-const unwritten = (queue: string, live: Live | undefined, detail: string): BrokerError.BrokerError => {
+const unwritten = (queue: string, live: Live | undefined, detail: string, remedy?: string): BrokerError.BrokerError => {
   const blockedBy = live?.blockedBy()
   return blockedBy === undefined
-    ? failed(queue, "ConnectionFailed", detail)
+    ? failed(queue, "ConnectionFailed", detail, remedy)
     : failed(queue, "Throttled", alarmOf(blockedBy), alarmRemedy)
 }
 
@@ -79,13 +79,13 @@ const late = (
   const { queue } = publication
   if (written === undefined) {
     const missing = live === undefined ? "connection" : "channel"
-    return unwritten(queue, live, `no ${missing} within ${Delay.format(timeout)}`)
+    return unwritten(queue, live, `no ${missing} within ${Delay.format(timeout)}`, unreached("publishTimeout"))
   }
-  const { detail, reason } = timedOut({ operation: "publish", queue }, timeout)
+  const error = timedOut({ operation: "publish", queue }, timeout, "publishTimeout")
   const blockedBy = written.channel.live.blockedBy()
   return blockedBy === undefined
-    ? failed(queue, reason, detail)
-    : failed(queue, reason, `${detail}; ${alarmOf(blockedBy)}`, alarmRemedy)
+    ? error
+    : failed(queue, error.reason, `${error.detail}; ${alarmOf(blockedBy)}`, alarmRemedy)
 }
 
 /** A publisher for as long as the scope lives; afterwards every submission fails. */

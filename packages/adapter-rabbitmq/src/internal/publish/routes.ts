@@ -26,6 +26,8 @@ export interface Routes {
   readonly refusal: (item: Item) => BrokerError.BrokerError | undefined
   /** Names the route: messages of the same name need the same objects. */
   readonly name: (item: Item) => string
+  /** Whether a message goes to its queue alone: others behind an exchange may have what one of them has refused. */
+  readonly isStraight: (item: Item) => boolean
   /** The names by which a message is refused, when others have been: its route, and its part of an exchange. */
   readonly parts: (item: Item) => ReadonlyArray<string>
   /** The one of them that an error is about; `undefined` where it says nothing of other messages. */
@@ -35,16 +37,6 @@ export interface Routes {
   /** The AMQP message, for an item that was sent at `started`, in monotonic milliseconds; or why there can be none. */
   readonly publication: (item: Item, started: number) => Publication | BrokerError.BrokerError
 }
-
-const tooLong = (queue: string): BrokerError.BrokerError =>
-  new BrokerError.BrokerError({
-    broker: "rabbitmq",
-    operation: "publish",
-    queue,
-    reason: "Unsupported",
-    detail: `the name has ${Buffer.byteLength(queue)} bytes, AMQP carries at most ${Names.limit}`,
-    remedy: "Use a shorter name"
-  })
 
 const tooLarge = ({ body, queue }: Outgoing.Outgoing, limit: number): BrokerError.BrokerError =>
   new BrokerError.BrokerError({
@@ -110,7 +102,6 @@ const refusalOf = ({ message, original }: Item, maxBodySize: number): BrokerErro
       `the server takes the header ${copies} for a list of more routing keys`,
       copiesRemedy
     )
-  if (Buffer.byteLength(message.queue) > Names.limit) return tooLong(message.queue)
   // A copy has no limit: the server has taken its original.
   return original === undefined && message.body.length > maxBodySize ? tooLarge(message, maxBodySize) : undefined
 }
@@ -119,6 +110,7 @@ const refusalOf = ({ message, original }: Item, maxBodySize: number): BrokerErro
 export const make = (env: {
   readonly settings: Settings
   readonly maxBodySize: number
+  readonly serverVersion: () => string
   readonly uniqueName: () => string
   /** Monotonic milliseconds. */
   readonly elapsed: () => number
@@ -145,7 +137,7 @@ export const make = (env: {
   /** By exchange, as many as messages have gone to last. */
   const exchanges = BoundedMap.make<ReadonlyArray<NativeObject>>(exchangeLimit)
   const objectsOf = (exchange: string): ReadonlyArray<NativeObject> => {
-    const known = exchanges.get(exchange) ?? Plan.target(exchange, settings)
+    const known = exchanges.get(exchange) ?? Plan.target(exchange, settings, env.serverVersion())
     exchanges.set(exchange, known)
     return known
   }
@@ -160,6 +152,7 @@ export const make = (env: {
   return {
     refusal: (item) => refusalOf(item, maxBodySize),
     name,
+    isStraight: ({ message: { native, queue } }) => toExchange(native, queue) === undefined,
     parts: (item) => {
       const own = toExchange(item.message.native, item.message.queue)
       return own === undefined ? [name(item)] : [own.exchange, partOf(own)]

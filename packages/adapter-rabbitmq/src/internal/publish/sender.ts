@@ -8,7 +8,6 @@ import type { Declarer } from "../declare/declare.ts"
 import { toBrokerError } from "../toBrokerError.ts"
 import type { OnOutcome } from "./confirms.ts"
 import { Call, givenUp, isWritten, type Outcomes, type Sending } from "./call.ts"
-import * as Nacked from "./nacked.ts"
 import type { Publisher } from "./publisher.ts"
 import * as Refusals from "./refusals.ts"
 import type { Item, Routes } from "./routes.ts"
@@ -42,7 +41,7 @@ const undeclared = ({ message, plan }: Item, cause: Cause.Cause<unknown>): Broke
 /** The broker's own, which all messages share. */
 interface Dependencies {
   readonly routes: Routes
-  readonly declarer: Pick<Declarer, "ensure" | "knows" | "onChannel" | "renew">
+  readonly declarer: Pick<Declarer, "ensure" | "knows" | "renew">
   readonly publisher: Publisher
   /** Runs an effect for as long as the broker lives. */
   readonly fork: (effect: Effect.Effect<unknown>) => void
@@ -93,7 +92,6 @@ const starter = (dependencies: Dependencies) => {
   const refusals = Refusals.make(elapsed)
   const tell = telling(dependencies, refusals)
   const declaring = sharing(fork)
-  const looking = sharing(fork)
 
   const end = (sending: Sending, error: BrokerError.BrokerError | undefined): void => {
     tell(sending.item, error)
@@ -117,18 +115,14 @@ const starter = (dependencies: Dependencies) => {
     declaring(item, routes.name(item), declared, (error) => (error === undefined ? then() : end(sending, error)))
   }
 
-  /** Declares the objects of an unroutable item once more, because somebody has deleted them. */
+  /**
+   * Declares the objects of an item once more, because somebody has deleted them. A queue that is deleted nacks what is on its way
+   * into it, as a full one does, and may be there again by now: only a full one nacks twice.
+   * https://www.rabbitmq.com/docs/confirms#server-sent-nacks
+   */
   const redeclare = (sending: Sending): void => {
     const again: Declarer["renew"] = (objects, queue) => Effect.andThen(afterDeletion, declarer.renew(objects, queue))
     declare(sending, again, () => publish(sending, (error) => end(sending, error)))
-  }
-
-  /** Looks whether the queue of a nacked item is gone: then it is an unroutable one, that only came in a moment earlier. */
-  const look = (sending: Sending, nack: BrokerError.BrokerError): void => {
-    const { item } = sending
-    const looked = Nacked.gone(declarer, routes.needs(item).flat(), item.message.queue, nack)
-    const done: Done = (error) => (error === undefined ? redeclare(sending) : end(sending, nack))
-    looking(item, routes.name(item), looked, done)
   }
 
   /** Publishes for the first time. */
@@ -141,7 +135,7 @@ const starter = (dependencies: Dependencies) => {
           sending.end(BrokerError.ofRepetition(error, second))
         })
       } else if (isNowhere(error)) redeclare(sending)
-      else if (error?.reason === "QueueFull") look(sending, error)
+      else if (error?.reason === "QueueFull" && routes.isStraight(sending.item)) redeclare(sending)
       else end(sending, error)
     })
 
