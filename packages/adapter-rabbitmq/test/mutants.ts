@@ -137,6 +137,13 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     replacement: "exchange: Names.deliver(settings)"
   },
   {
+    name: "ends without waiting for the end of its consumers",
+    kills: "what comes because of a resume right before the end has used up no attempt",
+    file: "consume/session.ts",
+    text: "await credit.stop()",
+    replacement: "credit.set(0)"
+  },
+  {
     name: "takes a queue for made though it was deleted",
     kills: "a queue that is deleted under its consumer is made again by it, and what comes later is handled",
     file: "consume/sessions.ts",

@@ -117,6 +117,29 @@ export const cases: ReadonlyArray<Case.Case> = [
     Needs.has("uncountedRelease")
   ),
   test(
+    "what comes because of a resume right before the end has used up no attempt",
+    function* (lab) {
+      const names = Array.from({ length: 40 }, (_, index) => `${index}`)
+      yield* lab.send(...names)
+      for (let round = 0; round < 20; round++) {
+        const consumer = yield* lab.start({ prefetch: 5 }, () => Effect.never)
+        consumer.pause()
+        yield* Effect.sleep(0)
+        consumer.resume()
+        yield* consumer.drain(0)
+      }
+      const before = lab.runs.length
+      yield* lab.start()
+      yield* lab.untilRuns(before + names.length)
+      Check.equal(
+        "attempts that nobody used up",
+        lab.runs.filter(({ attempts }) => attempts > 1),
+        []
+      )
+    },
+    Needs.has("uncountedRelease")
+  ),
+  test(
     "where giving back counts, the message is not lost for it and attempts only grow",
     function* (lab) {
       yield* lab.send("a")

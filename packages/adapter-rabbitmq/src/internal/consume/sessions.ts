@@ -1,5 +1,5 @@
 /** Session after session of one queue, each on a channel of its own, with the credit that was given last. */
-import { type Broker, BrokerError, Random, Reconnect, Timers, Trouble } from "@requeue/core/adapter-kit"
+import { type Broker, BrokerError, Log, Random, Reconnect, Timers, Trouble } from "@requeue/core/adapter-kit"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
@@ -76,7 +76,7 @@ const noted = (queue: string, line: string, run: Effect.Effect<void, BrokerError
     onFailure: ({ message }) => {
       if (last === message) return Effect.void
       last = message
-      return Effect.annotateLogs(Effect.logWarning(line), { queue, error: message })
+      return Log.warning(line, { queue, error: message })
     }
   })
 }
