@@ -39,8 +39,13 @@ export interface Settler {
   readonly claim: (receipt: Receipt) => boolean
   /** Ends a claim; the delivery is unsettled. */
   readonly unclaim: (receipt: Receipt) => void
-  /** Acknowledges claimed deliveries, the oldest of them in one frame; false when the channel has gone. */
+  /**
+   * Acknowledges claimed deliveries, the oldest of them in one frame; false when the channel has gone. What came after a
+   * message whose copy is not stored yet waits for that, for a moment.
+   */
   readonly ack: (receipts: ReadonlyArray<Receipt>) => boolean
+  /** Writes acknowledgements that wait; from now on, none does. */
+  readonly flush: () => void
   /** Puts a claimed delivery back into its queue; false when the channel has gone. */
   readonly requeue: (receipt: Receipt, how: "Reject" | "Nack") => boolean
 }
@@ -67,12 +72,15 @@ export const settler = ({
   credit,
   end,
   isOpen,
+  later,
   wrote
 }: {
   readonly channel: Client.Channel
   readonly credit: Credit
   readonly end: () => void
   readonly isOpen: () => boolean
+  /** Runs a function a moment later. */
+  readonly later: (run: () => void) => void
   readonly wrote: (frames: number) => void
 }): Settler => {
   const unacknowledged = Unacknowledged.make<Receipt>()
@@ -89,6 +97,38 @@ export const settler = ({
     }
   }
 
+  let waiting: ReadonlyArray<Receipt> = []
+  let [isPatient, isTimed] = [true, false]
+
+  const startMoment = (): void => {
+    if (isTimed) return
+    isTimed = true
+    later(() => {
+      isTimed = false
+      acknowledge(waiting, false)
+    })
+  }
+
+  const acknowledge = (receipts: ReadonlyArray<Receipt>, mayWait: boolean): boolean => {
+    if (!isOpen()) return false
+    waiting = []
+    const last = unacknowledged.endOfRun()
+    if (last !== undefined && !write(() => Client.ack(channel, last, true))) return false
+    const others = receipts.filter(({ state }) => state === "acking")
+    const [first, ...rest] = others
+    // Once the copy is stored, one frame is for all of them; for each frame, a quorum queue delivers apart.
+    if (first !== undefined && mayWait && isPatient && unacknowledged.oldest()?.state === "claimed") {
+      waiting = others
+      startMoment()
+    } else if (first !== undefined) {
+      const tags = [first.tag, ...rest.map(({ tag }) => tag)] as const
+      if (!write(() => Client.ackEach(channel, tags), tags.length)) return false
+      for (const receipt of others) unacknowledged.answered(receipt)
+    }
+    for (const { consumer, state } of receipts) if (state === "answered") credit.settled(consumer)
+    return true
+  }
+
   return {
     isOpen,
     barrier: credit.barrier,
@@ -101,20 +141,15 @@ export const settler = ({
     },
     unclaim: (receipt) => {
       receipt.state = "open"
+      acknowledge(waiting, true)
     },
     ack: (receipts) => {
-      if (!isOpen()) return false
       for (const receipt of receipts) receipt.state = "acking"
-      const last = unacknowledged.endOfRun()
-      if (last !== undefined && !write(() => Client.ack(channel, last, true))) return false
-      const [first, ...others] = receipts.filter(({ state }) => state === "acking")
-      if (first !== undefined) {
-        const tags = [first.tag, ...others.map(({ tag }) => tag)] as const
-        if (!write(() => Client.ackEach(channel, tags), tags.length)) return false
-        for (const receipt of [first, ...others]) unacknowledged.answered(receipt)
-      }
-      for (const { consumer } of receipts) credit.settled(consumer)
-      return true
+      return acknowledge(waiting.length === 0 ? receipts : [...waiting, ...receipts], true)
+    },
+    flush: () => {
+      isPatient = false
+      acknowledge(waiting, false)
     },
     requeue: (receipt, how) => {
       if (!isOpen() || !write(() => Client.requeue(channel, receipt.tag, how))) return false

@@ -31,6 +31,12 @@ const cancelled = (queue: string): BrokerError.BrokerError =>
       "the server has cancelled the consumer: the queue was deleted, or a handler was longer than its consumer timeout"
   })
 
+/**
+ * Milliseconds after which settled deliveries of cancelled consumers are replaced, however few they are, and
+ * acknowledgements are written that wait for a copy.
+ */
+const moments = { gap: 100, ack: 5 } as const
+
 /** Begins a session on a channel that nobody else uses. It delivers nothing before it gets credit. */
 export const make = (
   channel: Channel,
@@ -44,8 +50,8 @@ export const make = (
     readonly isFlushed: boolean
     /** A name that no other consumer has. */
     readonly uniqueName: () => string
-    /** Runs a function a moment later. */
-    readonly later: (run: () => void) => void
+    /** Runs a function so many milliseconds later. */
+    readonly after: (millis: number, run: () => void) => void
     readonly toReceived: (message: Incoming, settler: Settler, consumer: Credit.Consumer) => Received
     readonly onDelivery: (delivery: Received) => void
     /** Called with the deliveries that the server has taken back by itself. */
@@ -84,6 +90,7 @@ export const make = (
   const keptBack = KeptBack.make()
   const close = async (): Promise<void> => {
     isClosing = true
+    settler.flush()
     await credit.stop()
     if (env.isFlushed && keptBack.areThere()) await KeptBack.flush(channel, queue, env.uniqueName())
     await channel.close()
@@ -92,7 +99,7 @@ export const make = (
   const credit = Credit.make({
     isSingle: env.isSingle,
     uniqueName: env.uniqueName,
-    later: env.later,
+    later: (run) => env.after(moments.gap, run),
     cancel: ({ name }) => keptBack.during(channel.cancel(name)),
     consume: async (consumer) => {
       // Both are written at once: the driver keeps their order.
@@ -103,7 +110,14 @@ export const make = (
       env.onConsuming()
     }
   })
-  const settler = makeSettler({ channel, credit, end: () => end(), isOpen: () => isOpen, wrote: keptBack.wrote })
+  const settler = makeSettler({
+    channel,
+    credit,
+    end: () => end(),
+    isOpen: () => isOpen,
+    later: (run) => env.after(moments.ack, run),
+    wrote: keptBack.wrote
+  })
 
   let words: unknown
   channel.on("error", (error) => (words = error))

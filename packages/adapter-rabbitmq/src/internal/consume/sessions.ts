@@ -59,9 +59,6 @@ const explained = (
         { onSuccess: () => timedOut(queue), onFailure: (found) => (isMissing(found) ? found : error) }
       )
 
-/** Milliseconds after which settled deliveries of cancelled consumers are replaced, however few they are. */
-const moment = 100
-
 /** Tries once more: of a connection whose loss nobody had noticed, the first request finds out. */
 export const foundOut = <A>(
   open: Effect.Effect<A, BrokerError.BrokerError>
@@ -106,7 +103,7 @@ export const make = (
     const { again, first, look } = options
     const { name: queue } = first.found
     const timers = yield* Timers.make
-    const later = (run: () => void) => void timers.after(moment, run)
+    const after = (millis: number, run: () => void) => void timers.after(millis, run)
     const trouble = Trouble.track(queue, now)
     const takenBack = TakenBack.make()
     let limit = 0
@@ -115,7 +112,7 @@ export const make = (
     /** Whether an object that was declared may be gone. */
     let isStale = false
 
-    const opening = { ...dependencies, ...options, queue, later, takenBack, onConsuming: () => fork(trouble.over) }
+    const opening = { ...dependencies, ...options, after, queue, takenBack, onConsuming: () => fork(trouble.over) }
     const open = (target: Effect.Effect<Opening.Target, BrokerError.BrokerError>, declare: Declarer["renew"]) =>
       Effect.flatMap(target, (found) => {
         planned = found
