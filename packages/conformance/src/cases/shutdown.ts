@@ -119,18 +119,18 @@ export const cases: ReadonlyArray<Case.Case> = [
   test(
     "what comes because of a resume right before the end has used up no attempt",
     function* (lab) {
-      const names = Array.from({ length: 40 }, (_, index) => `${index}`)
+      const names = Array.from({ length: 400 }, (_, index) => `${index}`)
       yield* lab.send(...names)
       for (let round = 0; round < 20; round++) {
-        const consumer = yield* lab.start({ prefetch: 5 }, () => Effect.never)
+        const consumer = yield* lab.start({ concurrency: 7, prefetch: 5 })
         consumer.pause()
         yield* Effect.sleep(0)
         consumer.resume()
-        yield* consumer.drain(0)
+        yield* Effect.sleep(round % 4)
+        yield* consumer.drain()
       }
-      const before = lab.runs.length
-      yield* lab.start()
-      yield* lab.untilRuns(before + names.length)
+      yield* lab.start({ prefetch: 100 })
+      yield* lab.untilRuns(names.length)
       Check.equal(
         "attempts that nobody used up",
         lab.runs.filter(({ attempts }) => attempts > 1),

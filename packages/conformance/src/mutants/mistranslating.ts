@@ -71,12 +71,6 @@ export const mutants: ReadonlyArray<Mutant> = [
     Settlement.Retry(delay)
   ),
   instead(
-    "counts releases at the end",
-    "what comes because of a resume right before the end has used up no attempt",
-    "Release",
-    ({ delay }) => Settlement.Retry(delay)
-  ),
-  instead(
     "loses what is given back",
     "a handler beyond the deadline is interrupted, and its message comes back",
     "Release",

@@ -6,12 +6,16 @@
 import type * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 
-/** What a line says beside its message, by name. */
+/** The rest of a line beside its message, by name. */
 export type Annotations = Readonly<Record<string, unknown>>
 
 const writer =
   (write: (...parts: ReadonlyArray<unknown>) => Effect.Effect<void>) =>
-  (message: string, annotations: Annotations = {}, ...causes: ReadonlyArray<Cause.Cause<unknown>>): Effect.Effect<void> =>
+  (
+    message: string,
+    annotations: Annotations = {},
+    ...causes: ReadonlyArray<Cause.Cause<unknown>>
+  ): Effect.Effect<void> =>
     Effect.catchDefect(Effect.annotateLogs(write(message, ...causes), annotations), () => Effect.void)
 
 /**
