@@ -69,7 +69,7 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
   {
     name: "settles a delivery twice",
     kills: "a delivery is settled once: what comes after does not reach the broker",
-    file: "consume/receipt.ts",
+    file: "consume/settler.ts",
     text: `if (!isOpen() || receipt.state !== "open") return false`,
     replacement: "if (!isOpen()) return false"
   },

@@ -3,7 +3,8 @@ import * as fc from "fast-check"
 import { assert, describe, test } from "vitest"
 import type { Channel, Incoming } from "../src/internal/client.ts"
 import type { Consumer, Credit } from "../src/internal/consume/credit.ts"
-import { type Receipt, settler as make } from "../src/internal/consume/receipt.ts"
+import type { Receipt } from "../src/internal/consume/receipt.ts"
+import { make } from "../src/internal/consume/settler.ts"
 
 interface Tagged {
   readonly fields: { readonly deliveryTag: number }
@@ -40,7 +41,7 @@ const world = () => {
     credit,
     end: () => (isOpen = false),
     isOpen: () => isOpen,
-    later: (run) => void moments.push(run),
+    after: (_, run) => void moments.push(run),
     wrote: () => {}
   })
   const arrive = (): Receipt => {

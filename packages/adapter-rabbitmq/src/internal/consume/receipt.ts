@@ -1,10 +1,10 @@
-/** Receipts of deliveries, and the settler of a channel, which answers the server for them. */
+/** Receipts of deliveries, and what a settler of them does. */
 import type { Delivery } from "@requeue/core/adapter-kit"
-import * as Client from "../client.ts"
+import type * as Client from "../client.ts"
 import * as Wire from "../wire.ts"
 import type { Consumer, Credit } from "./credit.ts"
 import { identify } from "./identity.ts"
-import * as Unacknowledged from "./unacknowledged.ts"
+import type * as Unacknowledged from "./unacknowledged.ts"
 
 /** Everything that settling a delivery takes. */
 export interface Receipt extends Unacknowledged.Member {
@@ -61,101 +61,4 @@ export const identityOf = (delivery: Delivery.Delivery): string | undefined => {
   const receipt = receiptOf(delivery)
   if (receipt.name === undefined) receipt.name = identify(delivery.body, receipt.message.properties) ?? null
   return receipt.name ?? undefined
-}
-
-/**
- * The settler of a channel. It calls `end` when it finds the channel closed before the channel has said so, and `wrote` with
- * the number of frames.
- */
-export const settler = ({
-  channel,
-  credit,
-  end,
-  isOpen,
-  later,
-  wrote
-}: {
-  readonly channel: Client.Channel
-  readonly credit: Credit
-  readonly end: () => void
-  readonly isOpen: () => boolean
-  /** Runs a function a moment later. */
-  readonly later: (run: () => void) => void
-  readonly wrote: (frames: number) => void
-}): Settler => {
-  const unacknowledged = Unacknowledged.make<Receipt>()
-
-  /** Writes frames, one by default. */
-  const write = (frame: () => void, frames = 1): boolean => {
-    try {
-      frame()
-      wrote(frames)
-      return true
-    } catch {
-      end()
-      return false
-    }
-  }
-
-  let waiting: ReadonlyArray<Receipt> = []
-  let [isPatient, isTimed] = [true, false]
-
-  const startMoment = (): void => {
-    if (isTimed) return
-    isTimed = true
-    later(() => {
-      isTimed = false
-      acknowledge(waiting, false)
-    })
-  }
-
-  const acknowledge = (receipts: ReadonlyArray<Receipt>, mayWait: boolean): boolean => {
-    if (!isOpen()) return false
-    waiting = []
-    const last = unacknowledged.endOfRun()
-    if (last !== undefined && !write(() => Client.ack(channel, last, true))) return false
-    const others = receipts.filter(({ state }) => state === "acking")
-    const [first, ...rest] = others
-    // Once the copy is stored, one frame is for all of them; for each frame, a quorum queue delivers apart.
-    if (first !== undefined && mayWait && isPatient && unacknowledged.oldest()?.state === "claimed") {
-      waiting = others
-      startMoment()
-    } else if (first !== undefined) {
-      const tags = [first.tag, ...rest.map(({ tag }) => tag)] as const
-      if (!write(() => Client.ackEach(channel, tags), tags.length)) return false
-      for (const receipt of others) unacknowledged.answered(receipt)
-    }
-    for (const { consumer, state } of receipts) if (state === "answered") credit.settled(consumer)
-    return true
-  }
-
-  return {
-    isOpen,
-    barrier: credit.barrier,
-    add: unacknowledged.add,
-    unsettled: (consumer) => unacknowledged.all().filter((receipt) => receipt.consumer === consumer),
-    claim: (receipt) => {
-      if (!isOpen() || receipt.state !== "open") return false
-      receipt.state = "claimed"
-      return true
-    },
-    unclaim: (receipt) => {
-      receipt.state = "open"
-      acknowledge(waiting, true)
-    },
-    ack: (receipts) => {
-      for (const receipt of receipts) receipt.state = "acking"
-      return acknowledge(waiting.length === 0 ? receipts : [...waiting, ...receipts], true)
-    },
-    flush: () => {
-      isPatient = false
-      acknowledge(waiting, false)
-    },
-    requeue: (receipt, how) => {
-      if (!isOpen() || !write(() => Client.requeue(channel, receipt.tag, how))) return false
-      unacknowledged.answered(receipt)
-      credit.settled(receipt.consumer)
-      return true
-    }
-  }
 }
