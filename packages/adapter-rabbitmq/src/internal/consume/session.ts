@@ -33,7 +33,7 @@ const cancelled = (queue: string): BrokerError.BrokerError =>
   })
 
 /** The queue, and what a session tells and asks of whoever has it. */
-interface Environment {
+interface Dependencies {
   readonly queue: string
   /** Whether the server may deliver to one consumer of the queue only. */
   readonly isSingle: boolean
@@ -54,7 +54,7 @@ interface Environment {
 }
 
 /** Begins a session on a channel that nobody else uses. It delivers nothing before it gets credit. */
-export const make = (channel: Channel, env: Environment): Session => {
+export const make = (channel: Channel, env: Dependencies): Session => {
   const { queue } = env
   const gone = Deferred.makeUnsafe<BrokerError.BrokerError | undefined>()
   let [isOpen, isClosing] = [true, false]
