@@ -39,6 +39,7 @@ for (const { folder, skipped } of tests) for (const line of skipped) console.log
 console.log(`seconds: ${steps.map(([name, , seconds]) => `${name} ${seconds}`).join(", ")}`)
 // Last, where a log that is cut short still has them.
 for (const line of failedLines(tests)) console.log(line)
+for (const line of failedLines(results("test-results.conformance.json"))) console.log(`busy: ${line}`)
 
 const total = sum(counted)
 console.log(`in all: ${show(total)}`)

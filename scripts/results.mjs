@@ -91,7 +91,7 @@ export const skips = ({ testResults }) => {
 const firstLine = (message = "") => message.trim().split("\n", 1)[0]
 
 export const tested = packages.filter(({ manifest }) => manifest.scripts?.test !== undefined)
-export const reportOf = (folder) => join(root, folder, "test-results.json")
+export const reportOf = (folder, name = "test-results.json") => join(root, folder, name)
 
 /** A report that was cut off says that something failed. */
 export const read = (text) => {
@@ -103,10 +103,10 @@ export const read = (text) => {
   }
 }
 
-/** Without counts for a package that left no report. */
-export const results = () =>
+/** Of the report of each package that has such a name; without counts for one that left none. */
+export const results = (name) =>
   tested.map(({ folder }) => {
-    const file = reportOf(folder)
+    const file = reportOf(folder, name)
     return existsSync(file) ? { folder, ...read(readFileSync(file, "utf8")) } : { folder, failed: [], skipped: [] }
   })
 

@@ -12,6 +12,7 @@ import {
   ConfigurationError,
   Connection,
   Direct,
+  Log,
   type Outgoing,
   Timers
 } from "@requeue/core/adapter-kit"
@@ -77,7 +78,7 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
         const { deadLetterQueues, queue, retry } = options
         const plan = Plan.make({ queue, retry, deadLetterQueues }, settings, nodes.limits().maxReqTimeout)
         if (plan instanceof ConfigurationError.ConfigurationError) return yield* BrokerError.ofPlan("nsq", plan)
-        for (const note of plan.notes) yield* Effect.annotateLogs(Effect.logInfo(note), { queue })
+        for (const note of plan.notes) yield* Log.info(note, { queue })
         return yield* subscribe(options, plan, { ...consuming, publishing, declare, sender, connectionCounts })
       }),
     admin: Admin.make(consuming)

@@ -12,6 +12,7 @@ import {
   ConfigurationError,
   Connection,
   Direct,
+  Log,
   RetryPolicy
 } from "@requeue/core/adapter-kit"
 import * as Clock from "effect/Clock"
@@ -66,8 +67,8 @@ const preparer =
 /** Tells people what should be known of a plan, and loudly what the queue itself loses. */
 const tell = ({ found, notes, queue }: Plan.Plan): Effect.Effect<void> => {
   const warnings = RabbitMqQueue.warnings(found)
-  const log = (note: string) => (warnings.includes(note) ? Effect.logWarning(note) : Effect.logInfo(note))
-  return Effect.forEach(notes, (note) => Effect.annotateLogs(log(note), { queue }), { discard: true })
+  const log = (note: string) => (warnings.includes(note) ? Log.warning : Log.info)(note, { queue })
+  return Effect.forEach(notes, log, { discard: true })
 }
 
 /** Opens the channels on which the retries of a policy are published: thousands may fail as soon as its queue is consumed. */

@@ -15,7 +15,7 @@ const fake = () => {
   const timers: Array<() => void> = []
   const credit = Credit.make({
     uniqueName: () => `c${++names}`,
-    later: (run) => timers.push(run),
+    after: (_, run) => timers.push(run),
     consume: (consumer) => {
       consumers.push(consumer)
       return ask(`consume ${consumer.name} ${consumer.prefetch}`)
@@ -187,7 +187,7 @@ describe("credit", () => {
           )
         const credit = Credit.make({
           uniqueName: () => `c${++names}`,
-          later: (run) => timers.push(run),
+          after: (_, run) => timers.push(run),
           consume: (consumer) => ask(() => rooms.add(consumer)),
           cancel: (consumer) => ask(() => rooms.delete(consumer))
         })

@@ -69,7 +69,7 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
   {
     name: "settles a delivery twice",
     kills: "a delivery is settled once: what comes after does not reach the broker",
-    file: "consume/receipt.ts",
+    file: "consume/settler.ts",
     text: `if (!isOpen() || receipt.state !== "open") return false`,
     replacement: "if (!isOpen()) return false"
   },
@@ -135,6 +135,13 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     file: "topologies/ladder.ts",
     text: "exchange: Names.back(found, settings)",
     replacement: "exchange: Names.deliver(settings)"
+  },
+  {
+    name: "ends without waiting for the end of its consumers",
+    kills: "what comes because of a resume right before the end has used up no attempt",
+    file: "consume/session.ts",
+    text: "await credit.stop()",
+    replacement: "credit.set(0)"
   },
   {
     name: "takes a queue for made though it was deleted",

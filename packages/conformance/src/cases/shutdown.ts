@@ -117,6 +117,29 @@ export const cases: ReadonlyArray<Case.Case> = [
     Needs.has("uncountedRelease")
   ),
   test(
+    "what comes because of a resume right before the end has used up no attempt",
+    function* (lab) {
+      const names = Array.from({ length: 400 }, (_, index) => `${index}`)
+      yield* lab.send(...names)
+      for (let round = 0; round < 20; round++) {
+        const consumer = yield* lab.start({ concurrency: 7, prefetch: 5 })
+        consumer.pause()
+        yield* Effect.sleep(0)
+        consumer.resume()
+        yield* Effect.sleep(round % 4)
+        yield* consumer.drain()
+      }
+      yield* lab.start({ prefetch: 100 })
+      yield* lab.untilRuns(names.length)
+      Check.equal(
+        "attempts that nobody used up",
+        lab.runs.filter(({ attempts }) => attempts > 1),
+        []
+      )
+    },
+    Needs.has("uncountedRelease")
+  ),
+  test(
     "where giving back counts, the message is not lost for it and attempts only grow",
     function* (lab) {
       yield* lab.send("a")

@@ -31,6 +31,21 @@ export const mutants: ReadonlyArray<Mutant> = [
     }
   },
   {
+    name: "counts what comes after a pause as a second attempt",
+    kills: "what comes because of a resume right before the end has used up no attempt",
+    broker: (broker) => {
+      let hasPaused = false
+      return decorate(broker, {
+        credit: (limit, subscription) => {
+          hasPaused ||= limit === 0
+          subscription.credit(limit)
+        },
+        onDelivery: (delivery, options) =>
+          options.onDelivery(hasPaused ? { ...delivery, attempts: delivery.attempts + 1 } : delivery)
+      })
+    }
+  },
+  {
     name: "ignores the limit of the credit",
     kills: "what a consumer holds is bounded, and what it does not hold waits in the broker",
     broker: (broker) => decorate(broker, { credit: (limit, subscription) => subscription.credit(limit > 0 ? 1000 : 0) })

@@ -1,5 +1,5 @@
 /** From a request to its response. */
-import * as Cause from "effect/Cause"
+import { Log } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Assets from "./assets.ts"
 import * as Dependencies from "./dependencies.ts"
@@ -85,7 +85,7 @@ const told = (
     Effect.catchCause((cause) => {
       const detail = "a mistake of ours; the log has it"
       const body = layout(visit(), refused({ status: 500, detail, remedy: "Please report it" }), assets)
-      return Effect.as(Effect.logError("a request failed", Cause.pretty(cause)), Responses.page(body, 500))
+      return Effect.as(Log.error("a request failed", {}, cause), Responses.page(body, 500))
     })
   )
 

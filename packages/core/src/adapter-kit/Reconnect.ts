@@ -4,7 +4,7 @@
  * When to use: for an operation that an adapter tries until it succeeds. `Reconnecting` keeps a connection for good.
  */
 import * as Effect from "effect/Effect"
-import * as Log from "../port/internal/log.ts"
+import * as Log from "../port/Log.ts"
 import * as Random from "./Random.ts"
 
 /** The pauses between attempts. */
@@ -62,11 +62,7 @@ export const persist = <A, E extends { readonly message: string }, R>(
   const wait = Effect.flatMap(Random.next, (random) => Effect.sleep(pause(failures, random, pauses)))
   return Effect.andThen(failures === 0 ? Effect.void : wait, effect).pipe(
     Effect.tapError((error) =>
-      isTold(failures)
-        ? Log.contained(
-            Effect.annotateLogs(Effect.logWarning(message), { ...annotations, failures, error: error.message })
-          )
-        : Effect.void
+      isTold(failures) ? Log.warning(message, { ...annotations, failures, error: error.message }) : Effect.void
     ),
     Effect.catch(() => persist(effect, { ...options, failures: failures + 1 }))
   )

@@ -30,7 +30,7 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Scope from "effect/Scope"
-import * as Log from "../port/internal/log.ts"
+import * as Log from "../port/Log.ts"
 import * as Reconnect from "./Reconnect.ts"
 
 /** How connections of a driver are made, watched and closed. */
@@ -114,7 +114,7 @@ export const make = <A, E extends { readonly message: string }>(
     const keep = Effect.gen(function* () {
       while (true) {
         if (current === undefined) yield* reconnect
-        if (isNews) yield* Log.contained(Effect.annotateLogs(Effect.logInfo("connected again"), annotations))
+        if (isNews) yield* Log.info("connected again", annotations)
         const born = yield* Clock.currentTimeMillis
         yield* ended(current!)
         lost()

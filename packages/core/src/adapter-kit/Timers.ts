@@ -26,6 +26,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import type * as Scope from "effect/Scope"
+import * as Log from "../port/Log.ts"
 import * as Heap from "./internal/heap.ts"
 
 /** A timer that was set. Only {@link Timers} changes it. */
@@ -64,7 +65,7 @@ const containing =
     try {
       callback()
     } catch (defect) {
-      run(Effect.logError("a callback of a timer threw", Cause.die(defect)))
+      run(Log.error("a callback of a timer threw", {}, Cause.die(defect)))
     }
   }
 

@@ -9,7 +9,7 @@ import * as Layer from "effect/Layer"
 import * as Adapters from "./Adapters.ts"
 import { Broker, type Counts } from "../port/Broker.ts"
 import type { BrokerError } from "../port/BrokerError.ts"
-import * as Log from "../port/internal/log.ts"
+import * as Log from "../port/Log.ts"
 import * as Consumer from "../consume/Consumer.ts"
 import * as DeadLetters from "../dead-letters/DeadLetters.ts"
 import type * as DelayedMessages from "../delayed/DelayedMessages.ts"
@@ -295,7 +295,7 @@ const counter = (): ((queue: string, millis: number) => Effect.Effect<Counts, Br
       ({ message, reason }) => {
         if (isTold || reason !== "Timeout") return Effect.void
         isTold = true
-        return Log.contained(Effect.logWarning(`${message}; further times are not logged`))
+        return Log.warning(`${message}; further times are not logged`)
       }
     )
 }

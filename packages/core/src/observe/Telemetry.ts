@@ -30,7 +30,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type { Counts, Service as Broker, SettleFailure, SettleRequest } from "../port/Broker.ts"
 import type { BrokerError } from "../port/BrokerError.ts"
-import * as Log from "../port/internal/log.ts"
+import * as Log from "../port/Log.ts"
 import type { Delivery } from "../message/Delivery.ts"
 import type { Hook } from "./Event.ts"
 import type { ConsumerHealth } from "./Health.ts"
@@ -118,10 +118,8 @@ export const publisher = (
   const without = (messages: ReadonlyArray<Outgoing>, problem: string): Effect.Effect<void, BrokerError> => {
     if (isTold) return publish(messages)
     isTold = true
-    const told = Effect.logWarning(
-      `telemetry.send ${problem}; messages are sent without it, further times are not logged`
-    )
-    return Effect.andThen(Log.contained(told), () => publish(messages))
+    const told = `telemetry.send ${problem}; messages are sent without it, further times are not logged`
+    return Effect.andThen(Log.warning(told), () => publish(messages))
   }
   return (messages) => {
     try {

@@ -5,7 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import type { BrokerError } from "./BrokerError.ts"
-import * as Log from "./internal/log.ts"
+import * as Log from "./Log.ts"
 
 /** The trouble of a subscription. */
 export interface Trouble {
@@ -39,12 +39,12 @@ export const track = (queue: string, now: () => number): Tracker => {
         trouble = { since: before?.since ?? now(), error }
         return before?.error.reason === error.reason
           ? Effect.void
-          : Log.contained(Effect.annotateLogs(Effect.logWarning("not consuming"), { queue, error: error.message }))
+          : Log.warning("not consuming", { queue, error: error.message })
       }),
     over: Effect.suspend(() => {
       if (trouble === undefined) return Effect.void
       trouble = undefined
-      return Log.contained(Effect.annotateLogs(Effect.logInfo("consuming again"), { queue }))
+      return Log.info("consuming again", { queue })
     })
   }
 }

@@ -1,5 +1,5 @@
 /** Finding nsqd: every nsqlookupd is asked, and an nsqd that any of them knows is found. */
-import { BrokerError, Failure } from "@requeue/core/adapter-kit"
+import { BrokerError, Failure, Log } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import type { Discovered, Settings } from "../../NsqOptions.ts"
@@ -87,17 +87,17 @@ export const make = (settings: Settings): Lookup => {
 
   const log = (base: string, error: BrokerError.BrokerError | undefined): Effect.Effect<void> => {
     if (error === undefined) {
-      return down.delete(base) ? Effect.annotateLogs(Effect.logInfo("nsqlookupd answers again"), { base }) : Effect.void
+      return down.delete(base) ? Log.info("nsqlookupd answers again", { base }) : Effect.void
     }
     if (down.has(base)) return Effect.void
     down.add(base)
-    return Effect.annotateLogs(Effect.logWarning("nsqlookupd does not answer"), { base, error: error.message })
+    return Log.warning("nsqlookupd does not answer", { base, error: error.message })
   }
 
   const logRest = (count: number): Effect.Effect<void> => {
     if (isTold || count <= most) return Effect.void
     isTold = true
-    return Effect.logWarning(`nsqlookupd names ${count} nsqd; all but ${most} are left out`)
+    return Log.warning(`nsqlookupd names ${count} nsqd; all but ${most} are left out`)
   }
 
   /** The address of an nsqd. One that cannot be connected to is left out, and logged once. */
@@ -112,10 +112,7 @@ export const make = (settings: Settings): Lookup => {
         const logged = unresolved.has(nsqd)
         unresolved.add(nsqd)
         const error = Failure.summarize(cause).message
-        const line = Effect.annotateLogs(Effect.logWarning("an nsqd that nsqlookupd names is left out"), {
-          nsqd,
-          error
-        })
+        const line = Log.warning("an nsqd that nsqlookupd names is left out", { nsqd, error })
         return Effect.as(logged ? Effect.void : line, [])
       }
     })

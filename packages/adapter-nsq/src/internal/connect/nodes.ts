@@ -1,5 +1,5 @@
 /** The nsqd that are known, and their limits. */
-import type { BrokerError } from "@requeue/core/adapter-kit"
+import { type BrokerError, Log } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type { Settings } from "../../NsqOptions.ts"
 import { type Address, hostPort } from "../address.ts"
@@ -75,7 +75,7 @@ export const make = (settings: Settings): Nodes => {
       const text = notes.join("; ")
       if (text === (told.get(name) ?? "")) return Effect.void
       told.set(name, text)
-      return text === "" ? Effect.void : Effect.annotateLogs(Effect.logWarning(text), { nsqd: name })
+      return text === "" ? Effect.void : Log.warning(text, { nsqd: name })
     })
 
   return {

@@ -1,5 +1,5 @@
 /** Session after session of one topic on one nsqd, until the subscription ends or the topic is left. */
-import type { Broker, BrokerError, Delivery } from "@requeue/core/adapter-kit"
+import { type Broker, type BrokerError, type Delivery, Log } from "@requeue/core/adapter-kit"
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -82,7 +82,7 @@ const connect = (
           return subscriber.onRefused?.({ ...refused, error: toBrokerError(new Error(text), context) })
         }
         const note = refused === "lost" ? "a lease was lost" : "nsqd took a message back before its settlement"
-        fork(Effect.annotateLogs(Effect.logWarning(note), { queue, nsqd: node.name, error: text }))
+        fork(Log.warning(note, { queue, nsqd: node.name, error: text }))
       },
       closed: () => {
         opened.session?.end()

@@ -3,7 +3,7 @@
  * a pause nsqd tells no consumer, it only sends nothing, so it is asked now and then.
  * https://nsq.io/components/nsqd.html#post-channelpause
  */
-import { BrokerError, Trouble } from "@requeue/core/adapter-kit"
+import { BrokerError, Log, Trouble } from "@requeue/core/adapter-kit"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -65,10 +65,7 @@ export const watch = (
       const some = all.filter(({ isAll, paused }) => paused.length > 0 && !isAll)
       const text = some.map(({ paused, topic }) => `${topic.topic} on ${paused.join(", ")}`).join("; ")
       if (text !== logged && text !== "") {
-        yield* Effect.annotateLogs(Effect.logWarning("paused on some nsqd: their messages wait"), {
-          queue,
-          paused: text
-        })
+        yield* Log.warning("paused on some nsqd: their messages wait", { queue, paused: text })
       }
       logged = text
     })

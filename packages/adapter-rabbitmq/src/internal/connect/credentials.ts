@@ -3,7 +3,7 @@
  * connection. One that ends, such as an OAuth 2 token, is asked for again before it does, and the server is told the new
  * one: it closes the connection of a token that has ended. https://www.rabbitmq.com/docs/oauth2#token-expiration
  */
-import { BrokerError, Delay, Failure } from "@requeue/core/adapter-kit"
+import { BrokerError, Delay, Failure, Log } from "@requeue/core/adapter-kit"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -93,7 +93,7 @@ export const ask = (
 }
 
 const tell = ({ message }: BrokerError.BrokerError) =>
-  Effect.annotateLogs(Effect.logWarning("a connection's credentials were not renewed"), { error: message })
+  Log.warning("a connection's credentials were not renewed", { error: message })
 
 /** The part of its life after which an account is asked for again, and the shortest and the longest pause before that. */
 const [part, shortest, longest] = [4 / 5, 1000, 24 * 60 * 60 * 1000]

@@ -2,14 +2,14 @@
  * Opens channels. RabbitMQ 3.10 may answer nothing more on a connection on which a queue was deleted in the middle of a burst,
  * and goes on with its heartbeats: the driver would keep such a connection for ever. Here it is dropped, and made again.
  */
-import { BrokerError } from "@requeue/core/adapter-kit"
+import { BrokerError, Log } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type { DriverConnection } from "../client.ts"
 import { type ErrorContext, lostRemedy, toBrokerError } from "../toBrokerError.ts"
 import type { Live } from "./connection.ts"
 import { request } from "./request.ts"
 
-const dropping = Effect.logWarning("the server answers nothing on a connection, which is dropped and made again")
+const dropping = Log.warning("the server answers nothing on a connection, which is dropped and made again")
 
 /** The driver's words for what was asked last do not tell why a connection has ended. It was there: that it broke is no refusal. */
 const ofEnded = (live: Live, error: BrokerError.BrokerError, context: ErrorContext): BrokerError.BrokerError => {

@@ -43,6 +43,9 @@ export interface Requests {
   readonly cancel: (consumer: Consumer) => Promise<unknown>
 }
 
+/** Milliseconds after which settled deliveries of cancelled consumers are replaced, however few they are. */
+const moment = 100
+
 /** Consumers of one channel. When more are wanted, one takes the place of all. */
 const maxConsumers = 8
 
@@ -52,17 +55,17 @@ const maxConsumers = 8
  * Long, because everything in it is one state, and the order in which it changes is what matters.
  */
 export const make = ({
+  after,
   cancel,
   consume,
   isSingle = false,
-  later,
   uniqueName
 }: Requests & {
   readonly uniqueName: () => string
   /** Whether the server may deliver to one consumer only: more credit takes its place then. Default: no. */
   readonly isSingle?: boolean
-  /** Runs a function a moment later. */
-  readonly later: (run: () => void) => void
+  /** Runs a function so many milliseconds later. */
+  readonly after: (millis: number, run: () => void) => void
 }): Credit => {
   let consumers: Array<Consumer> = []
   /** The sum of their prefetches. */
@@ -138,7 +141,7 @@ export const make = ({
   const wait = (): void => {
     if (isWaiting) return
     isWaiting = true
-    later(() => {
+    after(moment, () => {
       isWaiting = false
       if (isBusy || hasEnded || isTooMuch()) return pump()
       if (gapOf() > 0) fill(gapOf())

@@ -90,12 +90,12 @@ export const open = (
     readonly onDelivery: (delivery: Received) => void
     readonly onConsuming: () => void
     readonly takenBack: TakenBack.TakenBack
-    /** Runs a function a moment later. */
-    readonly later: (run: () => void) => void
+    /** Runs a function so many milliseconds later. */
+    readonly after: (millis: number, run: () => void) => void
   }
 ): Effect.Effect<Session.Session, BrokerError.BrokerError> =>
   Effect.gen(function* () {
-    const { connection, keepsNotBefore, later, now, onConsuming, onDelivery, queue, settings, takenBack, uniqueName } =
+    const { after, connection, keepsNotBefore, now, onConsuming, onDelivery, queue, settings, takenBack, uniqueName } =
       env
     const context = { operation: "subscribe", queue }
     const live = yield* connection.within(context)
@@ -110,7 +110,7 @@ export const open = (
       priority: settings.queues[queue]?.consumerPriority ?? 0,
       isFlushed: KeptBack.isFlushed(found, version),
       uniqueName,
-      later,
+      after,
       toReceived: toReceived(source, takenBack),
       onDelivery,
       // Before 4.3 the server counts every return.

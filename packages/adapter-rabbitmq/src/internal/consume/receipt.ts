@@ -1,10 +1,10 @@
-/** Receipts of deliveries, and the settler of a channel, which answers the server for them. */
+/** Receipts of deliveries, and what a settler of them does. */
 import type { Delivery } from "@requeue/core/adapter-kit"
-import * as Client from "../client.ts"
+import type * as Client from "../client.ts"
 import * as Wire from "../wire.ts"
 import type { Consumer, Credit } from "./credit.ts"
 import { identify } from "./identity.ts"
-import * as Unacknowledged from "./unacknowledged.ts"
+import type * as Unacknowledged from "./unacknowledged.ts"
 
 /** Everything that settling a delivery takes. */
 export interface Receipt extends Unacknowledged.Member {
@@ -39,8 +39,13 @@ export interface Settler {
   readonly claim: (receipt: Receipt) => boolean
   /** Ends a claim; the delivery is unsettled. */
   readonly unclaim: (receipt: Receipt) => void
-  /** Acknowledges claimed deliveries, the oldest of them in one frame; false when the channel has gone. */
+  /**
+   * Acknowledges claimed deliveries, the oldest of them in one frame; false when the channel has gone. What came after a
+   * message whose copy is not stored yet waits for that, for a moment.
+   */
   readonly ack: (receipts: ReadonlyArray<Receipt>) => boolean
+  /** Writes acknowledgements that wait; from now on, none does. */
+  readonly flush: () => void
   /** Puts a claimed delivery back into its queue; false when the channel has gone. */
   readonly requeue: (receipt: Receipt, how: "Reject" | "Nack") => boolean
 }
@@ -56,71 +61,4 @@ export const identityOf = (delivery: Delivery.Delivery): string | undefined => {
   const receipt = receiptOf(delivery)
   if (receipt.name === undefined) receipt.name = identify(delivery.body, receipt.message.properties) ?? null
   return receipt.name ?? undefined
-}
-
-/**
- * The settler of a channel. It calls `end` when it finds the channel closed before the channel has said so, and `wrote` with
- * the number of frames.
- */
-export const settler = ({
-  channel,
-  credit,
-  end,
-  isOpen,
-  wrote
-}: {
-  readonly channel: Client.Channel
-  readonly credit: Credit
-  readonly end: () => void
-  readonly isOpen: () => boolean
-  readonly wrote: (frames: number) => void
-}): Settler => {
-  const unacknowledged = Unacknowledged.make<Receipt>()
-
-  /** Writes frames, one by default. */
-  const write = (frame: () => void, frames = 1): boolean => {
-    try {
-      frame()
-      wrote(frames)
-      return true
-    } catch {
-      end()
-      return false
-    }
-  }
-
-  return {
-    isOpen,
-    barrier: credit.barrier,
-    add: unacknowledged.add,
-    unsettled: (consumer) => unacknowledged.all().filter((receipt) => receipt.consumer === consumer),
-    claim: (receipt) => {
-      if (!isOpen() || receipt.state !== "open") return false
-      receipt.state = "claimed"
-      return true
-    },
-    unclaim: (receipt) => {
-      receipt.state = "open"
-    },
-    ack: (receipts) => {
-      if (!isOpen()) return false
-      for (const receipt of receipts) receipt.state = "acking"
-      const last = unacknowledged.endOfRun()
-      if (last !== undefined && !write(() => Client.ack(channel, last, true))) return false
-      const [first, ...others] = receipts.filter(({ state }) => state === "acking")
-      if (first !== undefined) {
-        const tags = [first.tag, ...others.map(({ tag }) => tag)] as const
-        if (!write(() => Client.ackEach(channel, tags), tags.length)) return false
-        for (const receipt of [first, ...others]) unacknowledged.answered(receipt)
-      }
-      for (const { consumer } of receipts) credit.settled(consumer)
-      return true
-    },
-    requeue: (receipt, how) => {
-      if (!isOpen() || !write(() => Client.requeue(channel, receipt.tag, how))) return false
-      unacknowledged.answered(receipt)
-      credit.settled(receipt.consumer)
-      return true
-    }
-  }
 }

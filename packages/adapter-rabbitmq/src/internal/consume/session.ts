@@ -6,7 +6,8 @@ import type { Channel, Incoming } from "../client.ts"
 import * as KeptBack from "../settle/keptBack.ts"
 import { toBrokerError } from "../toBrokerError.ts"
 import * as Credit from "./credit.ts"
-import { type Receipt, type Received, type Settler, settler as makeSettler } from "./receipt.ts"
+import type { Receipt, Received, Settler } from "./receipt.ts"
+import * as Settlers from "./settler.ts"
 
 /** A channel that delivers. */
 export interface Session {
@@ -31,29 +32,29 @@ const cancelled = (queue: string): BrokerError.BrokerError =>
       "the server has cancelled the consumer: the queue was deleted, or a handler was longer than its consumer timeout"
   })
 
+/** The queue, and what a session tells and asks of whoever has it. */
+interface Dependencies {
+  readonly queue: string
+  /** Whether the server may deliver to one consumer of the queue only. */
+  readonly isSingle: boolean
+  /** The priority of its consumers. */
+  readonly priority: number
+  /** Whether settlements that the server keeps back are waited for before the channel closes. */
+  readonly isFlushed: boolean
+  /** A name that no other consumer has. */
+  readonly uniqueName: () => string
+  /** Runs a function so many milliseconds later. */
+  readonly after: (millis: number, run: () => void) => void
+  readonly toReceived: (message: Incoming, settler: Settler, consumer: Credit.Consumer) => Received
+  readonly onDelivery: (delivery: Received) => void
+  /** Called with the deliveries that the server has taken back by itself. */
+  readonly onTakenBack: (receipts: ReadonlyArray<Receipt>) => void
+  /** Called when the server has accepted a consumer. */
+  readonly onConsuming: () => void
+}
+
 /** Begins a session on a channel that nobody else uses. It delivers nothing before it gets credit. */
-export const make = (
-  channel: Channel,
-  env: {
-    readonly queue: string
-    /** Whether the server may deliver to one consumer of the queue only. */
-    readonly isSingle: boolean
-    /** The priority of its consumers. */
-    readonly priority: number
-    /** Whether settlements that the server keeps back are waited for before the channel closes. */
-    readonly isFlushed: boolean
-    /** A name that no other consumer has. */
-    readonly uniqueName: () => string
-    /** Runs a function a moment later. */
-    readonly later: (run: () => void) => void
-    readonly toReceived: (message: Incoming, settler: Settler, consumer: Credit.Consumer) => Received
-    readonly onDelivery: (delivery: Received) => void
-    /** Called with the deliveries that the server has taken back by itself. */
-    readonly onTakenBack: (receipts: ReadonlyArray<Receipt>) => void
-    /** Called when the server has accepted a consumer. */
-    readonly onConsuming: () => void
-  }
-): Session => {
+export const make = (channel: Channel, env: Dependencies): Session => {
   const { queue } = env
   const gone = Deferred.makeUnsafe<BrokerError.BrokerError | undefined>()
   let [isOpen, isClosing] = [true, false]
@@ -84,6 +85,7 @@ export const make = (
   const keptBack = KeptBack.make()
   const close = async (): Promise<void> => {
     isClosing = true
+    settler.flush()
     await credit.stop()
     if (env.isFlushed && keptBack.areThere()) await KeptBack.flush(channel, queue, env.uniqueName())
     await channel.close()
@@ -92,7 +94,7 @@ export const make = (
   const credit = Credit.make({
     isSingle: env.isSingle,
     uniqueName: env.uniqueName,
-    later: env.later,
+    after: env.after,
     cancel: ({ name }) => keptBack.during(channel.cancel(name)),
     consume: async (consumer) => {
       // Both are written at once: the driver keeps their order.
@@ -103,7 +105,14 @@ export const make = (
       env.onConsuming()
     }
   })
-  const settler = makeSettler({ channel, credit, end: () => end(), isOpen: () => isOpen, wrote: keptBack.wrote })
+  const settler = Settlers.make({
+    channel,
+    credit,
+    after: env.after,
+    end: () => end(),
+    isOpen: () => isOpen,
+    wrote: keptBack.wrote
+  })
 
   let words: unknown
   channel.on("error", (error) => (words = error))

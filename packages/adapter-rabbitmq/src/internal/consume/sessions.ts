@@ -1,5 +1,5 @@
 /** Session after session of one queue, each on a channel of its own, with the credit that was given last. */
-import { type Broker, BrokerError, Random, Reconnect, Timers, Trouble } from "@requeue/core/adapter-kit"
+import { type Broker, BrokerError, Log, Random, Reconnect, Timers, Trouble } from "@requeue/core/adapter-kit"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
@@ -59,9 +59,6 @@ const explained = (
         { onSuccess: () => timedOut(queue), onFailure: (found) => (isMissing(found) ? found : error) }
       )
 
-/** Milliseconds after which settled deliveries of cancelled consumers are replaced, however few they are. */
-const moment = 100
-
 /** Tries once more: of a connection whose loss nobody had noticed, the first request finds out. */
 export const foundOut = <A>(
   open: Effect.Effect<A, BrokerError.BrokerError>
@@ -76,7 +73,7 @@ const noted = (queue: string, line: string, run: Effect.Effect<void, BrokerError
     onFailure: ({ message }) => {
       if (last === message) return Effect.void
       last = message
-      return Effect.annotateLogs(Effect.logWarning(line), { queue, error: message })
+      return Log.warning(line, { queue, error: message })
     }
   })
 }
@@ -106,7 +103,7 @@ export const make = (
     const { again, first, look } = options
     const { name: queue } = first.found
     const timers = yield* Timers.make
-    const later = (run: () => void) => void timers.after(moment, run)
+    const after = (millis: number, run: () => void) => void timers.after(millis, run)
     const trouble = Trouble.track(queue, now)
     const takenBack = TakenBack.make()
     let limit = 0
@@ -115,7 +112,7 @@ export const make = (
     /** Whether an object that was declared may be gone. */
     let isStale = false
 
-    const opening = { ...dependencies, ...options, queue, later, takenBack, onConsuming: () => fork(trouble.over) }
+    const opening = { ...dependencies, ...options, after, queue, takenBack, onConsuming: () => fork(trouble.over) }
     const open = (target: Effect.Effect<Opening.Target, BrokerError.BrokerError>, declare: Declarer["renew"]) =>
       Effect.flatMap(target, (found) => {
         planned = found

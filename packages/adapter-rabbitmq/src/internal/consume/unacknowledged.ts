@@ -13,6 +13,8 @@ export interface Unacknowledged<A extends Member> {
   readonly add: (member: A) => void
   /** All that are unanswered. */
   readonly all: () => ReadonlyArray<A>
+  /** The oldest that is unanswered, after {@link endOfRun}. */
+  readonly oldest: () => A | undefined
   /** A frame of its own has answered it. */
   readonly answered: (member: A) => void
   /**
@@ -35,6 +37,7 @@ export const make = <A extends Member>(): Unacknowledged<A> => {
     add: (member) => {
       members.push(member)
     },
+    oldest: () => members[0],
     all: () => members.filter(({ state }) => state !== "answered"),
     answered: (member) => {
       member.state = "answered"

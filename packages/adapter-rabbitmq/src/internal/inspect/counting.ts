@@ -1,5 +1,5 @@
 /** Counts the messages of a queue: what waits by a passive declare, what is in flight by the management interface. */
-import type { BrokerError } from "@requeue/core/adapter-kit"
+import { type BrokerError, Log } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type { Management, QueueInfo } from "./management.ts"
 import type { Passive } from "./passive.ts"
@@ -29,8 +29,8 @@ export const make = ({ found, management, passive }: Dependencies) => {
     Effect.matchEffect(from.unacknowledged(queue), {
       onSuccess: (count) => Effect.sync(() => ((isAway = false), count)),
       onFailure: (error) => {
-        const log = Effect.logWarning("the management interface does not tell what is in flight")
-        const told = isAway ? Effect.void : Effect.annotateLogs(log, { queue, error: error.message })
+        const line = "the management interface does not tell what is in flight"
+        const told = isAway ? Effect.void : Log.warning(line, { queue, error: error.message })
         isAway = true
         return Effect.as(told, undefined)
       }

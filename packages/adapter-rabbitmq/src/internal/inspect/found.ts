@@ -1,5 +1,5 @@
 /** Finds out what a queue is before its first delivery. A queue that is not declared is looked at, and never changed. */
-import { BrokerError, ConfigurationError } from "@requeue/core/adapter-kit"
+import { BrokerError, ConfigurationError, Log } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type { Settings } from "../../RabbitMqOptions.ts"
 import * as RabbitMqPlan from "../../RabbitMqPlan.ts"
@@ -53,10 +53,7 @@ const byManagement = (env: Dependencies, queue: string, isOurs: boolean) =>
     : told(env, queue, isOurs).pipe(
         Effect.catch((error) =>
           Effect.as(
-            Effect.annotateLogs(Effect.logWarning("the management interface does not tell of a queue"), {
-              queue,
-              error: error.message
-            }),
+            Log.warning("the management interface does not tell of a queue", { queue, error: error.message }),
             undefined
           )
         )
@@ -113,7 +110,7 @@ export const checkTarget = (
       onSuccess: () => Effect.void,
       onFailure: (error) =>
         error.reason === "QueueMissing"
-          ? Effect.annotateLogs(Effect.logWarning(text), { queue })
+          ? Log.warning(text, { queue })
           : error.reason === "AccessRefused"
             ? Effect.void
             : Effect.fail(error)

@@ -1,5 +1,5 @@
 /** Sends messages on the routes of their plans, and declares the objects of a route first. */
-import { BrokerError, Direct } from "@requeue/core/adapter-kit"
+import { BrokerError, Direct, Log } from "@requeue/core/adapter-kit"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -58,9 +58,11 @@ const telling =
     const part = error === undefined ? routes.parts(item) : [routes.refused(item, error)]
     const news = part.flatMap((name) => (name === undefined ? [] : (refusals.note(name, error) ?? [])))
     if (news.length === 0) return
-    const log =
-      error === undefined ? Effect.logInfo("messages are taken again") : Effect.logWarning("messages are refused")
-    fork(Effect.annotateLogs(log, error === undefined ? { queue } : { queue, error: error.message }))
+    fork(
+      error === undefined
+        ? Log.info("messages are taken again", { queue })
+        : Log.warning("messages are refused", { queue, error: error.message })
+    )
   }
 
 type Done = (error: BrokerError.BrokerError | undefined) => void

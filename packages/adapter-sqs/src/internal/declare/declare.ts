@@ -5,7 +5,7 @@
  * Queues that exist are not changed, with two exceptions in mode `create`: a queue without a redrive policy, as a
  * producer makes it, gets the planned one, and a dead-letter queue that lets in named queues only gets one more name.
  */
-import { BrokerError, ConfigurationError } from "@requeue/core/adapter-kit"
+import { BrokerError, ConfigurationError, Log } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 import type { Settings } from "../../SqsOptions.ts"
@@ -89,7 +89,7 @@ const connect = Effect.fnUntraced(function* (
   if ((isNew || permission === "byQueue") && !sources.includes(arn) && !isFull) {
     const policy = { RedriveAllowPolicy: Plan.redriveAllowPolicy([...sources, arn]) }
     // It only keeps others out, and servers for development do not know it.
-    yield* Effect.catchIf(calls.change(letters, policy), isUnsupported, ({ detail }) => Effect.logInfo(detail))
+    yield* Effect.catchIf(calls.change(letters, policy), isUnsupported, ({ detail }) => Log.info(detail))
   }
   yield* calls.change(work, { RedrivePolicy: Plan.redrivePolicy(work, target["QueueArn"]!) })
 })
@@ -123,7 +123,7 @@ export const make = (client: QueueCalls.QueueClient, settings: Settings): Queues
   const ensure = Effect.fnUntraced(function* (request: Plan.Request, lease = 0) {
     const planned = yield* planOf(request)
     const plan = planned.queues.length === 1 || planned.mode === "use" ? planned : yield* adapted(planned, calls)
-    for (const note of plan.notes) yield* Effect.annotateLogs(Effect.logInfo(note), { queue: request.queue })
+    for (const note of plan.notes) yield* Log.info(note, { queue: request.queue })
     if (plan.mode === "create") yield* create(calls, plan)
     if (plan.mode === "use") yield* Effect.forEach(plan.queues, calls.locate)
     else {

@@ -15,7 +15,7 @@ import * as Health from "../../observe/Health.ts"
 import * as RetryPolicy from "../../policy/RetryPolicy.ts"
 import * as Telemetry from "../../observe/Telemetry.ts"
 import * as Contained from "../../observe/internal/contained.ts"
-import * as Log from "../../port/internal/log.ts"
+import * as Log from "../../port/Log.ts"
 import * as Timers from "../../adapter-kit/Timers.ts"
 import * as Deadlines from "../../adapter-kit/Deadlines.ts"
 import type * as Dispatch from "./dispatch.ts"
@@ -101,7 +101,7 @@ export const make = <R>(settings: Settings): Effect.Effect<Started, StartError, 
     const reporter = Reporter.make({
       queue: queue.name,
       hook: telemetry === undefined ? options.onEvent : both((event) => watch?.onEvent(event), options.onEvent),
-      warn: (message, annotations) => void fork(Effect.annotateLogs(Effect.logWarning(message), annotations)),
+      warn: (message, annotations) => void fork(Log.warning(message, annotations)),
       redact: (error) => DeadLetterRouting.redacted(retry.deadLetter, error),
       wallClock
     })
@@ -154,7 +154,7 @@ export const make = <R>(settings: Settings): Effect.Effect<Started, StartError, 
         broker: capabilities.broker,
         retry: RetryPolicy.describe(retry, retryDelay).text
       }
-      yield* Log.contained(Effect.annotateLogs(Effect.logInfo("consuming"), annotations))
+      yield* Log.info("consuming", annotations)
     }
 
     const { pause, resume } = engine

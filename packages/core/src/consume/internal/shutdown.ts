@@ -6,7 +6,7 @@ import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
 import type { DeadLetterBudgetExhausted } from "../../policy/DeadLetterBudget.ts"
-import * as Log from "../../port/internal/log.ts"
+import * as Log from "../../port/Log.ts"
 import * as Delay from "../../message/Delay.ts"
 import type { Engine } from "./engine.ts"
 import type { Runtime } from "./runtime.ts"
@@ -100,7 +100,7 @@ export const make = (dependencies: Dependencies): Effect.Effect<Shutdown> =>
       drain,
       fail: (error) => {
         fatal = error
-        fork(Effect.andThen(Log.contained(Effect.logError(error.message)), drain()))
+        fork(Effect.andThen(Log.error(error.message), drain()))
       },
       done: Deferred.await(stopped)
     }

@@ -1,7 +1,7 @@
 /** Calls that a broker answers in part, because parts of it are away: the log tells of each which these are. */
 import * as Effect from "effect/Effect"
 import type { Counts, Service } from "../../port/Broker.ts"
-import * as Log from "../../port/internal/log.ts"
+import * as Log from "../../port/Log.ts"
 
 /**
  * Makes a call on a broker whose counts are looked at. What they name as missing is logged once. An adapter's own look or
@@ -20,13 +20,11 @@ export const tell = <A, E, R>(
     const log = ({ missing = [] }: Counts): Effect.Effect<void> => {
       if (isTold || missing.length === 0) return Effect.void
       isTold = true
-      return Log.contained(
-        Effect.annotateLogs(Effect.logWarning("parts of the broker do not answer: their dead letters are left out"), {
-          queue,
-          operation,
-          missing: missing.map(({ message }) => message).join("; ")
-        })
-      )
+      return Log.warning("parts of the broker do not answer: their dead letters are left out", {
+        queue,
+        operation,
+        missing: missing.map(({ message }) => message).join("; ")
+      })
     }
     const counts = (name: string) => Effect.tap(admin.counts(name), log)
     const beside = <B, F, S>(own: Effect.Effect<B, F, S>, name: string): Effect.Effect<B, F, S> =>

@@ -2,7 +2,7 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import * as Log from "../../port/internal/log.ts"
+import * as Log from "../../port/Log.ts"
 import type { Delivery } from "../../message/Delivery.ts"
 import * as Thenable from "../../message/internal/thenable.ts"
 import type { Look, Service } from "../../port/Broker.ts"
@@ -137,10 +137,8 @@ export const tellHidden = (queue: string, { hidden }: Reading): Effect.Effect<vo
   Effect.suspend(() =>
     hidden() === 0
       ? Effect.void
-      : Log.contained(
-          Effect.annotateLogs(
-            Effect.logWarning("a look at dead letters was partial: the broker shows only the first of each group"),
-            { queue, hidden: hidden() }
-          )
-        )
+      : Log.warning("a look at dead letters was partial: the broker shows only the first of each group", {
+          queue,
+          hidden: hidden()
+        })
   )

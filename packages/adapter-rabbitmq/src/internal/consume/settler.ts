@@ -1,0 +1,122 @@
+/** The settler of a channel. */
+import * as Client from "../client.ts"
+import type { Credit } from "./credit.ts"
+import type { Receipt, Settler } from "./receipt.ts"
+import * as Unacknowledged from "./unacknowledged.ts"
+
+interface Dependencies {
+  readonly channel: Client.Channel
+  readonly credit: Credit
+  /** Called when the channel is found closed before it has said so. */
+  readonly end: () => void
+  readonly isOpen: () => boolean
+  /** Runs a function so many milliseconds later. */
+  readonly after: (millis: number, run: () => void) => void
+  /** Called with the number of frames. */
+  readonly wrote: (frames: number) => void
+}
+
+/** Milliseconds for which an acknowledgement waits at most. */
+const maxWait = 5
+
+/**
+ * Acknowledgements in as few frames as can be. For each frame a quorum queue works and delivers apart, so that those behind a
+ * copy that is not stored yet wait for it: one frame is for all of them.
+ */
+const acknowledgements = (
+  { after, channel, credit, isOpen }: Dependencies,
+  unacknowledged: Unacknowledged.Unacknowledged<Receipt>,
+  write: (frame: () => void, frames?: number) => boolean
+) => {
+  let waiting: ReadonlyArray<Receipt> = []
+  let [isPatient, isTimed] = [true, false]
+
+  const limitWait = (): void => {
+    if (isTimed) return
+    isTimed = true
+    after(maxWait, () => {
+      isTimed = false
+      acknowledge(waiting, false)
+    })
+  }
+
+  /** False when the channel has gone. */
+  const acknowledge = (receipts: ReadonlyArray<Receipt>, mayWait: boolean): boolean => {
+    if (!isOpen()) return false
+    const last = unacknowledged.endOfRun()
+    if (last !== undefined && !write(() => Client.ack(channel, last, true))) return false
+    const others = receipts.filter(({ state }) => state === "acking")
+    const isBehindCopy = others.length > 0 && unacknowledged.oldest()?.state === "claimed"
+    waiting = isBehindCopy && mayWait && isPatient ? others : []
+    if (waiting.length > 0) limitWait()
+    else if (!writeEach(others)) return false
+    for (const { consumer, state } of receipts) if (state === "answered") credit.settled(consumer)
+    return true
+  }
+
+  const writeEach = (receipts: ReadonlyArray<Receipt>): boolean => {
+    const [first, ...others] = receipts
+    if (first === undefined) return true
+    const tags = [first.tag, ...others.map(({ tag }) => tag)] as const
+    if (!write(() => Client.ackEach(channel, tags), tags.length)) return false
+    for (const receipt of receipts) unacknowledged.answered(receipt)
+    return true
+  }
+
+  return {
+    add: (receipts: ReadonlyArray<Receipt>): boolean =>
+      acknowledge(waiting.length === 0 ? receipts : [...waiting, ...receipts], true),
+    again: (): void => void acknowledge(waiting, true),
+    flush: (): void => {
+      isPatient = false
+      acknowledge(waiting, false)
+    }
+  }
+}
+
+/** Makes the settler of a channel. */
+export const make = (dependencies: Dependencies): Settler => {
+  const { channel, credit, end, isOpen, wrote } = dependencies
+  const unacknowledged = Unacknowledged.make<Receipt>()
+
+  /** Writes frames, one by default. */
+  const write = (frame: () => void, frames = 1): boolean => {
+    try {
+      frame()
+      wrote(frames)
+      return true
+    } catch {
+      end()
+      return false
+    }
+  }
+
+  const acks = acknowledgements(dependencies, unacknowledged, write)
+
+  return {
+    isOpen,
+    barrier: credit.barrier,
+    add: unacknowledged.add,
+    unsettled: (consumer) => unacknowledged.all().filter((receipt) => receipt.consumer === consumer),
+    claim: (receipt) => {
+      if (!isOpen() || receipt.state !== "open") return false
+      receipt.state = "claimed"
+      return true
+    },
+    unclaim: (receipt) => {
+      receipt.state = "open"
+      acks.again()
+    },
+    ack: (receipts) => {
+      for (const receipt of receipts) receipt.state = "acking"
+      return acks.add(receipts)
+    },
+    flush: acks.flush,
+    requeue: (receipt, how) => {
+      if (!isOpen() || !write(() => Client.requeue(channel, receipt.tag, how))) return false
+      unacknowledged.answered(receipt)
+      credit.settled(receipt.consumer)
+      return true
+    }
+  }
+}
