@@ -71,6 +71,8 @@ export const make = <M>(options: Options<M>): Polls => {
   let lastEnd = 0
   /** `failures` and `hasty` count polls in a row: those that failed, and those that found nothing and did not wait. */
   let [allowed, failures, hasty] = [1, 0, 0]
+  /** Polls that have found messages. */
+  let found = 0
   const pause = makePause(timers, () => pump())
   let lingering: Timers.Timer | undefined
   /** Given when it is closed. */
@@ -82,7 +84,7 @@ export const make = <M>(options: Options<M>): Polls => {
     const count = Math.min(pollSize, free())
     polls++
     asked += count
-    const began = timers.now()
+    const [began, foundBefore] = [timers.now(), found]
     lastEnd = began + waitTime
     const end = (): void => {
       polls--
@@ -94,7 +96,10 @@ export const make = <M>(options: Options<M>): Polls => {
         if (messages.length === 0) allowed = 1
         else if (messages.length * 2 >= count) allowed = Math.min(maxPolls, allowed + 1)
         failures = 0
-        hasty = messages.length === 0 && timers.now() - began < waitTime / 2 ? hasty + 1 : 0
+        if (messages.length > 0) found++
+        if (messages.length > 0 || timers.now() - began >= waitTime / 2) hasty = 0
+        // Some servers wake all polls for a message that one of them gets: the others have waited as well.
+        else if (found === foundBefore) hasty++
         // A server, or something before it, that does not wait would be asked without end.
         if (hasty > 1) pause.begin(firstPause * 2 ** (hasty - 2), waitTime)
         options.onSuccess()
