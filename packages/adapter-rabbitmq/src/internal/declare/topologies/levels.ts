@@ -29,13 +29,15 @@ const levelObjects = (settings: Settings, bit: number): ReadonlyArray<Objects.Na
   ]
 }
 
-/** The lowest levels, all by default, lowest first: each leads to the one below. */
-const objects = (
-  settings: Settings,
-  count: number = digits(settings.resolution)
-): ReadonlyArray<Objects.NativeObject> => [
+/** The objects of each level, lowest first: each leads to the one below. */
+const levels = Objects.once((settings) =>
+  Array.from({ length: digits(settings.resolution) }, (_, bit) => Objects.shared(levelObjects(settings, bit), settings))
+)
+
+/** The lowest levels, all by default. */
+const objects = (settings: Settings, count?: number): ReadonlyArray<Objects.NativeObject> => [
   ...Objects.safetyNet(settings),
-  ...Objects.shared(Array.from({ length: count }, (_, bit) => levelObjects(settings, bit)).flat(), settings)
+  ...levels(settings).slice(0, count).flat()
 ]
 
 /**
@@ -75,11 +77,11 @@ const bitsOf = (units: number): ReadonlyArray<number> =>
 /** The route of any delay to a queue. It needs the levels from its highest digit on: where another is gone, it goes on. */
 export const router = (queue: string, settings: Settings, isOurs = true): ((delay: number) => Route) => {
   const { resolution } = settings
-  const last = isOurs ? [Objects.binding(Names.deliver(settings), queue, queue)] : homeObjects(queue, settings)
+  const last = () => (isOurs ? [Objects.binding(Names.deliver(settings), queue, queue)] : homeObjects(queue, settings))
   /** The same array for the same number of levels. */
   const needed = new Map<number, ReadonlyArray<Objects.NativeObject>>()
   const neededBy = (count: number): ReadonlyArray<Objects.NativeObject> => {
-    const known = needed.get(count) ?? [...objects(settings, count), ...last]
+    const known = needed.get(count) ?? [...objects(settings, count), ...last()]
     needed.set(count, known)
     return known
   }
@@ -100,7 +102,9 @@ export const router = (queue: string, settings: Settings, isOurs = true): ((dela
 /** The levels, which are the same for every queue and policy. */
 export const make = ({ found, queue, settings }: TopologyRequest): Topology => ({
   name: "levels",
-  objects: [...objects(settings), ...(found.isOurs ? [] : homeObjects(queue, settings))],
+  get objects() {
+    return [...objects(settings), ...(found.isOurs ? [] : homeObjects(queue, settings))]
+  },
   notes: [],
   route: router(queue, settings, found.isOurs)
 })
