@@ -59,6 +59,10 @@ const homeObjects = (queue: string, settings: Settings): ReadonlyArray<Objects.N
     settings
   )
 
+/** What leads from the levels to a queue. */
+const lastOf = (queue: string, settings: Settings, isOurs: boolean): ReadonlyArray<Objects.NativeObject> =>
+  isOurs ? [Objects.binding(Names.deliver(settings), queue, queue)] : homeObjects(queue, settings)
+
 /** The headers of the digits that are set. Of a queue that is not ours, the lowest digit is that of its last queue. */
 const headersOf = (units: number, queue: string, isOurs: boolean): Route["headers"] => {
   const bits = bitsOf(units)
@@ -77,14 +81,8 @@ const bitsOf = (units: number): ReadonlyArray<number> =>
 /** The route of any delay to a queue. It needs the levels from its highest digit on: where another is gone, it goes on. */
 export const router = (queue: string, settings: Settings, isOurs = true): ((delay: number) => Route) => {
   const { resolution } = settings
-  const last = () => (isOurs ? [Objects.binding(Names.deliver(settings), queue, queue)] : homeObjects(queue, settings))
   /** The same array for the same number of levels. */
-  const needed = new Map<number, ReadonlyArray<Objects.NativeObject>>()
-  const neededBy = (count: number): ReadonlyArray<Objects.NativeObject> => {
-    const known = needed.get(count) ?? [...objects(settings, count), ...last()]
-    needed.set(count, known)
-    return known
-  }
+  const needed: Array<ReadonlyArray<Objects.NativeObject>> = []
   return (delay) => {
     const units = Math.max(1, Math.ceil(delay / resolution))
     const highest = Math.floor(Math.log2(units))
@@ -94,7 +92,7 @@ export const router = (queue: string, settings: Settings, isOurs = true): ((dela
       headers: headersOf(units, queue, isOurs),
       expiration: undefined,
       kept: units * resolution,
-      objects: neededBy(highest + 1)
+      objects: (needed[highest + 1] ??= [...objects(settings, highest + 1), ...lastOf(queue, settings, isOurs)])
     }
   }
 }
