@@ -59,7 +59,7 @@ const homeObjects = (queue: string, settings: Settings): ReadonlyArray<Objects.N
     settings
   )
 
-/** What leads from the levels to a queue. */
+/** The objects that lead from the levels to a queue. */
 const lastOf = (queue: string, settings: Settings, isOurs: boolean): ReadonlyArray<Objects.NativeObject> =>
   isOurs ? [Objects.binding(Names.deliver(settings), queue, queue)] : homeObjects(queue, settings)
 
