@@ -105,19 +105,23 @@ const producing = (
   serverVersion: () => string,
   sender: Sender.Sender
 ): Broker.Service["publish"] => {
-  const plans = new Map<string, Plan.Plan>()
-  const planOf = (queue: string): ReturnType<typeof Plan.make> => {
-    const known = plans.get(queue)
+  /** By queue, for as long as the broker lives: a program may send to many thousands. */
+  const ways = new Map<string, Routes.Way>()
+  const wayOf = (queue: string): Routes.Way | ConfigurationError.ConfigurationError => {
+    const known = ways.get(queue)
     if (known !== undefined) return known
     const made = Plan.make({ queue }, settings, serverVersion())
-    if (!(made instanceof ConfigurationError.ConfigurationError)) plans.set(queue, made)
-    return made
+    if (made instanceof ConfigurationError.ConfigurationError) return made
+    const { absent, homes, objects, route } = made
+    const way = { absent, homes, objects, route }
+    ways.set(queue, way)
+    return way
   }
   return (messages) =>
     Direct.make((onExit) => {
       const items: Array<Routes.Item> = []
       for (const message of messages) {
-        const plan = planOf(message.queue)
+        const plan = wayOf(message.queue)
         if (plan instanceof ConfigurationError.ConfigurationError)
           return Direct.ended(onExit, Exit.fail(BrokerError.ofPlan("rabbitmq", plan)))
         items.push({ message, plan, original: Originals.find(message.body) })

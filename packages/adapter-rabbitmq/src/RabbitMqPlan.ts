@@ -191,15 +191,18 @@ export const make = (
     ...(isBound ? [...formerLetters(found, settings), Objects.binding(lettersOf(found, settings), first, name)] : []),
     ...(isNeeded ? topology.objects : [])
   ]
-  // Each delay of `perDelayQueue` has a queue of its own, which nobody can know before.
-  const others = (topology.name === "perDelayQueue" ? [] : topology.route(Delay.max).objects).map(amend)
   const unknown = found.type === "unknown" ? ["retries at once are copies, as nobody has told the queue's type"] : []
   return {
     queue: name,
     topology: topology.name,
     objects: Objects.distinct(objects),
     homes,
-    onDemand: Objects.without(others, objects),
+    // They are many, and a producer never asks for them.
+    get onDemand() {
+      // Each delay of `perDelayQueue` has a queue of its own, which nobody can know before.
+      const others = (topology.name === "perDelayQueue" ? [] : topology.route(Delay.max).objects).map(amend)
+      return Objects.without(others, objects)
+    },
     notes: [
       ...topology.notes,
       ...(settings.queues[name]?.exclusive === true

@@ -34,6 +34,46 @@ const queues = ({ objects }: RabbitMqPlan.Plan) =>
 const argumentsOf = ({ objects }: RabbitMqPlan.Plan, name: string) =>
   objects.flatMap((object) => (object._tag === "Queue" && object.name === name ? [object.arguments] : []))[0]
 
+describe("what all queues have in common", () => {
+  const planOf = (queue: string, own: RabbitMqOptions.Settings) => {
+    const made = RabbitMqPlan.make({ queue }, own, "4.3.6")
+    if (made instanceof ConfigurationError.ConfigurationError) throw made
+    return made
+  }
+
+  it("is the same objects for queues of the same settings, however long a delay is", () => {
+    const own = settings()
+    const [one, other] = [planOf("one", own), planOf("other", own)]
+    for (const [mine, theirs] of [
+      [one.objects, other.objects],
+      [one.onDemand, other.onDemand],
+      [one.route(86_400_000).objects, other.route(86_400_000).objects]
+    ] as const) {
+      const known = new Set(theirs)
+      const apart = mine.filter((object) => !known.has(object))
+      assert.isAbove(mine.length, 3)
+      for (const object of apart) assert.include(JSON.stringify(object), `"one"`)
+    }
+  })
+
+  it("is made of the settings of each connection, and not of those of another", () => {
+    const all = [
+      { prefix: "a" },
+      { prefix: "b" },
+      { prefix: "a", resolution: 10 },
+      { prefix: "a", queueType: "classic" }
+    ]
+    const shown = () =>
+      all.map((options) => {
+        const { objects, onDemand } = planOf("orders", settings(options as RabbitMqOptions.Options))
+        return JSON.stringify([objects, onDemand])
+      })
+    assert.strictEqual(new Set(shown()).size, all.length)
+    assert.deepStrictEqual(shown(), shown())
+    assert.notInclude(shown()[1], '"a.v1.')
+  })
+})
+
 describe("the work queue", () => {
   it("is a quorum queue with a limit, and at-least-once dead-lettering behind it", () =>
     assert.deepStrictEqual(argumentsOf(plan({}), "orders"), {

@@ -61,7 +61,7 @@ const fresh = 20_000
 export const make = (connection: Connection, { requestTimeout }: Settings): Effect.Effect<Declarer> =>
   Effect.gen(function* () {
     /** By the key of an object, how it was declared last: with other arguments, the server is to compare it. */
-    const known = new WeakMap<Live, Map<string, string>>()
+    const known = new WeakMap<Live, Map<string, NativeObject>>()
     /** Lists of which everything is known to exist, by their identity: every message asks. */
     const complete = new WeakMap<ReadonlyArray<NativeObject>, Live>()
     const lock = yield* Semaphore.make(1)
@@ -69,8 +69,8 @@ export const make = (connection: Connection, { requestTimeout }: Settings): Effe
     /** When each object was declared last, in milliseconds since the epoch. */
     const declaredAt = new Map<string, number>()
 
-    const knownOn = (live: Live): Map<string, string> => {
-      const found = known.get(live) ?? new Map<string, string>()
+    const knownOn = (live: Live): Map<string, NativeObject> => {
+      const found = known.get(live) ?? new Map<string, NativeObject>()
       known.set(live, found)
       return found
     }
@@ -95,14 +95,18 @@ export const make = (connection: Connection, { requestTimeout }: Settings): Effe
       )
 
     const formers = Formers.make()
-    const isKnown = (live: Live, object: NativeObject): boolean =>
-      knownOn(live).get(keyOf(object)) === JSON.stringify(object)
+    const isKnown = (live: Live, object: NativeObject): boolean => {
+      // The server is not asked for it.
+      if (object.assert === "never") return true
+      const last = knownOn(live).get(keyOf(object))
+      return last === object || (last !== undefined && JSON.stringify(last) === JSON.stringify(object))
+    }
     const declaring = Declaring.make({
       formers,
       isKnown,
       isThere: (live, object) => {
         const key = keyOf(object)
-        knownOn(live).set(key, JSON.stringify(object))
+        knownOn(live).set(key, object)
         declaredAt.set(key, clock.currentTimeMillisUnsafe())
       },
       onLive: (live, queue, run) => onLive(live, "declare", queue, run)

@@ -116,11 +116,21 @@ export const delayQueue = (
 export const kept = (name: string, { queueType }: Pick<Settings, "queueType">): NativeQueue =>
   queue(name, queueType === "quorum" ? { "x-queue-type": "quorum", "x-delivery-limit": 1_000_000 } : {})
 
+/** Makes what is the same for all queues of the same settings once, so that each further queue costs no more than its own. */
+export const once = <A>(make: (settings: Settings) => A): ((settings: Settings) => A) => {
+  const made = new WeakMap<Settings, A>()
+  return (settings) => {
+    const known = made.get(settings) ?? make(settings)
+    made.set(settings, known)
+    return known
+  }
+}
+
 /**
  * The exchanges for delayed messages and for the server's own dead letters, and a queue for those whose target is gone.
  * Without that, 32 delayed messages for a deleted queue would hold up all others of the same delay.
  */
-export const safetyNet = (settings: Settings): ReadonlyArray<NativeObject> =>
+export const safetyNet = once((settings) =>
   shared<NativeObject>(
     [
       exchange(Names.undelivered(settings), "fanout"),
@@ -131,6 +141,7 @@ export const safetyNet = (settings: Settings): ReadonlyArray<NativeObject> =>
     ],
     settings
   )
+)
 
 /** A text that is the same for the same object, and for no other. */
 export const keyOf = (object: NativeObject): string =>

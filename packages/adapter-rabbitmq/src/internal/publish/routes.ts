@@ -11,10 +11,13 @@ import * as Wire from "../wire.ts"
 import * as FirstSend from "./firstSend.ts"
 import { direct, toPublication } from "./toPublication.ts"
 
+/** The part of a plan that messages are sent by. */
+export type Way = Pick<Plan.Plan, "objects" | "homes" | "route" | "absent">
+
 /** A message, the plan of its queue, and the properties of the delivery that it is a copy of. */
 export interface Item {
   readonly message: Outgoing.Outgoing
-  readonly plan: Plan.Plan
+  readonly plan: Way
   readonly original?: Properties | undefined
   /** The returns of the original, for a message that takes its place in its queue. Default: it is another one's copy. */
   readonly returns?: number | undefined
@@ -126,7 +129,7 @@ export const make = (env: {
   }
 
   /** The route of what is left of a delay, where that needs nothing that is not declared; else of the whole delay. */
-  const delayed = ({ route }: Plan.Plan, delay: number, started: number) => {
+  const delayed = ({ route }: Way, delay: number, started: number) => {
     const whole = route(delay)
     const rest = route(remaining(delay, started))
     if (rest.objects === whole.objects) return rest

@@ -29,13 +29,15 @@ const levelObjects = (settings: Settings, bit: number): ReadonlyArray<Objects.Na
   ]
 }
 
-/** The lowest levels, all by default, lowest first: each leads to the one below. */
-const objects = (
-  settings: Settings,
-  count: number = digits(settings.resolution)
-): ReadonlyArray<Objects.NativeObject> => [
+/** The objects of each level, lowest first: each leads to the one below. */
+const levels = Objects.once((settings) =>
+  Array.from({ length: digits(settings.resolution) }, (_, bit) => Objects.shared(levelObjects(settings, bit), settings))
+)
+
+/** The lowest levels, all by default. */
+const objects = (settings: Settings, count?: number): ReadonlyArray<Objects.NativeObject> => [
   ...Objects.safetyNet(settings),
-  ...Objects.shared(Array.from({ length: count }, (_, bit) => levelObjects(settings, bit)).flat(), settings)
+  ...levels(settings).slice(0, count).flat()
 ]
 
 /**
@@ -57,6 +59,10 @@ const homeObjects = (queue: string, settings: Settings): ReadonlyArray<Objects.N
     settings
   )
 
+/** The objects that lead from the levels to a queue. */
+const lastOf = (queue: string, settings: Settings, isOurs: boolean): ReadonlyArray<Objects.NativeObject> =>
+  isOurs ? [Objects.binding(Names.deliver(settings), queue, queue)] : homeObjects(queue, settings)
+
 /** The headers of the digits that are set. Of a queue that is not ours, the lowest digit is that of its last queue. */
 const headersOf = (units: number, queue: string, isOurs: boolean): Route["headers"] => {
   const bits = bitsOf(units)
@@ -75,14 +81,8 @@ const bitsOf = (units: number): ReadonlyArray<number> =>
 /** The route of any delay to a queue. It needs the levels from its highest digit on: where another is gone, it goes on. */
 export const router = (queue: string, settings: Settings, isOurs = true): ((delay: number) => Route) => {
   const { resolution } = settings
-  const last = isOurs ? [Objects.binding(Names.deliver(settings), queue, queue)] : homeObjects(queue, settings)
   /** The same array for the same number of levels. */
-  const needed = new Map<number, ReadonlyArray<Objects.NativeObject>>()
-  const neededBy = (count: number): ReadonlyArray<Objects.NativeObject> => {
-    const known = needed.get(count) ?? [...objects(settings, count), ...last]
-    needed.set(count, known)
-    return known
-  }
+  const needed: Array<ReadonlyArray<Objects.NativeObject>> = []
   return (delay) => {
     const units = Math.max(1, Math.ceil(delay / resolution))
     const highest = Math.floor(Math.log2(units))
@@ -92,7 +92,7 @@ export const router = (queue: string, settings: Settings, isOurs = true): ((dela
       headers: headersOf(units, queue, isOurs),
       expiration: undefined,
       kept: units * resolution,
-      objects: neededBy(highest + 1)
+      objects: (needed[highest + 1] ??= [...objects(settings, highest + 1), ...lastOf(queue, settings, isOurs)])
     }
   }
 }
@@ -100,7 +100,9 @@ export const router = (queue: string, settings: Settings, isOurs = true): ((dela
 /** The levels, which are the same for every queue and policy. */
 export const make = ({ found, queue, settings }: TopologyRequest): Topology => ({
   name: "levels",
-  objects: [...objects(settings), ...(found.isOurs ? [] : homeObjects(queue, settings))],
+  get objects() {
+    return [...objects(settings), ...(found.isOurs ? [] : homeObjects(queue, settings))]
+  },
   notes: [],
   route: router(queue, settings, found.isOurs)
 })

@@ -52,7 +52,7 @@ export const make = (request: TopologyRequest): Topology | ConfigurationError.Co
     return refuse(queue, "topology", detail, `Upgrade the server, or set topology: "auto"`)
   }
   // The policy's delays need no object. Others go through the levels, which the first of them makes.
-  const levels = { ...Levels.make(request), name: "native", objects: [] }
+  const levels = { name: "native", objects: [], notes: [], route: Levels.make(request).route }
   const amended = (change: Partial<Objects.NativeQueue>, args: Objects.Arguments = {}) => ({
     amend: (object: Objects.NativeObject): Objects.NativeObject =>
       object._tag === "Queue" && object.name === queue
