@@ -127,7 +127,9 @@ export const make = (connection: Connection, { requestTimeout }: Settings): Effe
       refresh: ({ objects, onDemand }, queue) => {
         const old = clock.currentTimeMillisUnsafe() - fresh
         const demanded = onDemand.filter((object) => declaredAt.has(keyOf(object)))
-        const due = [...objects, ...demanded].filter((object) => (declaredAt.get(keyOf(object)) ?? 0) < old)
+        const due = [...objects, ...demanded].filter(
+          (object) => object.assert !== "never" && (declaredAt.get(keyOf(object)) ?? 0) < old
+        )
         return due.length === 0 ? Effect.void : renew(due, queue)
       },
       knows: (objects) => {
