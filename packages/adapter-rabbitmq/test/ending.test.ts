@@ -64,7 +64,15 @@ test("200 letters that were looked at by their causes count as they did", async 
 })
 
 // A consumer that the server begins at that moment is sent messages, which nobody waits for any more.
-test.each([0, 1, 3])("nothing counts because of credit that was given %d ms before the end", async (millis) => {
+test.each([
+  [0, 5],
+  [1, 5],
+  [3, 5],
+  // More than the server hands on at a time.
+  [0, 200],
+  [3, 200],
+  [6, 200]
+])("nothing counts because of credit that was given %d ms before the end, for %d messages", async (millis, prefetch) => {
   const queue = queueName("hasty")
   const names = ids(400)
   const runs: Array<Run> = []
@@ -72,7 +80,7 @@ test.each([0, 1, 3])("nothing counts because of credit that was given %d ms befo
     Effect.gen(function* () {
       yield* broker.publish(names.map((id) => outgoing(queue, id)))
       for (let round = 0; round < 20; round++) {
-        const consumer = yield* consume(queue, runs, { concurrency: 7, prefetch: 5 })
+        const consumer = yield* consume(queue, runs, { concurrency: 7, prefetch })
         consumer.pause()
         yield* Effect.sleep(0)
         consumer.resume()

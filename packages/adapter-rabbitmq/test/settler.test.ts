@@ -122,6 +122,16 @@ describe("acknowledgements behind a copy that is not stored yet", () => {
     assert.strictEqual(seen().acked, 21)
   })
 
+  test("are not waited for by a channel that is about to close, and the copy is", async () => {
+    const { ack, copied, settler } = behindCopy()
+    let isOver = false
+    const over = settler.copied().then(() => (isOver = true))
+    await Promise.resolve()
+    assert.isFalse(isOver)
+    ack(copied)
+    await over
+  })
+
   test("wait for no handler", () => {
     const one = world()
     const [, second] = one.arrive(100)

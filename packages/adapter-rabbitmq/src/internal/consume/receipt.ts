@@ -46,6 +46,8 @@ export interface Settler {
   readonly ack: (receipts: ReadonlyArray<Receipt>) => boolean
   /** Writes acknowledgements that wait; from now on, none does. */
   readonly flush: () => void
+  /** Resolves when no delivery is claimed: whatever was to be copied is stored, or is not. */
+  readonly copied: () => Promise<void>
   /** Puts a claimed delivery back into its queue; false when the channel has gone. */
   readonly requeue: (receipt: Receipt, how: "Reject" | "Nack") => boolean
 }

@@ -32,6 +32,9 @@ const cancelled = (queue: string): BrokerError.BrokerError =>
       "the server has cancelled the consumer: the queue was deleted, or a handler was longer than its consumer timeout"
   })
 
+/** Milliseconds for which a channel that is to be closed waits for copies that are not stored yet. */
+const copyWait = 500
+
 /** The queue, and what a session tells and asks of whoever has it. */
 interface Dependencies {
   readonly queue: string
@@ -82,12 +85,14 @@ export const make = (channel: Channel, env: Dependencies): Session => {
     else env.onDelivery(delivery)
   }
 
-  const keptBack = KeptBack.make()
+  let written = 0
   const close = async (): Promise<void> => {
     isClosing = true
     settler.flush()
     await credit.stop()
-    if (env.isFlushed && keptBack.areThere()) await KeptBack.flush(channel, queue, env.uniqueName())
+    // The originals of copies that are stored a moment later would come again.
+    await Promise.race([settler.copied(), new Promise<void>((resume) => env.after(copyWait, resume))])
+    if (env.isFlushed && KeptBack.areThere(written)) await KeptBack.flush(channel, queue, env.uniqueName())
     await channel.close()
   }
 
@@ -95,7 +100,7 @@ export const make = (channel: Channel, env: Dependencies): Session => {
     isSingle: env.isSingle,
     uniqueName: env.uniqueName,
     after: env.after,
-    cancel: ({ name }) => keptBack.during(channel.cancel(name)),
+    cancel: ({ name }) => channel.cancel(name),
     consume: async (consumer) => {
       // Both are written at once: the driver keeps their order.
       const limited = channel.prefetch(consumer.prefetch)
@@ -111,7 +116,7 @@ export const make = (channel: Channel, env: Dependencies): Session => {
     after: env.after,
     end: () => end(),
     isOpen: () => isOpen,
-    wrote: keptBack.wrote
+    wrote: (frames) => (written += frames)
   })
 
   let words: unknown

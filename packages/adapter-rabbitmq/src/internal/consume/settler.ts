@@ -91,6 +91,11 @@ export const make = (dependencies: Dependencies): Settler => {
     }
   }
 
+  let resume: (() => void) | undefined
+  const tellCopied = (): void => {
+    if (resume !== undefined && !unacknowledged.all().some(({ state }) => state === "claimed")) resume()
+  }
+
   const acks = acknowledgements(dependencies, unacknowledged, write)
 
   return {
@@ -106,12 +111,20 @@ export const make = (dependencies: Dependencies): Settler => {
     unclaim: (receipt) => {
       receipt.state = "open"
       acks.again()
+      tellCopied()
     },
     ack: (receipts) => {
       for (const receipt of receipts) receipt.state = "acking"
-      return acks.add(receipts)
+      const isWritten = acks.add(receipts)
+      tellCopied()
+      return isWritten
     },
     flush: acks.flush,
+    copied: () =>
+      new Promise((resolve) => {
+        resume = resolve
+        tellCopied()
+      }),
     requeue: (receipt, how) => {
       if (!isOpen() || !write(() => Client.requeue(channel, receipt.tag, how))) return false
       unacknowledged.answered(receipt)

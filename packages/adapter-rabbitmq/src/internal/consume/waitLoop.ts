@@ -28,17 +28,18 @@ export const run = (
 ): Effect.Effect<void, BrokerError.BrokerError, Scope.Scope> => {
   const onDelivery = ({ body, headers, metadata, receipt }: Received): void => {
     const { settler } = receipt
+    if (!settler.claim(receipt)) return
     const original = originalOf(receipt)
     const rest = Metadata.wait(metadata, env.now(), Number.POSITIVE_INFINITY)
     const due = rest === 0 ? { ...metadata, notBefore: 0 } : metadata
     const message = { queue: plan.queue, body, headers, delay: rest, metadata: due }
     env.fork(
       Effect.matchEffect(env.sender.send([{ message, plan, original }]), {
-        onSuccess: () => Effect.sync(() => settler.claim(receipt) && settler.ack([receipt])),
+        onSuccess: () => Effect.sync(() => settler.ack([receipt])),
         // It would be back at once, and refused again.
         onFailure: () =>
           Effect.delay(
-            Effect.sync(() => settler.claim(receipt) && settler.requeue(receipt, "Nack")),
+            Effect.sync(() => settler.requeue(receipt, "Nack")),
             pause
           )
       })

@@ -20,28 +20,11 @@ const large = 100
 export const isFlushed = ({ deliveryLimit = 0, type }: RabbitMqQueue, serverVersion: string): boolean =>
   type === "quorum" && (Version.hasFailureCount(serverVersion) || deliveryLimit >= large)
 
-/** Counts the settlements of a channel of which nobody knows yet that they are carried out. */
-export interface KeptBack {
-  readonly wrote: (frames: number) => void
-  /** Whether some may be kept back. */
-  readonly areThere: () => boolean
-  /** Must be called with a request that the queue answers in the order of its commands, when it is written. */
-  readonly during: <A>(request: Promise<A>) => Promise<A>
-}
-
-export const make = (): KeptBack => {
-  let written = 0
-  return {
-    wrote: (frames) => void (written += frames),
-    areThere: () => written > few,
-    during: async (request) => {
-      const before = written
-      const answer = await request
-      written -= before
-      return answer
-    }
-  }
-}
+/**
+ * Whether some of so many settlements of a channel may be kept back. What was written before a cancel may be as well: its
+ * answer follows the first 32.
+ */
+export const areThere = (written: number): boolean => written > few
 
 /**
  * Waits until the queue has been sent all settlements of a channel. No other request tells: a queue adds a consumer, and
