@@ -1,10 +1,10 @@
 /** A consumer that ends: what it has settled stays settled, and what it gives back is not counted as failed. */
-import { DeadLetters } from "@requeue/core"
+import { DeadLetters, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { assert, test } from "vitest"
 import * as Version from "../src/internal/version.ts"
 import { shared } from "./server.ts"
-import { consume, raw, type Run } from "./traps/trap.ts"
+import { consume, raw, type Run, takeAndLeave } from "./traps/trap.ts"
 import { ids, on, outgoing, queueName, until } from "./world.ts"
 
 const { url, version } = await shared()
@@ -63,16 +63,28 @@ test("200 letters that were looked at by their causes count as they did", async 
   assert.isAtMost(found.filter(([, times]) => times !== usual).length, usual)
 })
 
+// Messages that were returned are replaced by copies before a handler sees them.
+test("a message that is being replaced as its consumer ends is there once", async () => {
+  const queue = queueName("replaced")
+  const names = ids(60)
+  const retry = RetryPolicy.make({ maxRetries: 100, maxDeliveries: 1000 })
+  await on({ url, queueType: "classic" }, (broker) =>
+    Effect.gen(function* () {
+      yield* broker.publish(names.map((id) => outgoing(queue, id)))
+      for (let round = 0; round < 20; round++) {
+        yield* Effect.promise(() => takeAndLeave(url, queue, names.length))
+        const consumer = yield* consume(queue, [], { prefetch: 100, retry }, () => Effect.never)
+        yield* Effect.sleep(round % 5)
+        yield* consumer.drain(0)
+      }
+    })
+  )
+  const found = await left(queue)
+  assert.deepStrictEqual(found.map(([id]) => id).toSorted(), names.toSorted())
+})
+
 // A consumer that the server begins at that moment is sent messages, which nobody waits for any more.
-test.each([
-  [0, 5],
-  [1, 5],
-  [3, 5],
-  // More than the server hands on at a time.
-  [0, 200],
-  [3, 200],
-  [6, 200]
-])("nothing counts because of credit that was given %d ms before the end, for %d messages", async (millis, prefetch) => {
+test.each([0, 1, 3])("nothing counts because of credit that was given %d ms before the end", async (millis) => {
   const queue = queueName("hasty")
   const names = ids(400)
   const runs: Array<Run> = []
@@ -80,7 +92,7 @@ test.each([
     Effect.gen(function* () {
       yield* broker.publish(names.map((id) => outgoing(queue, id)))
       for (let round = 0; round < 20; round++) {
-        const consumer = yield* consume(queue, runs, { concurrency: 7, prefetch })
+        const consumer = yield* consume(queue, runs, { concurrency: 7, prefetch: 5 })
         consumer.pause()
         yield* Effect.sleep(0)
         consumer.resume()

@@ -1,0 +1,92 @@
+/** A session that ends: what it asks the server for before its channel closes. */
+import { assert, describe, test } from "vitest"
+import type { Channel, Incoming } from "../src/internal/client.ts"
+import type { Receipt, Received } from "../src/internal/consume/receipt.ts"
+import * as Session from "../src/internal/consume/session.ts"
+
+/** A session on a channel whose server sends so many messages with its answer to a consumer; each is claimed. */
+const opened = (messages: number) => {
+  const asked: Array<string> = []
+  const claimed: Array<Receipt> = []
+  const ask = (name: string) => {
+    asked.push(name)
+    return Promise.resolve()
+  }
+  const incoming = (deliveryTag: number) => ({ fields: { deliveryTag } }) as unknown as Incoming
+  const channel = {
+    on: () => {},
+    prefetch: () => ask("qos"),
+    consume: (_: string, onMessage: (message: Incoming) => void) => {
+      if (!asked.includes("consume")) for (let tag = 1; tag <= messages; tag++) onMessage(incoming(tag))
+      return ask("consume")
+    },
+    cancel: () => ask("cancel"),
+    close: () => ask("close"),
+    nack: () => void ask("nack"),
+    ack: () => void ask("ack")
+  } as unknown as Channel
+  let names = 0
+  const session = Session.make(channel, {
+    queue: "q",
+    isSingle: false,
+    priority: 0,
+    isFlushed: true,
+    uniqueName: () => `${++names}`,
+    after: (millis, run) => void setTimeout(run, millis),
+    toReceived: (message, settler, consumer) => {
+      const { deliveryTag: tag } = message.fields
+      const counts = { returns: 0, formerReturns: undefined, isUncounted: false }
+      const receipt: Receipt = { tag, state: "open", settler, consumer, message, name: null, ...counts }
+      return { receipt } as Received
+    },
+    onDelivery: ({ receipt }) => {
+      receipt.settler.claim(receipt)
+      claimed.push(receipt)
+    },
+    onTakenBack: () => {},
+    onConsuming: () => {}
+  })
+  session.credit.set(messages)
+  return { asked, claimed, session }
+}
+
+describe("a channel that closes", () => {
+  // A cancel is answered after the first 32 settlements, and a further request after all of them.
+  test("waits for settlements that were written before the cancel", async () => {
+    const { asked, claimed, session } = opened(40)
+    for (const receipt of claimed) receipt.settler.requeue(receipt, "Nack")
+    await session.close()
+    assert.deepStrictEqual(
+      asked.filter((name) => name !== "nack"),
+      ["qos", "consume", "cancel", "qos", "consume", "cancel", "close"]
+    )
+  })
+
+  test("asks for nothing more where few were written", async () => {
+    const { asked, claimed, session } = opened(5)
+    for (const receipt of claimed) receipt.settler.requeue(receipt, "Nack")
+    await session.close()
+    assert.deepStrictEqual(
+      asked.filter((name) => name !== "nack"),
+      ["qos", "consume", "cancel", "close"]
+    )
+  })
+
+  test("waits for copies that are not stored yet, and acknowledges their originals", async () => {
+    const { asked, claimed, session } = opened(2)
+    const closed = session.close()
+    await new Promise(setImmediate)
+    assert.notInclude(asked, "close")
+    for (const receipt of claimed) receipt.settler.ack([receipt])
+    await closed
+    assert.deepStrictEqual(asked.slice(-3), ["ack", "ack", "close"])
+  })
+
+  test("waits for half a second at most", async () => {
+    const { asked, session } = opened(2)
+    const began = performance.now()
+    await session.close()
+    assert.isAtLeast(performance.now() - began, 490)
+    assert.strictEqual(asked.at(-1), "close")
+  })
+})
