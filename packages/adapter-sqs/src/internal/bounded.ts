@@ -5,7 +5,7 @@
  * When its time is over, a call is aborted, and nothing of it is sent later. One that fails before a request was handed to
  * what sends it has certainly not been done, and says so: {@link NotSent}.
  */
-import { Bag, Delay } from "@requeue/core/adapter-kit"
+import { Delay } from "@requeue/core/adapter-kit"
 import { NotSent } from "./toBrokerError.ts"
 
 /** How calls are limited. */
@@ -16,17 +16,12 @@ export interface Bounds {
   readonly closing: Closing
 }
 
-/** A call that can be ended. */
-interface Ending extends Bag.Member {
-  readonly end: (error: Error) => void
-}
-
 /** The end of a client. */
 export interface Closing {
   readonly isClosed: () => boolean
   readonly close: () => void
-  /** The calls under way. A bag costs each of them less than a listener of an `AbortSignal`. */
-  readonly calls: Bag.Bag<Ending>
+  /** Functions that end the calls under way. A set costs each of them less than a listener of an `AbortSignal`. */
+  readonly ends: Set<(error: Error) => void>
 }
 
 /** Calls of one kind, by their inputs, each of which is an object of its own. */
@@ -37,7 +32,7 @@ export interface Bounded {
   readonly hand: <A>(input: object, send: (signal: AbortSignal | undefined) => Promise<A>) => Promise<A>
 }
 
-interface Call extends Bag.Member {
+interface Call {
   readonly abort: AbortController
   /** Whether a request was handed to what sends it. */
   isHanded: boolean
@@ -66,14 +61,14 @@ export const within = <A>(promise: Promise<A>, timeout: number, what: string): P
 
 /** A client that is open. */
 export const open = (): Closing => {
-  const calls: Closing["calls"] = Bag.make()
+  const ends: Closing["ends"] = new Set()
   let closed = false
   return {
-    calls,
+    ends,
     isClosed: () => closed,
     close: () => {
       closed = true
-      for (const { end } of calls) end(closedError())
+      for (const end of ends) end(closedError())
     }
   }
 }
@@ -81,7 +76,7 @@ export const open = (): Closing => {
 /** No call is under way. */
 export const make = ({ closing, timeout }: Bounds): Bounded => {
   const known = new WeakMap<object, Call>()
-  const underWay = Bag.make<Call>()
+  const underWay = new Set<Call>()
 
   return {
     hand: async (input, send) => {
@@ -93,7 +88,7 @@ export const make = ({ closing, timeout }: Bounds): Bounded => {
     },
     call: async (input, run) => {
       if (closing.isClosed()) throw new NotSent({ cause: closedError() })
-      const call: Call = { abort: new AbortController(), isHanded: false, place: -1 }
+      const call: Call = { abort: new AbortController(), isHanded: false }
       const { promise: over, reject } = Promise.withResolvers<never>()
       const end = (error: Error): void => {
         reject(error)
@@ -103,8 +98,7 @@ export const make = ({ closing, timeout }: Bounds): Bounded => {
         const what = call.isHanded ? "no answer" : "nothing was sent"
         end(named("TimeoutError", `${what} within ${Delay.format(timeout)}`))
       })
-      const ending: Ending = { end, place: -1 }
-      closing.calls.add(ending)
+      closing.ends.add(end)
       known.set(input, call)
       underWay.add(call)
       try {
@@ -113,7 +107,7 @@ export const make = ({ closing, timeout }: Bounds): Bounded => {
         throw call.isHanded ? cause : new NotSent({ cause })
       } finally {
         forget()
-        closing.calls.delete(ending)
+        closing.ends.delete(end)
         underWay.delete(call)
       }
     }

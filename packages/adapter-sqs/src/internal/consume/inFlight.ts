@@ -1,5 +1,5 @@
 /** The deliveries of one subscription that are in flight: received, and neither settled nor lost. */
-import { Bag, type Broker, type Delivery, Settlement, type Timers } from "@requeue/core/adapter-kit"
+import { type Delivery, Settlement, type Broker, type Timers } from "@requeue/core/adapter-kit"
 import type { Message } from "../client.ts"
 import { arrived } from "./arrival.ts"
 import { originals } from "./originals.ts"
@@ -10,8 +10,7 @@ import * as Wire from "../wire.ts"
 
 /** Deliveries from their receipt to their end. */
 export interface InFlight {
-  readonly deliveries: () => ReadonlyArray<Delivery.Delivery>
-  readonly size: () => number
+  readonly deliveries: ReadonlySet<Delivery.Delivery>
   /** Takes a message in; answers `undefined` for one that is settled already, and discards it. */
   readonly received: (message: Message) => Delivery.Delivery | undefined
   /** A delivery is no longer in flight: its message has left the queue, or is in it again. */
@@ -46,10 +45,8 @@ export const make = (env: {
   readonly discard: (message: Message) => void
 }): InFlight => {
   const { fifo, remembered, timers, visibilityTimeout } = env
-  const receipts = Bag.make<Receipt.Receipt>()
-  const held = new Set<Receipt.Receipt>()
-
-  const deliveries = () => Array.from(receipts).flatMap(({ delivery }) => delivery ?? [])
+  const deliveries = new Set<Delivery.Delivery>()
+  const held = new Set<Delivery.Delivery>()
 
   const giveBack: InFlight["giveBack"] = (unseen) => {
     for (const delivery of unseen) remembered.addUncounted(Receipt.receiptOf(delivery).messageId)
@@ -57,10 +54,9 @@ export const make = (env: {
   }
 
   const ended: InFlight["ended"] = (delivery, how) => {
-    const receipt = Receipt.receiptOf(delivery)
-    receipts.delete(receipt)
-    held.delete(receipt)
-    if (how === "gone") remembered.forgetUncounted(receipt.messageId)
+    deliveries.delete(delivery)
+    held.delete(delivery)
+    if (how === "gone") remembered.forgetUncounted(Receipt.receiptOf(delivery).messageId)
     env.onEnd()
   }
 
@@ -68,7 +64,7 @@ export const make = (env: {
   const expire = (): void => {
     timers.after(visibilityTimeout / 3, () => {
       const now = timers.now()
-      for (const delivery of deliveries())
+      for (const delivery of deliveries)
         if (Receipt.isExpired(Receipt.receiptOf(delivery), now)) ended(delivery, "returned")
       expire()
     })
@@ -77,7 +73,6 @@ export const make = (env: {
 
   return {
     deliveries,
-    size: receipts.size,
     received: (message) => {
       const { MessageId = "" } = message
       if (remembered.settled.has(MessageId)) {
@@ -92,12 +87,11 @@ export const make = (env: {
       const delivery = arrived(message, context, receipt.group, receipt)
       // Entries of a weak map are work for the collector, and a copy has no use for attributes that hold no headers.
       if (Wire.hasHeaders(receipt.attributes)) originals.set(delivery.body, receipt.attributes)
-      receipt.delivery = delivery
-      receipts.add(receipt)
+      deliveries.add(delivery)
       return delivery
     },
     ended,
-    held: (delivery) => void held.add(Receipt.receiptOf(delivery)),
+    held: (delivery) => void held.add(delivery),
     heldCount: () => held.size,
     giveBack
   }
