@@ -36,7 +36,7 @@ const asksAgain = (lab: Lab, fault: Fault) =>
       later.every((after) => after >= 0),
       later
     )
-    const credit = lab.entriesOf("Credit").findLast(({ at }) => at < asked[1]!.at)
+    const credit = lab.entriesOf("Credit").findLast(({ at }) => at < asked[0]!.at + firstPause)
     Check.equal("credit in the pause", credit?.limit, 0)
     Check.equal("runs", lab.runs.map(({ id }) => id).toSorted(), ["a", "b", "c", "d"])
     Check.equal(
