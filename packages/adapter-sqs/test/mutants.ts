@@ -83,7 +83,7 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     name: "keeps what is unsettled when a subscription ends",
     kills: "each message goes to one process; when that ends, what it held goes to the other",
     file: "consume/subscribe.ts",
-    text: "release([...inFlight.deliveries].filter((delivery) => !receiptOf(delivery).isSettling))",
+    text: "release(inFlight.deliveries().filter((delivery) => !receiptOf(delivery).isSettling))",
     replacement: "Effect.void"
   },
   {
@@ -97,7 +97,7 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     name: "does not take back the credit of what is settled",
     kills: "where the broker keeps no order, every message comes all the same",
     file: "consume/inFlight.ts",
-    text: "    deliveries.delete(delivery)\n",
+    text: "    receipts.delete(receipt)\n",
     replacement: ""
   },
   {

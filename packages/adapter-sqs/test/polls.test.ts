@@ -88,6 +88,25 @@ describe("polling", () => {
     })
   )
 
+  it.effect("pauses for no polls that a server wakes for what another poll gets", () =>
+    Effect.gen(function* () {
+      const { answer, counts, polls } = yield* open
+      polls.credit(100)
+      for (const _ of [1, 2, 3]) answer(10)
+      assert.strictEqual(counts().length, 4)
+      answer(1)
+      for (const _ of [1, 2, 3]) answer(0)
+      assert.deepStrictEqual(counts(), [10])
+      answer(5)
+      assert.deepStrictEqual(counts(), [10, 10])
+      // These began after the last messages had come: nobody else got what they were woken for.
+      for (const _ of [1, 2]) answer(0)
+      assert.deepStrictEqual(counts(), [])
+      yield* TestClock.adjust("250 millis")
+      assert.deepStrictEqual(counts(), [10])
+    })
+  )
+
   it.effect("has one poll while there is nothing, and more while there is much", () =>
     Effect.gen(function* () {
       const { answer, counts, polls } = yield* open

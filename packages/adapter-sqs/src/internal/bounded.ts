@@ -5,7 +5,7 @@
  * When its time is over, a call is aborted, and nothing of it is sent later. One that fails before a request was handed to
  * what sends it has certainly not been done, and says so: {@link NotSent}.
  */
-import { Delay } from "@requeue/core/adapter-kit"
+import { Bag, Delay } from "@requeue/core/adapter-kit"
 import { NotSent } from "./toBrokerError.ts"
 
 /** How calls are limited. */
@@ -16,12 +16,17 @@ export interface Bounds {
   readonly closing: Closing
 }
 
+/** A call that can be ended. */
+interface Ending extends Bag.Member {
+  readonly end: (error: Error) => void
+}
+
 /** The end of a client. */
 export interface Closing {
   readonly isClosed: () => boolean
   readonly close: () => void
-  /** Functions that end the calls under way. A set costs each of them less than a listener of an `AbortSignal`. */
-  readonly ends: Set<(error: Error) => void>
+  /** The calls under way. A bag costs each of them less than a listener of an `AbortSignal`. */
+  readonly calls: Bag.Bag<Ending>
 }
 
 /** Calls of one kind, by their inputs, each of which is an object of its own. */
@@ -32,7 +37,7 @@ export interface Bounded {
   readonly hand: <A>(input: object, send: (signal: AbortSignal | undefined) => Promise<A>) => Promise<A>
 }
 
-interface Call {
+interface Call extends Bag.Member {
   readonly abort: AbortController
   /** Whether a request was handed to what sends it. */
   isHanded: boolean
@@ -61,14 +66,14 @@ export const within = <A>(promise: Promise<A>, timeout: number, what: string): P
 
 /** A client that is open. */
 export const open = (): Closing => {
-  const ends: Closing["ends"] = new Set()
+  const calls: Closing["calls"] = Bag.make()
   let closed = false
   return {
-    ends,
+    calls,
     isClosed: () => closed,
     close: () => {
       closed = true
-      for (const end of ends) end(closedError())
+      for (const { end } of calls) end(closedError())
     }
   }
 }
@@ -76,7 +81,7 @@ export const open = (): Closing => {
 /** No call is under way. */
 export const make = ({ closing, timeout }: Bounds): Bounded => {
   const known = new WeakMap<object, Call>()
-  const underWay = new Set<Call>()
+  const underWay = Bag.make<Call>()
 
   return {
     hand: async (input, send) => {
@@ -88,7 +93,7 @@ export const make = ({ closing, timeout }: Bounds): Bounded => {
     },
     call: async (input, run) => {
       if (closing.isClosed()) throw new NotSent({ cause: closedError() })
-      const call: Call = { abort: new AbortController(), isHanded: false }
+      const call: Call = { abort: new AbortController(), isHanded: false, place: -1 }
       const { promise: over, reject } = Promise.withResolvers<never>()
       const end = (error: Error): void => {
         reject(error)
@@ -98,7 +103,8 @@ export const make = ({ closing, timeout }: Bounds): Bounded => {
         const what = call.isHanded ? "no answer" : "nothing was sent"
         end(named("TimeoutError", `${what} within ${Delay.format(timeout)}`))
       })
-      closing.ends.add(end)
+      const ending: Ending = { end, place: -1 }
+      closing.calls.add(ending)
       known.set(input, call)
       underWay.add(call)
       try {
@@ -107,7 +113,7 @@ export const make = ({ closing, timeout }: Bounds): Bounded => {
         throw call.isHanded ? cause : new NotSent({ cause })
       } finally {
         forget()
-        closing.ends.delete(end)
+        closing.calls.delete(ending)
         underWay.delete(call)
       }
     }

@@ -1,5 +1,5 @@
 /** The deliveries of one subscription that are in flight: received, and neither settled nor lost. */
-import { type Delivery, Settlement, type Broker, type Timers } from "@requeue/core/adapter-kit"
+import { Bag, type Broker, type Delivery, Settlement, type Timers } from "@requeue/core/adapter-kit"
 import type { Message } from "../client.ts"
 import { arrived } from "./arrival.ts"
 import { originals } from "./originals.ts"
@@ -10,7 +10,8 @@ import * as Wire from "../wire.ts"
 
 /** Deliveries from their receipt to their end. */
 export interface InFlight {
-  readonly deliveries: ReadonlySet<Delivery.Delivery>
+  readonly deliveries: () => ReadonlyArray<Delivery.Delivery>
+  readonly size: () => number
   /** Takes a message in; answers `undefined` for one that is settled already, and discards it. */
   readonly received: (message: Message) => Delivery.Delivery | undefined
   /** A delivery is no longer in flight: its message has left the queue, or is in it again. */
@@ -45,8 +46,10 @@ export const make = (env: {
   readonly discard: (message: Message) => void
 }): InFlight => {
   const { fifo, remembered, timers, visibilityTimeout } = env
-  const deliveries = new Set<Delivery.Delivery>()
-  const held = new Set<Delivery.Delivery>()
+  const receipts = Bag.make<Receipt.Receipt>()
+  const held = new Set<Receipt.Receipt>()
+
+  const deliveries = () => Array.from(receipts).flatMap(({ delivery }) => delivery ?? [])
 
   const giveBack: InFlight["giveBack"] = (unseen) => {
     for (const delivery of unseen) remembered.addUncounted(Receipt.receiptOf(delivery).messageId)
@@ -54,9 +57,10 @@ export const make = (env: {
   }
 
   const ended: InFlight["ended"] = (delivery, how) => {
-    deliveries.delete(delivery)
-    held.delete(delivery)
-    if (how === "gone") remembered.forgetUncounted(Receipt.receiptOf(delivery).messageId)
+    const receipt = Receipt.receiptOf(delivery)
+    receipts.delete(receipt)
+    held.delete(receipt)
+    if (how === "gone") remembered.forgetUncounted(receipt.messageId)
     env.onEnd()
   }
 
@@ -64,7 +68,7 @@ export const make = (env: {
   const expire = (): void => {
     timers.after(visibilityTimeout / 3, () => {
       const now = timers.now()
-      for (const delivery of deliveries)
+      for (const delivery of deliveries())
         if (Receipt.isExpired(Receipt.receiptOf(delivery), now)) ended(delivery, "returned")
       expire()
     })
@@ -73,6 +77,7 @@ export const make = (env: {
 
   return {
     deliveries,
+    size: receipts.size,
     received: (message) => {
       const { MessageId = "" } = message
       if (remembered.settled.has(MessageId)) {
@@ -87,11 +92,12 @@ export const make = (env: {
       const delivery = arrived(message, context, receipt.group, receipt)
       // Entries of a weak map are work for the collector, and a copy has no use for attributes that hold no headers.
       if (Wire.hasHeaders(receipt.attributes)) originals.set(delivery.body, receipt.attributes)
-      deliveries.add(delivery)
+      receipt.delivery = delivery
+      receipts.add(receipt)
       return delivery
     },
     ended,
-    held: (delivery) => void held.add(delivery),
+    held: (delivery) => void held.add(Receipt.receiptOf(delivery)),
     heldCount: () => held.size,
     giveBack
   }

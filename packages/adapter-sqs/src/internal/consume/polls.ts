@@ -69,8 +69,9 @@ export const make = <M>(options: Options<M>): Polls => {
   let [limit, polls] = [0, 0]
   /** When the poll that began last has ended at the latest, in monotonic milliseconds. */
   let lastEnd = 0
-  /** `failures` and `hasty` count polls in a row: those that failed, and those that found nothing and did not wait. */
-  let [allowed, failures, hasty] = [1, 0, 0]
+  /** `failures` counts polls in a row that failed. */
+  let [allowed, failures] = [1, 0]
+  const beginHaste = countHaste(timers, waitTime)
   const pause = makePause(timers, () => pump())
   let lingering: Timers.Timer | undefined
   /** Given when it is closed. */
@@ -82,8 +83,8 @@ export const make = <M>(options: Options<M>): Polls => {
     const count = Math.min(pollSize, free())
     polls++
     asked += count
-    const began = timers.now()
-    lastEnd = began + waitTime
+    const endHaste = beginHaste()
+    lastEnd = timers.now() + waitTime
     const end = (): void => {
       polls--
       asked -= count
@@ -94,7 +95,7 @@ export const make = <M>(options: Options<M>): Polls => {
         if (messages.length === 0) allowed = 1
         else if (messages.length * 2 >= count) allowed = Math.min(maxPolls, allowed + 1)
         failures = 0
-        hasty = messages.length === 0 && timers.now() - began < waitTime / 2 ? hasty + 1 : 0
+        const hasty = endHaste(messages.length)
         // A server, or something before it, that does not wait would be asked without end.
         if (hasty > 1) pause.begin(firstPause * 2 ** (hasty - 2), waitTime)
         options.onSuccess()
@@ -137,6 +138,24 @@ export const make = <M>(options: Options<M>): Polls => {
     close: (done) => {
       onClosed = done
       pump()
+    }
+  }
+}
+
+/**
+ * Counts polls in a row that found nothing and did not wait. Some servers wake all polls for a message that one of them gets:
+ * the others have waited as well. Answers a function for the begin of a poll, which answers one for its end.
+ */
+const countHaste = (timers: Timers.Timers, waitTime: number) => {
+  /** `found` counts polls that have found messages. */
+  let [found, hasty] = [0, 0]
+  return () => {
+    const [began, foundBefore] = [timers.now(), found]
+    return (messages: number): number => {
+      if (messages > 0) found++
+      if (messages > 0 || timers.now() - began >= waitTime / 2) hasty = 0
+      else if (found === foundBefore) hasty++
+      return hasty
     }
   }
 }

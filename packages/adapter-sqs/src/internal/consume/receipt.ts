@@ -1,10 +1,10 @@
 /** The receipt of a delivery: by what it is settled, and until when it is ours. */
-import type { BrokerError, Delivery } from "@requeue/core/adapter-kit"
+import type { Bag, BrokerError, Delivery } from "@requeue/core/adapter-kit"
 import type { Message, MessageAttributeValue } from "../client.ts"
 import * as Limits from "../limits.ts"
 
 /** A receipt handle, and facts of the delivery that its settlement depends on. */
-export interface Receipt {
+export interface Receipt extends Bag.Member {
   /** The receipt handle of SQS. */
   readonly handle: string
   readonly messageId: string
@@ -30,6 +30,8 @@ export interface Receipt {
    * where no delay was asked.
    */
   heldUntil: number | undefined
+  /** The delivery itself, where it is in flight. */
+  delivery: Delivery.Delivery | undefined
 }
 
 /** The receipt of a message that was just received. Times are monotonic milliseconds. */
@@ -55,7 +57,9 @@ export const make = (
   leaseError: undefined,
   isLeft: false,
   isSettling: false,
-  heldUntil: undefined
+  heldUntil: undefined,
+  delivery: undefined,
+  place: -1
 })
 
 /** How often SQS has delivered this copy of a message, this time included; 1 where it does not say. */

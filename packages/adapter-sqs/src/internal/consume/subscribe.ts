@@ -138,7 +138,7 @@ const poll = (
     // Behind a message that waits for its retry, others of its group than those of its batch would be received and given
     // back each time, and SQS counts that.
     pollSize: fifo && settings.fifoRetry === "block" ? Math.min(maxBatchSize, Limits.batch) : Limits.batch,
-    inFlight: () => inFlight.deliveries.size,
+    inFlight: inFlight.size,
     held: inFlight.heldCount,
     mayPoll,
     receive: Receive.make({
@@ -209,7 +209,7 @@ export const subscribe = (
     yield* Effect.addFinalizer(() =>
       Effect.gen(function* () {
         const giveBack = Effect.suspend(() =>
-          release([...inFlight.deliveries].filter((delivery) => !receiptOf(delivery).isSettling))
+          release(inFlight.deliveries().filter((delivery) => !receiptOf(delivery).isSettling))
         )
         // Of a standard queue, the polls would receive it.
         const first = Effect.all([polls.close, source.fifo ? giveBack : Effect.void], { concurrency: "unbounded" })
