@@ -20,12 +20,12 @@ const player = (script: Script) => {
 const asked = async (queue: Script, line: Script) => {
   const [ask, askLine] = [player(queue), player(line)]
   let questions = 0
-  const channel = {
-    checkQueue: async (_: string) => {
+  const channel: Parameters<typeof certain>[0] = {
+    checkQueue: async () => {
       questions++
       return { messageCount: await ask(), consumerCount: 0 }
     },
-    checkExchange: (_: string) => askLine()
+    checkExchange: () => askLine()
   }
   certain(channel)
   const answer = channel.checkQueue("q")
