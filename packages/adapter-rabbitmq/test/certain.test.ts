@@ -72,5 +72,5 @@ test.each<[string, Script, Script, readonly [count: number, questions: number]]>
     [7, 4]
   ]
 ])("%s", async (_, queue, line, expected) => {
-  assert.deepStrictEqual(await asked(queue, line), expected)
+  assert.deepStrictEqual(await asked(queue, line), [...expected])
 })
