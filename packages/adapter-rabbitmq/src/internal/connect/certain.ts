@@ -24,7 +24,8 @@ const timed = async <A>(ask: () => PromiseLike<A>): Promise<readonly [answer: A,
 
 /**
  * Makes the `checkQueue` of a channel ask again while the server has waited for a leader in vain. It ends when the channel closes:
- * whoever asks has a time limit. On a slow line every answer takes as long, which another question tells.
+ * whoever asks has a time limit. On a slow line every answer takes as long, which other questions tell:
+ * two in a row, because a busy machine may be late once.
  */
 export const certain = (channel: Asking): void => {
   const check = channel.checkQueue.bind(channel)
@@ -36,7 +37,6 @@ export const certain = (channel: Asking): void => {
       if (answer.messageCount > 0 || answer.consumerCount > 0 || millis < leaderTimeout) return answer
       const [, line] = await timed(() => channel.checkExchange(always))
       slow = millis - line < leaderTimeout / 2 ? slow + 1 : 0
-      // One alone may be late because a machine is busy.
       if (slow > 1) return answer
     }
   }
