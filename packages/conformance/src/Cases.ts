@@ -20,6 +20,7 @@ import { cases as failing } from "./cases/failing.ts"
 import { cases as failingCalls } from "./cases/failingCalls.ts"
 import { cases as fates } from "./cases/fates.ts"
 import { cases as foreign } from "./cases/foreign.ts"
+import { cases as givingBack } from "./cases/givingBack.ts"
 import { cases as leases } from "./cases/leases.ts"
 import { cases as limits } from "./cases/limits.ts"
 import { cases as losses } from "./cases/losses.ts"
@@ -72,6 +73,7 @@ export const cases: ReadonlyArray<Case> = [
   ...operator,
   ...troubles,
   ...shutdown,
+  ...givingBack,
   ...settling,
   ...settledOnce,
   ...deliveredTwice,
