@@ -12,6 +12,8 @@ export const checks = {
   lint: [{ command: turbo("build") }, { command: ["oxlint", "--type-aware", "--deny-warnings"] }],
   format: [{ command: ["oxfmt", "--check"] }],
   arrows: [{ command: ["node", "scripts/arrows.mjs"] }],
+  // Each test is on its level.
+  levels: [{ command: ["node", "scripts/levels.mjs"] }],
   conventions: [{ command: ["node", "scripts/conventions.mjs"] }],
   // Every example of the documentation, compiled and run.
   examples: [{ command: turbo("build") }, { command: ["node", "scripts/examples.mjs"] }],

@@ -1,12 +1,12 @@
 /**
- * Adds up one run of .ci/run: the tests of every package (test-results.json), the checks (check-results.json) and the
- * exit codes and seconds of its steps, given as `test=0:600 check=0:100`. A result that should be there and is not
- * counts as failed, and so does a test that could not be measured: CI is a quiet machine. What was skipped is named.
+ * Adds up one run of .ci/run: the tests (test-results.*.json), the checks (check-results.json) and the exit codes and
+ * seconds of its steps, given as `test=0:600 check=0:100`. A result that should be there and is not counts as failed, and
+ * so does a step whose own verdict is worse than its results. What was skipped is named.
  */
 import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { names as checkNames } from "./checks.mjs"
-import { failedLines, results, show, sum } from "./results.mjs"
+import { failedLines, read, show, sum } from "./results.mjs"
 import { root } from "./workspace.mjs"
 
 const steps = process.argv.slice(2).map((argument) => argument.split(/[=:]/))
@@ -19,11 +19,9 @@ const add = (what, counts, note = "") => {
 }
 const verdict = (passed) => ({ passed: Number(passed), failed: Number(!passed) })
 
-const tests = results()
-for (const { counts, folder } of tests) {
-  if (counts === undefined) add(folder, { failed: 1 }, " (no test-results.json)")
-  else add(folder, counts)
-}
+const tests = ["virtual", "real"].map((level) => read(`test-results.${level}.json`))
+for (const { counts, name } of tests) add(name, counts)
+// Tests that were left out, or a process that was left behind.
 if (exits.test !== "0" && sum(counted).failed === 0) add("npm test", { failed: 1 }, ` (exit code ${exits.test})`)
 
 const file = join(root, "check-results.json")
@@ -33,16 +31,14 @@ if (exits.check !== "0" && checkNames.every((name) => checks[name] === "passed")
   add("npm run check", { failed: 1 }, ` (exit code ${exits.check})`)
 }
 
-for (const name of ["pack", "busy", "guard", "demo", "simulate"]) add(name, verdict(exits[name] === "0"))
+for (const name of ["pack", "simulate", "guard", "demo"]) add(name, verdict(exits[name] === "0"))
 
-for (const { folder, skipped } of tests) for (const line of skipped) console.log(`skipped in ${folder}: ${line}`)
+for (const { name, skipped } of tests) for (const line of skipped) console.log(`skipped in ${name}: ${line}`)
 console.log(`seconds: ${steps.map(([name, , seconds]) => `${name} ${seconds}`).join(", ")}`)
 // Last, where a log that is cut short still has them.
 for (const line of failedLines(tests)) console.log(line)
-for (const line of failedLines(results("test-results.conformance.json"))) console.log(`busy: ${line}`)
 
-const total = sum(counted)
-console.log(`in all: ${show(total)}`)
-const failed = total.failed + total.notMeasurable
-console.log(`${total.passed} passed, ${failed} failed${total.skipped > 0 ? `, ${total.skipped} skipped` : ""}`)
-process.exitCode = failed === 0 && total.passed > 0 ? 0 : 1
+const { failed, notMeasurable, passed, skipped } = sum(counted)
+const lost = failed + notMeasurable
+console.log(`${passed} passed, ${lost} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`)
+process.exitCode = lost === 0 && passed > 0 ? 0 : 1

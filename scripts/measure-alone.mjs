@@ -4,40 +4,25 @@
  */
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { notMeasurable, replaced, reportOf, tested } from "./results.mjs"
+import { notMeasurable, replaced } from "./results.mjs"
 import { run } from "./run.mjs"
 import { root } from "./workspace.mjs"
 
-const read = (file) => {
-  try {
-    return JSON.parse(readFileSync(file, "utf8"))
-  } catch {
-    return undefined
-  }
-}
-
 const escaped = (text) => text.replaceAll(/[\\^$.*+?()[\]{}|]/g, "\\$&")
 
-/** Runs these tests of a package alone, and puts their results into its report. */
-const measure = (folder, report, tests) => {
-  const again = join(root, folder, "test-results.alone.json")
+/** Runs what a report of a package could not measure once more, and puts the results into the report. */
+export const measureAlone = (folder, file, env) => {
+  const path = join(root, file)
+  const report = JSON.parse(readFileSync(path, "utf8"))
+  const tests = notMeasurable(report)
+  if (tests.length === 0) return
+  console.log(`\n${folder}: ${tests.length} could not be measured beside others; they run again, alone.`)
+  const again = `${path}.alone`
   const pattern = tests.map(({ titles }) => titles.map(escaped).join("(?: > | )")).join("|")
   const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${again}`]
-  const files = new Set(tests.map(({ file }) => file))
+  const files = new Set(tests.map((test) => test.file))
   const command = ["vitest", "run", "--root", join(root, folder), "--maxWorkers=1", ...reporters]
-  run([...command, "-t", `(${pattern})$`, ...files], { stdio: "inherit" })
-  const found = read(again)
+  run([...command, "-t", `(${pattern})$`, ...files], { stdio: "inherit", env })
+  if (existsSync(again)) writeFileSync(path, JSON.stringify(replaced(report, JSON.parse(readFileSync(again, "utf8")))))
   rmSync(again, { force: true })
-  if (found !== undefined) writeFileSync(reportOf(folder), JSON.stringify(replaced(report, found)))
-}
-
-/** Measures what is left of all packages, one after another. */
-export const measureAlone = () => {
-  for (const { folder } of tested.filter(({ folder }) => existsSync(reportOf(folder)))) {
-    const report = read(reportOf(folder))
-    const tests = report === undefined ? [] : notMeasurable(report)
-    if (tests.length === 0) continue
-    console.log(`\n${folder}: ${tests.length} could not be measured beside others; they run again, alone.`)
-    measure(folder, report, tests)
-  }
 }

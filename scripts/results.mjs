@@ -1,6 +1,6 @@
-/** What the packages' tests came to, from the test-results.json that each run leaves. */
+/** What tests came to, from the JSON reports that Vitest leaves. */
 import { existsSync, readFileSync, rmSync } from "node:fs"
-import { join } from "node:path"
+import { basename, join, relative } from "node:path"
 import { packages, root } from "./workspace.mjs"
 
 const none = { passed: 0, failed: 0, skipped: 0, notMeasurable: 0, measuredAgain: 0 }
@@ -20,8 +20,8 @@ export const count = ({ numFailedTests, numPassedTests, numTotalTests, success, 
     ({ assertionResults, status }) => status === "failed" && !assertionResults.some((test) => test.status === "failed")
   ).length
   const failed = numFailedTests + broken
-  // Nobody skips all that a package has to say.
-  const silent = failed === 0 && (!success || numPassedTests === 0)
+  // A run that skips all of its tests has shown nothing.
+  const silent = failed === 0 && (!success || (numTotalTests > 0 && numPassedTests === 0))
   const unmeasured = tests.filter(isNotMeasurable).length
   return {
     passed: numPassedTests,
@@ -90,35 +90,50 @@ export const skips = ({ testResults }) => {
 
 const firstLine = (message = "") => message.trim().split("\n", 1)[0]
 
-export const tested = packages.filter(({ manifest }) => manifest.scripts?.test !== undefined)
-export const reportOf = (folder, name = "test-results.json") => join(root, folder, name)
+/** A package's name, as in `core`. */
+export const nameOf = ({ folder }) => basename(folder)
 
-/** A report that was cut off says that something failed. */
-export const read = (text) => {
+/** The packages that have tests. */
+export const tested = packages.filter(({ folder }) => existsSync(join(root, folder, "test")))
+
+/** What one of Vitest's JSON reports says. A report that is missing or cut off says that something failed. */
+export const parse = (text) => {
   try {
     const report = JSON.parse(text)
-    return { counts: count(report), failed: failures(report), skipped: skips(report) }
+    return { counts: count(report), failed: failures(report), skipped: skips(report), files: durations(report) }
   } catch {
-    return { counts: sum([{ failed: 1 }]), failed: ["its test-results.json was cut off"], skipped: [] }
+    return { counts: sum([{ failed: 1 }]), failed: ["the report is missing or cut off"], skipped: [], files: [] }
   }
 }
 
-/** Of the report of each package that has such a name; without counts for one that left none. */
-export const results = (name) =>
-  tested.map(({ folder }) => {
-    const file = reportOf(folder, name)
-    return existsSync(file) ? { folder, ...read(readFileSync(file, "utf8")) } : { folder, failed: [], skipped: [] }
-  })
+/** Reads a report by its path in the workspace. */
+export const read = (file) => {
+  const path = join(root, file)
+  return { name: file, ...parse(existsSync(path) ? readFileSync(path, "utf8") : "") }
+}
 
 /** A line for each test that failed. */
 export const failedLines = (tests) =>
-  tests.flatMap(({ failed, folder }) => failed.map((line) => `failed in ${folder}: ${line}`))
+  tests.flatMap(({ failed, name }) => failed.map((line) => `failed in ${name}: ${line}`))
 
-/** Removes the reports of earlier runs; those of tests that need not run again come back from the cache. */
-export const forget = () => {
-  for (const { folder } of tested) rmSync(reportOf(folder), { force: true })
+/** The files of one of Vitest's JSON reports, with the seconds that each took. */
+const durations = ({ testResults }) =>
+  testResults.map(({ endTime, name, startTime }) => ({ file: name, seconds: (endTime - startTime) / 1000 }))
+
+/** A line for each of the slowest files. */
+export const slowest = (tests, most) =>
+  tests
+    .flatMap(({ files }) => files)
+    .toSorted((a, b) => b.seconds - a.seconds)
+    .slice(0, most)
+    .map(({ file, seconds }) => `${seconds.toFixed(1).padStart(6)} s  ${relative(root, file)}`)
+
+/** Removes the reports of earlier runs, which are named by their paths in the workspace. */
+export const forget = (files) => {
+  for (const file of files) rmSync(join(root, file), { force: true })
 }
 
 export const show = ({ failed, measuredAgain, notMeasurable, passed, skipped }) =>
-  `${passed} passed, ${failed} failed, ${skipped} skipped, ${notMeasurable} not measurable here` +
+  `${passed} passed, ${failed} failed, ${skipped} skipped` +
+  (notMeasurable > 0 ? `, ${notMeasurable} not measurable here` : "") +
   (measuredAgain > 0 ? ` (${measuredAgain} measured again)` : "")

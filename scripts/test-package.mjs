@@ -1,20 +1,18 @@
 /**
- * `npm run test:package -- NAME` runs the tests of one package, without building anything: other packages are tested as
- * their sources. `--watch` runs them again when a file changes, here or there; what else follows goes to vitest, for
+ * `npm run test:package -- NAME` runs the tests of one package, of all levels, without building anything: other packages are
+ * tested as their sources. `--watch` runs them again when a file changes, here or there; what else follows goes to vitest, for
  * example a part of a file's name.
  */
-import { basename } from "node:path"
+import { nameOf, tested } from "./results.mjs"
 import { explain, run } from "./run.mjs"
-import { packages } from "./workspace.mjs"
 
 const usage = "npm run test:package -- NAME [--watch] [part of a file's name, or options of vitest]"
-const names = packages.filter(({ manifest }) => manifest.scripts?.test !== undefined)
 const [name, ...rest] = process.argv.slice(2)
-const found = names.find(({ folder, manifest }) => [basename(folder), folder, manifest.name].includes(name))
+const found = tested.find((one) => [nameOf(one), one.folder, one.manifest.name].includes(name))
 
 if (found === undefined) {
   const isHelp = name === "--help" || name === "-h"
-  const known = names.map(({ folder }) => basename(folder)).join(", ")
+  const known = tested.map(nameOf).join(", ")
   if (!isHelp && name !== undefined) console.error(`There is no package ${name}.`)
   console[isHelp ? "log" : "error"](`Usage: ${usage}\nNAME is one of ${known}.`)
   process.exitCode = isHelp ? 0 : 2

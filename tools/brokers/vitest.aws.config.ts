@@ -1,3 +1,3 @@
 import { defineConfig } from "vitest/config"
 
-export default defineConfig({ test: { include: ["test/aws.ts"] } })
+export default defineConfig({ test: { include: ["test/deep/aws.ts"] } })

@@ -22,7 +22,6 @@ describe("Testing.open", () => {
       seen.push([broker.now(), attempts])
       throw new Error("503")
     })
-    const started = performance.now()
     const id = await broker.requeue.send("webhooks", { url: "u" })
     await broker.advance(0)
     assert.deepStrictEqual(seen, [[0, 1]])
@@ -68,7 +67,6 @@ describe("Testing.open", () => {
     ])
     await broker.advance("1 day")
     await broker.expectNothingElse()
-    assert.isBelow(performance.now() - started, 10_000, "not even the first delay took its time")
   })
 
   it("advance stops at every moment on the way", async () => {

@@ -26,6 +26,8 @@ export interface Service {
   readonly precision: number
   /** Waits for the end of controls that begin now. By then a test has seen everything that was under way before. */
   readonly pulse: Effect.Effect<void>
+  /** Whether {@link check} passes whatever is late: nothing is early, lost or counted wrongly then, and that is all. */
+  readonly ignoresLateness?: boolean
 }
 
 /** Something that a test saw come, and when. {@link check} compares it to the controls of its time. */
@@ -43,13 +45,13 @@ export interface Arrival extends Omit<Lateness.Reading, "control"> {
  * the arrivals that may be late, from 0 to below 1. Default 0.
  */
 export const check = (
-  { lateness }: Service,
+  { ignoresLateness = false, lateness }: Service,
   arrivals: ReadonlyArray<Arrival>,
   share?: number
 ): Effect.Effect<void, CheckFailed | Lateness.NotMeasurable> =>
   Effect.flatMap(
     Effect.forEach(
-      arrivals,
+      ignoresLateness ? arrivals.filter(({ late }) => late < 0) : arrivals,
       ({ at, bound, from, hops = 1, late, what }) =>
         Effect.map(lateness(from, at), (control): Lateness.Reading => ({ what, late, bound, control: hops * control })),
       { concurrency: "unbounded" }
@@ -60,14 +62,17 @@ export const check = (
 /** The controls for virtual time, in which nothing is late. */
 export const none: Service = { lateness: () => Effect.succeed(0), precision: 0, pulse: Effect.void }
 
-/** The controls at hand. The suite provides them in real time. Default: {@link none}. */
-export const Control = Context.Reference<Service>("@requeue/conformance/Control", { defaultValue: () => none })
-
 /**
  * Milliseconds: both clocks tell whole ones, and a timer counts from the beginning of the turn of the event loop in which
  * it was set.
  */
 const precision = 2
+
+/** For real time without controls: whatever is late passes. What comes early by more than the clocks differ still fails. */
+export const ignored: Service = { ...none, precision, ignoresLateness: true }
+
+/** The controls at hand. The suite provides them in real time. Default: {@link none}. */
+export const Control = Context.Reference<Service>("@requeue/conformance/Control", { defaultValue: () => none })
 
 /** Milliseconds from one timer to the next. */
 const timerInterval = 10

@@ -81,6 +81,15 @@ export const run = (mutant: Mutant, options: Suite.Options): Effect.Effect<Verdi
   )
 }
 
+/**
+ * Runs a mutant again until its case finds it, `times` times at most. When to use: for a mutant that is early by a few
+ * milliseconds, which a busy machine delivers late now and then.
+ */
+export const runUntilKilled = (mutant: Mutant, options: Suite.Options, times = 10): Effect.Effect<Verdict> =>
+  Effect.flatMap(run(mutant, options), (verdict) =>
+    verdict._tag === "Killed" || times === 1 ? Effect.succeed(verdict) : runUntilKilled(mutant, options, times - 1)
+  )
+
 /** How long a case may take on a patched adapter: so many milliseconds, and so many times as long as on the sound one. */
 const limit = { millis: 2000, times: 3 } as const
 

@@ -49,6 +49,11 @@ export interface Options<E = unknown> {
   readonly measurements?: number | undefined
   /** Runs each case in virtual time: for a broker inside the process that takes its time from Effect's Clock. Default false. */
   readonly virtualTime?: boolean | undefined
+  /**
+   * Whether delays that end late fail a case. `ignored` runs no controls and never measures twice: cases check facts, and
+   * that nothing is early, so a busy machine cannot fail them. Default: `judged`.
+   */
+  readonly lateness?: "judged" | "ignored" | undefined
   /** Shows the log lines of the consumers and of the layer. Default false. */
   readonly logs?: boolean | undefined
   /** Takes the ledger's text at the end of {@link register}. Default: prints it. */
@@ -66,6 +71,7 @@ const known: OptionNames.Of<Options> = {
   timeout: OptionKind.number(1),
   measurements: OptionKind.whole(1),
   virtualTime: OptionKind.flag,
+  lateness: OptionKind.oneOf(["judged", "ignored"]),
   logs: OptionKind.flag,
   write: OptionKind.callback
 }
@@ -164,7 +170,11 @@ const controls = (options: Options) =>
     }).pipe(logging(options))
   )
 
-const withControls = (options: Options) => Layer.provideMerge(controls(options), checked(options))
+const withControls = (options: Options) =>
+  Layer.provideMerge(
+    options.lateness === "ignored" ? Layer.succeed(Control.Control, Control.ignored) : controls(options),
+    checked(options)
+  )
 
 /**
  * Runs the cases one after another and answers the ledger. A case that fails is a line of the ledger. Dies when there is no
@@ -217,7 +227,8 @@ export const register = ({ afterAll, describe, test }: Runner, options: Options)
     OptionNames.orThrow(OptionNames.argument("Suite.register", name, value, OptionKind.callback))
   }
   OptionNames.orThrow(refusal("Suite.register", options))
-  const { cases = allCases, measurements = defaultMeasurements, name, timeout = defaultTimeout } = options
+  const { cases = allCases, name, timeout = defaultTimeout } = options
+  const measurements = options.lateness === "ignored" ? 1 : (options.measurements ?? defaultMeasurements)
   const lines: Array<Ledger.Line> = []
   const { dispose, start } = promiseRunner(options)
 

@@ -277,10 +277,8 @@ describe("a simulated outage", () => {
         ),
         { startImmediately: true }
       )
-      const begun = performance.now()
       assert.strictEqual((yield* get("/jobs")).status, 200)
       assert.isUndefined(all.pollUnsafe())
-      assert.isBelow(performance.now() - begun, 2000)
       const statuses = (yield* Fiber.join(all)).map(({ status }) => status)
       assert.strictEqual(statuses.filter((status) => status === 503).length, 30 - most.running - most.waiting)
     })

@@ -3,14 +3,17 @@ import { parseArgs } from "node:util"
 import type { StartOptions } from "./Broker.ts"
 import * as Instance from "./Instance.ts"
 import { codeOf } from "./errorCode.ts"
+import { chromium } from "./chromium.ts"
 import { isAlive } from "./processes.ts"
-import { isName, kinds, names, start, type BrokerName } from "./start.ts"
+import { isName, kinds, names, prepare, start, type BrokerName } from "./start.ts"
 
 const help = `npm run brokers -- <command> [name] [options]
 
   up [name]       starts a broker that stays up, and prints its URL
   down [name]     ends it and removes its data
   status [name]   lists the brokers; with a name, exit code 1 unless it is up
+  prepare [name]  installs what is missing to start one, and says how long that takes; prints a line for each that cannot
+                  be had. Here chromium is a name, too
 
 Names: ${names.join(", ")}. Without one: all of them.
 
@@ -69,6 +72,16 @@ const down = async (name: BrokerName): Promise<void> => {
   console.error(found.length === 0 ? `${name} is not up` : `${name} is down`)
 }
 
+/** Prints a line for each that cannot be had. */
+const prepareAll = async (asked: ReadonlyArray<BrokerName | "chromium">): Promise<void> => {
+  for (const name of asked) {
+    await (name === "chromium" ? chromium() : prepare(name)).catch((cause: unknown) => {
+      console.log(`${name}: ${cause instanceof Error ? cause.message : String(cause)}`)
+      process.exitCode = 1
+    })
+  }
+}
+
 const status = async (asked: ReadonlyArray<BrokerName>, one: boolean): Promise<void> => {
   const found = upNow().filter(({ name }) => asked.includes(name))
   const rows = await Promise.all(
@@ -106,7 +119,10 @@ const main = async (args: Array<string>): Promise<void> => {
   })
   if (values.help === true) return console.log(help)
   const [command, name, ...rest] = positionals
-  if (command === undefined || !["up", "down", "status"].includes(command)) throw new Misuse("Say up, down or status")
+  if (command === undefined || !["up", "down", "status", "prepare"].includes(command)) {
+    throw new Misuse("Say up, down, status or prepare")
+  }
+  if (command === "prepare" && name === "chromium") return prepareAll([name])
   if (rest.length > 0 || (name !== undefined && !isName(name))) {
     throw new Misuse(`The name is one of ${names.join(", ")}`)
   }
@@ -125,6 +141,7 @@ const main = async (args: Array<string>): Promise<void> => {
     }
   }
   await Instance.sweep()
+  if (command === "prepare") return prepareAll(name === undefined ? [...names, "chromium"] : [name])
   if (command === "status") return status(asked, name !== undefined)
   for (const each of asked) await (command === "up" ? up(each, { version: values.version, nodes }) : down(each))
 }

@@ -29,7 +29,8 @@ const withoutServices = async (action: () => Promise<void>): Promise<void> => {
 export const install = async (name: string, say: (line: string) => void): Promise<void> => {
   needsRootOnDebian()
   await withLock(home("apt.lock"), say, async () => {
-    say(`Installing ${name} from Debian ...`)
+    say(`Installing ${name} from Debian, once ...`)
+    const began = performance.now()
     const get = () => command("apt-get", "install", "--yes", "--no-install-recommends", name)
     // The lists of packages may be missing or old.
     const getFresh = async () => {
@@ -37,6 +38,7 @@ export const install = async (name: string, say: (line: string) => void): Promis
       await get()
     }
     await withoutServices(() => get().catch(getFresh))
+    say(`Installed ${name} in ${Math.round((performance.now() - began) / 1000)} s`)
   })
 }
 

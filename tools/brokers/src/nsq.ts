@@ -139,6 +139,9 @@ const launchBuilt = async (settings: Settings): Promise<NsqBroker> => {
 /** The nsqds know nothing of each other: clients find all of them through nsqlookupd. */
 export const nodeCounts = [1, 2, 3]
 
+/** Whether the environment names one, or one is installed. */
+export const isAtHand = (): boolean => (process.env[variable] ?? "") !== "" || atHand().length > 0
+
 /** Whether the server at this address accepts connections. */
 export const answers = (url: string): Promise<boolean> =>
   identify(url).then(

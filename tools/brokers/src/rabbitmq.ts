@@ -149,6 +149,9 @@ const launchPackage = async (settings: Settings): Promise<RabbitMqBroker> => {
 /** One node, or a cluster of three. */
 export const nodeCounts = [1, 3]
 
+/** Whether the environment names one, or one is installed. */
+export const isAtHand = (): boolean => (process.env[variable] ?? "") !== "" || atHand().length > 0
+
 /** Whether the server at this address accepts connections. */
 export const answers = (url: string): Promise<boolean> =>
   handshake(url).then(

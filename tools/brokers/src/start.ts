@@ -17,6 +17,8 @@ export interface Kind {
   readonly remedy: (version?: string) => string
   /** Whether the server at this address accepts connections. */
   readonly answers: (url: string) => Promise<boolean>
+  /** Whether the newest at hand starts without a download. Default: it does. */
+  readonly isAtHand?: () => boolean
   /** The servers that `version` may name, where several speak the same protocol. */
   readonly servers?: ReadonlyArray<string>
 }
@@ -26,6 +28,14 @@ export const names = ["rabbitmq", "nsq", "sqs"] as const
 export type BrokerName = (typeof names)[number]
 
 export const kinds: Readonly<Record<BrokerName, Kind>> = { rabbitmq, nsq, sqs }
+
+/**
+ * Makes sure that a broker can be started here: what is missing is installed, with lines about its progress. Throws
+ * `Unavailable`, with a remedy, where it cannot be had.
+ */
+export const prepare = async (name: BrokerName): Promise<void> => {
+  if (kinds[name].isAtHand?.() === false) await (await start(name)).dispose()
+}
 
 export const isName = (text: unknown): text is BrokerName => names.some((name) => name === text)
 

@@ -1,0 +1,109 @@
+/** The demo's broken run, mended in the console: from its overview to all redriven, on each broker that another process sees. */
+import { chromium as chromiumOf } from "@requeue/brokers"
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+import { fileURLToPath } from "node:url"
+import { chromium, type Page } from "playwright-core"
+import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { start } from "../real/program.ts"
+
+const cli = fileURLToPath(new URL("../../../../packages/cli/src/main.ts", import.meta.url))
+
+/** Pictures of the way, made anew with `REQUEUE_RECORD=1`, on one broker. */
+const pictures = fileURLToPath(new URL("../../../../docs/console/", import.meta.url))
+const isRecorded = (broker: string) => process.env["REQUEUE_RECORD"] !== undefined && broker === "rabbitmq"
+
+const open = async () =>
+  chromium.launch({
+    executablePath: await chromiumOf(),
+    args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
+  })
+let browser: Awaited<ReturnType<typeof open>>
+beforeAll(async () => {
+  browser = await open()
+})
+afterAll(() => browser.close())
+
+/** Asks again until it is so, for a minute. */
+const until = async (isSo: () => Promise<boolean>): Promise<void> => {
+  for (const end = performance.now() + 60_000; performance.now() < end; ) if (await isSo()) return
+  throw new Error("it did not come to that within a minute")
+}
+
+/** Runs `requeue console` with a config file, and answers where it is. */
+const serve = async (config: string) => {
+  const child = spawn(process.execPath, [cli, "console", "--config", config, "--port", "0", "--json"], {
+    stdio: ["ignore", "pipe", "ignore"]
+  })
+  const [line] = (await once(child.stdout.setEncoding("utf8"), "data")) as [string]
+  const { url } = JSON.parse(line) as { readonly url: string }
+  return {
+    url,
+    [Symbol.asyncDispose]: async () => {
+      const ended = once(child, "exit")
+      child.kill("SIGINT")
+      await ended
+    }
+  }
+}
+
+/** Goes from the overview to all redriven, and answers by how many clicks. */
+const redrive = async (page: Page, see: (name: string) => Promise<unknown>): Promise<number> => {
+  let clicks = 0
+  const click = async (selector: string) => {
+    clicks++
+    await page.locator(selector).first().click()
+  }
+  await see("overview")
+  await click("td[data-label='dead'] a")
+  const redriveAll = page.getByText("Redrive all…")
+  await redriveAll.waitFor()
+  await see("causes")
+  await click("button:text('Redrive all…')")
+  await page.locator("fieldset").waitFor()
+  await see("dry-run")
+  await click("text=All at once")
+  await click("button.primary")
+  await page.getByText("What is left in").waitFor()
+  await see("redriven")
+  await click("a:text('What is left')")
+  await page.locator("h1:has-text('0 letters')").waitFor()
+  await redriveAll.waitFor()
+  await see("left")
+  return clicks
+}
+
+describe("the demo's dead letters", () => {
+  for (const broker of ["rabbitmq", "nsq", "sqs"]) {
+    test(`on ${broker} are redriven in the console by at most 6 clicks`, async () => {
+      const count = isRecorded(broker) ? "1000" : "60"
+      const demo = start("--broker", broker, "--count", count, "--wait", "--json")
+      await demo.says(/requeue -- console --config \S+\n/)
+      const [, config] = /console --config (\S+)\n/.exec(demo.output.stderr)!
+      await using console = await serve(config!)
+      const page = await browser.newPage({ viewport: { width: 1000, height: 560 } })
+      // A broker that is slow may answer only when its page is loaded again.
+      await until(async () => {
+        await page.goto(console.url)
+        return page.locator("td[data-label='dead'] a").isVisible()
+      })
+      let number = 0
+      const see = async (name: string) => {
+        number++
+        if (isRecorded(broker)) await page.screenshot({ path: `${pictures}way-${number}-${name}.png` })
+      }
+      expect(await redrive(page, see)).toBeLessThanOrEqual(6)
+      // All at once: the demo's consumer has them yet.
+      const counted = async () => {
+        await page.goto(console.url)
+        return page.locator("td[data-label='ready'], td[data-label='in flight']").allTextContents()
+      }
+      await until(async () => !(await counted()).some((text) => /[1-9]/.test(text)))
+      demo.child.kill("SIGINT")
+      expect(await demo.ended()).toEqual({ code: 0, signal: null })
+      const { deadLettered, redrive: after } = demo.report()
+      expect(deadLettered).toBeGreaterThan(0)
+      expect(after).toMatchObject({ redriven: deadLettered, deadLettered: 0, queued: 0, balanced: true })
+    }, 300_000)
+  }
+})

@@ -1,4 +1,0 @@
-import { register } from "./suite.ts"
-
-// Four connections share what is often a credit of 2, so that a message may wait for its turn.
-await register(", found by nsqlookupd", 2, { by: "nsqlookupd", lateness: 200 })

@@ -1,0 +1,263 @@
+/** Mistakes in what only this adapter has: looks, copies of foreign messages, exchanges, clean, former settings. */
+import type { Mutant } from "@requeue/conformance"
+import { hasFailureCount, isAtLeast } from "../../src/internal/version.ts"
+import { cases as cleaning } from "./cases/cleaning.ts"
+import { cases as copies } from "./cases/copies.ts"
+import { cases as delayed } from "./cases/delayed.ts"
+import { cases as declaring } from "./cases/declaring.ts"
+import { cases as exchanges } from "./cases/exchanges.ts"
+import { cases as looks } from "./cases/looks.ts"
+import { cases as redriving } from "./cases/redriving.ts"
+import type { Server } from "../real/server.ts"
+
+/** The cases that these mutants name. */
+export const cases = [...cleaning, ...copies, ...delayed, ...declaring, ...exchanges, ...looks, ...redriving]
+
+/** A mutant, and the servers on which somebody can tell. Default: all. */
+interface OwnPatch extends Mutant.Patch {
+  readonly on?: (server: Server) => boolean
+}
+
+const withManagement = ({ broker }: Server): boolean => broker.managementUrl !== undefined
+
+/** The server counts a return by the end of a channel, and not a look. Others count both. */
+const tellsLooksApart = ({ version }: Server): boolean => hasFailureCount(version)
+
+/** The server's quorum queues forget their clock when messages are given back. */
+const forgetsClock = ({ version }: Server): boolean => !isAtLeast(version, "4.0")
+
+/** The server gives a message up that was returned 20 times, and a look is a return. */
+const countsLooks = ({ version }: Server): boolean => isAtLeast(version, "4.0") && !hasFailureCount(version)
+
+/** Up to 3.13 the server may answer nothing more on the connection of a burst. */
+const nacksDeleted = ({ version }: Server): boolean => isAtLeast(version, "4.0")
+
+/** The mutants that the cases kill on a server. */
+export const patchesFor = (server: Server): ReadonlyArray<Mutant.Patch> =>
+  patches.filter(({ on }) => on?.(server) ?? true)
+
+const retried = "a redriven letter that waits for its retry has not succeeded, and is told from those of other queues"
+
+const patches: ReadonlyArray<OwnPatch> = [
+  {
+    name: "counts no messages in the places of delays",
+    kills: retried,
+    on: withManagement,
+    file: "inspect/delayedAtMost.ts",
+    text: "sum + count, delayed ?? 0",
+    replacement: "sum + 0 * count, delayed ?? 0"
+  },
+  {
+    name: "counts the delays of the default policy alone",
+    kills: retried,
+    on: withManagement,
+    file: "inspect/delayQueues.ts",
+    text: "rungs.includes(name) || ",
+    replacement: ""
+  },
+  {
+    name: "forgets where a message was published",
+    kills: "a message that came through an exchange tells the same of it at each attempt, and as a letter",
+    file: "publish/toPublication.ts",
+    text: "...Wire.published(asked.exchange === undefined ? original?.published : route),",
+    replacement: ""
+  },
+  {
+    name: "makes an exchange without the queues that are bound to it",
+    kills: "a send to an exchange makes the queues that are bound to it, and again when somebody deletes one",
+    file: "RabbitMqPlan.ts",
+    text: "bindings.every((one) => one.exchange !== exchange)",
+    replacement: "bindings.length > 0"
+  },
+  {
+    name: "sends messages with a user id on the channel of the others",
+    kills: "a user id that the server refuses fails its own message, and no other fails or comes twice",
+    file: "publish/lane.ts",
+    text: "userId === undefined ? exchange",
+    replacement: "userId !== null ? exchange"
+  },
+  {
+    name: "believes a queue that it is full at its first nack",
+    kills: "a queue that somebody has made again is not told as full",
+    on: nacksDeleted,
+    file: "publish/sender.ts",
+    text: "routes.isStraight(sending.item)",
+    replacement: "!routes.isStraight(sending.item)"
+  },
+  {
+    name: "holds up an exchange for what it could not route",
+    kills: "a routing key that leads nowhere is told, and holds up no other key of its exchange",
+    file: "publish/routes.ts",
+    text: `if (error.reason === "Unroutable") return undefined`,
+    replacement: ""
+  },
+  {
+    name: "leaves it to the end of its channel to give back what it has looked at",
+    kills: "looks at 40 of 60 messages leave them in their order, and uncounted where the server tells a look apart",
+    on: tellsLooksApart,
+    file: "inspect/lookEnd.ts",
+    text: `Client.requeue(channel, tag, "NackAll")`,
+    replacement: "void channel"
+  },
+  {
+    name: "puts what a look has shown behind what others have looked at",
+    kills: "looks at some of what others have looked at leave all in their order, where the server tells a look apart",
+    on: tellsLooksApart,
+    file: "inspect/lookEnd.ts",
+    text: "await passReturned(session, queue, env)",
+    replacement: "void passReturned"
+  },
+  {
+    name: "gives delayed messages back to a queue that forgets its clock",
+    kills: "a look at a delayed message leaves it its time, also where another one has come behind it meanwhile",
+    on: forgetsClock,
+    file: "inspect/sift.ts",
+    text: `const givesBack = "4.0"`,
+    replacement: `const givesBack = "3.0"`
+  },
+  {
+    name: "looks at delayed messages until the server hands them on early",
+    kills: "a delayed message that was looked at 25 times waits on, and has used up no attempt",
+    on: countsLooks,
+    file: "inspect/sift.ts",
+    text: "const few = 4",
+    replacement: "const few = 1000"
+  },
+  {
+    name: "takes every message of a place that queues share for this queue's",
+    kills: "delayed messages of another queue are neither shown nor removed, where they wait in the same place",
+    file: "inspect/sift.ts",
+    text: "(!isShared || message.fields.routingKey === queue) &&",
+    replacement: ""
+  },
+  {
+    name: "counts nothing where a rung is missing",
+    kills: "a backlog counts each rung that is there, and makes none",
+    file: "inspect/delayQueues.ts",
+    text: `({ reason }) => reason === "QueueMissing"`,
+    replacement: `({ reason }) => reason === "Timeout"`
+  },
+  {
+    name: "does not see that the server is about to give messages up",
+    kills: "messages are there after more returns than their queue allows, where somebody looks in between",
+    file: "inspect/lookEnd.ts",
+    text: "returns >= (deliveryLimit === undefined ? 1 : deliveryLimit / 2)",
+    replacement: "returns > (deliveryLimit ?? 1000)"
+  },
+  {
+    name: "takes out messages whose copies are not confirmed",
+    kills: "messages that a look cannot replace stay what they are",
+    on: withManagement,
+    file: "inspect/lookEnd.ts",
+    text: "if (errors.every((error) => error === undefined)) return",
+    replacement: "if (errors.length > 0) return"
+  },
+  {
+    name: "stores copies of messages whose producer has asked for less",
+    kills: "the dead letter of a message that cannot be decoded is that message byte by byte",
+    file: "publish/toPublication.ts",
+    text: "deliveryMode: original.deliveryMode ?? persistent",
+    replacement: "deliveryMode: persistent"
+  },
+  {
+    name: "cuts long ids of messages",
+    kills: "the dead letter of a message that cannot be decoded is that message byte by byte",
+    file: "publish/toPublication.ts",
+    text: "messageId: fitting(messageId)",
+    replacement: "messageId: String(messageId).slice(0, 200)"
+  },
+  {
+    name: "leaves out headers that the handler sees under another value",
+    kills: "the dead letter of a message that cannot be decoded is that message byte by byte",
+    file: "publish/toPublication.ts",
+    text: "headers[name] === shown[name]",
+    replacement: "String(original?.headers?.[name]) === shown[name]"
+  },
+  {
+    name: "forgets when a message expires",
+    kills: "a message that a look has replaced is the same byte by byte",
+    file: "publish/again.ts",
+    text: "...(expiration === undefined ? undefined : { expiration })",
+    replacement: "...(expiration === null ? { expiration } : undefined)"
+  },
+  {
+    name: "leads an exchange away from a queue before it leads elsewhere",
+    kills: "while a clean begins, and is stopped, all that is published is routed",
+    on: withManagement,
+    file: "inspect/clean.ts",
+    text: "for (const entry of work.entries) yield* removal.bind(entry, meanwhile)",
+    replacement:
+      // The pause is for publishers on a busy machine: they must meet the gap.
+      'for (const entry of work.entries) yield* Effect.andThen(removal.unbind(entry, entry.queue), Effect.delay(removal.bind(entry, meanwhile), "200 millis"))'
+  },
+  {
+    name: "moves messages of foreign producers at once",
+    kills: "a clean that is stopped has moved each message once, none before its time, and all is as it was",
+    on: withManagement,
+    file: "inspect/moving.ts",
+    text: "return Math.min(Delay.max, ttlOf(queues.get(at)) ||",
+    replacement: "return Math.min(0, ttlOf(queues.get(at)) ||"
+  },
+  {
+    name: "takes out messages that it has not moved",
+    kills: "a clean that is stopped has moved each message once, none before its time, and all is as it was",
+    on: withManagement,
+    file: "inspect/removal.ts",
+    text: "const errors = yield* move(taken, queue)",
+    replacement: "const errors: ReadonlyArray<undefined> = []"
+  },
+  {
+    name: "does not lead an exchange back to its queue",
+    kills: "a clean that is stopped has moved each message once, none before its time, and all is as it was",
+    on: withManagement,
+    file: "inspect/clean.ts",
+    text: "yield* removal.restore(work.group)",
+    replacement: ""
+  },
+  {
+    name: "leaves the queue of its own on the server",
+    kills: "a clean that is stopped has moved each message once, none before its time, and all is as it was",
+    on: withManagement,
+    file: "inspect/cleaning.ts",
+    text: "yield* finish(env, removal, move, bindings)",
+    replacement: ""
+  },
+  {
+    name: "lets two of them clean",
+    kills: "one clean runs at a time",
+    on: withManagement,
+    file: "inspect/cleaning.ts",
+    text: "exclusive: true, durable: false",
+    replacement: "durable: false"
+  },
+  {
+    name: "takes the way into a queue away that a consumer reads",
+    kills: "a clean takes nothing away that a consumer reads",
+    on: withManagement,
+    file: "inspect/clean.ts",
+    text: "if (read !== undefined) return",
+    replacement: "if (read === null) return"
+  },
+  {
+    name: "declares a queue of former settings as it would be made now",
+    kills: "a queue that was made under another delivery limit is consumed, also on the next connection",
+    file: "declare/formers.ts",
+    text: "(known.get(object.name) ?? object)",
+    replacement: "object"
+  },
+  {
+    name: "takes what it has declared on a former connection for there",
+    kills: "a binding that is deleted while the server is out of reach is there again on the next connection",
+    file: "declare/declare.ts",
+    text: "const known = new WeakMap<Live, Map<string, NativeObject>>()",
+    replacement:
+      "const all = new Map<string, NativeObject>()\n    const known = { get: (_: Live) => all, set: (_: Live, __: unknown) => {} }"
+  },
+  {
+    name: "declares nothing again that it has declared before",
+    kills: "a queue that is deleted between two sends is there again for the second",
+    file: "declare/declaring.ts",
+    text: "renew: { skips: false",
+    replacement: "renew: { skips: true"
+  }
+]

@@ -1,0 +1,135 @@
+/** Looking at dead letters changes nothing: not their number, their order, their attempts, nor what becomes of them. */
+import { Broker, DeadLetters, Metadata, RetryPolicy } from "@requeue/core"
+import * as Effect from "effect/Effect"
+import { assert, describe, test } from "vitest"
+import type { RabbitMqOptions } from "../../../src/index.ts"
+import { shared } from "../../real/server.ts"
+import { drainIds, ids, on, outgoing, queueName, until } from "../../world.ts"
+import { consume, raw, type Run, takeAndLeave } from "./trap.ts"
+
+const { url } = await shared()
+
+const names = ids(60)
+
+/** Puts letters from `queue` into its dead-letter queue. */
+const publishLetters = (broker: Broker.Service, queue: string) =>
+  broker.publish(
+    names.map((id) => {
+      const message = outgoing(`${queue}.dlq`, id)
+      const error = { name: "Error", message: "no" }
+      const deadLetter = { queue, attempts: 4, reason: "retries-exhausted", at: Date.now(), error } as const
+      return { ...message, metadata: { ...message.metadata, deadLetter } satisfies Metadata.Metadata }
+    })
+  )
+
+const looked = Effect.fnUntraced(function* (broker: Broker.Service, queue: string, times: number) {
+  const letters = yield* DeadLetters.make(`${queue}.dlq`)
+  const seen: Array<string> = []
+  for (let left = times; left > 0; left--) {
+    const listed = yield* letters.list()
+    if (listed.length !== names.length || listed.some(({ id }, at) => id !== names[at]))
+      seen.push(`${left} left: ${listed.map(({ id }) => id).join()}`)
+  }
+  assert.deepStrictEqual(seen, [])
+  assert.strictEqual(yield* letters.count, names.length)
+  const peeked = yield* broker.admin.peek(`${queue}.dlq`, 100)
+  assert.deepStrictEqual(
+    peeked.map(({ attempts, metadata }) => [metadata.id, attempts, metadata.deadLetter?.attempts]),
+    names.map((id) => [id, 1, 4])
+  )
+  return letters
+})
+
+/** Insists that every message is run once, and that its first run is the first. */
+const runAll = Effect.fnUntraced(function* (queue: string) {
+  const runs: Array<Run> = []
+  const retry = RetryPolicy.make({ maxRetries: 0, maxDeliveries: 1, deadLetter: "discard" })
+  yield* consume(queue, runs, { retry })
+  yield* until("all of them", () => runs.length >= names.length)
+  assert.deepStrictEqual(runs.map(({ id }) => id).toSorted(), names.toSorted())
+  assert.deepStrictEqual(new Set(runs.map(({ attempts }) => attempts)), new Set([1]))
+})
+
+const cases: ReadonlyArray<readonly [what: string, options: RabbitMqOptions.Options, looks: number]> = [
+  ["a quorum queue", {}, 10_000],
+  ["a quorum queue whose limit is smaller", { deliveryLimit: 20 }, 100],
+  ["a classic queue", { queueType: "classic" }, 10_000]
+]
+
+describe.each(cases)("letters in %s", (_, options, looks) => {
+  test(`are as they were after ${looks} looks, and redriven ones begin anew`, async () => {
+    const queue = queueName("looks")
+    await on({ url, ...options }, (broker) =>
+      Effect.gen(function* () {
+        yield* publishLetters(broker, queue)
+        const letters = yield* looked(broker, queue, looks)
+        assert.strictEqual((yield* letters.redrive()).redriven, names.length)
+        yield* runAll(queue)
+      })
+    )
+    assert.deepStrictEqual(await drainIds(url, `${queue}.dlq`), [])
+  })
+
+  test("are run by a consumer of their queue as if nobody had looked", async () => {
+    const queue = queueName("consumed")
+    await on({ url, ...options }, (broker) =>
+      Effect.gen(function* () {
+        yield* publishLetters(broker, queue)
+        yield* looked(broker, queue, 15)
+        yield* runAll(`${queue}.dlq`)
+      })
+    )
+    assert.deepStrictEqual(await drainIds(url, `${queue}.dlq`), [])
+  })
+
+  // The server itself puts what such a consumer had behind the others.
+  test("are all there, and uncounted, after looks that end with their connection", async () => {
+    const queue = queueName("cut")
+    await on({ url, ...options }, (broker) =>
+      Effect.gen(function* () {
+        yield* publishLetters(broker, queue)
+        const letters = yield* DeadLetters.make(`${queue}.dlq`)
+        for (let left = 60; left > 0; left--) {
+          yield* Effect.promise(() => takeAndLeave(url, `${queue}.dlq`, 20))
+          while ((yield* letters.count) !== names.length) yield* Effect.sleep(5)
+          if (left % 4 === 0) assert.lengthOf(yield* letters.list(), names.length)
+        }
+        const peeked = yield* broker.admin.peek(`${queue}.dlq`, 100)
+        assert.deepStrictEqual(peeked.map(({ metadata }) => metadata.id).toSorted(), names.toSorted())
+        assert.isTrue(peeked.every(({ attempts }) => attempts === 1))
+      })
+    )
+  })
+})
+
+test.each([1, 3, 20])(
+  "messages of somebody else's quorum queue with a limit of %d stay what they are",
+  async (limit) => {
+    const queue = queueName("theirs")
+    const args = { "x-queue-type": "quorum", "x-delivery-limit": limit }
+    const deaths = [{ queue: "orders", reason: "rejected", exchange: "", count: 1, "routing-keys": ["orders"] }]
+    const theirs: Readonly<Record<string, unknown>> = { n: 1, "x-death": deaths }
+    await raw(url, async (channel) => {
+      await channel.assertQueue(queue, { arguments: args })
+      for (const messageId of names) channel.sendToQueue(queue, Buffer.from(messageId), { messageId, headers: theirs })
+    })
+    await on({ url, queues: { [queue]: { assert: "passive" } } }, (broker) =>
+      Effect.gen(function* () {
+        for (let left = 30; left > 0; left--) {
+          const seen = yield* broker.admin.peek(queue, 100)
+          assert.deepStrictEqual(
+            seen.map(({ metadata }) => metadata.id),
+            names
+          )
+        }
+      })
+    )
+    const headers = await raw(url, async (channel) => {
+      const message = await channel.get(queue, { noAck: true })
+      return message === false ? undefined : message.properties.headers
+    })
+    assert.deepInclude(headers, theirs)
+    assert.notProperty(headers, "requeue")
+    assert.deepStrictEqual(await drainIds(url, queue), names.slice(1))
+  }
+)

@@ -1,3 +1,0 @@
-import { register } from "./suite.ts"
-
-await register("fauxqs", 400)

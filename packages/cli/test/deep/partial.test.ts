@@ -1,0 +1,80 @@
+/** What the command line says of a broker of which a part is away, and of pauses, on real nsqd. */
+import { start } from "@requeue/brokers"
+import { connect } from "@requeue/core/promise"
+import { afterAll, assert, test } from "vitest"
+import { requeue } from "../requeue.ts"
+import { until } from "../until.ts"
+
+const broker = await start("nsq", { nodes: 2 })
+afterAll(() => broker.dispose())
+
+const [first, second] = broker.nodes
+const both = `${first!.url}?nsqd=127.0.0.1:${second!.port}`
+const away = `nsqd 127.0.0.1:${second!.port} has not answered`
+
+/** The parts that are told to be missing, and whether each is the second nsqd. The adapter's log is on the same stream. */
+const partial = (stderr: string) =>
+  stderr
+    .split("\n")
+    .filter((line) => line.startsWith("requeue: partial: "))
+    .map((line) => line.includes(away))
+
+const run = (args: string, queue: string, url = both) => requeue([...args.split(" "), "--url", url, "--queue", queue])
+
+const bury = async (queue: string) => {
+  await using requeue = await connect(first!.url, { logLevel: "None" })
+  await requeue.consume(queue, { retry: { maxRetries: 0 } }, () => Promise.reject(new Error("no")))
+  await requeue.send(queue, "m")
+  await until("the dead letter", async () => (await requeue.deadLetters(`${queue}.dlq`).count()) === 1)
+}
+
+test("a part that is away is told on standard error, the others are told and worked on, and the exit code is 1", async () => {
+  await bury("half")
+  await second!.stop()
+  for (const [args, text] of [
+    ["status", /half +0 +0 +0 +1 /],
+    ["dead-letters list", /half.dlq: 1 of 1 dead letters/],
+    ["dead-letters group", /1 +half +retries-exhausted/],
+    ["dead-letters redrive --dry-run", /would redrive 1 of 1/],
+    ["dead-letters purge --all --yes", /removed 1/]
+  ] as const) {
+    const { code, stderr, stdout } = await run(args, "half")
+    assert.match(stdout, text)
+    assert.deepStrictEqual(partial(stderr), [true], args)
+    assert.strictEqual(code, 1, args)
+  }
+  const { code, stderr, stdout } = await run("status --json", "half")
+  assert.deepInclude(JSON.parse(stdout).queues[0], { queue: "half", paused: false, dead: { "half.dlq": 0 } })
+  const [told] = stderr.split("\n").filter((line) => line.startsWith('{"missing"'))
+  assert.deepInclude(JSON.parse(told!).missing, { broker: "nsq", reason: "ConnectionFailed" })
+  assert.strictEqual(code, 1)
+  await second!.start()
+  assert.deepInclude(await run("status", "half"), { code: 0, stderr: "" })
+})
+
+test("a pause holds back what is sent, and shows in the status until it ends", async () => {
+  await bury("held")
+  assert.deepInclude(await run("pause", "held", first!.url), { code: 0, stdout: "held: paused\n" })
+  const sent = await run("send 1", "held", first!.url)
+  assert.deepInclude(sent, { code: 0 })
+  const paused = async () => JSON.parse((await run("status --json", "held")).stdout).queues[0].paused
+  assert.isTrue(await paused())
+  assert.match((await run("status", "held")).stdout, /held \(paused\) +1 /)
+  assert.deepInclude(await run("resume", "held", first!.url), { code: 0, stdout: "held: resumed\n" })
+  assert.isFalse(await paused())
+})
+
+test("messages in backoff that the broker cannot show are an error that says so", async () => {
+  const { code, stderr } = await run("delayed list", "hidden")
+  assert.match(stderr, /^requeue: nsq: .*Unsupported: the broker cannot show messages that wait for their delay/)
+  assert.strictEqual(code, 1)
+})
+
+test("a pause of what does not exist, or of a broker that has none, is a problem", async () => {
+  const { code, stderr } = await run("pause", "nowhere")
+  assert.strictEqual(code, 1)
+  assert.match(stderr, /QueueMissing.*requeue create/)
+  const memory = await run("pause", "any", "memory:")
+  assert.strictEqual(memory.code, 1)
+  assert.match(memory.stderr, /Unsupported.*Stop its consumers/)
+})
