@@ -74,7 +74,7 @@ export const ended = (books: Books): number => books.published.length - missing(
  * Waits until every message has ended, or every message in `of`. Fails with {@link Check.CheckFailed}, which names those that
  * have not.
  *
- * `within` is in milliseconds; default 60,000. A message that comes twice may still come again afterwards.
+ * `within` is in milliseconds; default 120,000. A message that comes twice may still come again afterwards.
  */
 export const untilEnded = (
   books: Books,

@@ -39,7 +39,7 @@ export interface Options {
   readonly retry?: RetryPolicy.RetryPolicy | undefined
   /** Whether the leases of all that is not settled are renewed, so that no time is too long. Default false. */
   readonly keep?: boolean | undefined
-  /** Milliseconds that `next` waits at most. Default 60,000. */
+  /** Milliseconds that `next` waits at most. Default 120,000. */
   readonly within?: number | undefined
 }
 
@@ -106,7 +106,7 @@ export const open = (
     deadLetterQueues = [`${queue}.dlq`],
     keep = false,
     retry = RetryPolicy.make(),
-    within = 60_000
+    within = 120_000
   }: Options
 ): Effect.Effect<Port, Effect.Error<ReturnType<Broker.Service["subscribe"]>>, Scope.Scope> =>
   Effect.gen(function* () {

@@ -12,7 +12,7 @@ export type What = string | (() => string)
 
 /** How long to wait, and how often to look. */
 export interface Options {
-  /** Milliseconds to wait at most. Default 60,000. */
+  /** Milliseconds to wait at most. Default 120,000. */
   readonly within?: number
   /** Milliseconds from one look to the next; a twentieth of the time waited, once that is more. Default 20. */
   readonly every?: number
@@ -36,7 +36,7 @@ export interface Options {
 export const found = <A, E, R>(
   what: What,
   look: Effect.Effect<A | undefined, E, R>,
-  { every = 20, within = 60_000 }: Options = {}
+  { every = 20, within = 120_000 }: Options = {}
 ): Effect.Effect<A, E | CheckFailed, R> =>
   Effect.gen(function* () {
     const clock = yield* Clock.Clock
@@ -54,7 +54,7 @@ export const found = <A, E, R>(
   })
 
 /**
- * Waits until a condition holds, for `within` milliseconds at most; default 60,000. An error that the condition throws, or
+ * Waits until a condition holds, for `within` milliseconds at most; default 120,000. An error that the condition throws, or
  * rejects with, is a defect.
  *
  * @example

@@ -29,7 +29,7 @@ const hasTag =
   <A extends { readonly _tag: string }>(it: A): it is Extract<A, { _tag: T }> =>
     it._tag === tag
 
-/** The observations of a case. `within` is in milliseconds; default 60,000. */
+/** The observations of a case. `within` is in milliseconds; default 120,000. */
 export interface View extends Lateness.Checks {
   /** All that passed between the core and the broker, in order. */
   readonly log: ReadonlyArray<Recording.Entry>
@@ -71,7 +71,7 @@ export interface Observer {
 const pollInterval = 5
 
 /** Milliseconds to wait for what must come: enough for any slow machine. */
-const deadline = 60_000
+const deadline = 120_000
 
 /** Waiting for what the harness sees in the broker. */
 const makeWaits = (harness: HarnessService): Pick<Observer, "untilDeadLetters" | "untilPending"> => ({
