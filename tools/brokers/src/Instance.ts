@@ -136,8 +136,11 @@ export const sweep = async (): Promise<void> => {
 /** Starts a process that removes the instance when this one is gone: its standard input ends then. */
 const startKeeper = (folder: string, id: string): ChildProcess => {
   const program = fileURLToPath(new URL(`./keeper${extname(import.meta.url)}`, import.meta.url))
+  // Without the mark of scripts/kept.mjs: what carries that is killed with the owner, and the keeper has work to do then.
+  const { REQUEUE_TEST_OWNER: _mark, ...env } = process.env
   const keeper = spawnProcess(process.execPath, [program, folder, id], {
     detached: true,
+    env,
     stdio: ["pipe", "ignore", "ignore"]
   })
   keeper.unref()
