@@ -4,6 +4,7 @@ import { once } from "node:events"
 import { existsSync, readFileSync } from "node:fs"
 import { test } from "node:test"
 import { setTimeout as sleep } from "node:timers/promises"
+import "./kept.mjs"
 
 const skip = process.platform === "linux" ? false : "only Linux shows the environment of processes"
 const module = (name) => JSON.stringify(import.meta.resolve(name))
@@ -35,17 +36,21 @@ const isGone = (pid) => {
   }
 }
 
-test("what a killed process has started ends, also what that has started, in a group of its own", { skip }, async () => {
-  const deaf = `process.on("SIGTERM",()=>{});process.on("SIGHUP",()=>{})`
-  const grandchild = `${deaf};setInterval(()=>{},1e6);console.log(process.ppid,process.pid)`
-  const child = `${deaf};child_process.spawn(process.execPath,["-e",process.argv[1]],{detached:true,stdio:"inherit"})`
-  const said = await killed(
-    `spawn(process.execPath, ["-e", ${JSON.stringify(child)}, ${JSON.stringify(grandchild)}], { stdio: "inherit" })`
-  )
-  const pids = said.split(" ").map(Number)
-  assert.equal(pids.length, 2)
-  await until(`the end of ${said}`, () => pids.every(isGone))
-})
+test(
+  "what a killed process has started ends, also what that has started, in a group of its own",
+  { skip },
+  async () => {
+    const deaf = `process.on("SIGTERM",()=>{});process.on("SIGHUP",()=>{})`
+    const grandchild = `${deaf};setInterval(()=>{},1e6);console.log(process.ppid,process.pid)`
+    const child = `${deaf};child_process.spawn(process.execPath,["-e",process.argv[1]],{detached:true,stdio:"inherit"})`
+    const said = await killed(
+      `spawn(process.execPath, ["-e", ${JSON.stringify(child)}, ${JSON.stringify(grandchild)}], { stdio: "inherit" })`
+    )
+    const pids = said.split(" ").map(Number)
+    assert.equal(pids.length, 2)
+    await until(`the end of ${said}`, () => pids.every(isGone))
+  }
+)
 
 test("a broker's keeper is let do its work: the folder of the broker goes as well", { skip }, async () => {
   const folder = await killed(

@@ -5,6 +5,7 @@ import { once } from "node:events"
 import { existsSync } from "node:fs"
 import { test } from "node:test"
 import { leftovers, runMark } from "./leftovers.mjs"
+import "./kept.mjs"
 
 const skip = existsSync("/proc/self/environ") ? false : "this system has no /proc"
 
