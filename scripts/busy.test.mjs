@@ -4,6 +4,7 @@ import { once } from "node:events"
 import { test } from "node:test"
 import { setTimeout as sleep } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
+import "./kept.mjs"
 
 const program = fileURLToPath(new URL("busy.mjs", import.meta.url))
 const node = (code) => [process.execPath, "-e", code]

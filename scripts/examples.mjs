@@ -9,6 +9,7 @@ import { spawn, spawnSync } from "node:child_process"
 import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { packages, root } from "./workspace.mjs"
+import "./kept.mjs"
 
 const pages = ["packages/*/src/**/*.ts", "*.md", "docs/**/*.md", "packages/*/*.md", "apps/*/*.md"]
 

@@ -12,6 +12,7 @@ import { inventory } from "./conventions/inventory.mjs"
 import { make, refusal } from "./new-adapter.mjs"
 import { patch } from "./patched.mjs"
 import { root } from "./workspace.mjs"
+import "./kept.mjs"
 
 const home = mkdtempSync(join(tmpdir(), "requeue-new-adapter-"))
 after(() => rmSync(home, { recursive: true }))

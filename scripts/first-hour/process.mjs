@@ -1,5 +1,6 @@
 /** A program that a user starts and later stops. */
 import { spawn } from "node:child_process"
+import "../kept.mjs"
 
 /** Milliseconds after which a program is killed, unless it runs until it is stopped. */
 const patience = 120_000

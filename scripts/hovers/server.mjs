@@ -1,6 +1,7 @@
 /** The compiler's language server, as editors start it: what it shows where somebody points. */
 import { spawn } from "node:child_process"
 import { pathToFileURL } from "node:url"
+import "../kept.mjs"
 
 const patience = 60_000
 

@@ -4,6 +4,7 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { explain } from "../run.mjs"
+import "../kept.mjs"
 
 /** The folder of all projects, which is removed at the end. */
 export const home = mkdtempSync(join(tmpdir(), "requeue-pack-"))

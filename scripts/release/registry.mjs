@@ -7,6 +7,7 @@ import { writeFileSync } from "node:fs"
 import { createServer } from "node:net"
 import { join } from "node:path"
 import { call, home, project } from "../pack/project.mjs"
+import "../kept.mjs"
 
 const freePort = () =>
   new Promise((resolve) => {

@@ -133,11 +133,20 @@ export const sweep = async (): Promise<void> => {
   }
 }
 
+/** The mark of a test run, by which scripts/leftovers.mjs finds what the run left behind. */
+const runMark = () => {
+  const run = process.env["REQUEUE_TEST_RUN"]
+  return run === undefined ? {} : { REQUEUE_TEST_RUN: run }
+}
+
 /** Starts a process that removes the instance when this one is gone: its standard input ends then. */
 const startKeeper = (folder: string, id: string): ChildProcess => {
   const program = fileURLToPath(new URL(`./keeper${extname(import.meta.url)}`, import.meta.url))
+  // Without the mark of scripts/kept.mjs: what carries that is killed with the owner, and the keeper has work to do then.
+  const { REQUEUE_TEST_OWNER: _mark, ...env } = process.env
   const keeper = spawnProcess(process.execPath, [program, folder, id], {
     detached: true,
+    env,
     stdio: ["pipe", "ignore", "ignore"]
   })
   keeper.unref()
@@ -171,7 +180,7 @@ export const make = async (): Promise<Instance> => {
       const child = spawnProcess(command, args, {
         cwd: folder,
         detached: true,
-        env: { ...env, [processes.marker]: id },
+        env: { ...env, ...runMark(), [processes.marker]: id },
         stdio: ["ignore", file, file]
       })
       closeSync(file)
