@@ -247,6 +247,9 @@ describe("a consumer's process", () => {
     await on(pair.direct, () =>
       Effect.gen(function* () {
         yield* consume(queue, runs, { concurrency: 3 })
+        // A message on its way to a client is in no count.
+        const ran = () => new Set([...killed, ...runs.map(({ id }) => id)])
+        yield* until("each to run", () => ran().size === all.length)
         yield* until("an empty queue", async () => (await held(pair.http, queue)) === 0)
       })
     )
