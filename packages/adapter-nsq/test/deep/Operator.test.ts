@@ -1,7 +1,7 @@
 import * as Effect from "effect/Effect"
 import { assert, describe, test } from "vitest"
 import { NsqOperator } from "../../src/index.ts"
-import { channels } from "./raw.ts"
+import { channels } from "../real/raw.ts"
 import { server } from "./server.ts"
 import { consume, on, queueName } from "../world.ts"
 

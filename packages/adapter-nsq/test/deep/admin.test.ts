@@ -3,7 +3,7 @@ import { Backlog, Backoff, Broker, DeadLetters, RetryPolicy } from "@requeue/cor
 import * as Effect from "effect/Effect"
 import { afterEach, assert, beforeEach, describe, test } from "vitest"
 import { NsqOperator } from "../../src/index.ts"
-import { channels, held } from "./raw.ts"
+import { channels, held } from "../real/raw.ts"
 import { server } from "./server.ts"
 import { consume, ids, no, on, publishAll, queueName, until, type Run } from "../world.ts"
 

@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import { createServer, type AddressInfo } from "node:net"
 import { afterAll, assert, beforeEach, describe, expect, test } from "vitest"
 import { NsqBroker, type NsqOptions } from "../../src/index.ts"
-import { channels, register } from "./raw.ts"
+import { channels, register } from "../real/raw.ts"
 import { server } from "./server.ts"
 import { consume, measured, on, outgoing, queueName, until, type Run, now } from "../world.ts"
 

@@ -3,7 +3,7 @@ import { proxy } from "@requeue/brokers"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import { afterAll, assert, describe, test } from "vitest"
-import { stored } from "./raw.ts"
+import { stored } from "../real/raw.ts"
 import { server } from "./server.ts"
 import { on, outgoing, queueName, until } from "../world.ts"
 

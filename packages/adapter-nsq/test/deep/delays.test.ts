@@ -4,7 +4,7 @@ import { Control } from "@requeue/conformance"
 import * as Effect from "effect/Effect"
 import { assert, describe, test } from "vitest"
 import { server } from "./server.ts"
-import { channels } from "./raw.ts"
+import { channels } from "../real/raw.ts"
 import {
   consume,
   ids,

@@ -8,7 +8,7 @@ import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { afterAll, assert, beforeEach, describe, test } from "vitest"
 import type { NsqOptions } from "../../src/index.ts"
-import { channels, register, stored } from "./raw.ts"
+import { channels, register, stored } from "../real/raw.ts"
 import { trace } from "../real/traffic.ts"
 import { consume, found, measured, now, on, outgoing, publishAll, queueName, until, type Run } from "../world.ts"
 

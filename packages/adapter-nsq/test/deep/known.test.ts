@@ -13,7 +13,7 @@ import type { AddressInfo } from "node:net"
 import { inspect } from "node:util"
 import { afterAll, assert, beforeEach, describe, test } from "vitest"
 import { NsqBroker, NsqOperator, type NsqOptions } from "../../src/index.ts"
-import { channels, register } from "./raw.ts"
+import { channels, register } from "../real/raw.ts"
 import { consume, ids, no, on, outgoing, queueName, until, type Run } from "../world.ts"
 
 const own = await start("nsq", { nodes: 3 })

@@ -3,7 +3,7 @@ import { Backlog, Producer, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { assert, describe, test } from "vitest"
 import * as Wire from "../../src/internal/wire.ts"
-import { channels, drain, held } from "./raw.ts"
+import { channels, drain, held } from "../real/raw.ts"
 import { server } from "./server.ts"
 import { consume, no, on, outgoing, publishAll, queueName, until, type Run, now } from "../world.ts"
 

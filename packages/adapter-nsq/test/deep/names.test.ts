@@ -3,7 +3,7 @@ import { Producer, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { assert, test } from "vitest"
 import { NsqNative } from "../../src/index.ts"
-import { channels } from "./raw.ts"
+import { channels } from "../real/raw.ts"
 import { server } from "./server.ts"
 import { consume, no, on, queueName, until, type Run } from "../world.ts"
 

@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import * as References from "effect/References"
 import { assert, describe, test } from "vitest"
 import { adapter } from "../../src/index.ts"
-import { channels } from "./raw.ts"
+import { channels } from "../real/raw.ts"
 import { server } from "./server.ts"
 import { on, queueName } from "../world.ts"
 

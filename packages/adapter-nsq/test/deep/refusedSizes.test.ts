@@ -4,7 +4,7 @@ import * as Result from "effect/Result"
 import { assert, describe, test } from "vitest"
 import type { NsqOptions } from "../../src/index.ts"
 import * as Limits from "../../src/internal/limits.ts"
-import { drainIds } from "./raw.ts"
+import { drainIds } from "../real/raw.ts"
 import { server } from "./server.ts"
 import { bytes, on, outgoing, queueName, until } from "../world.ts"
 

@@ -3,7 +3,7 @@ import { DeadLetters, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { assert, test } from "vitest"
 import type { NsqOptions } from "../../src/index.ts"
-import { channels } from "./raw.ts"
+import { channels } from "../real/raw.ts"
 import { server } from "./server.ts"
 import { consume, ids, no, on, publishAll, queueName, until, type Run } from "../world.ts"
 

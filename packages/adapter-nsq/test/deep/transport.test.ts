@@ -8,7 +8,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, assert, describe, test } from "vitest"
 import type { NsqOptions } from "../../src/index.ts"
-import { channels, held } from "./raw.ts"
+import { channels, held } from "../real/raw.ts"
 import { server } from "./server.ts"
 import { consume, ids, on, outgoing, publishAll, queueName, until, type Run } from "../world.ts"
 

@@ -7,7 +7,7 @@ import { assert, describe, test } from "vitest"
 import * as Wire from "../../src/internal/wire.ts"
 import { toDelivery, toFrame } from "../../src/internal/consume/toDelivery.ts"
 import { server } from "./server.ts"
-import { channels, held, isWorked } from "./raw.ts"
+import { channels, held, isWorked } from "../real/raw.ts"
 import { bytes, consume, ids, no, on, outgoing, publishAll, queueName, until, type Run, now } from "../world.ts"
 
 const one = await server()

@@ -3,7 +3,7 @@ import { Control } from "@requeue/conformance"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import { assert, describe, test } from "vitest"
-import { held } from "./raw.ts"
+import { held } from "../real/raw.ts"
 import { server } from "./server.ts"
 import { consume, measured, now, on, queueName, until, type Run } from "../world.ts"
 

@@ -7,12 +7,13 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { once } from "node:events"
 import { createServer } from "node:http"
-import { connect, type AddressInfo } from "node:net"
+import { type AddressInfo } from "node:net"
 import { toDelivery, type Frame } from "../../src/internal/consume/toDelivery.ts"
 import * as Names from "../../src/internal/names.ts"
 import { NsqBroker as Adapter, type NsqOptions } from "../../src/index.ts"
 import { queueName } from "../world.ts"
-import { frames, readCommand } from "./traffic.ts"
+import { type Message, subscribe } from "./raw.ts"
+import { readCommand } from "./traffic.ts"
 
 const names = (queue: string): Names.Queue => {
   const parsed = Names.parse(queue, "requeue")
@@ -97,32 +98,22 @@ const depths = async (http: string, { channel, topic }: Names.Queue) => {
 const read = async (http: string, { channel, isOwn, topic }: Names.Queue): Promise<ReadonlyArray<Frame>> => {
   const { ready: wanted } = await depths(http, { channel, isOwn, topic })
   if (wanted === 0) return []
-  const [host, port] = http.split(":")
-  const socket = connect(Number(port) - 1, host)
-  socket.on("error", () => {})
-  await once(socket, "connect")
-  const seen: Array<Frame> = []
-  const decode = frames()
-  socket.on("data", (data) => {
-    for (const frame of decode(data)) {
-      if (frame.name === "message" && seen.length < wanted) {
-        seen.push({ ...frame, body: Buffer.from(frame.body) })
-      }
-    }
+  const seen: Array<Message> = []
+  const { isOver, send, socket } = await subscribe({ http, name: channel, topic }, wanted, (message) => {
+    if (seen.length < wanted) seen.push({ ...message, body: Buffer.from(message.body) })
   })
-  socket.write(`  V2SUB ${topic} ${channel}\nRDY ${wanted}\n`)
-  const isRead = async () => {
-    if (seen.length >= wanted) return true
+  const isTaken = async () => {
     const { inFlight, ready } = await depths(http, { channel, isOwn, topic })
-    // Somebody else took the others.
     return ready === 0 && inFlight <= seen.length
   }
+  // Unless another client took the others.
+  const isRead = async () => seen.length >= wanted || isOver(isTaken)
   await Effect.runPromise(Wait.until(() => `${wanted} messages of ${topic}, ${seen.length} came`, isRead))
-  socket.write("RDY 0\n")
+  send("RDY 0")
   for (const { body, id } of seen) {
     const response = await fetch(`http://${http}/pub?topic=${topic}`, { method: "POST", body: new Uint8Array(body) })
     if (!response.ok) throw new Error(`${topic}: ${response.status}`)
-    socket.write(`FIN ${id}\n`)
+    send(`FIN ${id}`)
   }
   const ended = once(socket, "close")
   socket.end()

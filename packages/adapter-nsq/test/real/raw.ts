@@ -3,7 +3,7 @@ import { once } from "node:events"
 import { connect } from "node:net"
 import { Wait } from "@requeue/conformance"
 import * as Effect from "effect/Effect"
-import { frames } from "../real/traffic.ts"
+import { type Frame, frames } from "./traffic.ts"
 
 export interface Channel {
   /** The nsqd's HTTP interface. */
@@ -16,6 +16,8 @@ export interface Channel {
   readonly inFlight: number
   readonly deferred: number
   readonly clients: number
+  /** Whether clients that are still connected have finished every message that the channel ever got. */
+  readonly isFinished: boolean
 }
 
 interface Stats {
@@ -29,6 +31,8 @@ interface Stats {
       readonly in_flight_count: number
       readonly deferred_count: number
       readonly client_count: number
+      readonly message_count: number
+      readonly clients: ReadonlyArray<{ readonly finish_count: number }>
     }>
   }>
 }
@@ -57,7 +61,7 @@ export const register = async (http: ReadonlyArray<string>, lookupd: string): Pr
 
 /** The topics on an nsqd whose name begins so. */
 const topicsOf = async (http: string, topic: string): Promise<Stats["topics"]> => {
-  const { topics } = JSON.parse(await ask(http, "stats?format=json&include_clients=false")) as Stats
+  const { topics } = JSON.parse(await ask(http, "stats?format=json")) as Stats
   return topics.filter(({ topic_name: name }) => name.startsWith(topic))
 }
 
@@ -81,7 +85,8 @@ export const channels = async (http: ReadonlyArray<string>, topic: string): Prom
           untaken: one.depth,
           inFlight: channel.in_flight_count,
           deferred: channel.deferred_count,
-          clients: channel.client_count
+          clients: channel.client_count,
+          isFinished: channel.clients.reduce((sum, client) => sum + client.finish_count, 0) === channel.message_count
         }))
       )
     )
@@ -99,28 +104,73 @@ export const isWorked = async (http: ReadonlyArray<string>, topic: string): Prom
     (one) => one.topic.endsWith(".dlq") || one.ready + one.inFlight + one.deferred === 0
   )
 
-/** Takes every message out of a channel, those in flight or deferred too when they come, and answers their bodies. */
-export const drain = async ({ http, name, topic }: Channel): Promise<ReadonlyArray<string>> => {
+/** A command with a body. */
+const withBody = (name: string, body: string): string => {
+  const size = Buffer.alloc(4)
+  size.writeUInt32BE(body.length)
+  return `${name}\n${size.toString("latin1")}${body}`
+}
+
+/** A message, as its frame. */
+export type Message = Extract<Frame, { readonly name: "message" }>
+
+/**
+ * Subscribes another client to a channel. nsqd may send `ready` messages that are not finished.
+ *
+ * While nsqd moves a message to a client, the message is in no count. The loop of nsqd that moves messages also sends the
+ * heartbeats. So `isOver` answers true if `isEmpty` is true and two heartbeats later, the first of which may have been on
+ * its way, no message has arrived and `isEmpty` is still true.
+ */
+export const subscribe = async (
+  { http, name, topic }: Pick<Channel, "http" | "name" | "topic">,
+  ready: number,
+  onMessage: (message: Message, send: (command: string) => void) => void
+) => {
   const [host, port] = http.split(":")
   const socket = connect(Number(port) - 1, host)
   socket.on("error", () => {})
   await once(socket, "connect")
-  const bodies: Array<string> = []
+  const send = (command: string) => void socket.write(`${command}\n`, "latin1")
+  let [messages, heartbeats] = [0, 0]
   const decode = frames()
   socket.on("data", (data) => {
     for (const frame of decode(data)) {
-      if (frame.name !== "message") continue
-      bodies.push(frame.body.toString("latin1"))
-      socket.write(`FIN ${frame.id}\n`)
+      if (frame.name === "message") {
+        messages++
+        onMessage(frame, send)
+      } else if (frame.text === "_heartbeat_") {
+        heartbeats++
+        send("NOP")
+      }
     }
   })
-  socket.write(`  V2SUB ${topic} ${name}\nRDY 100\n`)
-  const left = async () => {
-    const found = (await channels([http], topic)).find((one) => one.topic === topic && one.name === name)
-    return found === undefined ? 0 : found.ready + found.inFlight + found.deferred
+  // The shortest interval that nsqd allows.
+  const identify = withBody("IDENTIFY", JSON.stringify({ heartbeat_interval: 1000 }))
+  send(`  V2${identify}SUB ${topic} ${name}\nRDY ${ready}`)
+  let since: { readonly messages: number; readonly heartbeats: number } | undefined
+  const isOver = async (isEmpty: () => Promise<boolean>) => {
+    const before = heartbeats
+    if (!(await isEmpty())) since = undefined
+    else if (since?.messages !== messages) since = { messages, heartbeats }
+    return since !== undefined && before >= since.heartbeats + 2
   }
-  const isEmpty = async () => (await left()) === 0
-  await Effect.runPromise(Wait.until(() => `the end of ${topic}, of which ${bodies.length} came`, isEmpty, 120_000))
+  return { isOver, send, socket }
+}
+
+/** Takes every message out of a channel and answers their bodies. It waits for messages in flight or deferred. */
+export const drain = async (channel: Channel): Promise<ReadonlyArray<string>> => {
+  const { http, name, topic } = channel
+  const bodies: Array<string> = []
+  const { isOver, socket } = await subscribe(channel, 100, ({ body, id }, send) => {
+    bodies.push(body.toString("latin1"))
+    send(`FIN ${id}`)
+  })
+  const isEmpty = async () => {
+    const found = (await channels([http], topic)).find((one) => one.topic === topic && one.name === name)
+    return found === undefined || found.ready + found.inFlight + found.deferred === 0
+  }
+  const what = () => `the end of ${topic}, of which ${bodies.length} came`
+  await Effect.runPromise(Wait.until(what, () => isOver(isEmpty), 120_000))
   socket.destroy()
   return bodies
 }
