@@ -55,7 +55,6 @@ const main = async () => {
   console.log(`\nThe slowest files:\n${slowest(tests, 10).join("\n")}\n`)
   for (const { name, skipped } of tests) for (const line of skipped) console.log(`skipped in ${name}: ${line}`)
   for (const line of failedLines(tests)) console.log(line)
-  for (const { command, pid } of left) console.log(`left running: process ${pid}, ${command}`)
   for (const { counts, name } of tests) console.log(`${name}: ${show(counts)}`)
   const all = sum(tests.map(({ counts }) => counts))
   const failed = all.failed + (left.length > 0 ? 1 : 0)

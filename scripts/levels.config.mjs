@@ -13,6 +13,7 @@ export default {
   test: {
     // What tests that pass print is for `npm run test:package`.
     silent: "passed-only",
+    slowTestThreshold: 20_000,
     sequence: longestFirst("journey", "conformance", "check", "mutants"),
     projects: [
       level("virtual", {

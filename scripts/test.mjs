@@ -64,7 +64,6 @@ const tests = levels.map((level) => read(report(level)))
 const left = await leftovers(run)
 console.log(`\nThe slowest files:\n${slowest(tests, 10).join("\n")}\n`)
 for (const line of failedLines(tests)) console.log(line)
-for (const { command, pid } of left) console.log(`left running: process ${pid}, ${command}`)
 for (const file of leftOut) console.log(`left out: ${file}`)
 
 const all = sum(tests.map(({ counts }) => counts))

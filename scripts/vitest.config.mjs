@@ -4,6 +4,7 @@
  * Other packages are tested as their sources, and not as what was built of them some time ago: the condition stands in
  * the `exports` of each, and is used by nothing but tests and editors.
  */
+import { fileURLToPath } from "node:url"
 import { defineConfig, mergeConfig } from "vitest/config"
 import { patched } from "./patched.mjs"
 
@@ -12,8 +13,13 @@ const condition = "@requeue/source"
 const sources = defineConfig({
   plugins: [patched()],
   ssr: { resolve: { conditions: [condition, "node"] } },
-  // For what Node resolves itself: an adapter that is chosen by its URL, and programs that tests start.
-  test: { execArgv: [`--conditions=${condition}`], env: { NODE_OPTIONS: `--conditions=${condition}` } }
+  test: {
+    // For what Node resolves itself: an adapter that is chosen by its URL, and programs that tests start.
+    execArgv: [`--conditions=${condition}`],
+    env: { NODE_OPTIONS: `--conditions=${condition}` },
+    // The programs that tests start end with the worker that started them.
+    setupFiles: [fileURLToPath(new URL("kept.mjs", import.meta.url))]
+  }
 })
 
 /** The settings of a package with some of its own. */
