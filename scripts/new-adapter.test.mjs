@@ -85,7 +85,7 @@ test("it has nothing that the linter finds", () =>
 test("its options and translations pass their tests", () => passes(["vitest", "run", "Options", "translations"]))
 
 test("its mutants name places that it has, and cases", async () => {
-  const { patches } = await import(pathToFileURL(join(home, folder, "test", "mutants.ts")).href)
+  const { patches } = await import(pathToFileURL(join(home, folder, "test", "deep", "mutants.ts")).href)
   for (const one of patches) {
     const [file, source] = Object.entries(sources).find(([name]) => name.endsWith(one.file))
     assert.notEqual(patch(file, source, one), source)

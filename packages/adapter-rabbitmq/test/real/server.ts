@@ -14,7 +14,7 @@ export interface Server {
   readonly proxy: Wire
 }
 
-/** Which server: `newest`, `system`, or a release; `npm run test:matrix` goes through the releases. */
+/** Which server: `newest`, `system`, or a release; `npm run test:deep` goes through the releases. */
 const wanted = process.env["REQUEUE_RABBITMQ_VERSION"] ?? "newest"
 
 const open = async (version: string = wanted): Promise<Server> => {

@@ -2,11 +2,11 @@
 import { describe, it } from "@effect/vitest"
 import { Mutant } from "@requeue/conformance"
 import * as Effect from "effect/Effect"
-import { layer } from "./harness.ts"
+import { layer } from "../real/harness.ts"
 import { patches } from "./mutants.ts"
 
 const broken = async (patch: Mutant.Patch): Promise<{ readonly layer: typeof layer }> =>
-  import(/* @vite-ignore */ `./harness.ts?patch=${encodeURIComponent(JSON.stringify(patch))}`)
+  import(/* @vite-ignore */ `../real/harness.ts?patch=${encodeURIComponent(JSON.stringify(patch))}`)
 
 describe("every patch of this adapter is found by the case that it names", () => {
   it.live.each(patches)("$name: $kills", (patch, context) =>

@@ -7,10 +7,11 @@ import { Broker } from "@requeue/core"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { AcmeBroker } from "../src/index.ts"
-import { notWritten } from "../src/internal/notWritten.ts"
+import { AcmeBroker } from "../../src/index.ts"
+import { notWritten } from "../../src/internal/notWritten.ts"
 
-const unwritten = (member: string) => Effect.fail(notWritten(member, "the harness, whose MUSTs", "test/harness.ts"))
+const unwritten = (member: string) =>
+  Effect.fail(notWritten(member, "the harness, whose MUSTs", "test/real/harness.ts"))
 
 export const layer = Layer.effectContext(
   Effect.gen(function* () {
