@@ -4,6 +4,7 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
 import * as Check from "../Check.ts"
+import { checkKept } from "../internal/kept.ts"
 import type { Lab } from "../Lab.ts"
 import * as Needs from "../Needs.ts"
 
@@ -12,7 +13,7 @@ const test = Case.inGroup("calls")
 const two = BatchPolicy.make({ maxBatchSize: 2, maxBatchTimeout: 60_000 })
 
 const settled = (lab: Lab) =>
-  lab.entriesOf("Settled").map((entry) => [entry.delivery.metadata.id, entry.settlement._tag])
+  lab.entriesOf("Settled").map((entry) => `${entry.delivery.metadata.id} ${entry.settlement._tag}`)
 
 export const cases: ReadonlyArray<Case.Case> = [
   test("an ack is handed over while the rest of the batch goes on", function* (lab) {
@@ -23,7 +24,7 @@ export const cases: ReadonlyArray<Case.Case> = [
       return Deferred.await(gate)
     })
     yield* lab.until("the ack of a", () => settled(lab).length > 0)
-    Check.equal("settled", settled(lab), [["a", "Ack"]])
+    Check.equal("settled", new Set(settled(lab)), new Set(["a Ack"]))
     yield* lab.untilPending({ ready: 0, inFlight: 1 })
     yield* Deferred.succeed(gate, undefined)
     yield* lab.untilEvents("Succeeded", 2)
@@ -40,9 +41,9 @@ export const cases: ReadonlyArray<Case.Case> = [
     })
     yield* lab.until("the retry of a", () => settled(lab).length > 0)
     yield* lab.quiet()
-    Check.equal("settled", settled(lab), [["a", "Retry"]])
+    Check.equal("settled", new Set(settled(lab)), new Set(["a Retry"]))
     yield* Deferred.succeed(gate, undefined)
-    yield* lab.until("the retry of b", () => settled(lab).some(([id]) => id === "b"))
+    yield* lab.until("the retry of b", () => settled(lab).includes("b Retry"))
   }),
   test(
     "an acked message does not come back though the connection breaks before the batch ends",
@@ -54,15 +55,13 @@ export const cases: ReadonlyArray<Case.Case> = [
         return Effect.never
       })
       yield* lab.until("the ack of a", () => settled(lab).length > 0)
+      // A broker that does not answer acks may not have read it yet.
+      yield* lab.untilPending({ ready: 0, inFlight: 1 })
       yield* lab.harness.cutConnections!
       const again = () => lab.entriesOf("Delivered").slice(2)
       yield* lab.until("the redelivery of b", () => again().length > 0)
       yield* lab.quiet()
-      Check.equal(
-        "redelivered",
-        again().map(({ delivery }) => delivery.metadata.id),
-        ["b"]
-      )
+      Check.equal("redelivered", new Set(again().map(({ delivery }) => delivery.metadata.id)), new Set(["b"]))
     },
     Needs.boundConnections
   ),
@@ -85,8 +84,8 @@ export const cases: ReadonlyArray<Case.Case> = [
       lab.eventsOf("CallIgnored").map(({ call }) => call),
       ["Retry", "RetryAll", "Retry", "RetryAll", "AckAll"]
     )
-    Check.equal("deliveries", lab.entriesOf("Delivered").length, 2)
-    Check.equal("settlements", settled(lab).length, 2)
+    const passed = [lab.entriesOf("Delivered").length, settled(lab).length]
+    checkKept(lab, "deliveries and settlements", passed, [2, 2], lab.runs[0]!.at)
     yield* lab.untilEmpty
   }),
   test("a single message: ack, then a failure, is acked", function* (lab) {
@@ -125,6 +124,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* lab.start({}, (message) => (message.attempts === 1 ? ways[Number(message.id)]!() : undefined))
     yield* lab.untilEvents("Succeeded", ways.length)
     Check.equal("failures told", lab.eventsOf("AttemptFailed").length, ways.length)
+    yield* lab.untilEvents("RetryScheduled", ways.length)
     const told = lab.eventsOf("RetryScheduled").map(({ error }) => `${error?.name}: ${error?.message}`)
     Check.isTrue(
       "each names its error",

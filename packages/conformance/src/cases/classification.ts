@@ -66,7 +66,7 @@ export const cases: ReadonlyArray<Case.Case> = [
       message.attempts === 1 ? Effect.fail(new Error("outer", { cause })) : Effect.void
     )
     yield* lab.untilRuns(2)
-    lab.checkDelay("the retry", 2 * lab.unit, lab.entriesOf("Settling")[0]!.at, lab.arrivals()[1]!.at)
+    lab.checkDelay("the retry", 2 * lab.unit, lab.entriesOf("Settling")[0]!.at, lab.runs[1]!.at)
   }),
   test("a permanent error does not undo an ack, or a retry that the handler asked for", function* (lab) {
     yield* lab.send("acked", "retried")

@@ -33,7 +33,7 @@ const asked = (
     yield* lab.untilRuns(2)
     const { at, settlement } = lab.entriesOf("Settling")[0]!
     const delay = settlement._tag === "Retry" ? settlement.delay : Number.NaN
-    lab.checkDelay("the retry", delay, at, lab.arrivals()[1]!.at)
+    lab.checkDelay("the retry", delay, at, lab.runs[1]!.at)
     return delay / lab.unit
   })
 
@@ -88,11 +88,11 @@ export const cases: ReadonlyArray<Case.Case> = [
     const retry = RetryPolicy.make({ backoff: Backoff.linear(lab.unit) })
     yield* lab.start({ retry }, () => Effect.fail(new Error("no")))
     yield* lab.untilRuns(4)
-    const settling = lab.entriesOf("Settling").filter(({ settlement }) => settlement._tag === "Retry")
-    for (const [index, { at, settlement }] of settling.slice(0, 3).entries()) {
-      const delay = (index + 1) * lab.unit
+    for (const attempt of [1, 2, 3]) {
+      const { at, settlement } = lab.entriesOf("Settling").find(({ delivery }) => delivery.attempts === attempt)!
+      const delay = attempt * lab.unit
       Check.equal("delay", settlement._tag === "Retry" && settlement.delay, delay)
-      lab.checkDelay(`retry ${index + 1}`, delay, at, lab.arrivals()[index + 1]!.at)
+      lab.checkDelay(`retry ${attempt}`, delay, at, lab.runs[attempt]!.at)
     }
   }),
   test("retries with shorter delays overtake those with longer ones", function* (lab) {

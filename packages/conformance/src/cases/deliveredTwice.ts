@@ -7,6 +7,7 @@ import * as Scope from "effect/Scope"
 import * as Case from "../Case.ts"
 import * as Check from "../Check.ts"
 import { within } from "../internal/calls.ts"
+import { checkKept } from "../internal/kept.ts"
 import type { Lab } from "../Lab.ts"
 import * as Needs from "../Needs.ts"
 import * as Port from "../Port.ts"
@@ -37,17 +38,21 @@ const balances = (lab: Lab, port: Port.Port, letters: number) =>
   })
 
 /** The deliveries of the messages are lost, and they come again. The newer ones are settled, the older ones retried. */
-const settlesNewer = (lab: Lab, loss: Effect.Effect<unknown, unknown>) =>
+const settlesNewer = (lab: Lab, loss: Effect.Effect<unknown, unknown>, keep: boolean) =>
   Effect.gen(function* () {
     const settlements = [Settlement.Ack, letter(lab)]
     for (const { _tag } of settlements) yield* lab.publish(_tag)
-    const port = yield* Port.open(lab.broker, { queue: lab.queue, credit: settlements.length, within: within(lab) })
-    const older = byId(yield* port.take(settlements.length))
+    const credit = settlements.length
+    const port = yield* Port.open(lab.broker, { queue: lab.queue, credit, keep, within: within(lab) })
+    const older = byId(yield* port.take(credit))
     yield* loss
-    const newer = byId(yield* port.take(settlements.length))
+    const begun = lab.now()
+    const newer = byId(yield* port.take(credit))
+    if (!checkKept(lab, "messages that came", [older.size, newer.size], [credit, credit], begun)) return
     for (const settlement of settlements) {
       const [before, after] = [older.get(settlement._tag)!, newer.get(settlement._tag)!]
-      Check.equal(`the ${settlement._tag}`, yield* port.settle(after, settlement), [])
+      const failures = yield* port.settle(after, settlement)
+      if (!checkKept(lab, `the ${settlement._tag}`, failures.length, 0, begun)) return
       const told = yield* port.settle(before, retryFor(lab))
       Check.isTrue(
         "the retry of the other is told as gone, if it is told as failed",
@@ -76,19 +81,20 @@ const released = <A, E, R>(acquire: Effect.Effect<A, E, R | Scope.Scope>) =>
 export const cases: ReadonlyArray<Case.Case> = [
   test(
     "a message that came again with a new connection is settled once: a retry of its first delivery makes no second one",
-    (lab) => settlesNewer(lab, lab.harness.cutConnections!),
+    (lab) => settlesNewer(lab, lab.harness.cutConnections!, true),
     Needs.boundConnections
   ),
   test(
     "a message that came again with a new lease is settled once: a retry of its first delivery makes no second one",
-    (lab) => settlesNewer(lab, leasesEnd(lab)),
+    (lab) => settlesNewer(lab, leasesEnd(lab), false),
     Needs.all(Needs.lease, Needs.lacks("connectionBound"))
   ),
   test(
     "a message that came again while its copy was under way is settled by that: a retry of it only ends it",
     function* (lab) {
       for (const id of ["a", "b"]) yield* lab.publish(id)
-      const port = yield* Port.open(lab.broker, { queue: lab.queue, credit: 2, within: within(lab) })
+      const port = yield* Port.open(lab.broker, { queue: lab.queue, credit: 2, keep: true, within: within(lab) })
+      const begun = lab.now()
       const first = byId(yield* port.take(2))
       const late = yield* released(lab.failNext("publish", "lateAnswer"))
       const settling = yield* Effect.forkChild(port.settle(first.get("a")!, letter(lab)))
@@ -101,9 +107,11 @@ export const cases: ReadonlyArray<Case.Case> = [
       // Where the ack of the other was told as lost, it comes again as well.
       for (; again.metadata.id !== "a"; again = yield* port.next) yield* port.settle(again, Settlement.Ack)
       yield* late.close
-      Check.equal("the copy", yield* Fiber.join(settling), [])
-      Check.equal("the retry of the other delivery", yield* port.settle(again, retryFor(lab)), [])
-      yield* balances(lab, port, 1)
+      const copied = yield* Fiber.join(settling)
+      const retried = yield* port.settle(again, retryFor(lab))
+      const failures = [copied.length, retried.length]
+      if (checkKept(lab, "failures of the copy, and of the retry of the other", failures, [0, 0], begun))
+        yield* balances(lab, port, 1)
     },
     Needs.all(Needs.boundConnections, Needs.failNext("publish", "lateAnswer"), Needs.failNext("settle", "lostRequest"))
   )

@@ -3,6 +3,7 @@ import { Codec, QueueDefinition, Settlement } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
 import * as Check from "../Check.ts"
+import { checkKept } from "../internal/kept.ts"
 import type { Lab } from "../Lab.ts"
 import * as Needs from "../Needs.ts"
 import * as Port from "../Port.ts"
@@ -136,7 +137,8 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* lab.send(...ids)
     yield* lab.untilEvents("Succeeded", 20)
     yield* lab.quiet()
-    Check.equal("runs", lab.runs.length, 20)
+    // The other consumer runs a message whose lease has ended.
+    checkKept(lab, "runs", lab.runs.length, 20, lab.runs[0]!.at)
   }),
   test("two queues do not mix", function* (lab) {
     const other = yield* lab.harness.uniqueQueue("other")

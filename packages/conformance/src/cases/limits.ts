@@ -1,8 +1,9 @@
 /** The number of deliveries of a message. */
-import { Backoff, BatchPolicy, RetryPolicy } from "@requeue/core"
+import { Backoff, BatchPolicy, type Consumer, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
 import * as Check from "../Check.ts"
+import { checkKept } from "../internal/kept.ts"
 import type { Lab } from "../Lab.ts"
 
 const test = Case.inGroup("retry limits")
@@ -83,7 +84,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* lab.start({ retry: RetryPolicy.make({ maxRetries: 1, immediate: 2 }) }, fail)
     yield* lab.untilDeadLetters(1)
     Check.equal("attempts", attempts(lab), [1, 1, 1, 2, 2, 2])
-    Check.equal("deliveries", lab.entriesOf("Delivered").length, 2)
+    checkKept(lab, "deliveries", lab.entriesOf("Delivered").length, 2, lab.runs[0]!.at)
     Check.equal("reruns told", lab.eventsOf("AttemptFailed").filter(({ willRerun }) => willRerun).length, 4)
   }),
   test("an immediate retry that succeeds acks", function* (lab) {
@@ -98,16 +99,17 @@ export const cases: ReadonlyArray<Case.Case> = [
   }),
   test("attempts are the message's: another consumer goes on counting", function* (lab) {
     yield* lab.send("a")
-    // Late enough for the first consumer to have ended: it would give the message back, which some brokers count.
-    const first = yield* lab.start({}, (message) =>
-      message.attempts < 2 ? fail() : message.retry({ delay: 3 * lab.unit })
-    )
+    const first: Consumer.Consumer = yield* lab.start({}, (message) => {
+      if (message.attempts < 2) return fail()
+      // It would give the third delivery back, which some brokers count.
+      first.pause()
+      return message.retry({ delay: 3 * lab.unit })
+    })
     yield* lab.untilEvents("RetryScheduled", 2)
     yield* first.drain()
     yield* lab.start({}, fail)
     const [letter] = yield* lab.untilDeadLetters(1)
-    // On a late machine it may have come before the first consumer had ended.
-    lab.checkTimely("attempts", attempts(lab), [1, 2, 3, 4], lab.runs[1]!.at)
+    Check.equal("attempts", attempts(lab), [1, 2, 3, 4])
     Check.equal("attempts in the dead letter", letter!.metadata.deadLetter?.attempts, 4)
   }),
   test("a message beyond its attempts is run once more, and beyond maxDeliveries it is given up unseen", function* (lab) {

@@ -49,7 +49,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     Check.equal("stages", report.stages, [stage])
     yield* lab.untilPending({ ready: ids.length, inFlight: 0 }, lab.dlq)
     Check.equal("left", yield* left(lab), ids)
-    Check.equal("runs", lab.runs.length, ids.length + 2)
+    Check.equal("runs", lab.runs.length, 2)
   }),
   test("what comes back is known through its retries, is not redriven again by the same redrive, and others go on", function* (lab) {
     yield* bury(lab, ids)
@@ -127,7 +127,9 @@ export const cases: ReadonlyArray<Case.Case> = [
       )
       const letters = yield* lab.letters
       const onProgress = ({ succeeded = 0 }: DeadLetters.RedriveReport) => void (succeeded > done && early++)
-      const report = yield* letters.redrive({ stages: [1, 2], wait: "15 seconds", onProgress })
+      // Where the broker does not count what waits for a retry, each stage waits for so long.
+      const longest = told(lab, 0) === 0 ? wait : "15 seconds"
+      const report = yield* letters.redrive({ stages: [1, 2], wait: longest, onProgress })
       Check.equal("report", figures(report), {
         published: ids.length,
         cameBack: 0,
@@ -152,6 +154,7 @@ export const cases: ReadonlyArray<Case.Case> = [
       Check.equal("reasons", new Set(refused.failures.map(({ error }) => error?.reason)), new Set(["QueueMissing"]))
       Check.isTrue("still missing", (yield* lab.broker.admin.counts(nowhere)).isMissing === true)
       yield* lab.untilPending({ ready: 2, inFlight: 0 }, lab.dlq)
+      yield* lab.start()
       const there = yield* letters.redrive({ to: lab.queue, create: false })
       Check.equal("to one that is there", [there.published, there.refused], [2, 0])
     },
@@ -159,12 +162,12 @@ export const cases: ReadonlyArray<Case.Case> = [
   ),
   test("a letter that waits for its retry has not succeeded, and another one that was acked has", function* (lab) {
     yield* bury(lab, ["m0", "m1"])
-    yield* lab.start({ retry: RetryPolicy.make({ maxRetries: 1, backoff: Backoff.constant("1 minute") }) }, ({ id }) =>
+    yield* lab.start({ retry: RetryPolicy.make({ maxRetries: 1, backoff: Backoff.constant("2 minutes") }) }, ({ id }) =>
       id === "m0" ? boom() : Effect.void
     )
     const letters = yield* lab.letters
-    // Counts that are not exact must be the same for ten seconds.
-    const report = yield* letters.redrive({ stages: [2], wait: "15 seconds" })
+    // Counts that are not exact must be the same for ten seconds. Both runs must have begun by then.
+    const report = yield* letters.redrive({ stages: [2], wait: "30 seconds" })
     Check.equal("report", figures(report), {
       published: 2,
       cameBack: 0,

@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
 import * as Check from "../Check.ts"
 import { broken, type Fault, fails, gone, refused } from "../internal/faults.ts"
+import { checkKept } from "../internal/kept.ts"
 import type { Lab } from "../Lab.ts"
 import * as Needs from "../Needs.ts"
 import * as Workload from "../Workload.ts"
@@ -41,7 +42,7 @@ const quarantines = (lab: Lab, retry: RetryPolicy.RetryPolicy, concurrency: numb
       ["poison"]
     )
     Check.equal("in health", [consumer.health().quarantined, consumer.health().state], [1, "running"])
-    Check.equal("pauses", lab.eventsOf("BackoffEntered").length, 0)
+    lab.checkTimely("pauses", lab.eventsOf("BackoffEntered").length, 0, lab.runs[0]!.at)
     Check.equal("runs of the poison", runsOf(lab, "poison"), 1)
     lab.faults.settle = undefined
     const [letter] = yield* lab.untilDeadLetters(1)
@@ -79,7 +80,7 @@ const cuts = Metadata.cuts.map((step, index) =>
     Check.equal("id", letter!.metadata.id, "a")
     Check.sameBytes("body", letter!.body, new TextEncoder().encode(JSON.stringify(body)))
     Check.equal("headers", letter!.headers, { "content-type": "application/json", "x-tenant": "ü" })
-    Check.equal("told as failed", lab.eventsOf("SettleFailed").length, 1)
+    lab.checkTimely("told as failed", lab.eventsOf("SettleFailed").length, 1, lab.runs[0]!.at)
     Check.equal("told as kept", lab.eventsOf("Quarantined").length, 0)
     yield* lab.untilEmpty
   })
@@ -95,15 +96,15 @@ const losesKept = (lab: Lab, lose: Effect.Effect<void, unknown>) =>
     yield* lose
     yield* lab.until("the redeliveries", () => lab.entriesOf("Delivered").length >= 4, lab.recovery)
     yield* lab.quiet(2 * lab.unit)
+    const begun = lab.now()
     lab.faults.settle = undefined
     const letters = yield* lab.untilDeadLetters(2)
     yield* lab.untilEvents("DeadLettered", 2)
     Check.equal("runs", lab.runs.map(({ attempts, id }) => `${id} ${attempts}`).toSorted(), ["a 1", "b 1"])
-    Check.equal(
-      "dead letters",
-      letters.map(({ metadata: { deadLetter, id } }) => `${id} ${deadLetter?.reason}`).toSorted(),
-      ["a retries-exhausted", "b retries-exhausted"]
-    )
+    const found = letters.map(({ metadata: { deadLetter, id } }) => `${id} ${deadLetter?.reason}`).toSorted()
+    const wanted = ["a retries-exhausted", "b retries-exhausted"]
+    Check.equal("dead letters", new Set(found), new Set(wanted))
+    checkKept(lab, "each once", found, wanted, begun)
     yield* lab.untilEmpty
   })
 

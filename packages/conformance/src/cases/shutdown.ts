@@ -18,7 +18,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* lab.send("a")
     const consumer = yield* lab.start({}, () => Effect.sleep(lab.unit))
     yield* lab.untilRuns(1)
-    const report = yield* consumer.drain(60_000)
+    const report = yield* consumer.drain(lab.recovery)
     Check.equal("report", [report.complete, report.interrupted], [true, 0])
     Check.equal("acked", lab.eventsOf("Succeeded").length, 1)
     Check.equal("state", consumer.stats().state, "stopped")
@@ -26,12 +26,14 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* lab.untilEmpty
   }),
   test("a drain takes nothing more, and what comes later waits in the broker", function* (lab) {
-    const consumer = yield* lab.start({}, () => Effect.sleep(2 * lab.unit))
+    const gate = yield* Deferred.make<void>()
+    const consumer = yield* lab.start({}, () => Deferred.await(gate))
     yield* lab.send("a")
     yield* lab.untilRuns(1)
-    const drain = yield* Effect.forkChild(consumer.drain())
+    const drain = yield* Effect.forkChild(consumer.drain(lab.recovery))
     yield* lab.until("the drain's beginning", () => consumer.stats().state !== "running")
     yield* lab.send("b")
+    yield* Deferred.succeed(gate, undefined)
     yield* Fiber.join(drain)
     yield* lab.quiet()
     Check.equal(
@@ -45,9 +47,9 @@ export const cases: ReadonlyArray<Case.Case> = [
     const gate = yield* Deferred.make<void>()
     yield* lab.send("a", "b")
     const consumer = yield* lab.start({}, () => Deferred.await(gate))
-    yield* lab.until("both are delivered", () => lab.entriesOf("Delivered").length === 2)
+    yield* lab.until("both are delivered", () => lab.entriesOf("Delivered").length >= 2)
     yield* lab.untilRuns(1)
-    const drain = yield* Effect.forkChild(consumer.drain())
+    const drain = yield* Effect.forkChild(consumer.drain(lab.recovery))
     const [released] = yield* lab.untilEvents("Released", 1)
     Check.equal("released", lab.eventsOf("Released").length, 1)
     Check.isTrue("not the one that runs", released!.id !== lab.runs[0]!.id)
@@ -85,6 +87,7 @@ export const cases: ReadonlyArray<Case.Case> = [
       return Effect.never
     })
     yield* lab.untilRuns(3)
+    yield* lab.untilEvents("Succeeded", 1)
     yield* consumer.drain(lab.unit)
     yield* lab.start()
     yield* lab.untilRuns(5)
@@ -94,14 +97,19 @@ export const cases: ReadonlyArray<Case.Case> = [
     Check.equal("attempts of the retried one", again.get("retried"), 2)
   }),
   test("a second drain waits for the first and reports the end as well", function* (lab) {
+    const gate = yield* Deferred.make<void>()
     yield* lab.send("a")
-    const consumer = yield* lab.start({}, () => Effect.sleep(2 * lab.unit))
+    const consumer = yield* lab.start({}, () => Deferred.await(gate))
     yield* lab.untilRuns(1)
-    const first = yield* Effect.forkChild(consumer.drain())
+    const drain = consumer.drain(lab.recovery)
+    const first = yield* Effect.forkChild(drain)
     yield* lab.until("the drain's beginning", () => consumer.stats().state !== "running")
-    const second = yield* consumer.drain()
-    Check.equal("state when the second has ended", consumer.stats().state, "stopped")
-    Check.equal("complete", [(yield* Fiber.join(first)).complete, second.complete], [true, true])
+    const ended = Effect.map(drain, ({ complete }) => [complete, consumer.stats().state])
+    const second = yield* Effect.forkChild(ended, { startImmediately: true })
+    yield* lab.quiet()
+    yield* Deferred.succeed(gate, undefined)
+    Check.equal("the end of the second", yield* Fiber.join(second), [true, "stopped"])
+    Check.equal("complete", (yield* Fiber.join(first)).complete, true)
     Check.equal("acked", lab.eventsOf("Succeeded").length, 1)
     const begun = lab.now()
     yield* consumer.drain()
@@ -122,7 +130,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     const scope = yield* Scope.make()
     yield* lab.send("a")
     const consumer = yield* Scope.provide(
-      lab.start({}, () => Effect.sleep(lab.unit)),
+      lab.start({ drainTimeout: lab.recovery }, () => Effect.sleep(lab.unit)),
       scope
     )
     yield* lab.untilRuns(1)

@@ -24,3 +24,12 @@ export const checkKept = (
   checkTimely(what, actual, expected, from, Math.max(harness.lateness, capabilities.lease.duration / 2))
   return Check.difference(what, actual, expected) === undefined
 }
+
+/** Checks as {@link checkKept} does that no message has been delivered twice. */
+export const checkOnce = (
+  lab: Pick<Lab, "arrivals" | "capabilities" | "checkTimely" | "harness">,
+  from: number
+): boolean => {
+  const ids = lab.arrivals().map(({ delivery }) => delivery.metadata.id)
+  return checkKept(lab, "deliveries", ids.toSorted(), [...new Set(ids)].toSorted(), from)
+}
