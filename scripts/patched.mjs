@@ -1,10 +1,15 @@
 /**
  * A plugin of vitest: `import("./harness.ts?patch=...")` imports a module, and all that it imports by relative paths, with
- * one text of one file replaced. Nothing is written, and each patch has modules of its own.
+ * one text of one file replaced. Nothing is written. Each patch has its own copy of the modules that import the patched
+ * file, directly or not; it shares all other modules, because compiling them again is most of a mutant's time.
  *
  * A patch is JSON, encoded for a URL: `{ file, text, replacement }`. `file` is the end of a path, and `text` must occur in
  * it once.
  */
+import { existsSync, readFileSync } from "node:fs"
+import { posix as path } from "node:path"
+import { imports } from "./arrows.mjs"
+
 const marker = "?patch="
 
 const split = (id) => {
@@ -20,10 +25,36 @@ export const patch = (path, source, { file, replacement, text }) => {
   return source.replace(text, () => replacement)
 }
 
+const patchOf = (query) => JSON.parse(decodeURIComponent(query.slice(marker.length)))
+
+/** Answers whether a module is a file, or imports it by relative paths, directly or not. `importsOf` answers its imports. */
+export const reaches = (module, file, importsOf, seen = new Set()) => {
+  if (module.endsWith(file)) return true
+  if (seen.has(module)) return false
+  seen.add(module)
+  return importsOf(module).some(
+    (specifier) =>
+      specifier.startsWith(".") && reaches(path.join(path.dirname(module), specifier), file, importsOf, seen)
+  )
+}
+
+/** The imports that a module still has when it is compiled. */
+export const compiledImports = (source) => imports(source.replace(/^(?:import|export) type [^"=]+ from "[^"]*"/gm, ""))
+
 /** The plugin. */
-export const patched = () => ({
+export const patched = () => {
+  const known = new Map()
+  const importsOf = (module) => {
+    if (!known.has(module)) known.set(module, existsSync(module) ? compiledImports(readFileSync(module, "utf8")) : [])
+    return known.get(module)
+  }
+  return plugin(importsOf, (changed) => known.delete(changed))
+}
+
+const plugin = (importsOf, forget) => ({
   name: "requeue:patched",
   enforce: "pre",
+  watchChange: forget,
   async resolveId(specifier, importer, options) {
     const own = split(specifier)
     const inherited = importer === undefined ? undefined : split(importer)
@@ -32,12 +63,15 @@ export const patched = () => ({
       ...options,
       skipSelf: true
     })
-    return resolved && { ...resolved, id: `${resolved.id}${(own ?? inherited).query}` }
+    if (resolved === null) return null
+    const { query } = own ?? inherited
+    return reaches(resolved.id, patchOf(query).file, importsOf)
+      ? { ...resolved, id: `${resolved.id}${query}` }
+      : resolved
   },
   transform(code, id) {
     const found = split(id)
     if (found === undefined) return undefined
-    const wanted = JSON.parse(decodeURIComponent(found.query.slice(marker.length)))
-    return { code: patch(found.path, code, wanted), map: null }
+    return { code: patch(found.path, code, patchOf(found.query)), map: null }
   }
 })

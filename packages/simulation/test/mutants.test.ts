@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { readFileSync } from "node:fs"
 import { mutants } from "./mutants/core.ts"
-import { type Death, find, inPairs, isClean, kinds } from "./mutants/deaths.ts"
+import { atSeeds, type Death, isClean, kinds } from "./mutants/deaths.ts"
 
 const deaths: ReadonlyArray<Death> = JSON.parse(readFileSync(new URL("mutants/deaths.json", import.meta.url), "utf8"))
 
@@ -25,15 +25,9 @@ describe("mutants", () => {
   })
 
   it("die at their seeds", async () => {
-    const found = new Map<string, Death | undefined>()
-    await inPairs(mutants, async (mutant) => {
-      const seed = deaths.find(({ name }) => name === mutant.name)?.seed ?? 1
-      found.set(mutant.name, await find(mutant, { from: seed, count: 1, kinds }))
-    })
-    assert.deepStrictEqual(
-      deaths.map(({ name }): Death | undefined => found.get(name)),
-      [...deaths]
-    )
+    const seeds = new Map(deaths.map(({ name, seed }) => [name, seed]))
+    const found = await atSeeds(mutants.map((mutant) => ({ mutant, seed: seeds.get(mutant.name) ?? 1 })))
+    assert.deepStrictEqual(found, [...deaths])
   }, 600_000)
 
   it("are what breaks the laws there", async () => {

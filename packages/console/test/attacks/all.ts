@@ -16,20 +16,23 @@ import * as Selecting from "./selecting.ts"
 import * as Twins from "./twins.ts"
 import * as Watching from "./watching.ts"
 
-export const attacks: ReadonlyArray<Attack> = [
-  ...Elsewhere.attacks,
-  ...OtherSites.attacks,
-  ...Roles.attacks,
-  ...Floods.attacks,
-  ...Audit.attacks,
-  ...Letters.attacks,
-  ...Redaction.attacks,
-  ...Selecting.attacks,
-  ...Editing.attacks,
-  ...Delayed.attacks,
-  ...Queues.attacks,
-  ...Twins.attacks,
-  ...Watching.attacks,
-  ...Exports.attacks,
-  ...Events.attacks
-]
+/** The attacks of each file. */
+export const files: Readonly<Record<string, ReadonlyArray<Attack>>> = {
+  elsewhere: Elsewhere.attacks,
+  otherSites: OtherSites.attacks,
+  roles: Roles.attacks,
+  floods: Floods.attacks,
+  audit: Audit.attacks,
+  letters: Letters.attacks,
+  redaction: Redaction.attacks,
+  selecting: Selecting.attacks,
+  editing: Editing.attacks,
+  delayed: Delayed.attacks,
+  queues: Queues.attacks,
+  twins: Twins.attacks,
+  watching: Watching.attacks,
+  exports: Exports.attacks,
+  events: Events.attacks
+}
+
+export const attacks: ReadonlyArray<Attack> = Object.values(files).flat()

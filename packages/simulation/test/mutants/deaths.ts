@@ -6,8 +6,17 @@ import * as Checked from "../../src/Checked.ts"
 import type { Kind } from "../../src/Scenario.ts"
 import type { Mutant } from "./Mutant.ts"
 
-/** What the process of a mutant says: that a seed begins, or that it breaks a law. */
+/** A mutant, and the seeds that it runs. */
+export interface Job extends Pick<Mutant, "file" | "from" | "to"> {
+  readonly first: number
+  readonly count: number
+  readonly kinds: ReadonlyArray<Kind>
+}
+
+/** What the process of mutants says: that a seed of a job begins, or that it breaks a law. */
 export interface Line {
+  /** The index of the job. */
+  readonly mutant: number
   readonly seed: number
   readonly law?: string
   readonly what?: string
@@ -39,34 +48,35 @@ const patience = 240_000
 export const isClean = async (seed: number, kinds: ReadonlyArray<Kind>): Promise<boolean> =>
   (await Checked.run(Generate.scenario(seed, kinds))).violations.length === 0
 
-/** Calls back with each line of a mutant's process, until it ends or is told that this was enough. */
+const jobOf = ({ file, from, to }: Mutant, { count, from: first, kinds }: Seeds): Job => ({
+  file,
+  from,
+  to,
+  first,
+  count,
+  kinds
+})
+
+/** Calls back with each line of a process that runs jobs, until it ends or is told that this was enough. */
 const run = (
-  { file, from, to }: Mutant,
-  seeds: Seeds,
+  jobs: ReadonlyArray<Job>,
   onLine: (line: Line) => Promise<boolean>
-): Promise<{ readonly code: number | null; readonly last: number; readonly told: string }> =>
+): Promise<{ readonly code: number | null; readonly last: Line; readonly told: string }> =>
   new Promise((resolve, reject) => {
     const local = (name: string): string => new URL(name, import.meta.url).pathname
     const child = spawn(
       process.execPath,
-      [
-        "--conditions=@requeue/source",
-        `--import=${local("mutate.mjs")}`,
-        local("seeds.ts"),
-        `${seeds.from}`,
-        `${seeds.count}`,
-        seeds.kinds.join(",")
-      ],
-      { env: { ...process.env, NODE_OPTIONS: "", REQUEUE_MUTANT: JSON.stringify({ file, from, to }) } }
+      ["--conditions=@requeue/source", `--import=${local("mutate.mjs")}`, local("seeds.ts")],
+      { env: { ...process.env, NODE_OPTIONS: "", REQUEUE_MUTANTS: JSON.stringify(jobs) } }
     )
-    let last = seeds.from
+    let last: Line = { mutant: 0, seed: jobs[0]!.first }
     let told = ""
     let work = Promise.resolve(false)
     const hang = (): NodeJS.Timeout => setTimeout(() => child.kill("SIGKILL"), patience)
     let timer = hang()
     createInterface({ input: child.stdout }).on("line", (text) => {
       const line: Line = JSON.parse(text)
-      last = line.seed
+      last = line
       clearTimeout(timer)
       timer = hang()
       work = work.then(async (isEnough) => {
@@ -93,16 +103,42 @@ export const find = async (mutant: Mutant, seeds: Seeds): Promise<Death | undefi
       : undefined
   for (let from = seeds.from; from < end; ) {
     let death: Death | undefined
-    const { code, last, told } = await run(mutant, { from, count: end - from, kinds }, async ({ law, seed }) => {
+    const job = jobOf(mutant, { from, count: end - from, kinds })
+    const { code, last, told } = await run([job], async ({ law, seed }) => {
       if (law !== undefined) death ??= await deathAt(seed, law)
       return death !== undefined
     })
     if (told.includes("text of the mutant")) throw new Error(`${mutant.name}: ${told}`)
-    if (code !== 0) death ??= await deathAt(last, "process died")
+    if (code !== 0) death ??= await deathAt(last.seed, "process died")
     if (death !== undefined || code === 0) return death
-    from = last + 1
+    from = last.seed + 1
   }
   return undefined
+}
+
+/**
+ * What each mutant breaks in one seed, in as few processes as possible: a process runs the mutants one after the other, and
+ * the next one goes on behind a mutant by which it died. Whether the sources as they are keep the law there is not asked.
+ */
+export const atSeeds = async (
+  mutants: ReadonlyArray<{ readonly mutant: Mutant; readonly seed: number }>
+): Promise<ReadonlyArray<Death | undefined>> => {
+  const laws: Array<string | undefined> = mutants.map(() => undefined)
+  for (let begin = 0; begin < mutants.length; ) {
+    const jobs = mutants.slice(begin).map(({ mutant, seed }) => jobOf(mutant, { from: seed, count: 1, kinds }))
+    const { code, last, told } = await run(jobs, async ({ law, mutant }) => {
+      laws[begin + mutant] ??= law
+      return false
+    })
+    const at = begin + last.mutant
+    if (told.includes("text of the mutant")) throw new Error(`${mutants[at + 1]?.mutant.name}: ${told}`)
+    if (code !== 0) laws[at] ??= "process died"
+    begin = code === 0 ? mutants.length : at + 1
+  }
+  return mutants.map(({ mutant: { name }, seed }, index) => {
+    const law = laws[index]
+    return law === undefined ? undefined : { name, seed, kind: Generate.scenario(seed, kinds).kind, law }
+  })
 }
 
 /** Calls the function with each of the values, two at a time. */

@@ -1,30 +1,39 @@
 /**
- * Runs seeds one after the other, in a process whose sources have a mutant, and writes a line of JSON for each: its number
- * when it begins, and what it breaks when it breaks something.
+ * Runs the seeds of mutants one after the other, and writes a line of JSON for each: the mutant and the seed when it begins,
+ * and what it breaks when it breaks something.
  */
 import { writeSync } from "node:fs"
-import * as Generate from "../../src/Generate.ts"
-import * as Checked from "../../src/Checked.ts"
-import type { Kind } from "../../src/Scenario.ts"
-import type { Line } from "./deaths.ts"
+import { setImmediate } from "node:timers/promises"
+import type * as Generate from "../../src/Generate.ts"
+import type * as Checked from "../../src/Checked.ts"
+import type { Job, Line } from "./deaths.ts"
+// As they are, so that it is known what they import.
+import "../../src/Generate.ts"
+import "../../src/Checked.ts"
 
-const [from, count, kinds] = process.argv.slice(2)
-let seed = Number(from)
+const jobs: ReadonlyArray<Job> = JSON.parse(process.env["REQUEUE_MUTANTS"]!)
+let now = { mutant: 0, seed: 0 }
 
 const write = (line: Line): void => void writeSync(1, `${JSON.stringify(line)}\n`)
 
 process.on("uncaughtException", (error) => {
-  write({ seed, law: "uncaught exception", what: String(error.stack) })
+  write({ ...now, law: "uncaught exception", what: String(error.stack) })
   process.exit(1)
 })
 
-for (const end = seed + Number(count); seed < end; seed++) {
-  write({ seed })
-  const scenario = Generate.scenario(seed, kinds!.split(",") as Array<Kind>) // The parent names kinds only.
-  const { history, violations } = await Checked.run(scenario)
-  const last = history.at(-1)
-  const [first] = violations
-  if (last?._tag === "End" && last.because === "steps") {
-    write({ seed, law: "endless", what: `it went round without an end; ${first?.what ?? ""}` })
-  } else if (first !== undefined) write({ seed, law: first.law, what: first.what })
+for (const [mutant, { count, first, kinds }] of jobs.entries()) {
+  const { scenario }: typeof Generate = await import(`../../src/Generate.ts?mutant=${mutant}`)
+  const { run }: typeof Checked = await import(`../../src/Checked.ts?mutant=${mutant}`)
+  for (let seed = first; seed < first + count; seed++) {
+    now = { mutant, seed }
+    write(now)
+    const { history, violations } = await run(scenario(seed, kinds))
+    const last = history.at(-1)
+    const [broken] = violations
+    if (last?._tag === "End" && last.because === "steps") {
+      write({ ...now, law: "endless", what: `it went round without an end; ${broken?.what ?? ""}` })
+    } else if (broken !== undefined) write({ ...now, law: broken.law, what: broken.what })
+  }
+  // What the mutant throws later is not blamed on the next one.
+  await setImmediate()
 }

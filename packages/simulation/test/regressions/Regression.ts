@@ -28,14 +28,14 @@ export const all = (): ReadonlyArray<Regression> =>
 
 const local = (name: string): string => new URL(name, import.meta.url).pathname
 
-/** Runs a script of this folder in a process whose sources have the mutant, and answers what it prints. */
+/** Runs a script of this folder in a process whose sources have the mutants, and answers what it prints. */
 export const within = async (
-  { file, from, to }: Mutant,
+  mutants: ReadonlyArray<Mutant>,
   script: string,
   args: ReadonlyArray<string>
 ): Promise<string> => {
   const loader = `--import=${local("../mutants/mutate.mjs")}`
-  const env = { ...process.env, NODE_OPTIONS: "", REQUEUE_MUTANT: JSON.stringify({ file, from, to }) }
+  const env = { ...process.env, NODE_OPTIONS: "", REQUEUE_MUTANTS: JSON.stringify(mutants) }
   const all = ["--conditions=@requeue/source", loader, local(script), ...args]
   return (await promisify(execFile)(process.execPath, all, { env })).stdout
 }

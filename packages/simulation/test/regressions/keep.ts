@@ -20,5 +20,5 @@ for (const mutant of mutants) {
   if (!isWanted || death === undefined || ["uncaught exception", "endless", "process died"].includes(death.law))
     continue
   console.log(`${name}, seed ${death.seed}`)
-  console.log(await Regression.within(mutant, "shrink.ts", [Regression.fileOf(name), name, `${death.seed}`]))
+  console.log(await Regression.within([mutant], "shrink.ts", [Regression.fileOf(name), name, `${death.seed}`]))
 }

@@ -1,7 +1,12 @@
-/** Runs the scenario of a regression, and prints the law that it breaks. */
+/** Runs the scenario of each regression on its mutant, and prints a line of JSON for each: the law that it breaks. */
 import { readFileSync } from "node:fs"
-import * as Checked from "../../src/Checked.ts"
+import type * as Checked from "../../src/Checked.ts"
 import type { Regression } from "./Regression.ts"
+// As it is, so that it is known what it imports.
+import "../../src/Checked.ts"
 
-const { scenario }: Regression = JSON.parse(readFileSync(process.argv[2]!, "utf8"))
-process.stdout.write((await Checked.run(scenario)).law ?? "")
+for (const [mutant, file] of process.argv.slice(2).entries()) {
+  const { scenario }: Regression = JSON.parse(readFileSync(file, "utf8"))
+  const { run }: typeof Checked = await import(`../../src/Checked.ts?mutant=${mutant}`)
+  console.log(JSON.stringify((await run(scenario)).law ?? ""))
+}

@@ -24,14 +24,17 @@ const isKeptAt = ({ settlings }: Attempt, until: number): boolean => {
 }
 
 /** The last move that a process must know: a message that arrives beside a handler at work moves none of the others. */
-const surelyMoved = (history: History, { name, runs }: ProcessLife, until: number): number =>
-  history.findLastIndex((entry, index) => {
-    if (index >= until || !("process" in entry) || entry.process !== name) return false
-    const isBeside = runs.some(
-      ({ began, ended }) => began.index < index && (ended === undefined || ended.index > index)
-    )
-    return starts.has(entry._tag) || (entry._tag === "Arrived" && !isBeside)
-  })
+const surelyMoved = (history: History, { name, runs }: ProcessLife, until: number): number => {
+  for (let index = until - 1; index >= 0; index--) {
+    const entry = history[index]!
+    if (!("process" in entry) || entry.process !== name) continue
+    if (starts.has(entry._tag)) return index
+    const isBeside = () =>
+      runs.some(({ began, ended }) => began.index < index && (ended === undefined || ended.index > index))
+    if (entry._tag === "Arrived" && !isBeside()) return index
+  }
+  return -1
+}
 
 /**
  * Health says `stalled` where messages are there and nothing has moved for long, and not before. In quarantine is what the
