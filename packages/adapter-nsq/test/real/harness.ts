@@ -184,6 +184,9 @@ const failNext =
     return Effect.map(Effect.acquireRelease(arm, disarm), (faults) => () => faults.some(({ happened }) => happened()))
   }
 
+/** Milliseconds: a machine on which everything is slow still connects in time. */
+const connectTimeout = 60_000
+
 /** How the adapter finds the nsqd, and how late it may be. */
 export interface Way {
   readonly by: "address" | "nsqlookupd"
@@ -214,6 +217,7 @@ export const layer = (broker: NsqBroker, { by, lateness, options = {}, queues }:
       const next = yield* Effect.promise(() => stock(https, queues))
       const open = Adapter.make({
         messageTimeout: 2000,
+        connectTimeout,
         ...options,
         ...(by === "nsqlookupd"
           ? { lookupd: [`127.0.0.1:${between.port}`], lookupdInterval: 1000 }

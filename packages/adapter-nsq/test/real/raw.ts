@@ -140,7 +140,8 @@ export const subscribe = async (
         onMessage(frame, send)
       } else if (frame.text === "_heartbeat_") {
         heartbeats++
-        send("NOP")
+        // One that arrives while the connection ends needs no answer.
+        if (socket.writable) send("NOP")
       }
     }
   })

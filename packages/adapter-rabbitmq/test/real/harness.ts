@@ -89,6 +89,8 @@ export const layer = (server: Server, options: RabbitMqOptions.Options = {}) =>
       const names = [adopted]
       const open = RabbitMqBroker.make({
         maxBodySize: 1024 * 1024,
+        // A machine on which everything is slow still connects in time.
+        connectTimeout: 60_000,
         ...options,
         queues: { ...options.queues, [adopted]: { assert: "passive" } },
         url: server.proxied,

@@ -45,7 +45,13 @@ export const removeAll = async (sqs: SQS, prefix: string): Promise<void> => {
 }
 
 /** Short polls, and leases that a case can outlive, and that a machine which is slow and busy keeps. */
-export const options = { waitTime: 1000, visibilityTimeout: 10_000, requestTimeout: 5000 } as const
+export const options = {
+  waitTime: 1000,
+  visibilityTimeout: 10_000,
+  // A machine on which everything is slow still connects in time.
+  connectTimeout: 60_000,
+  requestTimeout: 5000
+} as const
 
 /** A call that extends a lease can also give a message back, so that only acks are settlements here. */
 const actions: Readonly<Record<Harness.Operation, ReadonlyArray<string>>> = {
