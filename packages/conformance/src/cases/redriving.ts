@@ -32,12 +32,19 @@ export const bury = (lab: Lab, letters: ReadonlyArray<string>) =>
   })
 
 /** The ids of the runs, once there are so many. */
+/**
+ * Handles what was redriven: so many messages or more. Returns the id of each copy. Two copies of a message are two runs that
+ * are each the first: another run of a copy has a further attempt, and so may its first, where a lease ended before it.
+ */
 const redriven = (lab: Lab, count: number) =>
   Effect.gen(function* () {
     yield* lab.start()
-    yield* lab.untilRuns(count)
+    yield* lab.until(`${count} messages`, () => new Set(lab.runs.map(({ id }) => id)).size >= count)
     yield* lab.quiet()
-    return lab.runs.map(({ id }) => id)
+    return [...new Set(lab.runs.map(({ id }) => id))].flatMap((id) => {
+      const first = lab.runs.filter((run) => run.id === id && run.attempts === 1)
+      return Array.from({ length: Math.max(1, first.length) }, () => id)
+    })
   })
 
 export const left = (lab: Lab) =>
