@@ -7,11 +7,16 @@ import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
 import * as Case from "../Case.ts"
 import * as Check from "../Check.ts"
+import { checkKept } from "../internal/kept.ts"
+import type { Lab } from "../Lab.ts"
 
 const test = Case.inGroup("shutdown")
 
 /** The exchanges of a drain: it gives back what it holds, ends the subscription, and gives back what came meanwhile. */
 const hops = 3
+
+/** Checks that the only message was acked. Where its lease had ended by then, it was not, and is redelivered. */
+const isAcked = (lab: Lab): boolean => checkKept(lab, "acked", lab.eventsOf("Succeeded").length, 1, lab.runs[0]!.at)
 
 export const cases: ReadonlyArray<Case.Case> = [
   test("a drain lets handlers end, and acks what they did", function* (lab) {
@@ -20,10 +25,9 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* lab.untilRuns(1)
     const report = yield* consumer.drain(lab.recovery)
     Check.equal("report", [report.complete, report.interrupted], [true, 0])
-    Check.equal("acked", lab.eventsOf("Succeeded").length, 1)
     Check.equal("state", consumer.stats().state, "stopped")
     yield* consumer.done
-    yield* lab.untilEmpty
+    if (isAcked(lab)) yield* lab.untilEmpty
   }),
   test("a drain takes nothing more, and what comes later waits in the broker", function* (lab) {
     const gate = yield* Deferred.make<void>()
@@ -41,7 +45,7 @@ export const cases: ReadonlyArray<Case.Case> = [
       lab.runs.map(({ id }) => id),
       ["a"]
     )
-    yield* lab.untilPending({ ready: 1, inFlight: 0 })
+    if (isAcked(lab)) yield* lab.untilPending({ ready: 1, inFlight: 0 })
   }),
   test("what no handler had begun is given back at once", function* (lab) {
     const gate = yield* Deferred.make<void>()
@@ -110,7 +114,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* Deferred.succeed(gate, undefined)
     Check.equal("the end of the second", yield* Fiber.join(second), [true, "stopped"])
     Check.equal("complete", (yield* Fiber.join(first)).complete, true)
-    Check.equal("acked", lab.eventsOf("Succeeded").length, 1)
+    isAcked(lab)
     const begun = lab.now()
     yield* consumer.drain()
     lab.checkDelay("a third drain", 0, begun, lab.now())
@@ -136,8 +140,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* lab.untilRuns(1)
     yield* Scope.close(scope, Exit.void)
     Check.equal("state", consumer.stats().state, "stopped")
-    Check.equal("acked", lab.eventsOf("Succeeded").length, 1)
-    yield* lab.untilEmpty
+    if (isAcked(lab)) yield* lab.untilEmpty
   }),
   test("a promise that ignores its signal does not hold up the end", function* (lab) {
     yield* lab.send("a")
