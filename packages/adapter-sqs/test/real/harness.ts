@@ -50,7 +50,7 @@ export const options = {
   visibilityTimeout: 10_000,
   // A machine on which everything is slow still connects in time.
   connectTimeout: 60_000,
-  requestTimeout: 5000
+  requestTimeout: 10_000
 } as const
 
 /** A call that extends a lease can also give a message back, so that only acks are settlements here. */

@@ -31,7 +31,6 @@ export const bury = (lab: Lab, letters: ReadonlyArray<string>) =>
     yield* lab.untilPending({ ready: letters.length }, lab.dlq)
   })
 
-/** The ids of the runs, once there are so many. */
 /**
  * Handles what was redriven: so many messages or more. Returns the id of each copy. Two copies of a message are two runs that
  * are each the first: another run of a copy has a further attempt, and so may its first, where a lease ended before it.
