@@ -8,9 +8,10 @@ import * as Checker from "../../src/check/Checker.ts"
 import type * as Generate from "../../src/Generate.ts"
 import type * as Simulation from "../../src/Simulation.ts"
 import type { Job, Line } from "./deaths.ts"
+
 // As they are, so that it is known what they import.
-import "../../src/Generate.ts"
-import "../../src/Simulation.ts"
+await import("../../src/Generate.ts")
+await import("../../src/Simulation.ts")
 
 const jobs: ReadonlyArray<Job> = JSON.parse(process.env["REQUEUE_MUTANTS"]!)
 let now = { mutant: 0, seed: 0 }
