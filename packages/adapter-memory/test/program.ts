@@ -31,7 +31,8 @@ export const program = async (packages: Readonly<Record<string, string>>, addres
       await connect(${address}).catch(({ name, message }) => console.log(name + ": " + message))`
     )
     // Started from elsewhere, as a service manager does, and with nothing that package managers add to the search.
-    const options = { cwd: tmpdir(), env: {}, timeout: 100_000 }
+    const { NODE_COMPILE_CACHE = "" } = process.env
+    const options = { cwd: tmpdir(), env: { NODE_COMPILE_CACHE }, timeout: 100_000 }
     const { stdout } = await promisify(execFile)(process.execPath, [...process.execArgv, main], options)
     return stdout.trim()
   } finally {

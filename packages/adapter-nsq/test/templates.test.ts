@@ -6,7 +6,7 @@ import { assert, describe, test } from "vitest"
 import * as Commands from "../src/internal/publish/commands.ts"
 import * as Wire from "../src/internal/wire.ts"
 
-const numRuns = 10_000
+const numRuns = 1000
 
 const optional = <A>(arbitrary: fc.Arbitrary<A>) => fc.option(arbitrary, { nil: undefined })
 

@@ -28,7 +28,7 @@ test("are byte for byte what the driver writes", () =>
     fc.property(channels, tags, (channel, each) =>
       assert.isTrue(AckFrames.make(channel, each).equals(driverFrames(channel, each)))
     ),
-    { numRuns: 10_000 }
+    { numRuns: 500 }
   ))
 
 /** A channel that keeps what is written, in order. */

@@ -199,9 +199,9 @@ describe("frames", () => {
           assert.isTrue(ours.channel["unconfirmed"].every((one: unknown) => one === done))
           for (const { channel, written } of [ours, theirs]) written.length = channel["unconfirmed"].length = 0
         }),
-        { numRuns: 2_500 }
+        { numRuns: 300 }
       )
-      assert.isAbove(all.length, 10_000)
+      assert.isAbove(all.length, 1000)
       // Much of it was not the driver's to write.
       assert.isBelow(driven.length, 0.75 * all.length)
     }

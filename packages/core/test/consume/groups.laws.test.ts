@@ -5,6 +5,9 @@ import * as fc from "fast-check"
 import * as Laws from "./groupLaws.ts"
 import * as LeaseLaws from "./leaseLaws.ts"
 
+/** Lives that a sound core must survive. */
+const lives = process.env["REQUEUE_SLOW_TESTS"] === "1" ? 3000 : 100
+
 interface Lives<Plan> {
   readonly plans: fc.Arbitrary<Plan>
   readonly live: (plan: Plan) => Effect.Effect<void, unknown>
@@ -20,7 +23,7 @@ const broken = async <Plan>({ live, plans }: Lives<Plan>, numRuns: number) => {
 }
 
 it("none leaves its queue before those in front of it, none is lost or given up unseen, no two batches share a group", async () =>
-  assert.isUndefined(await broken({ live: Laws.live, plans: Laws.plans }, 300)))
+  assert.isUndefined(await broken({ live: Laws.live, plans: Laws.plans }, lives)))
 
 it("one whose codec takes longer than the batch in front of it stays behind those that wait for that batch", () =>
   Effect.runPromise(
@@ -40,7 +43,7 @@ it("one whose codec takes longer than the batch in front of it stays behind thos
   ))
 
 it("while settlements are lost and leases not extended, none runs out of turn or after it was done; then all are settled soon", async () =>
-  assert.isUndefined(await broken(LeaseLaws, 300)))
+  assert.isUndefined(await broken(LeaseLaws, lives)))
 
 describe("a core is found that", () => {
   it.each([

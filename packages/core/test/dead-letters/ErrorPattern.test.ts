@@ -70,7 +70,7 @@ describe("the pattern of a message", () => {
         assert.isAtMost(pattern.length, ErrorPattern.limit)
         assert.strictEqual(ErrorPattern.of(pattern), pattern)
       }),
-      { numRuns: 20_000 }
+      { numRuns: 1000 }
     )
   })
 

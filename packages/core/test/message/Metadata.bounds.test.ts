@@ -4,7 +4,7 @@ import * as Delay from "../../src/message/Delay.ts"
 import * as Metadata from "../../src/message/Metadata.ts"
 import * as Outgoing from "../../src/message/Outgoing.ts"
 
-const runs = { numRuns: 2000 }
+const runs = { numRuns: 300 }
 const bytes = (text: string) => new TextEncoder().encode(text).length
 const isWhole = (n: number) => Number.isSafeInteger(n) && n >= 0 && !Object.is(n, -0)
 

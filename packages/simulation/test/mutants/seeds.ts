@@ -4,12 +4,14 @@
  */
 import { writeSync } from "node:fs"
 import { setImmediate } from "node:timers/promises"
+import * as Checker from "../../src/check/Checker.ts"
 import type * as Generate from "../../src/Generate.ts"
-import type * as Checked from "../../src/Checked.ts"
+import type * as Simulation from "../../src/Simulation.ts"
 import type { Job, Line } from "./deaths.ts"
+
 // As they are, so that it is known what they import.
-import "../../src/Generate.ts"
-import "../../src/Checked.ts"
+await import("../../src/Generate.ts")
+await import("../../src/Simulation.ts")
 
 const jobs: ReadonlyArray<Job> = JSON.parse(process.env["REQUEUE_MUTANTS"]!)
 let now = { mutant: 0, seed: 0 }
@@ -23,16 +25,19 @@ process.on("uncaughtException", (error) => {
 
 for (const [mutant, { count, first, kinds }] of jobs.entries()) {
   const { scenario }: typeof Generate = await import(`../../src/Generate.ts?mutant=${mutant}`)
-  const { run }: typeof Checked = await import(`../../src/Checked.ts?mutant=${mutant}`)
+  const { run }: typeof Simulation = await import(`../../src/Simulation.ts?mutant=${mutant}`)
   for (let seed = first; seed < first + count; seed++) {
     now = { mutant, seed }
     write(now)
-    const { history, violations } = await run(scenario(seed, kinds))
+    const wanted = scenario(seed, kinds)
+    const history = await run(wanted)
     const last = history.at(-1)
-    const [broken] = violations
     if (last?._tag === "End" && last.because === "steps") {
-      write({ ...now, law: "endless", what: `it went round without an end; ${broken?.what ?? ""}` })
-    } else if (broken !== undefined) write({ ...now, law: broken.law, what: broken.what })
+      write({ ...now, law: "endless", what: "it went round without an end" })
+      continue
+    }
+    const [broken] = Checker.check(wanted, history)
+    if (broken !== undefined) write({ ...now, law: broken.law, what: broken.what })
   }
   // What the mutant throws later is not blamed on the next one.
   await setImmediate()

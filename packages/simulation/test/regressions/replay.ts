@@ -2,8 +2,9 @@
 import { readFileSync } from "node:fs"
 import type * as Checked from "../../src/Checked.ts"
 import type { Regression } from "./Regression.ts"
+
 // As it is, so that it is known what it imports.
-import "../../src/Checked.ts"
+await import("../../src/Checked.ts")
 
 for (const [mutant, file] of process.argv.slice(2).entries()) {
   const { scenario }: Regression = JSON.parse(readFileSync(file, "utf8"))

@@ -4,8 +4,9 @@ import type * as Checked from "../../src/Checked.ts"
 import * as Generate from "../../src/Generate.ts"
 import * as Shrink from "../../src/Shrink.ts"
 import * as Table from "../../src/Table.ts"
+
 // As it is, so that it is known what it imports.
-import "../../src/Checked.ts"
+await import("../../src/Checked.ts")
 
 const [file, mutant, seed] = process.argv.slice(2)
 const scenario = Generate.scenario(Number(seed), ["push", "lease", "lossy"])

@@ -1,5 +1,4 @@
 import { type Law, violation } from "../internal/law.ts"
-import type { History } from "../../History.ts"
 import type { Attempt, ProcessLife } from "../internal/Lives.ts"
 
 const moves = new Set(["Arrived", "Began", "Called", "Ended", "Asked", "Answered", "Credit", "Reconnected", "Started"])
@@ -23,18 +22,11 @@ const isKeptAt = ({ settlings }: Attempt, until: number): boolean => {
   return last !== undefined && last.fate === "refused" && last.answer < until
 }
 
-/** The last move that a process must know: a message that arrives beside a handler at work moves none of the others. */
-const surelyMoved = (history: History, { name, runs }: ProcessLife, until: number): number => {
-  for (let index = until - 1; index >= 0; index--) {
-    const entry = history[index]!
-    if (!("process" in entry) || entry.process !== name) continue
-    if (starts.has(entry._tag)) return index
-    const isBeside = () =>
-      runs.some(({ began, ended }) => began.index < index && (ended === undefined || ended.index > index))
-    if (entry._tag === "Arrived" && !isBeside()) return index
-  }
-  return -1
-}
+/** Whether its process must know of a move: a message that arrives beside a handler at work moves none of the others. */
+const isSure = (tag: string, index: number, { runs }: ProcessLife): boolean =>
+  starts.has(tag) ||
+  (tag === "Arrived" &&
+    !runs.some(({ began, ended }) => began.index < index && (ended === undefined || ended.index > index)))
 
 /**
  * Health says `stalled` where messages are there and nothing has moved for long, and not before. In quarantine is what the
@@ -42,11 +34,16 @@ const surelyMoved = (history: History, { name, runs }: ProcessLife, until: numbe
  */
 export const health: Law = ({ history, processes }) => {
   const moved = new Map<string, number>()
+  const surelyMoved = new Map<string, number>()
   return history.flatMap((entry, index) => {
-    if (moves.has(entry._tag) && "process" in entry && entry.process !== undefined) moved.set(entry.process, index)
+    if (moves.has(entry._tag) && "process" in entry && entry.process !== undefined) {
+      moved.set(entry.process, index)
+      const process = processes.get(entry.process)
+      if (process !== undefined && isSure(entry._tag, index, process)) surelyMoved.set(entry.process, index)
+    }
     if (entry._tag !== "Health") return []
     const process = processes.get(entry.process)
-    const refused = process === undefined ? 0 : refusedAt(process, index)
+    const refused = process === undefined || entry.quarantined === 0 ? 0 : refusedAt(process, index)
     if (entry.quarantined > refused) {
       const what = `${entry.process} has ${entry.quarantined} messages in quarantine; expected ${refused} at most, as the broker refuses.`
       return [violation("health", entry.at, { process: entry.process }, what, [index])]
@@ -56,15 +53,15 @@ export const health: Law = ({ history, processes }) => {
     if (process?.version === undefined || since === undefined) return []
     const { batch, handlerTimeout } = process.version
     const limit = minute + handlerTimeout + (batch?.wait ?? 0)
-    const isWaiting = process.attempts.some((each) => isKeptAt(each, index))
+    const isWaiting = () => process.attempts.some((each) => isKeptAt(each, index))
     const isLoaded = entry.buffered + entry.inProgress > 0
     const stood = process.frozen.some(({ entry: { at, until } }) => until >= since && at <= entry.at)
     const isLong = !stood && process.clock.least(since, entry.at) > 2 * limit
-    if (entry.state === "running" && entry.connection === "up" && isLoaded && isLong && !isWaiting) {
+    if (entry.state === "running" && entry.connection === "up" && isLoaded && isLong && !isWaiting()) {
       const what = `${entry.process} is running, with messages, though nothing has moved since ${Math.round(since)} ms; expected stalled.`
       return [violation("health", entry.at, { process: entry.process }, what, [last, index])]
     }
-    const surely = entry.state === "stalled" ? surelyMoved(history, process, index) : -1
+    const surely = entry.state === "stalled" ? (surelyMoved.get(entry.process) ?? -1) : -1
     const moment = history[surely]?.at
     if (moment !== undefined && process.clock.most(moment, entry.at) < minute) {
       const what = `${entry.process} is stalled though it moved at ${Math.round(moment)} ms; expected a minute without a move.`
