@@ -1,6 +1,7 @@
 /**
  * `npm run test:deep -- PACKAGE ...`: the tests in `test/deep` of some packages, or of all, one package at a time: lateness,
- * load, kills, clusters, version matrix, further servers, browsers, mutants of adapters. The last line counts all tests.
+ * load, kills, clusters, version matrix, further servers, browsers, mutants of adapters, long campaigns of virtual tests.
+ * The last line counts all tests.
  */
 import { randomUUID } from "node:crypto"
 import { existsSync } from "node:fs"
@@ -20,7 +21,15 @@ const versions = {
   }
 }
 
-const known = tested.filter(({ folder }) => existsSync(join(root, folder, "test", "deep")))
+/** Virtual tests that try many more random inputs with `REQUEUE_CAMPAIGNS=1`. */
+const campaigns = {
+  "adapter-memory": ["test/Model", "test/crashes"],
+  "adapter-nsq": ["test/credit.laws"],
+  core: ["test/consume/groups.laws"]
+}
+
+const isDeep = (one) => existsSync(join(root, one.folder, "test", "deep"))
+const known = tested.filter((one) => isDeep(one) || campaigns[nameOf(one)] !== undefined)
 const asked = process.argv.slice(2)
 const usage = `Usage: npm run test:deep -- [PACKAGE ...]
 PACKAGE is one of ${known.map(nameOf).join(", ")}. Default: all of them. Part of a file's name chooses
@@ -41,9 +50,9 @@ const main = async () => {
   const started = performance.now()
   const tests = []
   for (const one of known.filter((each) => asked.length === 0 || asked.includes(nameOf(each)))) {
-    const env = { ...process.env, REQUEUE_TEST_RUN: id }
+    const env = { ...process.env, REQUEUE_CAMPAIGNS: "1", REQUEUE_TEST_RUN: id }
     console.log(`\n${nameOf(one)}`)
-    tests.push(test(one.folder, ["test/deep/"], "deep", env))
+    tests.push(test(one.folder, ["test/deep/", ...(campaigns[nameOf(one)] ?? [])], "deep", env))
     const { files = [], names = [], variable } = versions[nameOf(one)] ?? {}
     for (const version of names) {
       console.log(`\n${nameOf(one)} on ${version}`)

@@ -185,5 +185,5 @@ const live = (life: ReadonlyArray<Step>) =>
 it("lives as the model does", () =>
   fc.assert(
     fc.asyncProperty(steps, (life) => Effect.runPromise(live(life))),
-    { numRuns: process.env["REQUEUE_SLOW_TESTS"] === "1" ? 5000 : 200 }
+    { numRuns: process.env["REQUEUE_CAMPAIGNS"] === "1" ? 5000 : 200 }
   ))

@@ -13,7 +13,7 @@ const broken = async ({ live, plans }: typeof Laws, numRuns: number) => {
 }
 
 /** Plans that must not break a sound credit. */
-const plans = process.env["REQUEUE_SLOW_TESTS"] === "1" ? 20_000 : 500
+const plans = process.env["REQUEUE_CAMPAIGNS"] === "1" ? 20_000 : 500
 
 it("no credit leaks, none is used twice, and no connection is left unheard", async () =>
   assert.isUndefined(await broken(Laws, plans)))

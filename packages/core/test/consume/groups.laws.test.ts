@@ -6,7 +6,7 @@ import * as Laws from "./groupLaws.ts"
 import * as LeaseLaws from "./leaseLaws.ts"
 
 /** Lives that a sound core must survive. */
-const lives = process.env["REQUEUE_SLOW_TESTS"] === "1" ? 3000 : 100
+const lives = process.env["REQUEUE_CAMPAIGNS"] === "1" ? 3000 : 100
 
 interface Lives<Plan> {
   readonly plans: fc.Arbitrary<Plan>
