@@ -36,6 +36,7 @@ declare module "nsqjs" {
     readonly frameBuffer: { readonly buffer?: Buffer }
     readonly statemachine: { raise(event: string, data?: unknown): unknown }
     clearIdentifyTimeout(): void
+    identifyTimeout(): void
     connect(): void
     createMessage(payload: Buffer): unknown
     identify(): Record<string, unknown>
