@@ -16,7 +16,7 @@ import { observed } from "./world/Observed.ts"
 import * as World from "./world/World.ts"
 
 /** The most steps of a run; one that takes more goes round without an end. */
-const longest = 200_000
+const longest = 50_000
 
 /** How long the world may take to come to rest once it is calm, in milliseconds: longer than all delays together. */
 const longestRest = 30 * 24 * 3_600_000

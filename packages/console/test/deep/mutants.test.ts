@@ -2,8 +2,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import { files } from "./attacks/all.ts"
-import type { Attack } from "./attacks/Attack.ts"
+import { files } from "../attacks/all.ts"
+import type { Attack } from "../attacks/Attack.ts"
 
 /** A guard that is missing. */
 interface Mutant {
@@ -683,7 +683,7 @@ const attackOn = async ({ lets, ...patch }: Mutant): Promise<Attack> => {
   const { file, name } = found[0]!
   const query = `patch=${encodeURIComponent(JSON.stringify(patch))}`
   const copy: { readonly attacks: ReadonlyArray<Attack> } = await import(
-    /* @vite-ignore */ `./attacks/${file}.ts?${query}`
+    /* @vite-ignore */ `../attacks/${file}.ts?${query}`
   )
   return copy.attacks.find((attack) => attack.name === name)!
 }
