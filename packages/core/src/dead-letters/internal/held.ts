@@ -14,24 +14,32 @@ export interface Counted extends Counts {
 const timeout = 1000
 const interval = 50
 
+/** Milliseconds for which letters that should be there may be in no count, while a slow broker moves them. */
+const lostTimeout = 10_000
+
 const heldOf = ({ inFlight, isRead }: Counts): number | undefined => {
   if (isRead === false) return 0
   // Somebody reads, and the number may be from before.
   return isRead === true && inFlight === 0 ? undefined : inFlight
 }
 
-/** Counts a queue once nobody has letters of it any more, or when that takes longer than a look. */
-export const count = (broker: Service, queue: string): Effect.Effect<Counted, BrokerError> =>
+/**
+ * Counts a queue once no other reader has letters of it, or when that takes longer than a look. `known` letters were there
+ * before: while none is in any count, it counts again. Default: 0.
+ */
+export const count = (broker: Service, queue: string, known = 0): Effect.Effect<Counted, BrokerError> =>
   Effect.gen(function* () {
     const clock = yield* Clock.Clock
     const now = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
     // A broker may take seconds to count.
-    const end = now() + timeout
+    const begun = now()
     while (true) {
       const counts = yield* broker.admin.counts(queue)
       const held = heldOf(counts)
       const isTold = held !== undefined || counts.isRead === true
-      if (held === 0 || !isTold || now() >= end) return { ...counts, held }
+      const isLost = isTold && counts.ready === 0 && (held ?? 0) === 0 && known > 0
+      const isOver = now() - begun >= (isLost ? lostTimeout : timeout)
+      if (isOver || !isTold || (held === 0 && !isLost)) return { ...counts, held }
       yield* Effect.sleep(Duration.millis(interval))
     }
   })

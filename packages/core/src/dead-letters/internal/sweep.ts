@@ -94,7 +94,7 @@ export const run = (broker: Service, queue: string, options: Options, work: Work
     const sweep = Effect.gen(function* () {
       if (signal?.aborted === true) return
       // Dead letters that arrive later are left for the next time, lest one that always fails is redriven for ever.
-      const { held, ready } = yield* Held.count(broker, queue)
+      const { held, ready } = yield* Held.count(broker, queue, options.known)
       books = Books.make(ready, limit, held, options.known)
       if (ready === 0) return
       const end = yield* begin(broker, queue, options, { ...work, copy }, books)
