@@ -31,6 +31,8 @@ export interface Target {
   readonly createTime: number
   /** Milliseconds of a lease. Default: those of the {@link options}. */
   readonly visibilityTimeout?: number
+  /** Milliseconds that a request may take. Default: those of the {@link options}. */
+  readonly requestTimeout?: number
 }
 
 /** Seconds that messages which are looked at are hidden. */
@@ -102,8 +104,9 @@ export const layer = (target: Target) =>
             client.destroy()
           })
       )
-      const { proxied: url, visibilityTimeout = options.visibilityTimeout } = target
-      const open = SqsBroker.make({ ...options, visibilityTimeout, url })
+      const { proxied: url, ...own } = target
+      const { requestTimeout = options.requestTimeout, visibilityTimeout = options.visibilityTimeout } = own
+      const open = SqsBroker.make({ ...options, requestTimeout, visibilityTimeout, url })
       const broker = yield* open
 
       const urlOf = async (queue: string): Promise<string | undefined> => {

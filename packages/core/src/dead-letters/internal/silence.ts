@@ -65,8 +65,9 @@ export const make = (now: () => number): Silence => {
       const counts = yield* Effect.option(Effect.timeoutOption(broker.admin.counts(queue), Duration.millis(interval)))
       const { inFlight = 0, ready } = Option.getOrElse(Option.flatten(counts), () => unknown)
       const { exactCounts } = broker.capabilities
-      // What is in flight beyond the held ones may be on its way.
-      if (ready === 0 && exactCounts && working === 0 && inFlight <= held) return 0
+      // What is in flight beyond the held ones may be on its way. So may a letter that was counted: while a broker moves it to
+      // a consumer, it may be in no count.
+      if (ready === 0 && exactCounts && working === 0 && inFlight <= held && wanted() === 0) return 0
       if (quiet < (ready === undefined ? limits.uncounted : limits.counted)) return undefined
       if (ready === undefined || wanted() === 0) return 0
       if (ready === 0 || !exactCounts) return ready
