@@ -169,5 +169,6 @@ describe("a pause", () => {
   test("of a queue that no nsqd has is an error", async () => {
     const error = await Effect.runPromise(Effect.flip(NsqOperator.pause(queueName("none"), two.direct)))
     assert.deepInclude(error, { reason: "QueueMissing", operation: "pause" })
+    assert.match(String(error), /requeue create/)
   })
 })
