@@ -19,7 +19,7 @@ const partial = (stderr: string) =>
     .filter((line) => line.startsWith("requeue: partial: "))
     .map((line) => line.includes(away))
 
-const run = (args: string, queue: string, url = both) => requeue([...args.split(" "), "--url", url, "--queue", queue])
+const run = (args: string, queue: string) => requeue([...args.split(" "), "--url", both, "--queue", queue])
 
 const bury = async (queue: string) => {
   await using requeue = await connect(first!.url, { logLevel: "None" })
