@@ -151,9 +151,15 @@ describe("what cannot be done is refused in one line, before the broker is asked
 /** A broker in memory has no queue yet. That of a command is its own, which a line before says. */
 describe("a queue that the broker does not have is refused", () => {
   it.each([
-    ...["list", "group", "peek", "redrive --dry-run", "redrive --yes", "purge --all --yes", "purge --id x --dry-run"].map(
-      (command) => [`dead-letters ${command}`, "missing.dlq"] as const
-    ),
+    ...[
+      "list",
+      "group",
+      "peek",
+      "redrive --dry-run",
+      "redrive --yes",
+      "purge --all --yes",
+      "purge --id x --dry-run"
+    ].map((command) => [`dead-letters ${command}`, "missing.dlq"] as const),
     ["dead-letters export", "missing.dlq"] as const,
     ...["list", "count", "count --error x", "purge --all --dry-run", "purge --all --yes"].map(
       (command) => [`delayed ${command}`, "missing"] as const
@@ -161,7 +167,10 @@ describe("a queue that the broker does not have is refused", () => {
   ])("by %s", async (command, queue) => {
     const { code, stderr, stdout } = await requeue([...command.split(" "), "--url", "memory:", "--queue", "missing"])
     assert.deepStrictEqual([code, stdout], [1, ""])
-    assert.match(stderr, new RegExp(`^requeue: memory: find on queue ${queue}: QueueMissing: there is no such queue\\.`, "m"))
+    assert.match(
+      stderr,
+      new RegExp(`^requeue: memory: find on queue ${queue}: QueueMissing: there is no such queue\\.`, "m")
+    )
   })
 
   it("and a pause of a broker that has none says what to do instead", async () => {

@@ -3,7 +3,7 @@ import { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSyn
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { proxy } from "@requeue/brokers"
-import { connect, constant, PermanentError, type Requeue } from "@requeue/core/promise"
+import { connect, PermanentError, type Requeue } from "@requeue/core/promise"
 import { afterAll, assert, beforeAll, describe, it, vi } from "vitest"
 import { rabbitmq } from "../real/brokers.ts"
 import { type Circumstances, program, quoted, requeue, spawned } from "../requeue.ts"
