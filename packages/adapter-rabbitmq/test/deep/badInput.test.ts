@@ -1,7 +1,6 @@
 /** Wrong options are errors of the start, with a remedy, and without the secrets that were part of them. */
 import { BrokerError, ConfigurationError, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import * as Logger from "effect/Logger"
 import * as Redacted from "effect/Redacted"
 import { createServer, type AddressInfo } from "node:net"
@@ -108,22 +107,6 @@ describe("a start with", () => {
     const error = await fail({ url, username: "limited", password: Redacted.make("s3cret") })
     assert.strictEqual(error.reason, "AccessRefused")
     assert.match(error.remedy, /set_permissions/)
-  })
-
-  test("a queue that has other arguments; it can still be used as it is", async () => {
-    const queue = queueName("other")
-    await raw(url, (channel) => channel.assertQueue(queue, { arguments: { "x-queue-type": "classic" } }))
-    const error = await fail({ url }, queue)
-    assert.deepStrictEqual([error.reason, error.queue], ["QueueMismatch", queue])
-    assert.include(error.remedy, `queues["${queue}"].assert: "passive"`)
-    const adopted = start({ url, queues: { [queue]: { assert: "passive" } } }, queue)
-    assert.isTrue(Exit.isSuccess(await Effect.runPromiseExit(Effect.scoped(adopted))))
-  })
-
-  test("a queue that must exist and does not", async () => {
-    const error = await fail({ url, assert: "passive" }, queueName("missing"))
-    assert.strictEqual(error.reason, "QueueMissing")
-    assert.match(error.remedy, /assert: "declare"/)
   })
 
   // Older servers take the arguments of native delays and do not delay: every retry would come at once.
