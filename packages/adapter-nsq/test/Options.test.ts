@@ -103,6 +103,20 @@ describe("options", () => {
     if (Result.isFailure(refused)) assert.strictEqual(refused.failure.field, field)
   })
 
+  it.each<[string, RegExp]>([
+    ["nsq hunter2", /url.*it is no URL.*nsq:\/\//],
+    ["amqp://:hunter2@host", /scheme amqp: is not nsq:/],
+    ["nsq://hunter2:x@host", /user name/],
+    ["nsq://:hunter2@host/orders", /path/],
+    ["nsq://:hunter2@host?prefetch=5", /prefetch.*unknown option.*Use one of/],
+    ["nsq://:hunter2@host?heartbeat=5", /heartbeat/]
+  ])("say what is wrong with a URL, without its secret: %s", (url, words) => {
+    const refused = decode({ url })
+    const told = Result.isFailure(refused) ? refused.failure.message : ""
+    assert.match(told, words)
+    assert.notInclude(told, "hunter2")
+  })
+
   it.each<[keyof NsqOptions.Options, string]>([
     ["nsqd", "127.0.0.1:70000"],
     ["nsqd", "h:0"],

@@ -55,6 +55,36 @@ describe("options", () => {
     if (Result.isFailure(refused)) assert.strictEqual(refused.failure.field, field)
   })
 
+  it.each<[string, RegExp]>([
+    ["rabbit hunter2", /^url .*it is no URL.*amqp:\/\/user/],
+    ["http://me:hunter2@host", /scheme http: is not amqp: or amqps:/],
+    ["amqp://", /it has no host/],
+    ["amqp://me:hunter2@host/a/b", /write it as %2F/],
+    ["amqp://me:hunter2%@host", /badly %-encoded/],
+    ["amqp://me:hunter2@host?prefetch=5", /prefetch.*unknown option.*Use one of/],
+    ["amqp://me:hunter2@host?heartbeat=5", /heartbeat/]
+  ])("say what is wrong with a URL, without its secret: %s", (url, words) => {
+    const refused = decode({ url })
+    const told = Result.isFailure(refused) ? refused.failure.message : ""
+    assert.match(told, words)
+    assert.notInclude(told, "hunter2")
+  })
+
+  it.each<[RabbitMqOptions.Options, RegExp]>([
+    [{ queues: { q: { exclusive: true, type: "quorum" } } }, /queues\.q\.exclusive.*a quorum queue cannot/],
+    [{ queues: { q: { exclusive: true, assert: "passive" } } }, /queues\.q\.exclusive.*Set its assert: "declare"/],
+    [{ queues: { q: { exclusive: true } }, assert: "never" }, /queues\.q\.exclusive/],
+    [{ queues: { q: { deliveryLimit: 20, type: "classic" } } }, /queues\.q\.deliveryLimit/],
+    [{ queueType: "classic", queues: { q: { deliveryLimit: 20 } } }, /queues\.q\.deliveryLimit.*type: "quorum"/],
+    [{ credentials: "x" as never }, /must be a function/],
+    [{ credentials: () => ({ password: "x" }), password: "y" }, /password is given as well/],
+    [{ credentials: () => ({ password: "x" }), username: "y" }, /username is given as well/],
+    [{ credentials: () => ({ password: "x" }), auth: "external" }, /logs in by certificate/]
+  ])("are refused beside others that they do not go with: %o", (options, words) => {
+    const refused = decode(options)
+    assert.match(Result.isFailure(refused) ? refused.failure.message : "", words)
+  })
+
   it.each<[RabbitMqOptions.Options, string]>([
     [{ url: "amqp://h", tls: { ca: "a" } }, "tls"],
     [{ url: "amqps://h", tls: { cart: "a" } as RabbitMqOptions.Tls }, "tls.cart"],

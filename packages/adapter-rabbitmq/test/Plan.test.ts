@@ -351,12 +351,15 @@ it("leaves no queue to the server's default delivery limit, unless its dead lett
 })
 
 describe("the table", () => {
-  it("prints what is declared, and what should be known", () => {
-    const text = RabbitMqPlan.format(plan({ topology: "perMessageTtl" }))
-    assert.include(text, "queue orders, topology perMessageTtl")
-    assert.include(text, "head-of-line blocking")
-    assert.match(text, /queue +orders\.dlq +x-queue-type=quorum/)
-  })
+  it.each(["perMessageTtl", "perMessageTtlShared"] as const)(
+    "prints what is declared, and what should be known: %s",
+    (topology) => {
+      const text = RabbitMqPlan.format(plan({ topology }))
+      assert.include(text, `queue orders, topology ${topology}`)
+      assert.include(text, "note: head-of-line blocking")
+      assert.match(text, /queue +orders\.dlq +x-queue-type=quorum/)
+    }
+  )
 
   it("names the queues of a ladder", () =>
     assert.includeMembers(queues(plan({}, Backoff.sequence([1000, 5000]))) as Array<string>, [

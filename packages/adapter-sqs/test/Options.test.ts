@@ -78,6 +78,20 @@ describe("options", () => {
     if (Result.isFailure(refused)) assert.strictEqual(refused.failure.field, field)
   })
 
+  it.each<[string, RegExp]>([
+    ["sqs hunter2", /^url .*it is no URL.*sqs:\/\/<region>/],
+    ["http://me:hunter2@host", /scheme http: is not sqs:/],
+    ["sqs://me:hunter2@127.0.0.1:9324", /needs \?region=/],
+    ["sqs://hunter2@127.0.0.1:9324?region=eu-west-1", /belong together/],
+    ["sqs://me:hunter2@h?region=eu-west-1&prefetch=5", /prefetch.*unknown option.*Use one of/],
+    ["sqs://me:hunter2@h?region=eu-west-1&visibilityTimeout=43201000", /visibilityTimeout/]
+  ])("say what is wrong with a URL, without its secret: %s", (url, words) => {
+    const refused = decode({ url })
+    const told = Result.isFailure(refused) ? refused.failure.message : ""
+    assert.match(told, words)
+    assert.notInclude(told, "hunter2")
+  })
+
   it.each(["accessKeyId", "secretAccessKey"])("refuse a number as %s, as YAML makes it of digits", (field) => {
     const keys = { accessKeyId: "k", secretAccessKey: "s", [field]: 271828 }
     const refused = decode({ url: "sqs://eu-west-1", ...keys })

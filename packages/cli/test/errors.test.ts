@@ -114,6 +114,72 @@ describe("a wrong value is refused, and help is not the answer", () => {
   })
 })
 
+describe("what cannot be done is refused in one line, before the broker is asked", () => {
+  const broker = "--url amqp://127.0.0.1:1 --queue a".split(" ")
+
+  it.each<readonly [string, ReadonlyArray<string>, RegExp]>([
+    ["send", ["no json"], /^requeue: the body is not JSON, and .*or give --raw$/],
+    ["send", ["1", "--file", "x"], /^requeue: a body and --file do not go together/],
+    ["send --file nowhere.json", [], /^requeue: --file: .*ENOENT.* 'nowhere\.json'\. Give a file that can be read$/],
+    ["send -H tenant", ["1"], /^requeue: --header: tenant has no value\. Write name=value$/],
+    ["send -q other", ["1"], /^requeue: a message goes to one queue\. Give --queue once$/],
+    ["send --delay 2d", ["1"], /must be a duration up to 1d/],
+    ["dead-letters redrive --limit 0", [], /--limit/],
+    ["dead-letters redrive --rate 0", [], /--rate/],
+    ["dead-letters redrive --rate 0.0001", [], /--rate/],
+    ["dead-letters redrive --stages 1,0", [], /--stages/],
+    ["dead-letters redrive --stages", [], /--stages/],
+    ["dead-letters redrive --stop-at 10", [], /--stop-at/],
+    ["dead-letters redrive --stop-at 110%", [], /--stop-at/],
+    ["dead-letters redrive --wait 2d", [], /--wait/],
+    ["dead-letters redrive --operation a:b", [], /--operation/],
+    ["dead-letters redrive --audit=", [], /--audit/],
+    ["dead-letters purge --all --audit=", [], /--audit/],
+    ["dead-letters list --limit 0", [], /--limit/],
+    ["dead-letters list --older-than soon", [], /--older-than/],
+    ["dead-letters list --since soon", [], /--since/],
+    ["dead-letters list --since 2026-13-01", [], /--since/],
+    ["dead-letters list --reason bad", [], /--reason/]
+  ])("%s %j", async (command, args, message) => {
+    const { code, stderr, stdout } = await requeue([...command.split(" "), ...broker, ...args])
+    assert.deepStrictEqual([code, stdout], [2, ""])
+    assert.strictEqual(stderr.trimEnd().split("\n").length, 1)
+    assert.match(stderr.trimEnd(), message)
+  })
+})
+
+/** A broker in memory has no queue yet. That of a command is its own, which a line before says. */
+describe("a queue that the broker does not have is refused", () => {
+  it.each([
+    ...[
+      "list",
+      "group",
+      "peek",
+      "redrive --dry-run",
+      "redrive --yes",
+      "purge --all --yes",
+      "purge --id x --dry-run"
+    ].map((command) => [`dead-letters ${command}`, "missing.dlq"] as const),
+    ["dead-letters export", "missing.dlq"] as const,
+    ...["list", "count", "count --error x", "purge --all --dry-run", "purge --all --yes"].map(
+      (command) => [`delayed ${command}`, "missing"] as const
+    )
+  ])("by %s", async (command, queue) => {
+    const { code, stderr, stdout } = await requeue([...command.split(" "), "--url", "memory:", "--queue", "missing"])
+    assert.deepStrictEqual([code, stdout], [1, ""])
+    assert.match(
+      stderr,
+      new RegExp(`^requeue: memory: find on queue ${queue}: QueueMissing: there is no such queue\\.`, "m")
+    )
+  })
+
+  it("and a pause of a broker that has none says what to do instead", async () => {
+    const { code, stderr } = await requeue(["pause", "--url", "memory:", "--queue", "any"])
+    assert.strictEqual(code, 1)
+    assert.match(stderr, /Unsupported.*Stop its consumers/)
+  })
+})
+
 describe("requeue", () => {
   it("alone shows its commands", async () => {
     const { code, stdout } = await requeue([])

@@ -28,6 +28,14 @@ describe("openConsole", () => {
     assert.strictEqual((await requeue.fetch(new Request("http://localhost/ops/requeue"))).status, 403)
   })
 
+  it("plans a queue of the config file by the adapter of its broker", async () => {
+    await using requeue = await openConsole({ audit, config: { cwd } })
+    const page = await requeue.fetch(new Request("http://localhost/queue?broker=local&queue=orders"), {
+      address: "127.0.0.1"
+    })
+    assert.include(await page.text(), 'class="diagram"')
+  })
+
   it("rejects what it cannot use", async () => {
     const rejected = async (options: object) => {
       const opened = openConsole({ audit, config: { cwd }, ...options })

@@ -107,8 +107,8 @@ describe("the example's handler on four brokers", () => {
     seen({ _tag: "DeadLettered", attempts: 4, reason: "retries-exhausted", target: "deliveries.dlq" })
   })
 
-  test.each(["memory", ...real] as const)("on %s who never answers is timed out, and nobody else", (broker) => {
-    const timedOut = Object.values(trails[broker])
+  test("who never answers is timed out, and nobody else", () => {
+    const timedOut = Object.values(trails.memory)
       .flat()
       .filter(({ _tag, error }) => _tag === "AttemptFailed" && (error as Error).name === "HandlerTimeout")
     expect(timedOut.map(({ attempts, id }) => turn(String(id), Number(attempts))).toSorted()).toEqual(trails.unanswered)

@@ -117,23 +117,6 @@ const envelope = async (): Promise<number> => {
 }
 
 describe("of messages that are published in one turn to an nsqd whose limits are not known", () => {
-  test("one that is too large is refused, and no neighbour", async () => {
-    const queue = queueName("large")
-    const large = new Set(["m3", "m7"])
-    const messages = many(queue, 10, 8).map((message) =>
-      large.has(message.metadata.id) ? sized(queue, message.metadata.id, 5000) : message
-    )
-    const outcomes = await publishEach(unasked, messages)
-    assert.deepStrictEqual(
-      outcomes,
-      idsOf(messages).map((id) => (large.has(id) ? "BodyTooLarge" : "sent"))
-    )
-    assert.deepStrictEqual(
-      (await idsIn(queue)).toSorted(),
-      idsOf(messages).filter((id) => !large.has(id))
-    )
-  })
-
   test("one of a batch that is too large is refused, and no neighbour", async () => {
     const queue = queueName("batch")
     const messages = [sized(queue, "m0", 8), sized(queue, "m1", 5000), sized(queue, "m2", 8)]

@@ -1,10 +1,8 @@
 /** Looks at more messages than one connection may hold, and at nsqd that are far away. */
 import { proxy } from "@requeue/brokers"
 import { DeadLetters } from "@requeue/core"
-import { connect } from "@requeue/core/promise"
 import * as Effect from "effect/Effect"
 import { afterAll, assert, test } from "vitest"
-import { NsqBroker } from "../../src/index.ts"
 import { server } from "./server.ts"
 import { ids, on, publishAll, queueName, until } from "../world.ts"
 
@@ -65,16 +63,6 @@ test("a look that loses a connection says so, and nsqd gives its messages again"
       assert.strictEqual(error.reason, "ConnectionLost")
     })
   )
-  await isBack(queue, 300)
-})
-
-test("a connection that is closed gives back what an abandoned read has shown", async () => {
-  const queue = queueName("abandoned")
-  await on(one.direct, (broker) => publishAll(broker, queue, ids(300)))
-  const requeue = await connect(NsqBroker.layer(one.direct), { logLevel: "None" })
-  const letters = requeue.deadLetters(queue).read()[Symbol.asyncIterator]()
-  for (let seen = 0; seen < 120; seen++) await letters.next()
-  await requeue.close()
   await isBack(queue, 300)
 })
 

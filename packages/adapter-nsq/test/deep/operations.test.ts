@@ -127,11 +127,6 @@ describe("a queue's plan", () => {
       ]
     )
   })
-
-  test("of a name that nsqd would refuse is none", async () => {
-    const error = await Effect.runPromise(Effect.flip(operations.plan({ queue: "a/b/c", retry }, url)))
-    assert.strictEqual(error.field, "queue")
-  })
 })
 
 describe("a queue's picture", () => {

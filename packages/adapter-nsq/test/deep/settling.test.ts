@@ -208,22 +208,3 @@ test("of many dead letters in one call, those that nsqd refuses take no others w
     })
   )
 })
-
-test("a publish that nobody answers takes its time-out, and not twice that", async () => {
-  const [wire] = two.wires
-  const publishTimeout = 4000
-  await on({ ...two.wired, nsqd: [two.wired.nsqd![0]!], nsqdHttp: [two.http[0]!], publishTimeout }, (broker) =>
-    Effect.gen(function* () {
-      const queue = queueName("unanswered")
-      yield* broker.publish([outgoing(queue, "a")])
-      wire.blackhole(true)
-      const from = now()
-      const error = yield* Effect.flip(broker.publish([outgoing(queue, "b")]))
-      const took = now() - from
-      wire.blackhole(false)
-      assert.strictEqual(error.reason, "Timeout")
-      assert.isAtLeast(took, publishTimeout)
-      assert.isBelow(took, 2 * publishTimeout)
-    })
-  )
-})

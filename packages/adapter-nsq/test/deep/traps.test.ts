@@ -1,14 +1,10 @@
 /** What clients of NSQ get wrong, each once: with the adapter none of it happens. */
-import * as Control from "@requeue/conformance/Control"
-import { Backoff, Metadata, RetryPolicy } from "@requeue/core"
+import { Backoff, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
-import * as fc from "fast-check"
 import { assert, describe, test } from "vitest"
-import * as Wire from "../../src/internal/wire.ts"
-import { toDelivery, toFrame } from "../../src/internal/consume/toDelivery.ts"
 import { server } from "./server.ts"
 import { channels, held, isWorked } from "../real/raw.ts"
-import { bytes, consume, ids, no, on, outgoing, publishAll, queueName, until, type Run, now } from "../world.ts"
+import { consume, ids, no, on, outgoing, publishAll, queueName, until, type Run, now } from "../world.ts"
 
 const one = await server()
 const [wire] = one.wires
@@ -35,35 +31,6 @@ describe("delays", () => {
       })
     )
     for (const { args } of wire.sent("REQ", "DPUB")) assert.match(args[1] ?? "", /^\d+$/)
-  })
-
-  test("that are no delays fail the handler's call, and nobody else", async () => {
-    const queue = queueName("no-delays")
-    const wrong = [Number.NaN, -1, Number.POSITIVE_INFINITY, 25 * 60 * 60_000]
-    const runs: Array<Run> = []
-    const thrown: Array<string> = []
-    await on(one.wired, (broker) =>
-      Effect.gen(function* () {
-        yield* consume(queue, runs, { concurrency: 10 }, (message) => {
-          if (message.attempts > 1) return
-          const delay = wrong[Number(message.id.slice(1))]
-          try {
-            if (delay !== undefined) message.retry({ delay })
-          } catch (cause) {
-            thrown.push((cause as Error).name)
-            throw cause
-          }
-        })
-        const opened = wire.sent("IDENTIFY").length
-        yield* publishAll(broker, queue, ids(10))
-        yield* until("a run of each, and a second of those", () => runs.length === 10 + wrong.length)
-        assert.strictEqual(wire.sent("IDENTIFY").length, opened, "a connection was made again")
-      })
-    )
-    assert.deepStrictEqual(
-      thrown,
-      wrong.map(() => "InvalidDelay")
-    )
   })
 })
 
@@ -179,61 +146,5 @@ describe("a consumer that ends right after its handlers", () => {
     assert.strictEqual(runs.length, all.length)
     assert.strictEqual(new Set(runs.map(({ id }) => id)).size, all.length)
     assert.strictEqual(await held(one.http, queue), 0)
-  })
-})
-
-describe("a consumer that is paused", () => {
-  test("stays so over a cut", async () => {
-    const queue = queueName("paused")
-    const received: Array<string> = []
-    await on(one.wired, (broker) =>
-      Effect.gen(function* () {
-        const subscription = yield* broker.subscribe({
-          queue,
-          retry: RetryPolicy.make(),
-          deadLetterQueues: [`${queue}.dlq`],
-          onDelivery: (delivery) => void received.push(delivery.metadata.id),
-          onReconnect: () => {}
-        })
-        subscription.credit(10)
-        subscription.credit(0)
-        const subscribed = () => wire.sent("SUB").filter(({ args }) => args[0] === queue).length
-        const before = subscribed()
-        assert.isAtLeast(before, 1)
-        wire.cut()
-        yield* until("a new connection", () => subscribed() > before)
-        yield* publishAll(broker, queue, ids(5))
-        // Nothing of it can be awaited, since it is not to happen: what is handed over at once comes and goes meanwhile.
-        const { pulse } = yield* Control.make(broker, queueName("control"))
-        yield* pulse
-        const [waiting] = yield* Effect.promise(() => channels(one.http, queue))
-        assert.deepInclude(waiting, { ready: 5, inFlight: 0 })
-        assert.deepStrictEqual(received, [])
-        subscription.credit(10)
-        yield* until("all of them", () => received.length === 5)
-      })
-    )
-  })
-})
-
-describe("nsqd's count of deliveries", () => {
-  test("is one of 16 bits without a sign, and adds to what a copy has used up", () => {
-    const metadata = Metadata.make("m", 0)
-    fc.assert(
-      fc.property(fc.integer({ min: 1, max: 65_535 }), fc.nat(1_000_000), (count, used) => {
-        const carried = { ...metadata, attempts: used }
-        const body = Wire.encode({
-          body: bytes("x"),
-          headers: {},
-          metadata: carried,
-          deferred: undefined,
-          nonce: undefined
-        })
-        const payload = Buffer.alloc(26)
-        payload.writeUInt16BE(count, 8)
-        const frame = toFrame(Buffer.concat([payload, body]))
-        assert.strictEqual(toDelivery(frame, { now: 0, due: undefined }).attempts, used + count)
-      })
-    )
   })
 })

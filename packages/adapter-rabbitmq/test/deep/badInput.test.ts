@@ -1,15 +1,13 @@
 /** Wrong options are errors of the start, with a remedy, and without the secrets that were part of them. */
 import { BrokerError, ConfigurationError, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import * as Logger from "effect/Logger"
 import * as Redacted from "effect/Redacted"
-import * as Result from "effect/Result"
 import { createServer, type AddressInfo } from "node:net"
 import { inspect } from "node:util"
 import { afterEach, assert, describe, test } from "vitest"
 import { isAtLeast } from "../../src/internal/version.ts"
-import { RabbitMqBroker, RabbitMqOptions, RabbitMqPlan } from "../../src/index.ts"
+import { RabbitMqBroker, RabbitMqOptions } from "../../src/index.ts"
 import { shared } from "../real/server.ts"
 import { raw } from "./traps/trap.ts"
 import { drainIds, on, outgoing, queueName, until } from "../world.ts"
@@ -71,20 +69,6 @@ const allow = async (user: string, password: string, what: string) => {
 }
 
 describe("a start with", () => {
-  test.each<[string, string, RegExp]>([
-    ["no URL", "rabbit hunter2", /^url .*it is no URL.*amqp:\/\/user/],
-    ["another scheme", "http://me:hunter2@host", /scheme http: is not amqp: or amqps:/],
-    ["no host", "amqp://", /it has no host/],
-    ["a slash in the virtual host", "amqp://me:hunter2@host/a/b", /write it as %2F/],
-    ["a bad encoding", "amqp://me:hunter2%@host", /badly %-encoded/],
-    ["an unknown parameter", "amqp://me:hunter2@host?prefetch=5", /prefetch.*unknown option.*Use one of/],
-    ["a parameter out of its range", "amqp://me:hunter2@host?heartbeat=5", /heartbeat/]
-  ])("%s in its URL", async (_, wrong, message) => {
-    const error = await fail({ url: wrong })
-    assert.instanceOf(error, ConfigurationError.ConfigurationError)
-    assert.match(error.message, message)
-  })
-
   test("a wrong password", async () => {
     const error = await fail({ url: change((it) => (it.password = "hunter2")) })
     assert.deepStrictEqual([error.reason, error.operation], ["AccessRefused", "connect"])
@@ -125,35 +109,11 @@ describe("a start with", () => {
     assert.match(error.remedy, /set_permissions/)
   })
 
-  test("a queue that has other arguments; it can still be used as it is", async () => {
-    const queue = queueName("other")
-    await raw(url, (channel) => channel.assertQueue(queue, { arguments: { "x-queue-type": "classic" } }))
-    const error = await fail({ url }, queue)
-    assert.deepStrictEqual([error.reason, error.queue], ["QueueMismatch", queue])
-    assert.include(error.remedy, `queues["${queue}"].assert: "passive"`)
-    const adopted = start({ url, queues: { [queue]: { assert: "passive" } } }, queue)
-    assert.isTrue(Exit.isSuccess(await Effect.runPromiseExit(Effect.scoped(adopted))))
-  })
-
-  test("a queue that must exist and does not", async () => {
-    const error = await fail({ url, assert: "passive" }, queueName("missing"))
-    assert.strictEqual(error.reason, "QueueMissing")
-    assert.match(error.remedy, /assert: "declare"/)
-  })
-
   // Older servers take the arguments of native delays and do not delay: every retry would come at once.
   test.runIf(!isAtLeast(version, "4.3"))("native delays on a server that has none", async () => {
     const error = await fail({ url, topology: "native" })
     assert.instanceOf(error, ConfigurationError.ConfigurationError)
     assert.match(error.message, new RegExp(`topology.*4\\.3.*${version}.*topology: "auto"`))
-  })
-
-  test("a plan for a server that is too old", () => {
-    const settings = (options: RabbitMqOptions.Options) => Result.getOrThrow(RabbitMqOptions.decode(options))
-    const native = RabbitMqPlan.make({ queue: "q" }, settings({ topology: "native" }), "4.2.1")
-    const old = RabbitMqPlan.make({ queue: "q" }, settings({}), "3.9.29")
-    for (const error of [native, old]) assert.instanceOf(error, ConfigurationError.ConfigurationError)
-    assert.match((old as ConfigurationError.ConfigurationError).message, /3\.9\.29.*Upgrade to RabbitMQ 3\.10/)
   })
 })
 

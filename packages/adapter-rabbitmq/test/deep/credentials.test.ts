@@ -129,15 +129,4 @@ describe("credentials by a function", () => {
     assert.match(error.message, message)
     assert.notInclude(error.message, "hunter2")
   })
-
-  test.each<[RabbitMqOptions.Options, RegExp]>([
-    [{ credentials: "x" as never }, /must be a function/],
-    [{ credentials: () => ({ password: "x" }), password: "y" }, /password is given as well/],
-    [{ credentials: () => ({ password: "x" }), username: "y" }, /username is given as well/],
-    [{ credentials: () => ({ password: "x" }), auth: "external" }, /logs in by certificate/]
-  ])("are refused beside others: %j", (options, message) => {
-    const decoded = RabbitMqOptions.decode(options)
-    assert.strictEqual(decoded._tag, "Failure")
-    assert.match(String((decoded as { readonly failure: Error }).failure.message), message)
-  })
 })

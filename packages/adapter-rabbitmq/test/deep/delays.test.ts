@@ -4,7 +4,7 @@ import { Control } from "@requeue/conformance"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import { assert, describe, test, type TestContext } from "vitest"
-import { RabbitMqOptions, RabbitMqPlan } from "../../src/index.ts"
+import { RabbitMqOptions } from "../../src/index.ts"
 import { server } from "../real/server.ts"
 import { consume, type Run } from "./traps/trap.ts"
 import { ids, measure, now, on, outgoing, publishAll, queueName, until } from "../world.ts"
@@ -99,11 +99,5 @@ describe("per-message TTL", () => {
         assert.isAtLeast(short!.at - sent, 1900)
       })
     )
-  })
-
-  test.each(["perMessageTtl", "perMessageTtlShared"] as const)("the plan of %s has a note of it", (topology) => {
-    const settings = Result.getOrThrow(RabbitMqOptions.decode({ topology }))
-    const plan = RabbitMqPlan.make({ queue: "orders", retry }, settings, "4.3.6")
-    assert.match(RabbitMqPlan.format(plan as RabbitMqPlan.Plan), /note: head-of-line blocking/)
   })
 })

@@ -203,17 +203,3 @@ describe("a queue's own", () => {
     assert.deepStrictEqual(second, [])
   })
 })
-
-describe("options that do not go together", () => {
-  test.each<[RabbitMqOptions.Options, RegExp]>([
-    [{ queues: { q: { exclusive: true, type: "quorum" } } }, /queues\.q\.exclusive.*a quorum queue cannot/],
-    [{ queues: { q: { exclusive: true, assert: "passive" } } }, /queues\.q\.exclusive.*Set its assert: "declare"/],
-    [{ queues: { q: { exclusive: true } }, assert: "never" }, /queues\.q\.exclusive/],
-    [{ queues: { q: { deliveryLimit: 20, type: "classic" } } }, /queues\.q\.deliveryLimit/],
-    [{ queueType: "classic", queues: { q: { deliveryLimit: 20 } } }, /queues\.q\.deliveryLimit.*type: "quorum"/]
-  ])("%j", (options, message) => {
-    const decoded = RabbitMqOptions.decode(options)
-    assert.strictEqual(decoded._tag, "Failure")
-    assert.match(String(decoded._tag === "Failure" && decoded.failure), message)
-  })
-})

@@ -1,11 +1,11 @@
 /** What operators see and do, on standard and FIFO queues. */
-import { Backlog, DeadLetters, RetryPolicy } from "@requeue/core"
+import { Backlog, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { assert, describe, test } from "vitest"
 import { strict } from "./strict.ts"
-import { bytes, ids, left, on, outgoing, queueName, urlOf } from "../real/world.ts"
+import { ids, left, on, outgoing, queueName, urlOf } from "../real/world.ts"
 
-const { behind, proxy, url } = await strict()
+const { behind, url } = await strict()
 
 describe.each([
   ["a standard queue", (queue: string) => queue],
@@ -64,52 +64,4 @@ describe.each([
       })
     )
   })
-})
-
-test("a purge that cannot delete says so", async () => {
-  const queue = queueName("denied")
-  await on({ url }, (broker) =>
-    Effect.gen(function* () {
-      yield* broker.publish([outgoing(queue, "a")])
-      proxy.deny(["DeleteMessage"])
-      const error = yield* Effect.flip(broker.admin.purge(queue))
-      proxy.deny([])
-      assert.deepInclude(error, { reason: "AccessRefused", queue })
-    })
-  )
-})
-
-test("a queue that is not there is empty, and looking at it makes none", async () => {
-  const queue = queueName("nowhere")
-  await on({ url }, ({ admin }) =>
-    Effect.gen(function* () {
-      const seen = [yield* admin.counts(queue), yield* admin.peek(queue, 1), yield* admin.purge(queue)]
-      assert.deepStrictEqual(seen, [{ ready: 0, inFlight: 0, delayed: 0, isMissing: true }, [], 0])
-      const missing = yield* Effect.promise(() => urlOf(behind, queue).catch(({ name }: Error) => name))
-      assert.strictEqual(missing, "QueueDoesNotExist")
-    })
-  )
-})
-
-test("what SQS itself has moved to the dead letters is listed with the others", async () => {
-  const queue = queueName("native")
-  await on({ url }, (broker) =>
-    Effect.gen(function* () {
-      yield* broker.publish([outgoing(queue, "a")])
-      yield* Effect.promise(() => behind.createQueue({ QueueName: `${queue}-dlq` }))
-      const [work, dead] = yield* Effect.promise(() =>
-        Promise.all([urlOf(behind, queue), urlOf(behind, `${queue}.dlq`)])
-      )
-      yield* Effect.promise(async () => {
-        const { Attributes = {} } = await behind.getQueueAttributes({ QueueUrl: dead, AttributeNames: ["QueueArn"] })
-        const RedrivePolicy = JSON.stringify({ deadLetterTargetArn: Attributes.QueueArn, maxReceiveCount: 1 })
-        await behind.setQueueAttributes({ QueueUrl: work, Attributes: { RedrivePolicy } })
-        await behind.receiveMessage({ QueueUrl: work, VisibilityTimeout: 0 })
-        await behind.receiveMessage({ QueueUrl: work })
-      })
-      const letters = yield* DeadLetters.make(`${queue}.dlq`)
-      const [letter] = yield* letters.list()
-      assert.deepStrictEqual([letter?.id, letter?.body], ["a", Buffer.from(bytes('"a"'))])
-    })
-  )
 })

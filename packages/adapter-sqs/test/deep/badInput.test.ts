@@ -1,13 +1,5 @@
 /** What is wrong is a typed error that says what to do, without secrets; what is right beside it is done. */
-import {
-  Broker,
-  BrokerError,
-  ConfigurationError,
-  type Event,
-  Metadata,
-  type Outgoing,
-  RetryPolicy
-} from "@requeue/core"
+import { Broker, BrokerError, ConfigurationError, type Outgoing, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Logger from "effect/Logger"
 import * as Redacted from "effect/Redacted"
@@ -25,7 +17,6 @@ import {
   drain,
   ids,
   idOf,
-  left,
   no,
   on,
   outgoing,
@@ -107,23 +98,6 @@ const stranger = async (answer: string | undefined) => {
 }
 
 describe("a start with", () => {
-  test.each<[string, string, RegExp]>([
-    ["no URL", "sqs hunter2", /^url .*it is no URL.*sqs:\/\/<region>/],
-    ["another scheme", "http://me:hunter2@host", /scheme http: is not sqs:/],
-    ["a host without a region", "sqs://me:hunter2@127.0.0.1:9324", /needs \?region=/],
-    ["a key without a secret", "sqs://hunter2@127.0.0.1:9324?region=eu-west-1", /belong together/],
-    ["an unknown parameter", "sqs://me:hunter2@h?region=eu-west-1&prefetch=5", /prefetch.*unknown option.*Use one of/],
-    [
-      "a parameter out of its range",
-      "sqs://me:hunter2@h?region=eu-west-1&visibilityTimeout=43201000",
-      /visibilityTimeout/
-    ]
-  ])("%s in its URL", async (_, wrong, message) => {
-    const error = await fail({ url: wrong })
-    assert.instanceOf(error, ConfigurationError.ConfigurationError)
-    assert.match(error.message, message)
-  })
-
   test.each<[string, SqsOptions.Options]>([
     ["an access key that nobody has", { url: change((it) => (it.username = "nobody")) }],
     ["a wrong secret", { url, secretAccessKey: Redacted.make("hunter2"), accessKeyId: new URL(url).username }],
@@ -132,16 +106,6 @@ describe("a start with", () => {
     const error = await fail(options)
     assert.strictEqual(error.reason, "AccessRefused")
     assert.match(error.remedy, /access key and secret.*region/)
-  })
-
-  test("a missing queue that may not be made", async () => {
-    const queue = queueName("missing")
-    for (const queues of ["use", "verify"] as const) {
-      const error = await fail({ url, queues }, queue)
-      assert.strictEqual(error.reason, "QueueMissing")
-      assert.include(error.queue, queue)
-      assert.match(error.remedy, /create/)
-    }
   })
 
   test.each(["GetQueueUrl", "GetQueueAttributes", "CreateQueue"])("no permission for %s", async (action) => {
@@ -195,21 +159,6 @@ describe("a permission that is taken away while we run", () => {
     await Effect.runPromise(Effect.scoped(program).pipe(Effect.provide(logs)))
   })
 
-  test("to delete: a failed settlement with its reason; the message stays", async () => {
-    const queue = queueName("delete")
-    const failures: Array<unknown> = []
-    await on({ url }, (broker) =>
-      Effect.gen(function* () {
-        const onEvent = (event: Event.Event) => void (event._tag === "SettleFailed" && failures.push(event.error))
-        yield* consume(queue, [], { onEvent }, () => proxy.deny(["DeleteMessage"]))
-        yield* broker.publish([outgoing(queue, "a")])
-        yield* until("a failed settlement", () => failures.length > 0)
-      })
-    )
-    assert.strictEqual(insist(failures[0]).reason, "AccessRefused")
-    assert.strictEqual(await left(behind, queue), 1)
-  })
-
   test("to send", async () => {
     const queue = queueName("send")
     await on({ url }, (broker) =>
@@ -255,13 +204,6 @@ describe("one message that SQS does not take, among others of the same batch", (
     assert.match(insist(error).message, /\. (Store|Use) /)
     assert.deepStrictEqual((await drain(behind, queue)).map(idOf).toSorted(), ["a", "b"])
   })
-
-  test("a large batch that is over the limit only together is sent in several calls", async () => {
-    const queue = queueName("large")
-    const body = bytes("x".repeat(400 * 1024))
-    await on({ url }, (broker) => broker.publish(ids(5).map((id) => ({ ...outgoing(queue, id), body }))))
-    assert.strictEqual((await drain(behind, queue)).length, 5)
-  })
 })
 
 describe("a foreign producer", () => {
@@ -292,35 +234,4 @@ describe("a foreign producer", () => {
     assert.deepInclude(toDelivery(letter!, { uncounted: 0, before: 0, now: 0 }).headers, headers)
     assert.isAtMost(Object.keys(letter?.MessageAttributes ?? {}).length, 10)
   })
-
-  test("that sends nonsense as our metadata is a foreign producer", async () => {
-    const queue = queueName("nonsense")
-    const runs: Array<Run> = []
-    await on({ url }, () =>
-      Effect.gen(function* () {
-        yield* consume(queue, runs)
-        const QueueUrl = yield* Effect.promise(() => urlOf(behind, queue))
-        const MessageAttributes = { [Metadata.header]: { DataType: "String", StringValue: "{" } }
-        yield* Effect.promise(() => behind.sendMessage({ QueueUrl, MessageBody: "1", MessageAttributes }))
-        yield* until("its run", () => runs.length === 1)
-      })
-    )
-    assert.strictEqual(runs[0]?.attempts, 1)
-  })
-})
-
-test("characters that SQS refuses come as they went, in bodies and headers", async () => {
-  const queue = queueName("characters")
-  const odd = "\u0000\u0001\uFFFE lone \uD83D"
-  const headers = { "a b": "name", value: odd, empty: "", "aws.reserved": "x", plain: "text" }
-  const seen: Array<unknown> = []
-  await on({ url }, (broker) =>
-    Effect.gen(function* () {
-      yield* consume(queue, [], {}, (message) => void seen.push([message.body, message.headers]))
-      const body = bytes(JSON.stringify("\u0007 and text"))
-      yield* broker.publish([{ ...outgoing(queue, "a", { headers }), body }])
-      yield* until("it", () => seen.length === 1)
-    })
-  )
-  assert.deepStrictEqual(seen, [["\u0007 and text", headers]])
 })

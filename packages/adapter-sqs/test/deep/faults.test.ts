@@ -1,18 +1,16 @@
 /** What happens to messages when SQS, the network and consumers misbehave: the books balance. */
 import { Books, Workload } from "@requeue/conformance"
-import { BatchPolicy, Consumer, RetryPolicy } from "@requeue/core"
+import { BatchPolicy, Consumer } from "@requeue/core"
 import type { Fault, StrictSqs } from "@requeue/brokers"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 import { spawn } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import { assert, describe, test } from "vitest"
-import { measured } from "./lateness.ts"
 import { strict } from "./strict.ts"
 import {
   consume,
   drain,
-  has,
   ids,
   idOf,
   left,
@@ -170,41 +168,6 @@ describe.concurrent("a consumer's process", () => {
   })
 })
 
-test.concurrent("a handler that runs longer than the visibility timeout has its message for itself", async (context) => {
-  await using own = await another()
-  const extended = () => own.calls()["ChangeMessageVisibilityBatch"] ?? 0
-  await measured(context, { ...quick, url: own.url, visibilityTimeout: 2000 }, (broker) =>
-    Effect.gen(function* () {
-      const queue = queueName("long")
-      const runs: Array<Run> = []
-      const [before, from] = [extended(), Date.now()]
-      let ended = 0
-      yield* publishAll(broker, queue, ids(5))
-      // Others are ready to take what is lost.
-      for (const _ of [1, 2]) {
-        yield* consume(queue, runs, { concurrency: 5 }, () =>
-          Effect.andThen(
-            Effect.sleep(5000),
-            Effect.sync(() => ended++)
-          )
-        )
-      }
-      yield* until("five ends", () => ended >= 5)
-      yield* untilEmpty(behind, queue)
-      assert.isAtLeast(extended() - before, 2)
-      const seen = runs.map(({ attempts, id }) => `${id} ${attempts}`).toSorted()
-      const isAlone =
-        seen.join() ===
-        ids(5)
-          .map((id) => `${id} 1`)
-          .join()
-      // Of its two seconds, a lease has a third left when its second extension is asked for.
-      const what = `an extension is too late, there were the runs ${seen.join()}`
-      return [{ what, late: isAlone ? 0 : Number.POSITIVE_INFINITY, bound: 600, from, at: Date.now() }]
-    })
-  )
-})
-
 test.concurrent("duplicates: each message is settled, whichever of its deliveries comes first", async () => {
   await using own = await another()
   const queue = queueName("duplicates")
@@ -220,23 +183,4 @@ test.concurrent("duplicates: each message is settled, whichever of its deliverie
   )
   assert.isAbove(runs.length, 100, "no duplicate ran: the test shows nothing")
   assert.deepStrictEqual(await drain(behind, `${queue}.dlq`), [])
-})
-
-test.concurrent("a message that was given back at the end of a consumer is there for the next one at once", async () => {
-  const queue = queueName("end")
-  const runs: Array<Run> = []
-  // What is not given back stays away for longer than anybody waits here.
-  await on({ ...quick, visibilityTimeout: 600_000 }, (broker) =>
-    Effect.gen(function* () {
-      yield* publishAll(broker, queue, ids(30))
-      yield* Effect.scoped(
-        Effect.gen(function* () {
-          yield* Consumer.start(queue, { retry: RetryPolicy.make(), drainTimeout: 100 }, () => Effect.never)
-          yield* until("more than its one handler can do", async () => !(await has(behind, queue, 30, 0, 0)))
-        })
-      )
-      yield* consume(queue, runs, { concurrency: 10 })
-      yield* until("all thirty", () => new Set(runs.map(({ id }) => id)).size === 30)
-    })
-  )
 })

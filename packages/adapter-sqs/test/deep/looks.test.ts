@@ -1,10 +1,8 @@
 /** What looks and sweeps leave behind: others have every letter again when they end, however that is. */
 import { DeadLetters } from "@requeue/core"
-import { connect } from "@requeue/core/promise"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import { assert, test } from "vitest"
-import { SqsBroker } from "../../src/index.ts"
 import { strict } from "./strict.ts"
 import { has, ids, on, outgoing, publishAll, queueName, until } from "../real/world.ts"
 
@@ -24,16 +22,6 @@ test("what a purge with a filter passed over is visible at its end, however long
       assert.isTrue(yield* Effect.promise(() => has(behind, queue, 11, 0, 0)))
     })
   )
-})
-
-test("a connection that is closed gives back what an abandoned read has shown", async () => {
-  const queue = queueName("abandoned")
-  await on({ url }, (broker) => publishAll(broker, queue, ids(250)))
-  const requeue = await connect(SqsBroker.layer({ url }), { logLevel: "None" })
-  const letters = requeue.deadLetters(queue).read()[Symbol.asyncIterator]()
-  for (let seen = 0; seen < 120; seen++) await letters.next()
-  await requeue.close()
-  assert.isTrue(await has(behind, queue, 250, 0, 0))
 })
 
 test("a look that is interrupted gives back what its receives under way still bring", async () => {

@@ -116,17 +116,6 @@ describe("a queue's plan", () => {
     )
     assert.include(objects[1]?.details, "RedrivePolicy=to orders-dlq after 33")
   })
-
-  test("that SQS cannot keep is refused", async () => {
-    const request = { queue: "orders.fifo", retry: RetryPolicy.make({ backoff: Backoff.constant("13 hours") }) }
-    const nowhere = new URL("sqs://eu-west-1")
-    for (const refused of [
-      operations.plan(request, nowhere),
-      Effect.scoped(Effect.flatMap(operations.operate(nowhere), ({ plan }) => plan(request)))
-    ]) {
-      assert.strictEqual(((await Effect.runPromise(Effect.flip(refused))) as { field?: string }).field, "retry.backoff")
-    }
-  })
 })
 
 describe("a queue's picture", () => {

@@ -3,15 +3,15 @@ import { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSyn
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { proxy } from "@requeue/brokers"
-import { connect, constant, PermanentError, type Requeue } from "@requeue/core/promise"
+import { connect, PermanentError, type Requeue } from "@requeue/core/promise"
 import { afterAll, assert, beforeAll, describe, it, vi } from "vitest"
 import { rabbitmq } from "../real/brokers.ts"
 import { type Circumstances, program, quoted, requeue, spawned } from "../requeue.ts"
 import { deadline, until } from "../until.ts"
 
 const queues = (
-  "sent later refused counted watched away meant moved elsewhere interrupted purged taken awaited looked causes " +
-  "misled kept spoilt cut staged audited unwritable edited mended full whole separated there"
+  "sent later counted away meant moved elsewhere purged taken awaited looked causes misled kept spoilt audited " +
+  "unwritable edited full whole there"
 ).split(" ")
 
 let url = ""
@@ -100,19 +100,6 @@ describe.concurrent("requeue send", () => {
     await using _worker = await connection.consume("later", {}, () => came.resolve(performance.now()))
     assert.isAtLeast((await came.promise) - before, 2000)
   })
-
-  it.each([
-    ["send", ["no json"], /^requeue: the body is not JSON, and .*or give --raw$/],
-    ["send", ["1", "--file", "x"], /^requeue: a body and --file do not go together/],
-    ["send --file nowhere.json", [], /^requeue: --file: .*ENOENT.* 'nowhere\.json'\. Give a file that can be read$/],
-    ["send -H tenant", ["1"], /^requeue: --header: tenant has no value\. Write name=value$/],
-    ["send -q other", ["1"], /^requeue: a message goes to one queue\. Give --queue once$/],
-    ["send --delay 2d", ["1"], /must be a duration up to 1d/]
-  ])("refuses %s %j", async (args, rest, message) => {
-    const { code, stderr, stdout } = await run(args, "refused", ...rest)
-    assert.deepStrictEqual([code, stdout], [2, ""])
-    assert.match(stderr.trimEnd(), message)
-  })
 })
 
 describe.concurrent("requeue status", () => {
@@ -166,19 +153,6 @@ describe.concurrent("requeue status", () => {
     assert.deepStrictEqual([isMissing, ready, inFlight, consumers, oldest], [true, null, null, null, null])
     assert.strictEqual((await connection.counts(missing)).isMissing, true)
   })
-
-  it("goes on with --watch until it is interrupted", async () => {
-    const interruption = (said: () => string) => until("three looks", () => said().split("\n").length > 3)
-    const args = "status --watch --interval 200ms --json"
-    const { code, stdout } = await runIn(args, "watched", { interruption }, program)
-    assert.strictEqual(code, 130)
-    const looks = stdout
-      .trimEnd()
-      .split("\n")
-      .map((line) => JSON.parse(line))
-    assert.isAtLeast(looks.length, 3)
-    assert.deepStrictEqual(looks.at(-1).queues[0].dead, { "watched.dlq": 0 })
-  })
 })
 
 it.concurrent("requeue status --watch waits for a broker that is away", async () => {
@@ -231,15 +205,6 @@ describe("requeue delayed", () => {
     assert.match((await run("delayed purge --yes", "later")).stderr, /nothing says which delayed messages to remove/)
     assert.deepInclude(await run("delayed purge --all --yes", "later"), { stdout: "later: removed 2\n" })
     assert.deepInclude(await run("delayed count", "later"), { stdout: "later: 0\n" })
-  })
-
-  it("shows when a message is due, and which attempt that is", async () => {
-    await send("shown", ["a"], "1 hour")
-    const { stdout } = await run("delayed list", "shown")
-    assert.match(
-      stdout,
-      /^shown: 1 of 1 delayed messages\nid +due in +next attempt +last error +age\na +(1h|59m.*?) +1 +- /
-    )
   })
 })
 
@@ -303,44 +268,6 @@ describe.concurrent("requeue dead-letters", () => {
     assert.deepStrictEqual([code, stdout], [0, "moved.dlq: redriven 3 of 5; 2 not reached\n"])
     await settled("elsewhere", 3)
     await settled("moved.dlq", 2)
-  })
-
-  it("stops at once when it is interrupted, and says where every letter is", async () => {
-    await bury("interrupted", 300)
-    const interruption = () => until("three redriven letters", async () => ((await ready("interrupted")) ?? 0) > 2)
-    const args = "dead-letters redrive --rate 5 --yes"
-    const { code, stderr, stdout } = await runIn(args, "interrupted", { interruption }, program)
-    assert.deepStrictEqual([code, stdout], [130, ""])
-    const said =
-      /^requeue: interrupted\. interrupted\.dlq: redriven (\d+) of 300; (\d+) not reached\n$/.exec(stderr) ?? []
-    const [, redriven, others] = said.map(Number)
-    assert.isAtLeast(redriven ?? 0, 3)
-    assert.strictEqual(redriven! + others!, 300)
-    await settled("interrupted", Number(redriven))
-    await settled("interrupted.dlq", 300 - Number(redriven))
-  })
-
-  it("works in stages, stops by itself, and goes on by its id", async () => {
-    await bury("staged", 30)
-    let isMended = false
-    await using _worker = await connection.consume("staged", { retry: { maxRetries: 0 } }, () =>
-      isMended ? undefined : Promise.reject(new Error("no"))
-    )
-    const args = "dead-letters redrive --stages 2,5 --stop-at 25% --wait 2s --yes"
-    const stopped = await run(args, "staged")
-    assert.strictEqual(stopped.code, 1)
-    const [, operation = ""] =
-      /^staged\.dlq: redriven 2 of 30; 28 not reached\n {2}stage 1: 2 published, 0 succeeded, 2 came back, 0 still queued\n {2}stopped: more than 25% of a stage came back\. Mend the cause, .* --operation (\w+), it passes over what came back\n$/.exec(
-        stopped.stdout
-      ) ?? []
-    isMended = true
-    const again = await run(`${args} --operation ${operation} --json`, "staged")
-    assert.match(JSON.parse(again.stderr).note, /Give the option management/)
-    const { queues } = JSON.parse(again.stdout)
-    const { cameBack, published, repeated, stages, stoppedBy, succeeded } = queues[0]
-    assert.deepStrictEqual([published, cameBack, repeated, stoppedBy], [28, 0, 2, null])
-    // Without the management interface nobody knows what is in work.
-    assert.deepStrictEqual([succeeded, stages.length, stages[2].size], [null, 3, null])
   })
 
   it("writes who did what into the audit, and does nothing without it", async () => {
@@ -437,32 +364,6 @@ describe.concurrent("requeue dead-letters", () => {
     await settled("edited.dlq", 2)
   })
 
-  it("removes the original of an edited letter when its copy has succeeded, at its retry as well", async () => {
-    const { managementUrl } = await rabbitmq()
-    assert.isDefined(managementUrl)
-    await bury("mended", 2, () => new Error("no"))
-    const seen: Array<unknown> = []
-    const retry = { maxRetries: 1, backoff: constant("3 seconds") }
-    await using _worker = await connection.consume("mended", { retry }, ({ attempts, body }) => {
-      seen.push([body, attempts])
-      if (attempts === 1) throw new Error("503")
-    })
-    const managed = new URL(url)
-    managed.searchParams.set("management", managementUrl)
-    const args = "dead-letters redrive --edit --yes --queue mended --id mended-0 --wait 2m --url"
-    const circumstances = { env: { EDITOR: "sed -i s/^0$/7/", VISUAL: "" } }
-    const { code, stderr, stdout } = await requeue([...args.split(" "), managed.href], circumstances)
-    assert.deepStrictEqual(
-      [code, stdout, stderr],
-      [0, "mended.dlq: mended-0: the copy has succeeded; the original is removed\n", ""]
-    )
-    assert.deepStrictEqual(seen, [
-      [7, 1],
-      [7, 2]
-    ])
-    await settled("mended.dlq", 1)
-  })
-
   it("removes nothing unless it may", async () => {
     await bury("purged", 2)
     const refused = await run("dead-letters purge --all", "purged")
@@ -483,58 +384,10 @@ describe.concurrent("requeue dead-letters", () => {
     assert.strictEqual((await json("dead-letters purge --all --yes", "purged")).queues[0].removed, 1)
     assert.strictEqual((await json("dead-letters purge --all --dry-run", "purged")).queues[0].removed, 0)
   })
-
-  it.each([
-    "redrive --limit 0",
-    "redrive --rate 0",
-    "redrive --rate 0.0001",
-    "redrive --stages 1,0",
-    "redrive --stages",
-    "redrive --stop-at 10",
-    "redrive --stop-at 110%",
-    "redrive --wait 2d",
-    "redrive --operation a:b",
-    "redrive --audit=",
-    "purge --all --audit=",
-    "list --limit 0",
-    "list --older-than soon",
-    "list --since soon",
-    "list --since 2026-13-01",
-    "list --reason bad"
-  ])("refuses %s", async (args) => {
-    const { code, stderr, stdout } = await run(`dead-letters ${args}`, "refused")
-    assert.deepStrictEqual([code, stdout], [2, ""])
-    assert.strictEqual(stderr.trimEnd().split("\n").length, 1)
-  })
 })
 
 describe.concurrent("queues that are missing", () => {
   const missing = `missing-${process.pid}`
-
-  it.each([
-    "list",
-    "group",
-    "peek",
-    "redrive --dry-run",
-    "redrive --yes",
-    "purge --all --yes",
-    "purge --id x --dry-run",
-    "export"
-  ])("%s refuses them, and makes none", async (args) => {
-    const { code, stderr, stdout } = await run(`dead-letters ${args}`, missing)
-    assert.deepStrictEqual([code, stdout], [1, ""])
-    assert.match(stderr, /^requeue: rabbitmq: find on queue missing-\d+\.dlq: QueueMissing: there is no such queue\./)
-    assert.strictEqual((await connection.counts(`${missing}.dlq`)).isMissing, true)
-  })
-
-  it.each(["list", "count", "count --error x", "purge --all --dry-run", "purge --all --yes"])(
-    "delayed %s refuses them, unless messages wait for them",
-    async (args) => {
-      const { code, stderr, stdout } = await run(`delayed ${args}`, missing)
-      assert.deepStrictEqual([code, stdout], [1, ""])
-      assert.match(stderr, /^requeue: rabbitmq: find on queue missing-\d+: QueueMissing: there is no such queue\./)
-    }
-  )
 
   it("are no place to redrive to, nor is the dead-letter queue itself", async () => {
     await bury("misled", 2)
@@ -575,23 +428,6 @@ describe.concurrent("requeue dead-letters export and import", () => {
     const plain = (letters: typeof before) =>
       letters.map(({ body, headers, metadata }) => ({ body, headers, metadata }))
     assert.deepStrictEqual(plain(after), plain(before))
-  })
-
-  it("keep what ends lines elsewhere, and a byte order mark before them does no harm", async () => {
-    const body = "one\u2028two\u2029three\u0085four"
-    await connection.send("separated.dlq", body)
-    const { stdout } = await run("dead-letters export", "separated")
-    // As exports were before, and as other programs write JSON.
-    const input = `\ufeff${JSON.stringify(JSON.parse(stdout))}\n`
-    assert.include(input, "one\u2028two")
-    assert.strictEqual((await run("dead-letters purge --all --yes", "separated")).code, 0)
-    const imported = await requeue(["dead-letters", "import", "--url", url], { input })
-    assert.deepStrictEqual([imported.code, imported.stdout], [0, "separated.dlq: imported 1\n"])
-    const again = await connection.deadLetters("separated.dlq").list()
-    assert.deepStrictEqual(
-      again.map(({ body }) => JSON.parse(Buffer.from(body).toString())),
-      [body]
-    )
   })
 
   it("say which line is bad, and what was imported until then", async () => {
@@ -655,14 +491,6 @@ describe.concurrent("requeue dead-letters export and import", () => {
     assert.deepStrictEqual(readdirSync(where.cwd), [])
     const whole = await runIn("dead-letters export -o a.jsonl", "whole", where)
     assert.deepStrictEqual([whole.code, readdirSync(where.cwd)], [0, ["a.jsonl"]])
-  })
-
-  it("give all back when an export is interrupted", async () => {
-    await bury("cut", 400)
-    const interruption = (said: () => string) => until("the first letters", () => said().includes("\n"))
-    const { code } = await runIn("dead-letters export", "cut", { interruption }, program)
-    assert.include([0, 130], code)
-    await settled("cut.dlq", 400)
   })
 })
 

@@ -1,4 +1,4 @@
-/** What the command line says of a broker of which a part is away, and of pauses, on real nsqd. */
+/** What the command line says of a broker of which a part is away, on real nsqd. */
 import { start } from "@requeue/brokers"
 import { connect } from "@requeue/core/promise"
 import { afterAll, assert, test } from "vitest"
@@ -19,7 +19,7 @@ const partial = (stderr: string) =>
     .filter((line) => line.startsWith("requeue: partial: "))
     .map((line) => line.includes(away))
 
-const run = (args: string, queue: string, url = both) => requeue([...args.split(" "), "--url", url, "--queue", queue])
+const run = (args: string, queue: string) => requeue([...args.split(" "), "--url", both, "--queue", queue])
 
 const bury = async (queue: string) => {
   await using requeue = await connect(first!.url, { logLevel: "None" })
@@ -50,31 +50,4 @@ test("a part that is away is told on standard error, the others are told and wor
   assert.strictEqual(code, 1)
   await second!.start()
   assert.deepInclude(await run("status", "half"), { code: 0, stderr: "" })
-})
-
-test("a pause holds back what is sent, and shows in the status until it ends", async () => {
-  await bury("held")
-  assert.deepInclude(await run("pause", "held", first!.url), { code: 0, stdout: "held: paused\n" })
-  const sent = await run("send 1", "held", first!.url)
-  assert.deepInclude(sent, { code: 0 })
-  const paused = async () => JSON.parse((await run("status --json", "held")).stdout).queues[0].paused
-  assert.isTrue(await paused())
-  assert.match((await run("status", "held")).stdout, /held \(paused\) +1 /)
-  assert.deepInclude(await run("resume", "held", first!.url), { code: 0, stdout: "held: resumed\n" })
-  assert.isFalse(await paused())
-})
-
-test("messages in backoff that the broker cannot show are an error that says so", async () => {
-  const { code, stderr } = await run("delayed list", "hidden")
-  assert.match(stderr, /^requeue: nsq: .*Unsupported: the broker cannot show messages that wait for their delay/)
-  assert.strictEqual(code, 1)
-})
-
-test("a pause of what does not exist, or of a broker that has none, is a problem", async () => {
-  const { code, stderr } = await run("pause", "nowhere")
-  assert.strictEqual(code, 1)
-  assert.match(stderr, /QueueMissing.*requeue create/)
-  const memory = await run("pause", "any", "memory:")
-  assert.strictEqual(memory.code, 1)
-  assert.match(memory.stderr, /Unsupported.*Stop its consumers/)
 })

@@ -65,6 +65,9 @@ const alone = pages
   .flatMap((page) => turns(page.text).map((turn) => ({ page, path: page.path, ...turn, name: turn.each ?? "" })))
   .filter(({ brokers }) => !brokers.some(isShared))
 
+/** True for the turn of a page that is the journey of `npm test`. */
+export const isJourney = (path: string, broker: string): boolean => path === "docs/drill.md" && broker === "nsq"
+
 /** Registers the sessions of these pages as tests; of a page that runs on each of several brokers, those on these brokers. */
 export const replay = (isAsked: (path: string, broker: string) => boolean): void => {
   beforeAll(() => {

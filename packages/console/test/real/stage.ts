@@ -15,11 +15,11 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Authorization, BrokerSource, Console, NodeServer } from "../../src/index.ts"
 
-/** Every broker. */
-export const names = ["memory", "rabbitmq", "nsq", "sqs"] as const
+/** Every broker that is a server. */
+export const servers = ["rabbitmq", "nsq", "sqs"] as const
 
 /** The name of a broker. */
-export type Name = (typeof names)[number]
+type Name = "memory" | (typeof servers)[number]
 
 /** The operators, by their names. */
 export const operators = { ann: "ann-has-a-password", bob: "bob-has-another-one" }

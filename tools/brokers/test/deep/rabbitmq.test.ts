@@ -1,8 +1,7 @@
 import { connect } from "amqplib"
 import type { EventEmitter } from "node:events"
-import { setTimeout as sleep } from "node:timers/promises"
 import { afterAll, assert, beforeAll, test, vi } from "vitest"
-import { proxy, start, type RabbitMqBroker } from "../../src/index.ts"
+import { start, type RabbitMqBroker } from "../../src/index.ts"
 import { handshake } from "../../src/amqp.ts"
 import { checkBorrowed, checkDispose, checkOwnersDeath, failedStart, failureOf, starting } from "../real/lifecycle.ts"
 
@@ -72,27 +71,6 @@ test("two at once are strangers; each has its management API and its tool", asyn
   assert.notInclude(await two.nodes[0]?.ctl("list_queues", "--quiet"), "only here")
 
   await connection.close()
-})
-
-test("a proxy in front of it: cut ends a connection, a blackhole holds up confirmations", async () => {
-  const between = await proxy(two.nodes[0]?.port ?? 0)
-  const url = new URL(two.url)
-  url.port = String(between.port)
-  const connection = await connect(url.href)
-  const end = closed(connection)
-  connection.on("error", () => {})
-  const channel = await connection.createConfirmChannel()
-  channel.on("error", () => {})
-  await channel.assertQueue("behind", { durable: true })
-  between.blackhole(true)
-  channel.sendToQueue("behind", Buffer.from("1"))
-  const confirmed = channel.waitForConfirms().then(() => "confirmed")
-  assert.strictEqual(await Promise.race([confirmed, sleep(200, "held up")]), "held up")
-  between.blackhole(false)
-  assert.strictEqual(await confirmed, "confirmed")
-  between.cut()
-  await end
-  await between.close()
 })
 
 test.each(["SIGTERM", "SIGKILL"] as const)("a process that dies of %s takes its broker with it", (signal) =>

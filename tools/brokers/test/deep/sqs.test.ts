@@ -3,7 +3,7 @@ import { afterEach, assert, test, vi } from "vitest"
 import { start } from "../../src/index.ts"
 import { parse } from "../../src/sqs/address.ts"
 import { handshake } from "../../src/sqs/handshake.ts"
-import { checkBorrowed, checkDispose, checkOwnersDeath, failedStart, failureOf, starting } from "../real/lifecycle.ts"
+import { checkBorrowed, checkDispose, checkOwnersDeath, failureOf, starting } from "../real/lifecycle.ts"
 
 const startOne = starting("sqs", (version?: string) => start("sqs", { version }))
 
@@ -42,37 +42,13 @@ test("it takes a message; kill, start and restart keep the port; after dispose n
   await checkDispose(broker)
 })
 
-test("the clock of fauxqs can be moved: a delay ends when it says so", async () => {
-  const broker = await startOne()
-  const client = clientOf(broker.url)
-  const { QueueUrl } = await client.send(new CreateQueueCommand({ QueueName: "later" }))
-  await client.send(new SendMessageCommand({ QueueUrl, MessageBody: "in 15 minutes", DelaySeconds: 900 }))
-  const receive = async (WaitTimeSeconds: number) => {
-    const { Messages = [] } = await client.send(new ReceiveMessageCommand({ QueueUrl, WaitTimeSeconds }))
-    return Messages.map(({ Body }) => Body)
-  }
-  await broker.nodes[0]?.forward?.(890_000)
-  assert.deepStrictEqual(await receive(1), [])
-  const waiting = receive(20)
-  await broker.nodes[0]?.forward?.(10_000)
-  assert.deepStrictEqual(await waiting, ["in 15 minutes"])
-})
-
 test.each(["elasticmq", "moto"])("%s by name", async (name) => {
   const broker = await startOne(name)
   assert.match(broker.version, new RegExp(`^${name} \\d`))
   assert.strictEqual(await echo(broker.url), "hello")
 })
 
-test.each(["SIGTERM", "SIGKILL"] as const)("a process that dies of %s takes its server with it", (signal) =>
-  checkOwnersDeath("sqs", signal)
-)
-
-test("a server that cannot start fails with the end of its log, and leaves nothing", async () => {
-  const failure = await failedStart(() => start("sqs", { deadline: 1 }))
-  assert.match(failure, /fauxqs \S+ on 127\.0\.0\.1:\d+ is not ready after 1 ms/)
-  assert.match(failure, /Its log ends:\n/)
-})
+test("a process that dies takes its server with it", () => checkOwnersDeath("sqs", "SIGKILL"))
 
 test("a server that nobody has: every source says why", async () => {
   const failure = await failureOf(() => start("sqs", { version: "goaws" }))

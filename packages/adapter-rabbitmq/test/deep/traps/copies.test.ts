@@ -1,4 +1,4 @@
-/** Properties that a copy must leave behind, and queues that it must not go to. */
+/** Properties that a copy must leave behind. */
 import { Backoff, type Event, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { assert, test } from "vitest"
@@ -57,24 +57,4 @@ test("a copy leaves a per-message expiration behind: it comes no earlier, and it
   assert.isObject(letter)
   const { expiration, messageId } = (letter || undefined)?.properties ?? {}
   assert.deepStrictEqual([messageId, expiration], ["x", undefined])
-})
-
-test("a copy goes to the queue that failed alone, not through the fan-out again", async () => {
-  const [exchange, failing, other] = [queueName("fanout"), queueName("failing"), queueName("other")]
-  const runs: Array<Run> = []
-  const bindings = [{ exchange, routingKey: "" }]
-  await raw(url, (channel) => channel.assertExchange(exchange, "fanout"))
-  await on({ url, queues: { [failing]: { bindings }, [other]: { bindings } } }, (broker) =>
-    Effect.gen(function* () {
-      yield* consume(failing, runs, { retry: RetryPolicy.make({ backoff: Backoff.constant(100) }) }, (message) =>
-        message.attempts < 3 ? no() : undefined
-      )
-      const others: Array<Run> = []
-      yield* consume(other, others, {})
-      yield* Effect.promise(() => raw(url, async (channel) => channel.publish(exchange, "", Buffer.from("1"))))
-      yield* until("three runs", () => runs.length === 3)
-      yield* quiet(broker)
-      assert.strictEqual(others.length, 1)
-    })
-  )
 })

@@ -31,21 +31,6 @@ test("a delayed message for a deleted queue is kept aside, and holds up no other
   )
 })
 
-test("a dead-letter queue that was deleted is made again", async () => {
-  const queue = queueName("undead")
-  const events: Array<Event.Event> = []
-  await on({ url }, (broker) =>
-    Effect.gen(function* () {
-      const retry = RetryPolicy.make({ maxRetries: 0 })
-      yield* consume(queue, [], { retry, onEvent: (event) => events.push(event) }, no)
-      yield* Effect.promise(() => raw(url, (channel) => channel.deleteQueue(`${queue}.dlq`)))
-      yield* broker.publish([outgoing(queue, "a")])
-      yield* until("its death", () => events.some(({ _tag }) => _tag === "DeadLettered"))
-    })
-  )
-  assert.deepStrictEqual(await drainIds(url, `${queue}.dlq`), ["a"])
-})
-
 test("where nothing may be declared, an unroutable dead letter leaves its message in the queue", async () => {
   const queue = queueName("unroutable")
   const events: Array<Event.Event> = []
