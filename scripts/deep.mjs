@@ -40,8 +40,17 @@ const test = (folder, files, label, env) => {
   const report = `${folder}/test-results.${label}.json`
   forget([report])
   const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${join(root, report)}`]
-  run(["vitest", "run", "--root", join(root, folder), ...reporters, ...files], { stdio: "inherit", env })
-  if (existsSync(join(root, report))) measureAlone(folder, report, env)
+  const { status } = run(["vitest", "run", "--root", join(root, folder), ...reporters, ...files], {
+    stdio: "inherit",
+    env
+  })
+  const before = read(report)
+  // Vitest does not report an error outside of tests.
+  if (status !== 0 && before.counts.failed === 0) {
+    const failed = [`vitest ended with ${status}: see the errors above`]
+    return { ...before, counts: sum([before.counts, { failed: 1 }]), failed }
+  }
+  if (before.isThere) measureAlone(folder, report, env)
   return read(report)
 }
 

@@ -13,6 +13,8 @@ export default {
   test: {
     // What tests that pass print is for `npm run test:package`.
     silent: "passed-only",
+    // Also outside of CI: it would hide the other tests of its file.
+    allowOnly: false,
     slowTestThreshold: 20_000,
     sequence: longestFirst("journey", "conformance", "check", "mutants"),
     projects: [

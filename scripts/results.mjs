@@ -15,13 +15,9 @@ export const sum = (all) => all.reduce(add, none)
  */
 export const count = ({ numFailedTests, numPassedTests, numTotalTests, success, testResults }) => {
   const tests = testResults.flatMap(({ assertionResults }) => assertionResults)
-  // A file that cannot even be loaded has no failed assertion.
-  const broken = testResults.filter(
-    ({ assertionResults, status }) => status === "failed" && !assertionResults.some((test) => test.status === "failed")
-  ).length
+  const broken = testResults.filter((file) => isBroken(file) || isEmpty(file)).length
   const failed = numFailedTests + broken
-  // A run that skips all of its tests has shown nothing.
-  const silent = failed === 0 && (!success || (numTotalTests > 0 && numPassedTests === 0))
+  const silent = failed === 0 && !success
   const unmeasured = tests.filter(isNotMeasurable).length
   return {
     passed: numPassedTests,
@@ -31,6 +27,12 @@ export const count = ({ numFailedTests, numPassedTests, numTotalTests, success, 
     measuredAgain: tests.filter(({ meta }) => meta?.measured > 1).length
   }
 }
+
+/** A file that cannot even be loaded has no failed assertion. */
+const isBroken = ({ assertionResults, status }) =>
+  status === "failed" && !assertionResults.some((test) => test.status === "failed")
+
+const isEmpty = ({ assertionResults, status }) => status !== "failed" && assertionResults.length === 0
 
 const isNotMeasurable = ({ meta, status }) => status === "skipped" && meta?.notMeasurable !== undefined
 
@@ -72,8 +74,11 @@ export const replaced = (report, other) => {
 export const failures = ({ testResults }) =>
   testResults.flatMap(({ assertionResults, message, name, status }) => {
     const failed = assertionResults.filter((test) => test.status === "failed")
-    if (status === "failed" && failed.length === 0) return [`${name}: ${firstLine(message)}`]
-    return failed.map((test) => `${test.fullName}: ${firstLine(test.failureMessages?.[0])}`)
+    const file = name === undefined ? "" : `${relative(root, name)}: `
+    if (isBroken({ assertionResults, status }))
+      return [`${file}${firstLine(message) || "it cannot be loaded, or a hook failed"}`]
+    if (isEmpty({ assertionResults, status })) return [`${file}there is no test in it`]
+    return failed.map((test) => `${file}${test.fullName}: ${firstLine(test.failureMessages?.[0])}`)
   })
 
 /**
@@ -109,7 +114,8 @@ export const parse = (text) => {
 /** Reads a report by its path in the workspace. */
 export const read = (file) => {
   const path = join(root, file)
-  return { name: file, ...parse(existsSync(path) ? readFileSync(path, "utf8") : "") }
+  const isThere = existsSync(path)
+  return { name: file, isThere, ...parse(isThere ? readFileSync(path, "utf8") : "") }
 }
 
 /** A line for each test that failed. */

@@ -64,6 +64,10 @@ export const upperBounds = (file, source) => {
     })
   const found = nodes
     .filter(isAssertion)
-    .filter((node) => isBelow(node) || (/^(isTrue|ok|equal)$/.test(node.callee.property.name) && comparesBelow(node)))
+    .filter(
+      (node) =>
+        isBelow(node) ||
+        (/^(isTrue|ok|equal|toBe|toEqual|toBeTruthy)$/.test(node.callee.property.name) && comparesBelow(node))
+    )
   return found.map(({ start }) => source.slice(0, start).split("\n").length)
 }

@@ -76,7 +76,8 @@ const down = async (name: BrokerName): Promise<void> => {
 const prepareAll = async (asked: ReadonlyArray<BrokerName | "chromium">): Promise<void> => {
   for (const name of asked) {
     await (name === "chromium" ? chromium() : prepare(name)).catch((cause: unknown) => {
-      console.log(`${name}: ${cause instanceof Error ? cause.message : String(cause)}`)
+      // The sources that were tried are lines of their own.
+      console.log(`${name}: ${(cause instanceof Error ? cause.message : String(cause)).replaceAll(/\s*\n\s*/g, " ")}`)
       process.exitCode = 1
     })
   }
