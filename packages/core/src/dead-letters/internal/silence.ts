@@ -42,9 +42,9 @@ const limits = { counted: 10_000, uncounted: 3000 }
 
 const unknown: Counts = { ready: undefined, inFlight: undefined, delayed: undefined }
 
-/** `now` is in monotonic milliseconds. */
-export const make = (now: () => number): Silence => {
-  let since = now()
+/** Time is that in which this process looks: while it stands still, it sees no letter, and that is no silence. */
+export const make = (): Silence => {
+  let [quietFor, isBroken] = [0, true]
 
   /** The letters that still wait when the sweep is over after `quiet` milliseconds of silence; `undefined` while it is not. */
   const isOver = (broker: Service, queue: string, quiet: number, waiting: Waiting) =>
@@ -75,12 +75,13 @@ export const make = (now: () => number): Silence => {
     })
 
   return {
-    broken: () => void (since = now()),
+    broken: () => void (isBroken = true),
     end: Effect.fnUntraced(function* (broker, queue, waiting) {
       while (true) {
         yield* Effect.sleep(Duration.millis(interval))
-        if (waiting.isPublishing()) since = now()
-        const left = now() - since < interval ? undefined : yield* isOver(broker, queue, now() - since, waiting)
+        quietFor = isBroken || waiting.isPublishing() ? 0 : quietFor + interval
+        isBroken = false
+        const left = quietFor === 0 ? undefined : yield* isOver(broker, queue, quietFor, waiting)
         if (left !== undefined) return left
       }
     })

@@ -151,7 +151,7 @@ const begin = (broker: Service, queue: string, { audit, rate }: Options, work: M
     const together = typeof work.copy === "string" ? page : 1
     const watched = watch(broker, together, (requests, failures) => arrivals.settled(requests, failures))
     const { identify } = watched
-    const silence = Silence.make(now)
+    const silence = Silence.make()
     const again = Again.make(identify)
     const shelf = Shelf.make(heldLimit)
     const letters = Letters.make({
