@@ -78,6 +78,7 @@ const run = (cases: ReadonlyArray<Case>) =>
           .toReversed()
       }
     }
+<<<<<<< HEAD
     const caseOf = ({ ReceiptHandle }: { readonly ReceiptHandle: string }) => cases[Number(ReceiptHandle)]!
     const client = {
       deleteMessageBatch: ({ Entries }) => answer(Entries, (entry) => caseOf(entry).removed),
@@ -85,6 +86,16 @@ const run = (cases: ReadonlyArray<Case>) =>
       sendMessageBatch: ({ Entries }) =>
         answer(Entries, ({ MessageBody }: { readonly MessageBody: string }) => cases[Number(MessageBody)]!.sent)
     } as Client // All that is used.
+=======
+    const caseOf = ({ ReceiptHandle }: { readonly ReceiptHandle?: string | undefined }) => cases[Number(ReceiptHandle)]!
+    type Calls = "deleteMessageBatch" | "changeMessageVisibilityBatch" | "sendMessageBatch"
+    const calls: { readonly [K in Calls]: (input: Parameters<Client[K]>[0]) => Promise<unknown> } = {
+      deleteMessageBatch: ({ Entries }) => answer(Entries, (entry) => caseOf(entry).removed),
+      changeMessageVisibilityBatch: ({ Entries }) => answer(Entries, (entry) => caseOf(entry).hidden),
+      sendMessageBatch: ({ Entries }) => answer(Entries, ({ MessageBody }) => cases[Number(MessageBody)]!.sent)
+    }
+    const client = calls as unknown as Client // all that is used of it
+>>>>>>> de188179 (NSQ, RabbitMQ, SQS: text is decoded without Node's buffer module; types of tests)
     const context = yield* Effect.context()
     const fork = (effect: Effect.Effect<unknown>): void => void Effect.runForkWith(context)(effect)
     const ends = new Map<string, string>()
