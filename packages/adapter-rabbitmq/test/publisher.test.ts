@@ -6,6 +6,7 @@ import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
 import { TestClock } from "effect/testing"
 import { EventEmitter } from "node:events"
+import { copyHeader } from "../src/internal/wire.ts"
 import { type ConfirmChannel, type Publication, publish } from "../src/internal/client.ts"
 import type { Connection, Live } from "../src/internal/connect/connection.ts"
 import * as Publisher from "../src/internal/publish/publisher.ts"
@@ -91,6 +92,11 @@ const start = Effect.fnUntraced(function* (options: RabbitMqOptions.Options = {}
       last.emit("close")
     },
     cutConnection: () => last.emit("close"),
+    giveBack: (name: string | undefined, exchange = "") =>
+      last.emit("return", {
+        fields: { exchange, routingKey: "q" },
+        properties: { messageId: "same", headers: name === undefined ? {} : { [copyHeader]: name } }
+      }),
     block: (reason: string | undefined) => {
       blockedBy = reason
       if (reason === undefined) unblocked.openUnsafe()
@@ -133,6 +139,43 @@ describe("a publisher", () => {
       assert.deepStrictEqual(large.names(), ["a", "b"])
       large.written[0]!.confirm(null)
       assert.deepStrictEqual(large.names(), ["a", "b", "c"])
+    })
+  )
+
+  it.effect("knows a returned message by the name of its copy, whatever a producer repeats or leaves out", () =>
+    Effect.gen(function* () {
+      const { answers, giveBack, submit, written } = yield* start()
+      const names = ["a", "b", "c", "d"]
+      for (const name of names) submit(name, 1, { options: { messageId: "same" }, headers: { [copyHeader]: name } })
+      giveBack("d")
+      giveBack("b")
+      for (const { confirm } of written) confirm(null)
+      const expected = { a: "Confirmed", b: "Unroutable", c: "Confirmed", d: "Unroutable" }
+      assert.deepStrictEqual(Object.fromEntries(answers), expected)
+    })
+  )
+
+  it.effect("confirms none of several alike when one is returned, nor the second of two returns", () =>
+    Effect.gen(function* () {
+      for (const returns of [1, 2]) {
+        const { answers, giveBack, submit, written } = yield* start()
+        // One with its producer's headers, one without any, and two of one name that a producer repeats.
+        submit("kept", 1, { kept: [{ name: "n", bytes: Buffer.from("\x01nV", "latin1") }] })
+        submit("bare")
+        for (const name of ["twin", "other twin"]) submit(name, 1, { headers: { [copyHeader]: "repeated" } })
+        submit("elsewhere", 1, { routingKey: "other" })
+        submit("own", 1, { headers: { [copyHeader]: "own" } })
+        for (let count = 0; count < returns; count++) giveBack("repeated")
+        for (const { confirm } of written.toReversed()) confirm(null)
+        assert.deepStrictEqual(Object.fromEntries(answers), {
+          own: "Confirmed",
+          elsewhere: "Confirmed",
+          "other twin": "Unroutable",
+          twin: "Unroutable",
+          bare: "Unroutable",
+          kept: "Unroutable"
+        })
+      }
     })
   )
 

@@ -9,6 +9,7 @@ import type * as Client from "../client.ts"
 import type { Connection, Live } from "../connect/connection.ts"
 import { openChannel } from "../connect/openChannel.ts"
 import { ofEncoding, toBrokerError } from "../toBrokerError.ts"
+import * as Wire from "../wire.ts"
 import { blamed } from "./blame.ts"
 import * as Writer from "./writer.ts"
 
@@ -31,6 +32,7 @@ export interface Confirms {
 /** A publication that has been written. A class, because there is an object for every message. */
 export class Written implements Bag.Member {
   place = -1
+  /** Whether the server has returned it, or one that is like it. */
   isReturned = false
   /** Whether the server has closed the channel because of this publication, or because of another. */
   part: "culprit" | "bystander" | undefined = undefined
@@ -43,12 +45,18 @@ export class Written implements Bag.Member {
   }
 }
 
-/** Whether a returned message may be this publication. It has no number; messages that are alike are routed alike. */
-const isAlike = (
-  { exchange, options, routingKey }: Client.Publication,
-  fields: { readonly exchange: string; readonly routingKey: string },
-  messageId: unknown
-): boolean => exchange === fields.exchange && routingKey === fields.routingKey && options["messageId"] === messageId
+/**
+ * Whether a returned message may be this publication: a return has no delivery tag. The name of the copy, which the adapter makes,
+ * decides. A publication that keeps its producer's headers has no such name, and every return of its route may be its own.
+ */
+const mayBe = (
+  { exchange, headers, routingKey }: Client.Publication,
+  { fields, properties }: Pick<Client.Incoming, "fields" | "properties">
+): boolean => {
+  if (exchange !== fields.exchange || routingKey !== fields.routingKey) return false
+  const name = headers[Wire.copyHeader]
+  return name === undefined || name === properties.headers?.[Wire.copyHeader]
+}
 
 const unroutable = ({ exchange, queue, routingKey, unrouted }: Client.Publication): BrokerError.BrokerError =>
   new BrokerError.BrokerError({
@@ -80,12 +88,9 @@ const open = (live: Live, timeout: number): Effect.Effect<Confirms, BrokerError.
       if (culprits.length > 0) for (const one of unconfirmed) one.part = "bystander"
       for (const one of culprits) one.part = "culprit"
     })
-    channel.on("return", ({ fields, properties }) => {
-      for (const one of unconfirmed) {
-        if (one.isReturned || !isAlike(one.publication, fields, properties.messageId)) continue
-        one.isReturned = true
-        return
-      }
+    // A publication is not confirmed while a return may be its own: where several are alike, none of them is.
+    channel.on("return", (message) => {
+      for (const one of unconfirmed) if (mayBe(one.publication, message)) one.isReturned = true
     })
 
     const leave = (one: Written): void => {
