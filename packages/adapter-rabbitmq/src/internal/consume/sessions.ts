@@ -111,6 +111,8 @@ export const make = (
     let planned = first
     /** Whether an object that was declared may be gone. */
     let isStale = false
+    /** Whether an object is missing that could not be declared again. */
+    let isLacking = false
 
     const opening = { ...dependencies, ...options, after, queue, takenBack, onConsuming: () => fork(trouble.over) }
     const open = (target: Effect.Effect<Opening.Target, BrokerError.BrokerError>, declare: Declarer["renew"]) =>
@@ -152,9 +154,21 @@ export const make = (
     })
 
     /** Nothing tells of a binding that was deleted, nor of a level in the middle: messages go aside, or wait. */
-    const redeclared = Effect.suspend(() => declarer.refresh(planned, queue))
+    const redeclared = Effect.gen(function* () {
+      const { error, missing } = yield* declarer.refresh(planned, queue)
+      if (error === undefined) {
+        const objects = missing.map(({ _tag, name }) => `${_tag.toLowerCase()} ${name}`).join(", ")
+        if (objects !== "") yield* Log.warning("declared again what was deleted", { queue, objects })
+        if (isLacking) yield* trouble.over
+        isLacking = false
+        return
+      }
+      // What may not be declared may well be there. What is missing keeps retries from coming back.
+      isLacking = missing.length > 0
+      if (isLacking) yield* trouble.tell(error)
+      return yield* error
+    })
     const refresh = Effect.andThen(
-      // What may not be declared may well be there.
       noted(queue, "cannot be declared again", redeclared),
       noted(queue, "cannot be looked at", look)
     )
