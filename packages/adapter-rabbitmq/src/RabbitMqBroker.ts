@@ -30,6 +30,8 @@ import * as Declarer from "./internal/declare/declare.ts"
 import { safetyNet } from "./internal/declare/objects.ts"
 import * as Admin from "./internal/inspect/admin.ts"
 import * as Found from "./internal/inspect/found.ts"
+import * as LeftBehind from "./internal/inspect/leftBehind.ts"
+import * as Policies from "./internal/inspect/policies.ts"
 import * as Remembered from "./internal/inspect/remembered.ts"
 import * as Management from "./internal/inspect/management.ts"
 import { operations } from "./internal/inspect/operations.ts"
@@ -63,6 +65,25 @@ const preparer =
       yield* Found.checkTarget(env, one)
       return planned
     })
+
+/**
+ * Looks for policies that change the queues of a plan, and warns of what is new. `early` gets the names of the queues whose
+ * delays end early, and loses those of the others.
+ */
+const policing = (management: Management.Management | undefined, early: Set<string>, serverVersion: () => string) => {
+  const told = new Set<string>()
+  return (plan: Plan.Plan): Effect.Effect<void> =>
+    Effect.gen(function* () {
+      const harms = yield* Policies.inspect(management, plan, serverVersion())
+      for (const object of [...plan.objects, ...plan.onDemand]) if (object._tag === "Queue") early.delete(object.name)
+      for (const { detail, isEarly, queue } of harms) {
+        if (isEarly) early.add(queue)
+        if (told.has(detail)) continue
+        told.add(detail)
+        yield* Log.warning(detail, { queue: plan.queue })
+      }
+    }).pipe(Effect.ignore)
+}
 
 /** Tells people what should be known of a plan, and loudly what the queue itself loses. */
 const tell = ({ found, notes, queue }: Plan.Plan): Effect.Effect<void> => {
@@ -163,6 +184,8 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
       ? Effect.fail(BrokerError.ofPlan("rabbitmq", made))
       : Effect.succeed(made)
   }
+  const early = new Set<string>()
+  const police = policing(management, early, serverVersion)
   const prepare = preparer({ ...finder, ensure: declarer.ensure, found, plan })
   const service: Broker.Service = {
     capabilities,
@@ -173,11 +196,16 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
         const { deadLetterQueues, queue, retry } = options
         const request = { queue, retry, deadLetterQueues }
         const prepared = prepare(request)
-        const planned = yield* Effect.tap(foundOut(prepared), tell)
+        const planned = yield* Effect.tap(foundOut(prepared), (made) => Effect.andThen(tell(made), police(made)))
         readyDelays(planned, retry, publisher)
         const tellNews = teller(planned)
-        const looked = Effect.flatMap(Found.now(finder, queue), (one) =>
-          one === undefined ? Effect.undefined : Effect.tap(plan({ ...request, found: one }), tellNews)
+        const stranded = LeftBehind.warn(declarer, planned, settings)
+        yield* stranded
+        const lookedUp = Effect.andThen(stranded, Found.now(finder, queue))
+        const looked = Effect.flatMap(lookedUp, (one) =>
+          one === undefined
+            ? Effect.undefined
+            : Effect.tap(plan({ ...request, found: one }), (next) => Effect.andThen(tellNews(next), police(next)))
         )
         return yield* subscribe(options, planned, {
           settings,
@@ -185,6 +213,7 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
           declarer,
           sender,
           uniqueName,
+          early,
           now,
           fork,
           replan: Effect.tap(prepared, tellNews),

@@ -41,7 +41,7 @@ const server = () => {
       close: async () => {}
     })
   const live = {
-    driver: { version: "4.3.6", channel, heard: () => 0 },
+    driver: { version: "4.3.6", channel, consumerChannel: channel, heard: () => 0 },
     isGone: () => false,
     blockedBy: () => undefined
   } as unknown as Live
@@ -73,7 +73,15 @@ it.effect("an exchange that was deleted is declared again, which is logged, or i
         onDelivery: () => {},
         onReconnect: () => {}
       },
-      { settings, connection, declarer, uniqueName: () => "c", now: () => 0, fork: (run) => void Effect.runFork(run) }
+      {
+        settings,
+        connection,
+        declarer,
+        uniqueName: () => "c",
+        early: new Set(),
+        now: () => 0,
+        fork: (run) => void Effect.runFork(run)
+      }
     )
     const watched = Effect.gen(function* () {
       const { trouble } = yield* sessions

@@ -77,6 +77,8 @@ export interface DriverConnection {
   /** Another number whenever the server has sent something that is no heartbeat. */
   readonly heard: () => number
   readonly channel: () => Promise<Channel>
+  /** The same for a consumer, which keeps it. It fails where no other one would be left, for declarations. */
+  readonly consumerChannel: () => Promise<Channel>
   readonly confirmChannel: () => Promise<ConfirmChannel>
   /** Tells the server another password or token; may never resolve on a dead connection. */
   readonly updateSecret: (secret: Redacted.Redacted) => Promise<void>
@@ -151,6 +153,13 @@ export const connect = async (
     version: typeof version === "string" ? version : "0.0",
     heard,
     channel: () => model.createChannel().then(guard),
+    consumerChannel: async () => {
+      const { channelMax, channels } = receiver
+      // Channel 0 is the connection's own.
+      const open = channels.filter((one) => one !== undefined && one !== null).length - 1
+      if (open + 1 >= channelMax) throw new Error(noneLeft(open, channelMax))
+      return guard(await model.createChannel())
+    },
     confirmChannel: () => model.createConfirmChannel().then(guard),
     updateSecret: (secret) => model.updateSecret(Buffer.from(Redacted.value(secret)), "renewed before it ends"),
     close: () => model.close(),
@@ -175,14 +184,20 @@ const coalesceWrites = (stream: Socket): void => {
   }
 }
 
+const noneLeft = (open: number, channelMax: number): string =>
+  `No channels left for a consumer: ${open} of ${channelMax} (channel_max of the connection) are open, and the last one is for declarations`
+
 interface Frame {
   readonly channel: number
   readonly id?: number
   readonly fields?: { headers?: unknown; table?: Buffer | undefined }
 }
 
-/** The part of a driver's connection that takes frames from the bytes that have come. */
+/** The part of a driver's connection that takes frames from the bytes that have come, and its channels. */
 interface Receiver {
+  readonly channelMax: number
+  /** By their numbers. */
+  readonly channels: ReadonlyArray<object | null | undefined>
   /** Bytes that have come, from the beginning of the next frame on. */
   rest: Buffer
   /** Takes the next frame; calls itself again when it has read more bytes. */
