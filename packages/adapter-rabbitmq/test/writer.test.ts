@@ -7,13 +7,14 @@ import { assert, describe, it } from "vitest"
 import { type ConfirmChannel, type Publication, publish } from "../src/internal/client.ts"
 import * as FirstSend from "../src/internal/publish/firstSend.ts"
 import { direct, toPublication } from "../src/internal/publish/toPublication.ts"
+import { isOfHeaders, ofEncoding, tooLarge } from "../src/internal/toBrokerError.ts"
 import * as Writer from "../src/internal/publish/writer.ts"
 
 const require = createRequire(import.meta.url)
 const driver = (file: string): Readonly<Record<string, any>> =>
   require(join(dirname(require.resolve("amqplib")), "lib", file))
 
-const frameMax = 4096
+const frameMax = 8192
 
 /** Counts what a channel publishes; a trial of what the driver writes is made with another one. */
 const counting = (channel: Record<string, any>, published: Array<unknown>): void => {
@@ -230,6 +231,41 @@ const publication = (id: string, more: Partial<Publication> = {}): Publication =
 })
 
 const ids = ["a", "b", "c"]
+
+describe("headers that need a larger frame than the connection takes", () => {
+  const header = (size: number) => ({ [Metadata.header]: "m", "requeue-copy": "c", h: "h".repeat(size) })
+  const larger: ReadonlyArray<readonly [name: string, publication: (size: number) => Publication]> = [
+    ["of a first send", (size) => publication("a", { headers: header(size), shape: {} })],
+    ["of text", (size) => publication("a", { headers: header(size), shape: undefined })],
+    ["with types", (size) => publication("a", { typed: { h: Buffer.alloc(size) }, shape: undefined })],
+    [
+      "of a copy",
+      (size) => {
+        const bytes = Buffer.concat([Buffer.from("\x01hS\0\0", "latin1"), Buffer.from([size >> 8, size & 255])])
+        const kept = [{ name: "h", bytes: Buffer.concat([bytes, Buffer.alloc(size)]) }]
+        return publication("a", { kept, shape: undefined })
+      }
+    ]
+  ]
+
+  it.each(larger)("are refused before anything is written: %s", (_, make) => {
+    const { bytes, channel } = open()
+    const writer = Writer.make(channel)
+    assert.throws(() => writer.write(make(frameMax), () => {}), /^Encoded field table: .* frame_max .* is 8192$/)
+    assert.deepStrictEqual([bytes().length, channel["unconfirmed"].length], [0, 0])
+    // The largest that fits is written.
+    let size = frameMax
+    for (let isWritten = false; !isWritten; size--) isWritten = !/frame_max/.test(String(attempt(() => writer.write(make(size), () => {}))))
+    assert.isAbove(size, frameMax - 300)
+    assert.strictEqual(channel["unconfirmed"].length, 1)
+  })
+
+  it("fail as too large, with the limit, so that a smaller copy applies", () => {
+    const error = ofEncoding(new RangeError(tooLarge(9000, 8192)), "orders")
+    assert.deepStrictEqual([error.reason, isOfHeaders(error)], ["BodyTooLarge", true])
+    assert.include(error.message, "9000 bytes, and frame_max of this connection is 8192")
+  })
+})
 
 describe("a driver that is another one", () => {
   const others: Readonly<Record<string, (one: ReturnType<typeof open>) => void>> = {

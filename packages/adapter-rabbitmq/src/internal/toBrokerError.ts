@@ -17,6 +17,9 @@ interface Diagnosis {
 const remedies = {
   login: "Check user name and password; by default, guest may only log in from localhost",
   vhost: "Create the virtual host and give the user permissions in it, or name another one in the URL",
+  unopened:
+    "Create the virtual host and give the user permissions in it; where both are there, raise max-connections of the virtual " +
+    "host or the user, or end programs that have connections open",
   limit: "Raise that limit on the server, or end programs that have connections and channels open",
   full: "Raise that limit, as max-queues by rabbitmqctl set_vhost_limits, or delete what is not needed there",
   permission: "Grant configure, write and read on the names involved: rabbitmqctl set_permissions",
@@ -27,7 +30,8 @@ const remedies = {
   protocol: "Check host and port: something answers there that does not speak AMQP 0-9-1",
   size: "Send a smaller body, or raise max_message_size of the server",
   user: "Leave userId out, or set it to the user that logs in, or give that user the tag impersonator",
-  headers: "Send fewer or shorter headers",
+  headers: "Send fewer or shorter headers, or raise frame_max of the server",
+  channels: "Raise channel_max of the server, or start fewer consumers on this broker and the others on another one",
   encoding: "Send headers as text, and properties of at most 255 bytes",
   plain: "The server speaks no TLS on this port: name the one of amqps:, 5671 by default",
   reset: "Check that the server runs, and that this is its port of AMQP 0-9-1; if it wants TLS, write amqps:",
@@ -107,6 +111,8 @@ const byCode = (code: number, text: string): Diagnosis | undefined => {
 }
 
 const patterns: ReadonlyArray<readonly [RegExp, Diagnosis]> = [
+  [/^NOT_ALLOWED - vhost .* a limit of connections/, { reason: "AccessRefused", remedy: remedies.unopened }],
+  [/^No channels left/, { reason: "AccessRefused", remedy: remedies.channels }],
   [/ACCESS[_-]REFUSED.*(login|authentication)/i, { reason: "AccessRefused", remedy: remedies.login }],
   [/ACCESS[_-]REFUSED/i, { reason: "AccessRefused", remedy: remedies.permission }],
   [/NOT[_-]ALLOWED.*vhost|vhost .*not found/i, { reason: "AccessRefused", remedy: remedies.vhost }],
@@ -152,7 +158,7 @@ export const toBrokerError = (
 ): BrokerError.BrokerError => {
   if (cause instanceof BrokerError.BrokerError) return cause
   const text = unopened.test(textOf(cause))
-    ? `NOT_ALLOWED - vhost ${vhost}: it does not exist, or the user may not enter it`
+    ? `NOT_ALLOWED - vhost ${vhost}: it does not exist, the user may not enter it, or a limit of connections is reached`
     : textOf(cause)
   const code = /\b(311|320|403|404|405|406|530|540) \(/.exec(text)?.[1]
   const { reason, remedy } = (code === undefined ? undefined : byCode(Number(code), text)) ??
@@ -165,6 +171,10 @@ export const toBrokerError = (
 
 /** The start of the driver's error for headers that do not fit. */
 const overflow = "Encoded field table"
+
+/** The text of an error for headers and properties that do not fit into a frame of the connection. */
+export const tooLarge = (size: number, frameMax: number): string =>
+  `${overflow}: headers and properties need a frame of ${size} bytes, and frame_max of this connection is ${frameMax}`
 
 /** Whether a copy with shorter headers may be taken where this one was refused. */
 export const isOfHeaders = ({ detail, reason }: BrokerError.BrokerError): boolean =>

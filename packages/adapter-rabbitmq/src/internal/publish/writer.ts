@@ -6,6 +6,7 @@
  */
 import * as Client from "../client.ts"
 import type { ConfirmChannel, Publication } from "../client.ts"
+import { tooLarge } from "../toBrokerError.ts"
 import * as Template from "./template.ts"
 
 /** A channel's writer. */
@@ -69,6 +70,20 @@ const encoder =
     return Buffer.concat(written)
   }
 
+/** Bytes of a frame of properties but for its headers, at most: every text has 255 bytes. */
+const propertiesSize = 3072
+
+/** The most bytes that headers which are text can have, with their names and sizes; those that are kept have theirs. */
+const headersLimit = ({ headers, kept }: Publication): number => {
+  let size = 0
+  for (const { bytes } of kept) size += bytes.length
+  // A character has three bytes at most.
+  for (const name in headers) size += 6 + 3 * (name.length + headers[name]!.length)
+  return size
+}
+
+const empty = new Uint8Array(0)
+
 /** A writer of nothing yet. */
 export const make = (channel: ConfirmChannel): Writer => {
   const inside = channel as unknown as Inside // No template is made where it is not.
@@ -131,8 +146,32 @@ export const make = (channel: ConfirmChannel): Writer => {
     return true
   }
 
+  /** The size of the frame of headers and properties; 0 where the driver is to say itself why it cannot write it. */
+  const headerFrameSize = (publication: Publication): number => {
+    try {
+      const frames = encode({ ...publication, content: empty })
+      const second = Template.frameOverhead + frames.readUInt32BE(3)
+      return Template.frameOverhead + frames.readUInt32BE(second + 3)
+    } catch {
+      return 0
+    }
+  }
+
+  /**
+   * Refuses headers that are larger than a frame of the connection, as one that cannot be encoded. The server would close the
+   * connection, with all that is unconfirmed on it. What has a shape fits into a chunk.
+   */
+  const check = (publication: Publication): void => {
+    const frameMax = connection?.frameMax
+    if (frameMax === undefined || (publication.shape !== undefined && frameMax >= chunkSize)) return
+    if (publication.typed === undefined && headersLimit(publication) + propertiesSize <= frameMax) return
+    const size = headerFrameSize(publication)
+    if (size > frameMax) throw new RangeError(tooLarge(size, frameMax))
+  }
+
   return {
     write: (publication, done) => {
+      check(publication)
       if (put(publication)) return inside.pushConfirmCallback(done)
       flush()
       Client.publish(channel, publication, done)
