@@ -6,7 +6,7 @@ import { assert, describe, test } from "vitest"
 import { RabbitMqNative } from "../../src/index.ts"
 import { shared } from "../real/server.ts"
 import { consume, no, raw, type Run } from "./traps/trap.ts"
-import { on, queueName, until } from "../world.ts"
+import { on, queueName, reasonOf, until } from "../world.ts"
 
 const { url } = await shared()
 
@@ -138,7 +138,7 @@ test("of sends with one id to an exchange that leads nowhere, each is rejected",
       const send = producer.send("x", { id: "same", native: RabbitMqNative.make({ exchange, routingKey: "" }) })
       const sends = Array.from({ length: 20 }, () => Effect.flip(send))
       const errors = yield* Effect.all(sends, { concurrency: "unbounded" })
-      assert.deepStrictEqual(new Set(errors.map(({ reason }) => reason)), new Set(["Unroutable"]))
+      assert.deepStrictEqual(new Set(errors.map(reasonOf)), new Set(["Unroutable"]))
     })
   )
 })
