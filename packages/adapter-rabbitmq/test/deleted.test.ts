@@ -22,7 +22,9 @@ const server = () => {
   const missing = (name: string) => new Error(`Operation failed: 404 (NOT-FOUND) with message "NOT_FOUND - no ${name}"`)
   const make = async (name: string) => {
     if (!mayDeclare && !there.has(name))
-      throw new Error(`Operation failed: 403 (ACCESS-REFUSED) with message "ACCESS_REFUSED - access to ${name} refused"`)
+      throw new Error(
+        `Operation failed: 403 (ACCESS-REFUSED) with message "ACCESS_REFUSED - access to ${name} refused"`
+      )
     there.add(name)
   }
   const check = async (name: string) => {
@@ -85,7 +87,10 @@ it.effect("an exchange that was deleted is declared again, which is logged, or i
     )
     const watched = Effect.gen(function* () {
       const { trouble } = yield* sessions
-      const pass = Effect.andThen(Effect.promise(() => new Promise(setImmediate)), TestClock.adjust("36 seconds"))
+      const pass = Effect.andThen(
+        Effect.promise(() => new Promise(setImmediate)),
+        TestClock.adjust("36 seconds")
+      )
       const settle = Effect.promise(() => new Promise((resume) => setTimeout(resume, 50)))
       yield* Effect.andThen(pass, settle)
       assert.deepStrictEqual([trouble?.(), lines], [undefined, []])

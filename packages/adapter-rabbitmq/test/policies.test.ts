@@ -14,7 +14,11 @@ const rung = "requeue.v1.q.delay.5000"
 
 const plan = () => {
   const made = Plan.make(
-    { queue: "orders", retry: RetryPolicy.make({ maxRetries: 1, backoff: Backoff.constant(5000) }), deadLetterQueues: ["orders.dlq"] },
+    {
+      queue: "orders",
+      retry: RetryPolicy.make({ maxRetries: 1, backoff: Backoff.constant(5000) }),
+      deadLetterQueues: ["orders.dlq"]
+    },
     settings,
     "4.3.6"
   )

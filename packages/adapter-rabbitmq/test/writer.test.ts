@@ -255,7 +255,8 @@ describe("headers that need a larger frame than the connection takes", () => {
     assert.deepStrictEqual([bytes().length, channel["unconfirmed"].length], [0, 0])
     // The largest that fits is written.
     let size = frameMax
-    for (let isWritten = false; !isWritten; size--) isWritten = !/frame_max/.test(String(attempt(() => writer.write(make(size), () => {}))))
+    for (let isWritten = false; !isWritten; size--)
+      isWritten = !/frame_max/.test(String(attempt(() => writer.write(make(size), () => {}))))
     assert.isAbove(size, frameMax - 300)
     assert.strictEqual(channel["unconfirmed"].length, 1)
   })

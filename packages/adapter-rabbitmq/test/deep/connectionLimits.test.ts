@@ -11,54 +11,64 @@ const one = await server()
 const [node] = one.broker.nodes
 
 /** Sets a limit for connections that are made from now on. */
-const limit = (name: string, value: number) =>
-  node!.ctl("eval", `application:set_env(rabbit, ${name}, ${value}).`)
+const limit = (name: string, value: number) => node!.ctl("eval", `application:set_env(rabbit, ${name}, ${value}).`)
 
-test.runIf(node !== undefined)("headers that need a larger frame disturb no other message", { timeout: 180_000 }, async () => {
-  await limit("frame_max", 8192)
-  const queue = queueName("frames")
-  const events: Array<Event.Event> = []
-  const runs: Array<Run> = []
-  await on({ url: one.url }, (broker) =>
-    Effect.gen(function* () {
-      const retry = RetryPolicy.make({ maxRetries: 1, backoff: Backoff.constant(200) })
-      yield* consume(queue, runs, { retry, onEvent: (event) => events.push(event) }, ({ headers, id }) =>
-        headers["large"] === undefined && id !== "failing" ? undefined : no()
-      )
-      // What another program may send: it fits, and what a copy adds to it does not.
-      yield* Effect.promise(() =>
-        raw(one.url, async (channel) => {
-          for (let at = 0; at < 5; at++)
-            channel.sendToQueue(queue, Buffer.from('"x"'), { messageId: `large${at}`, headers: { large: "h".repeat(8100) } })
-        })
-      )
-      yield* publishAll(broker, queue, [...ids(50), "failing"])
-      const tooLarge = outgoing(queue, "refused", { headers: { large: "h".repeat(8192) } })
-      const sent = yield* Effect.result(broker.publish([tooLarge]))
-      assert.strictEqual(Result.isFailure(sent) && reasonOf(sent.failure), "BodyTooLarge")
-      const ended = (tag: Event.Event["_tag"]) => events.filter(({ _tag }) => _tag === tag).length
-      yield* until("all that is good", () => ended("Succeeded") === 50)
-      yield* until("the dead letters, the large ones with smaller headers", () => ended("DeadLettered") === 6)
-      assert.deepStrictEqual(broker.connection().state, "up")
-    })
-  ).finally(() => limit("frame_max", 131_072))
-})
+test.runIf(node !== undefined)(
+  "headers that need a larger frame disturb no other message",
+  { timeout: 180_000 },
+  async () => {
+    await limit("frame_max", 8192)
+    const queue = queueName("frames")
+    const events: Array<Event.Event> = []
+    const runs: Array<Run> = []
+    await on({ url: one.url }, (broker) =>
+      Effect.gen(function* () {
+        const retry = RetryPolicy.make({ maxRetries: 1, backoff: Backoff.constant(200) })
+        yield* consume(queue, runs, { retry, onEvent: (event) => events.push(event) }, ({ headers, id }) =>
+          headers["large"] === undefined && id !== "failing" ? undefined : no()
+        )
+        // What another program may send: it fits, and what a copy adds to it does not.
+        yield* Effect.promise(() =>
+          raw(one.url, async (channel) => {
+            for (let at = 0; at < 5; at++)
+              channel.sendToQueue(queue, Buffer.from('"x"'), {
+                messageId: `large${at}`,
+                headers: { large: "h".repeat(8100) }
+              })
+          })
+        )
+        yield* publishAll(broker, queue, [...ids(50), "failing"])
+        const tooLarge = outgoing(queue, "refused", { headers: { large: "h".repeat(8192) } })
+        const sent = yield* Effect.result(broker.publish([tooLarge]))
+        assert.strictEqual(Result.isFailure(sent) && reasonOf(sent.failure), "BodyTooLarge")
+        const ended = (tag: Event.Event["_tag"]) => events.filter(({ _tag }) => _tag === tag).length
+        yield* until("all that is good", () => ended("Succeeded") === 50)
+        yield* until("the dead letters, the large ones with smaller headers", () => ended("DeadLettered") === 6)
+        assert.deepStrictEqual(broker.connection().state, "up")
+      })
+    ).finally(() => limit("frame_max", 131_072))
+  }
+)
 
-test.runIf(node !== undefined)("consumers leave a channel for declarations and sends", { timeout: 180_000 }, async () => {
-  await limit("channel_max", 4)
-  await on({ url: one.url }, (broker) =>
-    Effect.gen(function* () {
-      let started = 0
-      let refused: unknown
-      while (refused === undefined && started < 10) {
-        const opened = yield* Effect.result(Consumer.start(queueName("many"), {}, () => {}))
-        if (Result.isFailure(opened)) refused = opened.failure
-        else started++
-      }
-      assert.strictEqual(started, 3)
-      assert.strictEqual(reasonOf(refused), "AccessRefused")
-      assert.match(String(refused), /3 of 4 \(channel_max of the connection\) are open.*channel_max/s)
-      yield* broker.publish([outgoing(queueName("declared"), "a")])
-    })
-  ).finally(() => limit("channel_max", 2047))
-})
+test.runIf(node !== undefined)(
+  "consumers leave a channel for declarations and sends",
+  { timeout: 180_000 },
+  async () => {
+    await limit("channel_max", 4)
+    await on({ url: one.url }, (broker) =>
+      Effect.gen(function* () {
+        let started = 0
+        let refused: unknown
+        while (refused === undefined && started < 10) {
+          const opened = yield* Effect.result(Consumer.start(queueName("many"), {}, () => {}))
+          if (Result.isFailure(opened)) refused = opened.failure
+          else started++
+        }
+        assert.strictEqual(started, 3)
+        assert.strictEqual(reasonOf(refused), "AccessRefused")
+        assert.match(String(refused), /3 of 4 \(channel_max of the connection\) are open.*channel_max/s)
+        yield* broker.publish([outgoing(queueName("declared"), "a")])
+      })
+    ).finally(() => limit("channel_max", 2047))
+  }
+)

@@ -97,8 +97,19 @@ export const open = (
   }
 ): Effect.Effect<Session.Session, BrokerError.BrokerError> =>
   Effect.gen(function* () {
-    const { after, connection, early, keepsNotBefore, now, onConsuming, onDelivery, queue, settings, takenBack, uniqueName } =
-      env
+    const {
+      after,
+      connection,
+      early,
+      keepsNotBefore,
+      now,
+      onConsuming,
+      onDelivery,
+      queue,
+      settings,
+      takenBack,
+      uniqueName
+    } = env
     const context = { operation: "subscribe", queue }
     const live = yield* connection.within(context)
     yield* declare(objects, queue)

@@ -145,7 +145,10 @@ export const make = (connection: Connection, { requestTimeout }: Settings): Effe
         if (due.length === 0) return Effect.succeed(unchanged)
         return Effect.gen(function* () {
           const missing = yield* Declaring.missing(due, (run) => onChannel("declare", queue, run))
-          const error = yield* Effect.match(renew(due, queue), { onFailure: (cause) => cause, onSuccess: () => undefined })
+          const error = yield* Effect.match(renew(due, queue), {
+            onFailure: (cause) => cause,
+            onSuccess: () => undefined
+          })
           return { missing, error }
         })
       },
