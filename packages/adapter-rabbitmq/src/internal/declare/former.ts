@@ -25,7 +25,16 @@ const ofOtherType = ({ arguments: args, ...queue }: NativeQueue): NativeQueue =>
   if (args["x-queue-type"] !== "quorum")
     return { ...queue, arguments: { ...args, ...ofQuorum, "x-delivery-limit": limit ?? 1 } }
   const rest = Object.fromEntries(Object.entries(others).filter(([name]) => !(name in ofQuorum)))
-  return { ...queue, arguments: rest }
+  return { ...queue, arguments: { ...rest, "x-queue-type": "classic" } }
+}
+
+/** The classic queue as it was made before the type was written, where the server's refusal says that it has none. */
+export const untyped = (queue: NativeQueue, refusal: string): NativeQueue | undefined => {
+  const told = Refusal.parse(refusal)
+  const { "x-queue-type": type, ...others } = queue.arguments
+  return told?.name === "x-queue-type" && told.value === undefined && type === "classic"
+    ? { ...queue, arguments: others }
+    : undefined
 }
 
 /**
@@ -35,6 +44,8 @@ const ofOtherType = ({ arguments: args, ...queue }: NativeQueue): NativeQueue =>
 export const next = (queue: NativeQueue, refusal: string, hasOther: boolean): NativeQueue | undefined => {
   const told = Refusal.parse(refusal)
   if (told === undefined) return undefined
+  const former = untyped(queue, refusal)
+  if (former !== undefined) return former
   const { name, value } = told
   const limit = Number(value)
   if (name === "x-delivery-limit" && value !== undefined && Number.isSafeInteger(limit))

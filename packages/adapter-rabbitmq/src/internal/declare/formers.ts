@@ -53,7 +53,12 @@ export const make = (): Formers => {
     explain: (refused, error, ask) =>
       Effect.gen(function* () {
         if (error.reason !== "QueueMismatch" || refused._tag !== "Queue") return false
-        if (refused.assert !== "declare" || !Former.isHome(refused)) return false
+        if (refused.assert !== "declare") return false
+        if (!Former.isHome(refused)) {
+          const untyped = Former.untyped(refused, error.detail)
+          if (untyped !== undefined) known.set(refused.name, untyped)
+          return untyped !== undefined
+        }
         // It may have been made anew.
         if (known.delete(refused.name)) return true
         const found = yield* find(refused, error, ask)
