@@ -103,6 +103,16 @@ const readyDelays = (
   for (const exchange of new Set(delays.filter((ms) => ms > 0).map((ms) => route(ms).exchange))) open(exchange)
 }
 
+/** Plans queues for the server as it is. */
+const planner =
+  (settings: Settings, serverVersion: () => string) =>
+  (request: Plan.Request): Effect.Effect<Plan.Plan, BrokerError.BrokerError> => {
+    const made = Plan.make(request, settings, serverVersion())
+    return made instanceof ConfigurationError.ConfigurationError
+      ? Effect.fail(BrokerError.ofPlan("rabbitmq", made))
+      : Effect.succeed(made)
+  }
+
 /** Makes connections that end at the same time: a server that does not answer is waited for once. */
 const connector = (settings: Settings) =>
   Effect.gen(function* () {
@@ -178,12 +188,7 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
   /** Queues that were found out. */
   const found = new Map<string, RabbitMqQueue.RabbitMqQueue>()
 
-  const plan = (request: Plan.Request): Effect.Effect<Plan.Plan, BrokerError.BrokerError> => {
-    const made = Plan.make(request, settings, serverVersion())
-    return made instanceof ConfigurationError.ConfigurationError
-      ? Effect.fail(BrokerError.ofPlan("rabbitmq", made))
-      : Effect.succeed(made)
-  }
+  const plan = planner(settings, serverVersion)
   const early = new Set<string>()
   const police = policing(management, early, serverVersion)
   const prepare = preparer({ ...finder, ensure: declarer.ensure, found, plan })

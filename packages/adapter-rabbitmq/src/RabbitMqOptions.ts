@@ -8,7 +8,7 @@ import { AdapterOptions, ConfigurationError, Delay, type OptionKind, TlsOptions 
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Address from "./internal/address.ts"
-import { problemOf } from "./internal/names.ts"
+import { problemOf } from "./internal/nameRules.ts"
 import * as Kinds from "./internal/fields.ts"
 import type { Credentials, Provider } from "./internal/connect/credentials.ts"
 

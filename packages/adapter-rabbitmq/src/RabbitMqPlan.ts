@@ -12,6 +12,7 @@ import type { NativeBinding, NativeExchange, NativeObject, NativeQueue } from ".
 import * as Objects from "./internal/declare/objects.ts"
 import * as Topologies from "./internal/declare/topologies/index.ts"
 import { hasDelays, type Route } from "./internal/declare/topologies/topology.ts"
+import { problemOf } from "./internal/nameRules.ts"
 import * as Names from "./internal/names.ts"
 import * as Version from "./internal/version.ts"
 import { type Settings, typeOf } from "./RabbitMqOptions.ts"
@@ -71,7 +72,12 @@ export const queue = (name: string, settings: Settings): NativeQueue => {
           "x-dead-letter-strategy": "at-least-once",
           "x-overflow": "reject-publish"
         }
-      : { "x-dead-letter-exchange": Names.dead(settings), "x-dead-letter-routing-key": name }
+      : {
+          // Without it, the virtual host's default decides.
+          "x-queue-type": "classic",
+          "x-dead-letter-exchange": Names.dead(settings),
+          "x-dead-letter-routing-key": name
+        }
   const planned = Objects.queue(name, { ...args, ...own?.arguments }, RabbitMqQueue.assertOf(name, settings))
   return own?.exclusive === true ? { ...planned, exclusive: true } : planned
 }
@@ -135,7 +141,7 @@ const formerLetters = (found: RabbitMqQueue.RabbitMqQueue, settings: Settings): 
 
 /** The error of a name that AMQP cannot carry, or that the server would change; `undefined` for every other one. */
 const unfit = (field: string, name: string): ConfigurationError.ConfigurationError | undefined => {
-  const problem = Names.problemOf(name)
+  const problem = problemOf(name)
   return problem === undefined
     ? undefined
     : new ConfigurationError.ConfigurationError({ field, queue: name, broker: "rabbitmq", ...problem })

@@ -1,6 +1,7 @@
 /** The names of the adapter's own objects. `v1` in a name is the layout's version; `q` or `c` is the type of queue. */
 import { Digest } from "@requeue/core/adapter-kit"
 import type { Settings } from "../RabbitMqOptions.ts"
+import { limit } from "./nameRules.ts"
 
 /** The settings that are in the names. */
 type Naming = Pick<Settings, "prefix" | "queueType">
@@ -11,24 +12,6 @@ export const waiting = ({ names }: Pick<Settings, "names">, queue: string): stri
 
 /** The delay queues that are for one queue alone and have their delay in their name, by topology; unless `names` says otherwise. */
 export const delayQueues = { perDelayQueue: "{queue}_dlq_{s}", waitLoop: "{queue}.wait.v1.{ms}" } as const
-
-/** The longest name or routing key that AMQP carries, in UTF-8 bytes. */
-export const limit = 255
-
-/**
- * Why a name cannot be that of a queue or an exchange, nor a routing key; `undefined` when it can. The server drops line breaks from
- * the names that it declares, and not from those that it is asked for: it would declare one queue and find another one missing.
- */
-export const problemOf = (name: string): { readonly detail: string; readonly remedy: string } | undefined => {
-  const size = Buffer.byteLength(name)
-  if (size > limit)
-    return { detail: `the name has ${size} bytes, AMQP carries at most ${limit}`, remedy: "Use a shorter name" }
-  if (!/[\r\n]/.test(name)) return undefined
-  return {
-    detail: `the name ${JSON.stringify(name)} has a line break, which RabbitMQ drops when it declares the name`,
-    remedy: "Remove the line break, such as the one at the end of a secret that was read from a file"
-  }
-}
 
 const type = ({ queueType }: Naming): string => (queueType === "quorum" ? "q" : "c")
 

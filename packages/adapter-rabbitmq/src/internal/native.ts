@@ -3,7 +3,7 @@
  */
 import { Delay, type Message, OptionKind, type OptionNames, Wishes } from "@requeue/core/adapter-kit"
 import * as HeaderValues from "./headerValues.ts"
-import * as Names from "./names.ts"
+import { problemOf as nameProblem } from "./nameRules.ts"
 import * as Wire from "./wire.ts"
 
 /** The name under which core passes them on. */
@@ -88,7 +88,7 @@ const short: OptionKind.OptionKind = {
 
 const route: OptionKind.OptionKind = {
   expected: "text of at most 255 bytes without a line break",
-  holds: (value) => typeof value === "string" && Names.problemOf(value) === undefined
+  holds: (value) => typeof value === "string" && nameProblem(value) === undefined
 }
 
 /** The longest expiration, in milliseconds: 28 days. */

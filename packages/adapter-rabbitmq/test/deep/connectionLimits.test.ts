@@ -11,7 +11,9 @@ const one = await server()
 const [node] = one.broker.nodes
 
 /** Sets a limit for connections that are made from now on. */
-const limit = (name: string, value: number) => node!.ctl("eval", `application:set_env(rabbit, ${name}, ${value}).`)
+const limit = async (name: string, value: number): Promise<void> => {
+  await node!.ctl("eval", `application:set_env(rabbit, ${name}, ${value}).`)
+}
 
 test.runIf(node !== undefined)(
   "headers that need a larger frame disturb no other message",

@@ -16,7 +16,7 @@ import { keyOf, type NativeBinding, type NativeObject, type NativeQueue } from "
 import { openChannel } from "../connect/openChannel.ts"
 import { request } from "../connect/request.ts"
 
-/** What became of the objects of a plan that had been declared before. */
+/** The outcome of a look after objects that had been declared before. */
 export interface Refreshed {
   /** The exchanges and queues among them that were deleted. */
   readonly missing: ReadonlyArray<Exclude<NativeObject, NativeBinding>>

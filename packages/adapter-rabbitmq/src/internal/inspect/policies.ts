@@ -1,5 +1,5 @@
 /**
- * What policies of the server change in the queues that the adapter makes: the pattern of a policy may match their names as well.
+ * Policies of the server that change the queues of the adapter: the pattern of a policy may match their names as well.
  * https://www.rabbitmq.com/docs/policies
  */
 import { type BrokerError, Delay } from "@requeue/core/adapter-kit"
@@ -8,7 +8,7 @@ import type * as RabbitMqPlan from "../../RabbitMqPlan.ts"
 import * as RabbitMqQueue from "../../RabbitMqQueue.ts"
 import type { Management, QueueInfo } from "./management.ts"
 
-/** What a policy does to a queue of the plan. */
+/** The harm that a policy does to a queue of the plan. */
 export interface Harm {
   readonly queue: string
   /** Whether delays of this queue end early. */
@@ -19,7 +19,7 @@ export interface Harm {
 const ttl = "x-message-ttl"
 const remedy = "Exclude the queue from the pattern of the policy or operator policy"
 
-/** What policies do to one queue, which was declared with `planned` arguments. Pure. */
+/** The harm to one queue, which was declared with `planned` arguments. Pure. */
 export const harmsOf = (
   { arguments: planned, name }: RabbitMqPlan.NativeQueue,
   { policy, type }: Pick<QueueInfo, "policy" | "type">,
@@ -39,7 +39,7 @@ export const harmsOf = (
   ]
 }
 
-/** What policies do to the queues of a plan; nothing where no management interface reports them. The plan's own queue is left out. */
+/** The harm to the queues of a plan but for its own; none where no management interface reports policies. */
 export const inspect = (
   management: Management | undefined,
   { objects, onDemand, queue }: Pick<RabbitMqPlan.Plan, "objects" | "onDemand" | "queue">,

@@ -84,12 +84,39 @@ const headersLimit = ({ headers, kept }: Publication): number => {
 
 const empty = new Uint8Array(0)
 
+/**
+ * Refuses headers that are larger than a frame of the connection, as one that cannot be encoded. The server would close the
+ * connection, with all that is unconfirmed on it. What has a shape fits into a chunk.
+ */
+const checker =
+  (channel: ConfirmChannel, encode: ReturnType<typeof encoder>) =>
+  (publication: Publication): void => {
+    const { connection } = channel as unknown as { readonly connection?: Connection } // The driver's types lack it.
+    const frameMax = connection?.frameMax
+    if (frameMax === undefined || (publication.shape !== undefined && frameMax >= chunkSize)) return
+    if (publication.typed === undefined && headersLimit(publication) + propertiesSize <= frameMax) return
+    const size = headerFrameSize(encode, publication)
+    if (size > frameMax) throw new RangeError(tooLarge(size, frameMax))
+  }
+
+/** The size of the frame of headers and properties; 0 where the driver is to say itself why it cannot write it. */
+const headerFrameSize = (encode: ReturnType<typeof encoder>, publication: Publication): number => {
+  try {
+    const frames = encode({ ...publication, content: empty })
+    const second = Template.frameOverhead + frames.readUInt32BE(3)
+    return Template.frameOverhead + frames.readUInt32BE(second + 3)
+  } catch {
+    return 0
+  }
+}
+
 /** A writer of nothing yet. */
 export const make = (channel: ConfirmChannel): Writer => {
   const inside = channel as unknown as Inside // No template is made where it is not.
   const { connection, sendMessage } = inside
   const sendsOfConnection = connection?.sendMessage
   const encode = encoder(channel)
+  const check = checker(channel, encode)
   const templates = new WeakMap<object, { readonly template: Template.Template | undefined }>()
   let chunk = newChunk()
   /** The part of the chunk that has been written, and the part of that which has been handed on. */
@@ -144,29 +171,6 @@ export const make = (channel: ConfirmChannel): Writer => {
     if (used === handed) process.nextTick(flush)
     used = after
     return true
-  }
-
-  /** The size of the frame of headers and properties; 0 where the driver is to say itself why it cannot write it. */
-  const headerFrameSize = (publication: Publication): number => {
-    try {
-      const frames = encode({ ...publication, content: empty })
-      const second = Template.frameOverhead + frames.readUInt32BE(3)
-      return Template.frameOverhead + frames.readUInt32BE(second + 3)
-    } catch {
-      return 0
-    }
-  }
-
-  /**
-   * Refuses headers that are larger than a frame of the connection, as one that cannot be encoded. The server would close the
-   * connection, with all that is unconfirmed on it. What has a shape fits into a chunk.
-   */
-  const check = (publication: Publication): void => {
-    const frameMax = connection?.frameMax
-    if (frameMax === undefined || (publication.shape !== undefined && frameMax >= chunkSize)) return
-    if (publication.typed === undefined && headersLimit(publication) + propertiesSize <= frameMax) return
-    const size = headerFrameSize(publication)
-    if (size > frameMax) throw new RangeError(tooLarge(size, frameMax))
   }
 
   return {
