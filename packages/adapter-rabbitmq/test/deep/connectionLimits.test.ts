@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import { assert, test } from "vitest"
 import { server } from "../real/server.ts"
-import { consume, no, raw, type Run } from "./traps/trap.ts"
+import { consume, raw, type Run } from "./traps/trap.ts"
 import { ids, on, outgoing, publishAll, queueName, reasonOf, until } from "../world.ts"
 
 const one = await server()
@@ -27,15 +27,15 @@ test.runIf(node !== undefined)(
       Effect.gen(function* () {
         const retry = RetryPolicy.make({ maxRetries: 1, backoff: Backoff.constant(200) })
         yield* consume(queue, runs, { retry, onEvent: (event) => events.push(event) }, ({ headers, id }) =>
-          headers["large"] === undefined && id !== "failing" ? undefined : no()
+          headers["large"] === undefined && id !== "failing" ? undefined : Effect.fail(new Error("no".repeat(1000)))
         )
-        // What another program may send: it fits, and what a copy adds to it does not.
+        // What another program may send: a dead letter of it fits without the words of its error.
         yield* Effect.promise(() =>
           raw(one.url, async (channel) => {
             for (let at = 0; at < 5; at++)
               channel.sendToQueue(queue, Buffer.from('"x"'), {
                 messageId: `large${at}`,
-                headers: { large: "h".repeat(8100) }
+                headers: { large: "h".repeat(7350) }
               })
           })
         )
