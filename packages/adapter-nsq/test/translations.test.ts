@@ -33,6 +33,9 @@ const wrapped = (change: Partial<Wire.Envelope> = {}) =>
     ...change
   })
 
+/** An envelope of this JSON, whose characters are bytes. */
+const enveloped = (json: string) => Buffer.from(`\x00RK\x01\x00${String.fromCharCode(json.length)}${json}`, "latin1")
+
 describe("the envelope", () => {
   it("is what the README says, byte by byte", () => {
     const made = Wire.encode({
@@ -68,8 +71,21 @@ describe("the envelope", () => {
     ["less than it says", Buffer.from("\x00RK\x01\x00\xff{}", "latin1")],
     ["no JSON", Buffer.from("\x00RK\x01\x00\x01{", "latin1")],
     ["no metadata", Buffer.from("\x00RK\x01\x00\x02{}", "latin1")],
-    ["JSON that is no object", Buffer.from("\x00RK\x01\x00\x04null", "latin1")]
+    ["JSON that is no object", Buffer.from("\x00RK\x01\x00\x04null", "latin1")],
+    ["headers that are none", enveloped(`{"m":{"v":1,"id":"m","a":0,"t0":1},"h":["a"]}`)],
+    ["JSON with bytes that are no text", enveloped(`{"m":{"v":1,"id":"m","a":0,"t0":1},"h":{"a":"\xff"}}`)]
   ])("is not seen in %s", (_, input) => assert.isUndefined(Wire.decode(input)))
+
+  it("has headers of other types as text", () => {
+    const { headers } = Wire.decode(
+      enveloped(`{"m":{"v":1,"id":"m","a":0,"t0":1},"h":{"a":1,"b":{},"__proto__":"p"}}`)
+    )!
+    assert.deepStrictEqual(Object.entries(headers), [
+      ["a", "1"],
+      ["b", "{}"],
+      ["__proto__", "p"]
+    ])
+  })
 
   it("never fails on foreign bytes", () =>
     fc.assert(

@@ -124,6 +124,11 @@ describe("toDelivery", () => {
     assert.deepStrictEqual([made.id, made.firstPublished, made.attempts], ["f1", 1_000_000_000, 0])
   })
 
+  it("shows bytes in a header as text, and in base64 where they are none", () => {
+    const headers = { text: Buffer.from("ü"), bytes: Buffer.of(0xff, 1) }
+    assert.deepStrictEqual(toDelivery(incoming({ headers }), source).headers, { text: "ü", bytes: "/wE=" })
+  })
+
   it("knows no time of a foreign message that has none", () => {
     const made = (properties: Properties) => toDelivery(incoming(properties), source).metadata
     assert.strictEqual(Metadata.publishedAt(made({ timestamp: 1_000_000 })), 1_000_000_000)

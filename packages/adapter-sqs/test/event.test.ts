@@ -90,6 +90,17 @@ test("bytes and numbers among the attributes, and nulls where AWS has no value",
   })
 })
 
+test("bytes of an attribute that are not in base64 are the text that they are", () => {
+  const messageAttributes = { bytes: { binaryValue: "no base64!", dataType: "Binary" } }
+  expect(deliveryOf({ ...standard, messageAttributes }, "my-queue").headers).toEqual({ bytes: "no base64!" })
+})
+
+test("a body that is not written as its encoding says is undecodable, with its text", () => {
+  const messageAttributes = { "requeue-encoding": { stringValue: "base64", dataType: "String" } }
+  const { body, unreadable } = deliveryOf({ ...standard, messageAttributes }, "my-queue")
+  expect([new TextDecoder().decode(body), unreadable?.name]).toEqual(["Test message.", "UnreadableBody"])
+})
+
 test("an event of a program that sends none of the fields that are empty, or null for them", () => {
   const record = { ...standard, messageAttributes: null } as unknown as SqsLambda.SqsRecord
   expect(messagesOf(record, "my-queue")[0]!.MessageAttributes).toEqual({})

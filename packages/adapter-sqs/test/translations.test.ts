@@ -288,13 +288,63 @@ describe("toDelivery", () => {
   it.each([
     ["metadata that is none", { requeue: text("{}") }],
     ["metadata of bytes", { requeue: { DataType: "Binary", BinaryValue: Buffer.of(1) } }],
-    ["packed headers that are none", { "requeue-headers": text("[") }],
-    ["packed headers of other kinds", { "requeue-headers": text(`{"a":1,"b":{}}`) }],
     ["an unknown encoding", { "requeue-encoding": text("rot13") }]
   ])("%s is a foreign producer's, and no header", (_, MessageAttributes) => {
     const delivery = toDelivery({ MessageId: "native", Body: "{}", MessageAttributes }, context)
     assert.deepStrictEqual([delivery.metadata.id, delivery.headers], ["native", {}])
     assert.strictEqual(new TextDecoder().decode(delivery.body), "{}")
+  })
+
+  it.each([
+    ["none", "[", { "requeue-headers": "[" }],
+    ["a list", `["a"]`, { "requeue-headers": `["a"]` }],
+    [
+      "of other kinds",
+      `{"a":1,"b":{},"c":null,"__proto__":"p"}`,
+      JSON.parse(`{"a":"1","b":"{}","c":"null","__proto__":"p"}`)
+    ]
+  ] as const)("packed headers that are %s are headers as text, and a copy has them", (_, packed, expected) => {
+    const message = { MessageId: "native", Body: "{}", MessageAttributes: { "requeue-headers": text(packed) } }
+    const { headers } = toDelivery(message, context)
+    expect(Object.entries(headers)).toEqual(Object.entries(expected))
+    const copy = { ...outgoing({ headers }), metadata: { ...outgoing().metadata, attempts: 1 } }
+    expect(Object.entries(toDelivery(received(copy), context).headers).toSorted()).toEqual(
+      Object.entries(expected).toSorted()
+    )
+  })
+
+  it.each([
+    ["text in base64 that is none", "base64", '{"order":1}'],
+    ["a broken character in it", "base64", "AAE*Ag=="],
+    ["an end that is cut off", "base64", "AAEC/"],
+    ["bits that no byte holds", "base64", "AAF="],
+    ["padding in its middle", "base64", "AA==AA=="],
+    ["the alphabet of URLs", "base64", "_-8="],
+    ["a body marked empty that is not", "empty", '{"order":1}'],
+    ["no text at all", undefined, undefined]
+  ])("%s is undecodable, with the text as it came", (_, encoding, Body) => {
+    const MessageAttributes = {
+      tenant: text("a"),
+      ...(encoding === undefined ? {} : { "requeue-encoding": text(encoding) })
+    }
+    const message = { MessageId: "native", Body, MessageAttributes, Attributes: { ApproximateReceiveCount: "2" } }
+    const { attempts, body, headers, metadata, unreadable } = toDelivery(message, context)
+    assert.strictEqual(new TextDecoder().decode(body), Body ?? "")
+    assert.deepStrictEqual([attempts, headers, metadata.id], [2, { tenant: "a" }, "native"])
+    assert.strictEqual(unreadable?.name, "UnreadableBody")
+  })
+
+  it.each([
+    ["-", "empty", ""],
+    ["", "empty", ""],
+    ["eA==", "base64", "x"],
+    ["", "base64", ""]
+  ])("%j in %s is read", (Body, encoding, expected) => {
+    const { body, unreadable } = toDelivery(
+      { Body, MessageAttributes: { "requeue-encoding": text(encoding) } },
+      context
+    )
+    assert.deepStrictEqual([new TextDecoder().decode(body), unreadable], [expected, undefined])
   })
 
   it("what SQS itself has moved to the dead letters says where it was", () => {

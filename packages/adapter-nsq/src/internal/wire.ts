@@ -10,6 +10,7 @@
  *
  * All other bytes are a message of a foreign producer, which is consumed as it is.
  */
+import { isUtf8 } from "node:buffer"
 import { type Message, Metadata } from "@requeue/core/adapter-kit"
 import * as Predicate from "effect/Predicate"
 
@@ -73,22 +74,24 @@ export const decode = (bytes: Buffer, stored?: number): Envelope | undefined => 
   if (bytes.length < start || bytes.compare(magic, 0, magic.length, 0, magic.length) !== 0) return undefined
   const end = start + bytes.readUInt16BE(magic.length)
   if (bytes.length < end) return undefined
-  const parsed = parse(bytes.toString("utf8", start, end))
+  const parsed = parse(bytes.subarray(start, end))
   const metadata = Metadata.fromJson(parsed?.["m"], stored)
-  if (parsed === undefined || metadata === undefined) return undefined
+  const headers = headersIn(parsed?.["h"])
+  if (parsed === undefined || metadata === undefined || headers === undefined) return undefined
   const { d: deferred, n: nonce } = parsed
   return {
     metadata,
-    headers: textOnly(parsed["h"]),
+    headers,
     deferred: typeof deferred === "number" ? deferred : undefined,
     nonce: typeof nonce === "string" ? nonce : undefined,
     body: bytes.subarray(end)
   }
 }
 
-const parse = (text: string): Readonly<Record<string, unknown>> | undefined => {
+const parse = (json: Buffer): Readonly<Record<string, unknown>> | undefined => {
+  if (!isUtf8(json)) return undefined
   try {
-    const value: unknown = JSON.parse(text)
+    const value: unknown = JSON.parse(json.toString())
     return Predicate.isReadonlyObject(value) ? value : undefined
   } catch {
     return undefined
@@ -98,12 +101,12 @@ const parse = (text: string): Readonly<Record<string, unknown>> | undefined => {
 /** The headers of a message that brings none. */
 export const noHeaders: Message.Headers = Object.freeze({})
 
-/** A handler sees them, and the next copy carries them. */
-const textOnly = (value: unknown): Message.Headers =>
-  Predicate.isReadonlyObject(value)
-    ? Object.freeze(
-        Object.fromEntries(
-          Object.entries(value).filter((entry): entry is [string, string] => typeof entry[1] === "string")
-        )
-      )
-    : noHeaders
+/** The headers as text, whatever their type; `undefined` where they are none. A handler sees them, and the next copy carries them. */
+const headersIn = (value: unknown): Message.Headers | undefined => {
+  if (value === undefined) return noHeaders
+  if (!Predicate.isReadonlyObject(value)) return undefined
+  const entries = Object.entries(value)
+  return Object.freeze(
+    Object.fromEntries(entries.map(([name, each]) => [name, typeof each === "string" ? each : JSON.stringify(each)]))
+  )
+}

@@ -64,10 +64,12 @@ const textOf = (body: Uint8Array): string | undefined => {
   }
 }
 
+/** How a body without bytes is written: SQS refuses one of no characters. */
+const emptyBody = "-"
+
 /** A body as SQS carries it: text as it is, other bytes in base64. */
 export const encodeBody = (body: Uint8Array): { readonly text: string; readonly encoding: Encoding } => {
-  // SQS refuses a body of no characters.
-  if (body.length === 0) return { text: "-", encoding: "empty" }
+  if (body.length === 0) return { text: emptyBody, encoding: "empty" }
   const text = textOf(body)
   if (text !== undefined) return { text, encoding: undefined }
   return {
@@ -76,8 +78,18 @@ export const encodeBody = (body: Uint8Array): { readonly text: string; readonly 
   }
 }
 
-/** The bytes of a body. Text in an encoding that Requeue does not know is a foreign producer's, and taken as it is. */
-export const decodeBody = (text: string, encoding: string | undefined): Uint8Array => {
-  if (encoding === "empty") return new Uint8Array()
-  return Buffer.from(text, encoding === "base64" ? "base64" : "utf8")
+/** The bytes of text in base64, as RFC 4648 writes it, with padding; `undefined` for all else, which Node reads in part. */
+export const fromBase64 = (text: string): Buffer | undefined => {
+  const bytes = Buffer.from(text, "base64")
+  return bytes.toString("base64") === text ? bytes : undefined
+}
+
+/**
+ * The bytes of a body; `undefined` where it is not written as its encoding says. Text in an encoding that Requeue does not
+ * know is a foreign producer's, and taken as it is.
+ */
+export const decodeBody = (text: string, encoding: string | undefined): Uint8Array | undefined => {
+  if (encoding === "base64") return fromBase64(text)
+  if (encoding === "empty") return text === "" || text === emptyBody ? new Uint8Array() : undefined
+  return Buffer.from(text)
 }

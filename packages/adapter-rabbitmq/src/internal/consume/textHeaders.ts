@@ -1,4 +1,5 @@
 /** The headers of a message as handlers see them. Pure, and total: whatever a foreign producer wrote is shown as text. */
+import { isUtf8 } from "node:buffer"
 import type { Properties } from "../client.ts"
 import * as Wire from "../wire.ts"
 
@@ -22,6 +23,6 @@ export const textHeaders = (properties: Properties): Readonly<Record<string, str
 
 const textOf = (value: unknown): string => {
   if (typeof value === "string") return value
-  if (Buffer.isBuffer(value)) return value.toString("utf8")
+  if (Buffer.isBuffer(value)) return value.toString(isUtf8(value) ? "utf8" : "base64")
   return typeof value === "object" && value !== null ? JSON.stringify(value) : String(value)
 }

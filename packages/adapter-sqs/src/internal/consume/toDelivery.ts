@@ -50,10 +50,21 @@ const decoded = (message: Received, { before, now, uncounted }: Context): Decode
   const found = known ?? foreign(message, now)
   const metadata = movedBySqs(message, found, before, now)
   return {
-    body: Wire.decodeBody(message.Body ?? "", attributes[Wire.encodingAttribute]?.StringValue),
+    ...bodyOf(message.Body, attributes[Wire.encodingAttribute]?.StringValue),
     headers: headersOf(message, attributes),
     attempts: metadata.attempts + Math.max(1, receives(message) - before - uncounted),
     metadata
+  }
+}
+
+/** A body that is not written as its encoding says is the text itself: to read a part of it would lose the rest. */
+const bodyOf = (text: string | undefined, encoding: string | undefined): Pick<Decoded, "body" | "unreadable"> => {
+  const body = text === undefined ? undefined : Wire.decodeBody(text, encoding)
+  if (body !== undefined) return { body }
+  const found = text === undefined ? "it has no text" : `${Wire.encodingAttribute} is ${encoding}, and its text is not`
+  return {
+    body: Buffer.from(text ?? ""),
+    unreadable: { name: "UnreadableBody", message: `the body cannot be read: ${found}` }
   }
 }
 
@@ -113,15 +124,20 @@ const headersOf = (
 export const textOf = ({ BinaryValue, StringValue }: MessageAttributeValue): string =>
   StringValue ?? Buffer.from(BinaryValue ?? []).toString("base64")
 
+/** The headers that share an attribute. One that holds none is a foreign producer's, and a header itself. */
 const packed = (text: string | undefined): Record<string, string> => {
   if (text === undefined) return {}
+  const json = jsonOf(text)
+  if (typeof json !== "object" || json === null || Array.isArray(json)) return { [Wire.headersAttribute]: text }
+  return Object.fromEntries(
+    Object.entries(json).map(([name, value]) => [name, typeof value === "string" ? value : JSON.stringify(value)])
+  )
+}
+
+const jsonOf = (text: string): unknown => {
   try {
-    const json: unknown = JSON.parse(text)
-    if (typeof json !== "object" || json === null) return {}
-    return Object.fromEntries(
-      Object.entries(json).filter((entry): entry is [string, string] => typeof entry[1] === "string")
-    )
+    return JSON.parse(text)
   } catch {
-    return {}
+    return undefined
   }
 }

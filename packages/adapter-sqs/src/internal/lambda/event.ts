@@ -6,6 +6,7 @@
 import { ConfigurationError } from "@requeue/core/adapter-kit"
 import type { Message } from "../client.ts"
 import { attributesIn } from "../consume/received.ts"
+import { fromBase64 } from "../wire.ts"
 
 /** One attribute of a message. */
 export interface SqsMessageAttribute {
@@ -104,9 +105,13 @@ const toMessage = ({ attributes, body, messageAttributes, messageId, receiptHand
   MessageAttributes: attributesIn(messageAttributes, toAttribute)
 })
 
-/** An attribute with the names that it has on SQS. */
-const toAttribute = ({ binaryValue, dataType, stringValue }: Partial<Record<keyof SqsMessageAttribute, unknown>>) => ({
-  DataType: dataType,
-  ...(isText(stringValue) ? { StringValue: stringValue } : {}),
-  ...(isText(binaryValue) ? { BinaryValue: Buffer.from(binaryValue, "base64") } : {})
-})
+/** An attribute with the names that it has on SQS. Bytes that are not in base64 are the text that they are. */
+const toAttribute = ({ binaryValue, dataType, stringValue }: Partial<Record<keyof SqsMessageAttribute, unknown>>) => {
+  const bytes = isText(binaryValue) ? fromBase64(binaryValue) : undefined
+  if (isText(binaryValue) && bytes === undefined) return { DataType: "String", StringValue: binaryValue }
+  return {
+    DataType: dataType,
+    ...(isText(stringValue) ? { StringValue: stringValue } : {}),
+    ...(bytes === undefined ? {} : { BinaryValue: bytes })
+  }
+}
