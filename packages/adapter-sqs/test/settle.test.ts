@@ -56,10 +56,13 @@ const unsupported = new BrokerError.BrokerError({
 const run = (cases: ReadonlyArray<Case>) =>
   Effect.gen(function* () {
     const asked = new Map<string, number>()
-    const answer = async (entries: ReadonlyArray<{ readonly Id: string }>, answersOf: (entry: never) => Answers) => {
+    const answer = async <E extends { readonly Id?: string | undefined }>(
+      entries: ReadonlyArray<E> = [],
+      answersOf: (entry: E) => Answers
+    ) => {
       expect(entries.length).toBeLessThanOrEqual(10)
       const told = entries.map((entry) => {
-        const answers = answersOf(entry as never) // each call has entries of its own
+        const answers = answersOf(entry)
         const key = JSON.stringify({ ...entry, Id: undefined })
         const turn = asked.get(key) ?? 0
         asked.set(key, turn + 1)
@@ -78,13 +81,12 @@ const run = (cases: ReadonlyArray<Case>) =>
           .toReversed()
       }
     }
-    const caseOf = ({ ReceiptHandle }: { readonly ReceiptHandle: string }) => cases[Number(ReceiptHandle)]!
-    const client = {
+    const caseOf = ({ ReceiptHandle }: { readonly ReceiptHandle?: string | undefined }) => cases[Number(ReceiptHandle)]!
+    const client: Pick<Client, "deleteMessageBatch" | "changeMessageVisibilityBatch" | "sendMessageBatch"> = {
       deleteMessageBatch: ({ Entries }) => answer(Entries, (entry) => caseOf(entry).removed),
       changeMessageVisibilityBatch: ({ Entries }) => answer(Entries, (entry) => caseOf(entry).hidden),
-      sendMessageBatch: ({ Entries }) =>
-        answer(Entries, ({ MessageBody }: { readonly MessageBody: string }) => cases[Number(MessageBody)]!.sent)
-    } as Client // All that is used.
+      sendMessageBatch: ({ Entries }) => answer(Entries, ({ MessageBody }) => cases[Number(MessageBody)]!.sent)
+    }
     const context = yield* Effect.context()
     const fork = (effect: Effect.Effect<unknown>): void => void Effect.runForkWith(context)(effect)
     const ends = new Map<string, string>()
@@ -106,9 +108,9 @@ const run = (cases: ReadonlyArray<Case>) =>
     }))
     const settle = Settle.make({
       queue: "q",
-      calls: ReceiptCalls.make({ client, queue: "q", url: () => "url", fork }),
+      calls: ReceiptCalls.make({ client: client as Client, queue: "q", url: () => "url", fork }),
       publisher: Publisher.make({
-        client,
+        client: client as Client, // all that is used
         queues: { find: () => Effect.succeed({ fifo: false, url: "url" }), forget: () => {} } as unknown as Queues, // all that is used
         fork
       }),
@@ -138,9 +140,15 @@ const run = (cases: ReadonlyArray<Case>) =>
     return { failures, ends, held: held.toSorted(), isSettling }
   }).pipe(Effect.provide(TestClock.layer()), Effect.runPromise)
 
-const answers = fc.constantFrom<Answers>(["done"], ["done"], ["refused"], ["failed", "done"], ["failed", "refused"])
+const answers = fc.constantFrom<Array<Answers>>(
+  ["done"],
+  ["done"],
+  ["refused"],
+  ["failed", "done"],
+  ["failed", "refused"]
+)
 const settlement: fc.Arbitrary<Case> = fc.record({
-  how: fc.constantFrom<ReadonlyArray<Command["_tag"]>>("Copy", "Copy", "Copy", "Delete", "Hide", "Refuse", "Leave"),
+  how: fc.constantFrom<Array<Command["_tag"]>>("Copy", "Copy", "Copy", "Delete", "Hide", "Refuse", "Leave"),
   isTooLarge: fc.integer({ max: 4, min: 0 }).map((drawn) => drawn === 0),
   sent: answers,
   removed: answers,
