@@ -1,6 +1,7 @@
 import { assert, describe, expect, it } from "@effect/vitest"
 import { BrokerError, Metadata, Outgoing, Settlement } from "@requeue/core"
 import * as fc from "fast-check"
+import * as NsqdClock from "../src/internal/connect/nsqdClock.ts"
 import { nameOf, type Receipt } from "../src/internal/consume/receipt.ts"
 import * as Remembered from "../src/internal/consume/remembered.ts"
 import * as Limits from "../src/internal/limits.ts"
@@ -114,7 +115,7 @@ describe("toFrame", () => {
 })
 
 describe("toDelivery", () => {
-  const context = { now, due: undefined }
+  const context = { now, nsqdNow: now, due: undefined }
 
   it("adds nsqd's count to what the message knows", () => {
     const read = toDelivery(frame(wrapped(), { attempts: 40_000 }), context)
@@ -153,18 +154,37 @@ describe("toDelivery", () => {
 
   it.each([
     ["before its time", {}, undefined, now + 500],
-    ["before its time, by nsqd's clock as well", { deferred: 200 }, undefined, now + 500],
+    ["before its time, by nsqd's clock", { deferred: 200 }, undefined, now + 100],
     ["when nsqd's clock says that its time has come", { deferred: 100 }, undefined, 0],
     ["earlier than this process asked for it", { deferred: 100 }, now + 700, now + 700]
   ] as const)("%s", (_, change, due, notBefore) =>
-    assert.strictEqual(toDelivery(frame(wrapped(change)), { now, due }).metadata.notBefore, notBefore)
+    assert.strictEqual(toDelivery(frame(wrapped(change)), { ...context, due }).metadata.notBefore, notBefore)
+  )
+
+  it.each([-3_600_000, -20_000, 0, 20_000, 3_600_000])(
+    "what nsqd has held to its end is due, and what it has not waits for the rest, by a consumer's clock that is wrong by %d ms",
+    (wrong) => {
+      const notBeforeOf = (deferred: number) => {
+        // The publisher's clock is nsqd's, which stored the message 100 ms ago.
+        const own = { ...metadata, notBefore: now - 100 + deferred }
+        const wall = now + wrong
+        const { metadata: read } = toDelivery(frame(wrapped({ deferred, metadata: own })), {
+          now: wall,
+          nsqdNow: now,
+          due: undefined
+        })
+        return read.notBefore === 0 ? 0 : read.notBefore - wall
+      }
+      assert.strictEqual(notBeforeOf(100), 0)
+      assert.strictEqual(notBeforeOf(600), 500)
+    }
   )
 
   it("remembers for a foreign message when it is to come, too", () =>
-    assert.strictEqual(toDelivery(frame(bytes("raw")), { now, due: now + 7 }).metadata.notBefore, now + 7))
+    assert.strictEqual(toDelivery(frame(bytes("raw")), { ...context, due: now + 7 }).metadata.notBefore, now + 7))
 })
 
-const delivery = { ...toDelivery(frame(wrapped()), { now, due: undefined }), receipt: undefined }
+const delivery = { ...toDelivery(frame(wrapped()), { now, nsqdNow: now, due: undefined }), receipt: undefined }
 
 const commandContext: CommandContext = {
   queue: "orders",
@@ -210,7 +230,7 @@ describe("toCommand", () => {
         if (requeue?._tag !== "Req") return assert.fail(command._tag)
         assert.isTrue(Number.isInteger(requeue.delay) && requeue.delay <= commandContext.cap)
         assert.isTrue(requeue.delay >= Math.min(delay, commandContext.cap))
-        assert.strictEqual(requeue.due, now + delay)
+        assert.strictEqual(requeue.wait, delay)
       })
     ))
 
@@ -395,6 +415,12 @@ describe("toBrokerError", () => {
     }
     assert.isUndefined(refusedId("E_INVALID invalid command"))
   })
+
+  it("tell the limit of a delay, and of sizes", () => {
+    assert.deepStrictEqual(Limits.refused("E_INVALID DPUB timeout 5000 out of range 0-1000"), { maxReqTimeout: 1000 })
+    assert.deepStrictEqual(Limits.refused("E_BAD_MESSAGE PUB message too big 2 > 1"), { maxMsgSize: 1 })
+    assert.deepStrictEqual(Limits.refused("E_INVALID invalid command"), {})
+  })
 })
 
 describe("limits", () => {
@@ -430,7 +456,7 @@ describe("limits", () => {
 
 describe("what is to come again", () => {
   const topic = { topic: "orders", channel: "requeue", isOwn: false }
-  const node = { name: "h:4150", address: { host: "h", port: 4150, http: undefined } }
+  const node = { name: "h:4150", address: { host: "h", port: 4150, http: undefined }, clock: NsqdClock.make() }
   const receipt = (id: string, change: Partial<Receipt["session"]> = {}, nonce?: string): Receipt => ({
     session: { node, topic, ...change } as Receipt["session"],
     id,

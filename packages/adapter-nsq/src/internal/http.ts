@@ -49,6 +49,14 @@ export const request = (
     })
   )
 
+/** The time of the server at `base`, in milliseconds since the epoch; `undefined` where it tells none. */
+export const date = (base: HttpInterface, timeout: number): Effect.Effect<number | undefined> =>
+  Effect.tryPromise((signal) => ask(base, "ping", { method: "GET", signal })).pipe(
+    Effect.timeout(Duration.millis(timeout)),
+    Effect.map((answer) => (Number.isNaN(answer.date) ? undefined : answer.date)),
+    Effect.orElseSucceed(() => undefined)
+  )
+
 const failure = (
   { operation, queue }: ErrorContext,
   { url }: HttpInterface,

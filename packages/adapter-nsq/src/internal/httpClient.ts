@@ -7,6 +7,8 @@ import type { HttpInterface } from "./address.ts"
 export interface HttpResponse {
   readonly status: number
   readonly body: string
+  /** The server's time, in milliseconds since the epoch; NaN where it tells none. */
+  readonly date: number
 }
 
 export interface RequestOptions {
@@ -39,7 +41,10 @@ export const ask = ({ tls, url }: HttpInterface, path: string, options: RequestO
     const sent = isSecure ? requestSecure(at, { ...all, ...TlsOptions.toNode(tls) }) : requestPlain(at, all)
     sent.on("error", reject)
     sent.on("response", (response) => {
-      read(response).then((body) => resolve({ status: response.statusCode ?? 0, body }), reject)
+      read(response).then(
+        (body) => resolve({ status: response.statusCode ?? 0, body, date: Date.parse(response.headers.date ?? "") }),
+        reject
+      )
     })
     sent.end()
   })

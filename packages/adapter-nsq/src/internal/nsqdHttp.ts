@@ -1,6 +1,7 @@
 /** The HTTP interface of one nsqd: `base` is its address, every `timeout` is in milliseconds for one request. */
 import type { BrokerError } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
 import type { HttpInterface } from "./address.ts"
 import * as Http from "./http.ts"
 import type { Configured } from "./limits.ts"
@@ -23,6 +24,21 @@ export const configured = (
     })
   )
 }
+
+/**
+ * What nsqd says of itself, which no other nsqd says; `undefined` where it does not answer.
+ * https://nsq.io/components/nsqd.html#get-info
+ */
+export const identity = (base: HttpInterface, timeout: number): Effect.Effect<string | undefined> =>
+  Http.request({ operation: "connect" }, timeout, { base, path: "info" }).pipe(
+    Effect.map((json) => {
+      if (!Predicate.isReadonlyObject(json) || typeof json["hostname"] !== "string") return undefined
+      return JSON.stringify(
+        ["hostname", "broadcast_address", "tcp_port", "http_port", "start_time"].map((key) => json[key])
+      )
+    }),
+    Effect.orElseSucceed(() => undefined)
+  )
 
 /** How many messages nsqd keeps in memory, for each topic and each channel. */
 export const memQueueSize = (

@@ -232,7 +232,7 @@ describe("nsqd's count of deliveries", () => {
         const payload = Buffer.alloc(26)
         payload.writeUInt16BE(count, 8)
         const frame = toFrame(Buffer.concat([payload, body]))
-        assert.strictEqual(toDelivery(frame, { now: 0, due: undefined }).attempts, used + count)
+        assert.strictEqual(toDelivery(frame, { now: 0, nsqdNow: 0, due: undefined }).attempts, used + count)
       })
     )
   })

@@ -7,12 +7,26 @@ import type { Identity } from "../client.ts"
 import * as Http from "../http.ts"
 import * as Limits from "../limits.ts"
 import * as NsqdHttp from "../nsqdHttp.ts"
+import * as NsqdClock from "./nsqdClock.ts"
 
-/** One nsqd. There is one object for each, so that they can be compared. */
+/** One address of an nsqd. There is one object for each, so that they can be compared. */
 export interface Node {
   /** `host:port`. */
   readonly name: string
   readonly address: Address
+  readonly clock: NsqdClock.NsqdClock
+  /** What the nsqd says of itself; `undefined` while that is not known. It may have several addresses. */
+  identity?: string | undefined
+}
+
+/** Those of different nsqd: of several addresses of one, the first. */
+export const distinct = (all: ReadonlyArray<Node>): ReadonlyArray<Node> => {
+  const known = new Set<unknown>()
+  return all.filter((node) => {
+    const isNew = !known.has(node.identity ?? node)
+    known.add(node.identity ?? node)
+    return isNew
+  })
 }
 
 /** An nsqd to which a part of this process keeps a connection, or would make one. */
@@ -39,14 +53,16 @@ export interface Nodes {
   readonly forget: (node: Node) => void
   /** Learns the limits of an nsqd to which a connection has just opened. */
   readonly learn: (node: Node, identity: Identity) => Effect.Effect<void, BrokerError.BrokerError>
+  /** Learns what each nsqd says of itself, where its HTTP interface answers. */
+  readonly identify: (all: ReadonlyArray<Node>) => Effect.Effect<void>
   /** Whether the limits of an nsqd have been learned. */
   readonly isKnown: (node: Node) => boolean
   /** The limits that hold on every nsqd whose own have been learned. */
   readonly limits: () => Limits.Limits
 }
 
-/** The nsqd of the options, of which no limits are known yet. */
-export const make = (settings: Settings): Nodes => {
+/** The nsqd of the options, of which no limits are known yet. `elapsed` answers monotonic milliseconds. */
+export const make = (settings: Settings, elapsed: () => number = () => performance.now()): Nodes => {
   const known = new Map<string, Node>()
   const limits = new Map<string, Limits.Limits>()
   /** The limits that the refusals of each nsqd name. */
@@ -56,7 +72,7 @@ export const make = (settings: Settings): Nodes => {
 
   const at = (address: Address): Node => {
     const name = hostPort(address)
-    const found = known.get(name) ?? { name, address }
+    const found = known.get(name) ?? { name, address, clock: NsqdClock.make() }
     known.set(name, found)
     return found
   }
@@ -68,6 +84,25 @@ export const make = (settings: Settings): Nodes => {
       before === undefined ? Effect.fail(Http.unreachable(http, error)) : Effect.succeed(before)
     return NsqdHttp.configured(http, settings.requestTimeout).pipe(Effect.catch(failed))
   }
+
+  const askClock = ({ address: { http }, clock }: Node): Effect.Effect<void> =>
+    Effect.suspend(() => {
+      const asked = elapsed()
+      if (http === undefined) return Effect.void
+      return Effect.map(Http.date(http, settings.requestTimeout), (date) => {
+        if (date !== undefined) clock.dated(date, asked, elapsed())
+      })
+    })
+
+  const identify: Nodes["identify"] = (all) =>
+    Effect.forEach(
+      all.filter(({ address: { http } }) => http !== undefined),
+      (node) =>
+        Effect.map(NsqdHttp.identity(node.address.http!, settings.requestTimeout), (identity) => {
+          node.identity = identity
+        }),
+      { concurrency: "unbounded", discard: true }
+    )
 
   /** Logs what a connection does not have that was asked for: once, and again when it is something else. */
   const tell = ({ name }: Node, notes: ReadonlyArray<string>): Effect.Effect<void> =>
@@ -95,11 +130,12 @@ export const make = (settings: Settings): Nodes => {
     learn: (node, identity) =>
       Effect.andThen(
         tell(node, identity.notes),
-        Effect.map(configured(node), (found) => {
+        Effect.map(Effect.tap(configured(node), Effect.andThen(askClock(node), identify([node]))), (found) => {
           const all = { ...refusals.get(node.name), ...found }
           limits.set(node.name, Limits.of(identity, all, settings))
         })
       ),
+    identify,
     isKnown: ({ name }) => limits.has(name),
     limits: () => {
       const [first, ...others] = limits.values()

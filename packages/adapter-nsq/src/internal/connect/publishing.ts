@@ -13,7 +13,7 @@ import * as Candidates from "./candidates.ts"
 import * as Connection from "./connection.ts"
 import * as ConnectionCount from "./connectionCount.ts"
 import type { Lookup } from "./lookup.ts"
-import type { Node, Nodes } from "./nodes.ts"
+import { distinct, type Node, type Nodes } from "./nodes.ts"
 
 export interface Publishing {
   /**
@@ -120,14 +120,15 @@ export const make = (
         const connection = yield* connections.to(node)
         yield* Effect.exit(connection.tried)
         const [publisher, error] = [connection.current(), connection.error()]
-        if (publisher !== undefined) up.push(publisher)
+        if (publisher !== undefined && distinct([...up, publisher].map((each) => each.node)).length > up.length)
+          up.push(publisher)
         else if (error !== undefined) errors.push(error)
       }
       return { up, errors } satisfies Attempt
     })
 
     const ready: Publishing["ready"] = (count, prefer) => {
-      const first = inOrder(prefer).slice(0, count)
+      const first = distinct(inOrder(prefer)).slice(0, count)
       const up = first.map(connections.current).filter((publisher) => publisher !== undefined)
       return up.length === count ? up : undefined
     }
