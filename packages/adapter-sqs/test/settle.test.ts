@@ -82,11 +82,13 @@ const run = (cases: ReadonlyArray<Case>) =>
       }
     }
     const caseOf = ({ ReceiptHandle }: { readonly ReceiptHandle?: string | undefined }) => cases[Number(ReceiptHandle)]!
-    const client: Pick<Client, "deleteMessageBatch" | "changeMessageVisibilityBatch" | "sendMessageBatch"> = {
+    type Calls = "deleteMessageBatch" | "changeMessageVisibilityBatch" | "sendMessageBatch"
+    const calls: { readonly [K in Calls]: (input: Parameters<Client[K]>[0]) => Promise<unknown> } = {
       deleteMessageBatch: ({ Entries }) => answer(Entries, (entry) => caseOf(entry).removed),
       changeMessageVisibilityBatch: ({ Entries }) => answer(Entries, (entry) => caseOf(entry).hidden),
       sendMessageBatch: ({ Entries }) => answer(Entries, ({ MessageBody }) => cases[Number(MessageBody)]!.sent)
     }
+    const client = calls as unknown as Client // all that is used of it
     const context = yield* Effect.context()
     const fork = (effect: Effect.Effect<unknown>): void => void Effect.runForkWith(context)(effect)
     const ends = new Map<string, string>()
@@ -108,9 +110,9 @@ const run = (cases: ReadonlyArray<Case>) =>
     }))
     const settle = Settle.make({
       queue: "q",
-      calls: ReceiptCalls.make({ client: client as Client, queue: "q", url: () => "url", fork }),
+      calls: ReceiptCalls.make({ client, queue: "q", url: () => "url", fork }),
       publisher: Publisher.make({
-        client: client as Client, // all that is used
+        client,
         queues: { find: () => Effect.succeed({ fifo: false, url: "url" }), forget: () => {} } as unknown as Queues, // all that is used
         fork
       }),

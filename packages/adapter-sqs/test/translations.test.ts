@@ -308,8 +308,8 @@ describe("toDelivery", () => {
     const { headers } = toDelivery(message, context)
     expect(Object.entries(headers)).toEqual(Object.entries(expected))
     const copy = { ...outgoing({ headers }), metadata: { ...outgoing().metadata, attempts: 1 } }
-    expect(Object.entries(toDelivery(received(copy), context).headers).toSorted()).toEqual(
-      Object.entries(expected).toSorted()
+    expect(new Map(Object.entries(toDelivery(received(copy), context).headers))).toEqual(
+      new Map(Object.entries(expected))
     )
   })
 

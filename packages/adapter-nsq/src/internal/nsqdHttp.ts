@@ -26,7 +26,7 @@ export const configured = (
 }
 
 /**
- * What nsqd says of itself, which no other nsqd says; `undefined` where it does not answer.
+ * The words of nsqd on itself, which no other nsqd says; `undefined` where it does not answer.
  * https://nsq.io/components/nsqd.html#get-info
  */
 export const identity = (base: HttpInterface, timeout: number): Effect.Effect<string | undefined> =>

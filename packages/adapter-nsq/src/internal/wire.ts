@@ -10,7 +10,6 @@
  *
  * All other bytes are a message of a foreign producer, which is consumed as it is.
  */
-import { isUtf8 } from "node:buffer"
 import { type Message, Metadata } from "@requeue/core/adapter-kit"
 import * as Predicate from "effect/Predicate"
 
@@ -88,10 +87,11 @@ export const decode = (bytes: Buffer, stored?: number): Envelope | undefined => 
   }
 }
 
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
+
 const parse = (json: Buffer): Readonly<Record<string, unknown>> | undefined => {
-  if (!isUtf8(json)) return undefined
   try {
-    const value: unknown = JSON.parse(json.toString())
+    const value: unknown = JSON.parse(decoder.decode(json))
     return Predicate.isReadonlyObject(value) ? value : undefined
   } catch {
     return undefined

@@ -15,7 +15,7 @@ export interface Node {
   readonly name: string
   readonly address: Address
   readonly clock: NsqdClock.NsqdClock
-  /** What the nsqd says of itself; `undefined` while that is not known. It may have several addresses. */
+  /** The nsqd's own words of itself; `undefined` while that is not known. It may have several addresses. */
   identity?: string | undefined
 }
 
@@ -61,6 +61,29 @@ export interface Nodes {
   readonly limits: () => Limits.Limits
 }
 
+const askClock = (
+  { address: { http }, clock }: Node,
+  { requestTimeout }: Settings,
+  elapsed: () => number
+): Effect.Effect<void> =>
+  Effect.suspend(() => {
+    const asked = elapsed()
+    if (http === undefined) return Effect.void
+    return Effect.map(Http.date(http, requestTimeout), (date) => {
+      if (date !== undefined) clock.dated(date, asked, elapsed())
+    })
+  })
+
+const identify = (all: ReadonlyArray<Node>, { requestTimeout }: Settings): Effect.Effect<void> =>
+  Effect.forEach(
+    all.filter(({ address: { http } }) => http !== undefined),
+    (node) =>
+      Effect.map(NsqdHttp.identity(node.address.http!, requestTimeout), (identity) => {
+        node.identity = identity
+      }),
+    { concurrency: "unbounded", discard: true }
+  )
+
 /** The nsqd of the options, of which no limits are known yet. `elapsed` answers monotonic milliseconds. */
 export const make = (settings: Settings, elapsed: () => number = () => performance.now()): Nodes => {
   const known = new Map<string, Node>()
@@ -84,25 +107,6 @@ export const make = (settings: Settings, elapsed: () => number = () => performan
       before === undefined ? Effect.fail(Http.unreachable(http, error)) : Effect.succeed(before)
     return NsqdHttp.configured(http, settings.requestTimeout).pipe(Effect.catch(failed))
   }
-
-  const askClock = ({ address: { http }, clock }: Node): Effect.Effect<void> =>
-    Effect.suspend(() => {
-      const asked = elapsed()
-      if (http === undefined) return Effect.void
-      return Effect.map(Http.date(http, settings.requestTimeout), (date) => {
-        if (date !== undefined) clock.dated(date, asked, elapsed())
-      })
-    })
-
-  const identify: Nodes["identify"] = (all) =>
-    Effect.forEach(
-      all.filter(({ address: { http } }) => http !== undefined),
-      (node) =>
-        Effect.map(NsqdHttp.identity(node.address.http!, settings.requestTimeout), (identity) => {
-          node.identity = identity
-        }),
-      { concurrency: "unbounded", discard: true }
-    )
 
   /** Logs what a connection does not have that was asked for: once, and again when it is something else. */
   const tell = ({ name }: Node, notes: ReadonlyArray<string>): Effect.Effect<void> =>
@@ -130,12 +134,15 @@ export const make = (settings: Settings, elapsed: () => number = () => performan
     learn: (node, identity) =>
       Effect.andThen(
         tell(node, identity.notes),
-        Effect.map(Effect.tap(configured(node), Effect.andThen(askClock(node), identify([node]))), (found) => {
-          const all = { ...refusals.get(node.name), ...found }
-          limits.set(node.name, Limits.of(identity, all, settings))
-        })
+        Effect.map(
+          Effect.tap(configured(node), Effect.andThen(askClock(node, settings, elapsed), identify([node], settings))),
+          (found) => {
+            const all = { ...refusals.get(node.name), ...found }
+            limits.set(node.name, Limits.of(identity, all, settings))
+          }
+        )
       ),
-    identify,
+    identify: (all) => identify(all, settings),
     isKnown: ({ name }) => limits.has(name),
     limits: () => {
       const [first, ...others] = limits.values()

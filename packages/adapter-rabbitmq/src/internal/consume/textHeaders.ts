@@ -1,5 +1,4 @@
 /** The headers of a message as handlers see them. Pure, and total: whatever a foreign producer wrote is shown as text. */
-import { isUtf8 } from "node:buffer"
 import type { Properties } from "../client.ts"
 import * as Wire from "../wire.ts"
 
@@ -21,8 +20,18 @@ export const textHeaders = (properties: Properties): Readonly<Record<string, str
   return Object.freeze(headers)
 }
 
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
+
+const textOfBytes = (bytes: Buffer): string => {
+  try {
+    return decoder.decode(bytes)
+  } catch {
+    return bytes.toString("base64")
+  }
+}
+
 const textOf = (value: unknown): string => {
   if (typeof value === "string") return value
-  if (Buffer.isBuffer(value)) return value.toString(isUtf8(value) ? "utf8" : "base64")
+  if (Buffer.isBuffer(value)) return textOfBytes(value)
   return typeof value === "object" && value !== null ? JSON.stringify(value) : String(value)
 }
