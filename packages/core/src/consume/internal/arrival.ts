@@ -158,8 +158,10 @@ export const make = (dependencies: Dependencies): Arrival => {
   const admit = (item: Item): void => {
     const { delivery } = item
     const refused = flow.wants() ? refusal(delivery, dependencies, wallClock) : Settlement.Release()
-    if (refused === undefined) decode(item)
-    else refuse(item, refused)
+    if (refused === undefined) return decode(item)
+    // No handler has seen it, though the broker may count it: one that came before its time was no attempt.
+    item.isUncounted = refused._tag === "Release"
+    refuse(item, refused)
   }
 
   /** Admits a message of a group when it is its turn. */

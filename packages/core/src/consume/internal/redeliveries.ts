@@ -52,9 +52,8 @@ export interface Dependencies extends Pick<Runtime, "timers"> {
 }
 
 export const make = (dependencies: Dependencies): Redeliveries => {
-  const { copies, flow, identify, isBound, isLeased, load, onLost, onRemoved, outlet, remove, settle, timers } =
-    dependencies
-  const remembered = Remembered.make(identify)
+  const { copies, flow, isBound, isLeased, load, onLost, onRemoved, outlet, remove, settle, timers } = dependencies
+  const remembered = Remembered.make(dependencies.identify)
   const left = ({ due }: Item): number => Math.max(0, due - timers.now())
 
   const onReturned = noting(remembered)

@@ -1,0 +1,24 @@
+/** Brokers that deliver before the time, and count it. */
+import { MemoryBroker } from "@requeue/adapter-memory"
+import { Broker, Consumer, Outgoing, RetryPolicy } from "@requeue/core"
+import { assert, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { TestClock } from "effect/testing"
+
+it.effect("a delivery that comes before its time, and goes back, costs no attempt of its policy", () =>
+  Effect.gen(function* () {
+    const broker = yield* MemoryBroker.make({ vices: { earlyBy: 500, countReleases: true } })
+    const attempts: Array<number> = []
+    const retry = RetryPolicy.make({ maxRetries: 5, deadLetter: { queue: "dead" } })
+    const start = Consumer.start("work", { retry, retryDelay: 1000 }, (message) => {
+      attempts.push(message.attempts)
+      return Effect.fail(new Error("no"))
+    })
+    yield* Effect.provideService(start, Broker.Broker, broker)
+    yield* broker.publish([
+      Outgoing.make({ queue: "work", id: "m1", body: Buffer.from("1"), headers: {}, delay: 0 }, 0)
+    ])
+    for (let step = 0; step < 100; step++) yield* TestClock.adjust("100 millis")
+    assert.deepStrictEqual(attempts, [1, 2, 3, 4, 5, 6])
+  }).pipe(Effect.scoped)
+)
