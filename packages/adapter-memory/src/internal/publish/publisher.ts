@@ -1,5 +1,5 @@
 /** Takes messages in: checks them against the broker's capabilities, and makes publishers wait for room. */
-import { BrokerError, type Outgoing } from "@requeue/core/adapter-kit"
+import { BrokerError, Metadata, type Outgoing } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type { Delays } from "../delays.ts"
 import type { BlockedPublish, Queue, Queues } from "../queues.ts"
@@ -21,6 +21,8 @@ interface Dependencies {
   /** Delivers the ready messages of a queue. */
   readonly pump: (queue: Queue) => void
   readonly delays: Delays
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
   /** Bytes. */
   readonly maxBodySize: number
   readonly maxMessages: number
@@ -45,7 +47,8 @@ const partly = (error: BrokerError.BrokerError, count: number, stored: number): 
   BrokerError.ofBatch(Array.from({ length: count }, (_, index) => (index < stored ? undefined : error))) ?? error
 
 /** Nothing is blocked yet. */
-export const make = ({ delays, loseConfirmation, maxBodySize, maxMessages, pump, queues }: Dependencies): Publisher => {
+export const make = (dependencies: Dependencies): Publisher => {
+  const { delays, loseConfirmation, maxBodySize, maxMessages, now, pump, queues } = dependencies
   /** Without a limit nobody ever waits. To look for them all the same would be a cache miss, where queues are many. */
   const isBounded = maxMessages < Number.POSITIVE_INFINITY
   let isOpen = true
@@ -57,8 +60,9 @@ export const make = ({ delays, loseConfirmation, maxBodySize, maxMessages, pump,
     return failure(queue, "BodyTooLarge", detail, "Send a smaller body or raise maxBodySize")
   }
 
-  const add = (queue: Queue, { body, delay, headers, metadata }: Outgoing.Outgoing): void => {
+  const add = (queue: Queue, { body, delay, headers, metadata: given }: Outgoing.Outgoing): void => {
     queue.held++
+    const metadata = Metadata.setBack(given, now())
     const message = { body, headers, metadata, deliveries: 0, due: 0, timer: undefined, position: 0, next: undefined }
     queues.enqueue(queue, message, delays.round(delay))
     pump(queue)
