@@ -2,7 +2,7 @@
 import { BrokerError, Metadata, type Outgoing } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type { Delays } from "../delays.ts"
-import type { BlockedPublish, Queue, Queues } from "../queues.ts"
+import type { BlockedPublish, Queue, Queues, StoredMessage } from "../queues.ts"
 
 /** Publishes to every queue. */
 export interface Publisher {
@@ -46,6 +46,18 @@ const closed = (queue: string): BrokerError.BrokerError => failure(queue, "Conne
 const partly = (error: BrokerError.BrokerError, count: number, stored: number): BrokerError.BrokerError =>
   BrokerError.ofBatch(Array.from({ length: count }, (_, index) => (index < stored ? undefined : error))) ?? error
 
+/** A message that the broker takes now, in milliseconds since the epoch. */
+const stored = ({ body, headers, metadata }: Outgoing.Outgoing, now: number): StoredMessage => ({
+  body,
+  headers,
+  metadata: Metadata.setBack(metadata, now),
+  deliveries: 0,
+  due: 0,
+  timer: undefined,
+  position: 0,
+  next: undefined
+})
+
 /** Nothing is blocked yet. */
 export const make = (dependencies: Dependencies): Publisher => {
   const { delays, loseConfirmation, maxBodySize, maxMessages, now, pump, queues } = dependencies
@@ -60,11 +72,10 @@ export const make = (dependencies: Dependencies): Publisher => {
     return failure(queue, "BodyTooLarge", detail, "Send a smaller body or raise maxBodySize")
   }
 
-  const add = (queue: Queue, { body, delay, headers, metadata: given }: Outgoing.Outgoing): void => {
+  const add = (queue: Queue, outgoing: Outgoing.Outgoing): void => {
     queue.held++
-    const metadata = Metadata.setBack(given, now())
-    const message = { body, headers, metadata, deliveries: 0, due: 0, timer: undefined, position: 0, next: undefined }
-    queues.enqueue(queue, message, delays.round(delay))
+    const message = stored(outgoing, now())
+    queues.enqueue(queue, message, delays.round(outgoing.delay))
     pump(queue)
   }
 
