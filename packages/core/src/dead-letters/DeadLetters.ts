@@ -6,6 +6,7 @@
  */
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
+import * as AsyncContext from "../adapter-kit/AsyncContext.ts"
 import { Broker, type Service } from "../port/Broker.ts"
 import type { BrokerError } from "../port/BrokerError.ts"
 import type { AuditFailed } from "./internal/audit.ts"
@@ -144,40 +145,52 @@ export interface DeadLetters {
  * ```
  */
 export const make = (queue: string): Effect.Effect<DeadLetters, never, Broker> =>
-  Effect.map(Broker, (broker) => ({
-    queue,
-    count: tell(broker, queue, "count", (watched) => count(watched, queue)),
-    exists: Effect.map(broker.admin.counts(queue), ({ isMissing = false }) => !isMissing),
-    missing: Effect.map(broker.admin.counts(queue), ({ missing = [] }) => missing),
-    read: (options) =>
-      OptionNames.orDie(Options.read("DeadLetters.read", queue, options), () =>
-        tell(broker, queue, "read", (watched) => Look.read(watched, queue, options))
-      ),
-    list: (options) =>
-      OptionNames.orDie(Options.list("DeadLetters.list", queue, options), () =>
-        tell(broker, queue, "list", (watched) => Look.list(watched, queue, options))
-      ),
-    group: (options) =>
-      OptionNames.orDie(Options.list("DeadLetters.group", queue, options), () =>
-        tell(broker, queue, "group", (watched) => Look.group(watched, queue, options))
-      ),
-    redrive: (options) =>
-      OptionNames.orDie(Options.redrive("DeadLetters.redrive", queue, options), () =>
-        tell(broker, queue, "redrive", (watched) => redrive(watched, queue, options))
-      ),
-    park: (options) =>
-      OptionNames.orDie(Options.park("DeadLetters.park", queue, options), () =>
-        tell(broker, queue, "park", (watched) => park(watched, queue, options))
-      ),
-    edit: (letter, options) =>
-      OptionNames.orDie(Options.edit("DeadLetters.edit", queue, letter, options), () =>
-        tell(broker, queue, "edit", (watched) => edit(watched, queue, letter, options))
-      ),
-    purge: (options) =>
-      OptionNames.orDie(Options.purge("DeadLetters.purge", queue, options), () =>
-        tell(broker, queue, "purge", (watched) => purge(watched, queue, options))
+  Effect.map(Broker, (broker) => {
+    /** A call whose functions run in the async context of the call. */
+    const calling = <O extends object | undefined, A, E, R>(
+      call: string,
+      refused: RangeError | undefined,
+      options: O,
+      work: (watched: Service, given: O) => Effect.Effect<A, E, R>
+    ) =>
+      OptionNames.orDie(refused, () =>
+        tell(broker, queue, call, (watched) => work(watched, AsyncContext.bound(options)))
       )
-  }))
+    return {
+      queue,
+      count: tell(broker, queue, "count", (watched) => count(watched, queue)),
+      exists: Effect.map(broker.admin.counts(queue), ({ isMissing = false }) => !isMissing),
+      missing: Effect.map(broker.admin.counts(queue), ({ missing = [] }) => missing),
+      read: (options) =>
+        calling("read", Options.read("DeadLetters.read", queue, options), options, (watched, given) =>
+          Look.read(watched, queue, given)
+        ),
+      list: (options) =>
+        calling("list", Options.list("DeadLetters.list", queue, options), options, (watched, given) =>
+          Look.list(watched, queue, given)
+        ),
+      group: (options) =>
+        calling("group", Options.list("DeadLetters.group", queue, options), options, (watched, given) =>
+          Look.group(watched, queue, given)
+        ),
+      redrive: (options) =>
+        calling("redrive", Options.redrive("DeadLetters.redrive", queue, options), options, (watched, given) =>
+          redrive(watched, queue, given)
+        ),
+      park: (options) =>
+        calling("park", Options.park("DeadLetters.park", queue, options), options, (watched, given) =>
+          park(watched, queue, given)
+        ),
+      edit: (letter, options) =>
+        calling("edit", Options.edit("DeadLetters.edit", queue, letter, options), options, (watched, given) =>
+          edit(watched, queue, letter, given)
+        ),
+      purge: (options) =>
+        calling("purge", Options.purge("DeadLetters.purge", queue, options), options, (watched, given) =>
+          purge(watched, queue, given)
+        )
+    }
+  })
 
 const count = (broker: Service, queue: string): Effect.Effect<number | undefined, BrokerError> =>
   Effect.map(Held.count(broker, queue), ({ delayed = 0, held = 0, ready }) =>
