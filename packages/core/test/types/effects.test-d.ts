@@ -46,7 +46,7 @@ expectTypeOf(Consumer.start("orders", {}, ({ attempts }) => (attempts > 1 ? char
 >()
 
 expectTypeOf<Consumer.Consumer["done"]>().toEqualTypeOf<
-  Effect.Effect<void, DeadLetterBudget.DeadLetterBudgetExhausted>
+  Effect.Effect<void, DeadLetterBudget.DeadLetterBudgetExhausted | RangeError>
 >()
 expectTypeOf<ReturnType<Consumer.Consumer["drain"]>>().toEqualTypeOf<Effect.Effect<Consumer.DrainReport>>()
 

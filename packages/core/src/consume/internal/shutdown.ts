@@ -5,10 +5,9 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
-import type { DeadLetterBudgetExhausted } from "../../policy/DeadLetterBudget.ts"
 import * as Log from "../../port/Log.ts"
 import * as Delay from "../../message/Delay.ts"
-import type { Engine } from "./engine.ts"
+import type { Engine, Fatal } from "./engine.ts"
 import type { Runtime } from "./runtime.ts"
 
 /** The result of a drain. */
@@ -24,13 +23,13 @@ export interface DrainReport {
 export interface Shutdown {
   readonly state: () => "running" | "draining" | "stopped"
   /** The error that the consumer has stopped itself with. */
-  readonly error: () => DeadLetterBudgetExhausted | undefined
+  readonly error: () => Fatal | undefined
   /** Drains. `timeout` is the time that handlers have; default: the consumer's. */
   readonly drain: (timeout?: Delay.Input) => Effect.Effect<DrainReport>
   /** Drains because of an error, with which {@link done} fails. */
-  readonly fail: (error: DeadLetterBudgetExhausted) => void
+  readonly fail: (error: Fatal) => void
   /** Ends when the consumer has stopped; fails when it stopped itself. */
-  readonly done: Effect.Effect<void, DeadLetterBudgetExhausted>
+  readonly done: Effect.Effect<void, Fatal>
 }
 
 export interface Dependencies extends Pick<Runtime, "fork" | "timers"> {
@@ -52,9 +51,9 @@ const settleGrace = (millis: number): number => Math.min(Math.max(millis, 1000),
 export const make = (dependencies: Dependencies): Effect.Effect<Shutdown> =>
   Effect.gen(function* () {
     const { drainTimeout, engine, fork, onClosed, scope, timers } = dependencies
-    const stopped = Deferred.makeUnsafe<void, DeadLetterBudgetExhausted>()
+    const stopped = Deferred.makeUnsafe<void, Fatal>()
     let state: ReturnType<Shutdown["state"]> = "running"
-    let fatal: DeadLetterBudgetExhausted | undefined
+    let fatal: Fatal | undefined
     let complete = true
     let interrupted = 0
 
