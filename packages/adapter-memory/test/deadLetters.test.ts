@@ -1,9 +1,9 @@
 /** Looking into dead letters, and redriving them. */
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe, expect, it } from "@effect/vitest"
 import type { Broker, DeadLetters, Delivery } from "@requeue/core"
-import { PermanentError } from "@requeue/core/promise"
+import { PermanentError, queue } from "@requeue/core/promise"
 import * as Effect from "effect/Effect"
 import { bytes } from "./harness.ts"
 import { open, text, turns, type VirtualBroker } from "./virtualBroker.ts"
@@ -40,6 +40,9 @@ describe("dead letters", () => {
   it("count, list and group", async () => {
     await using broker = await open()
     const letters = broker.requeue.deadLetters("q.dlq")
+    for (const call of [letters.count, letters.list, letters.group, letters.redrive])
+      await expect(call()).rejects.toMatchObject({ reason: "QueueMissing" })
+    await (await broker.requeue.consume("q", {}, () => {})).drain(0)
     assert.deepStrictEqual([await letters.count(), await letters.list(), await letters.group()], [0, [], []])
     await bury(broker, "q", "a", "b")
     await broker.advance("1 minute")
@@ -166,6 +169,51 @@ describe("dead letters", () => {
     assert.strictEqual(await broker.requeue.deadLetters("q.dlq").count(), 0)
   })
 
+  it("a purge with the name of the live queue removes nothing, and names both ways out", async () => {
+    await using broker = await open()
+    await broker.requeue.sendBatch("orders", [{ body: 1 }, { body: 2 }])
+    const orders = broker.requeue.deadLetters("orders")
+    const refusal = await orders.purge({ all: true }).catch(String)
+    assert.match(String(refusal), /QueueMismatch: nothing was done.*deadLettersOf.*force: "orders".*--force orders/)
+    assert.strictEqual(await orders.count(), 2)
+    const wrong = /force must be the name of this queue, got "order"/
+    await expect(orders.purge({ all: true, force: "order" })).rejects.toThrow(wrong)
+    assert.strictEqual(await orders.purge({ all: true, force: "orders" }), 2)
+  })
+
+  it("a live queue into which another tool moved a letter back is no dead-letter queue", async () => {
+    let service: Broker.Service | undefined
+    await using broker = await open({}, (original) => (service = original))
+    await bury(broker, "orders", "a")
+    const [letter] = await Effect.runPromise(service!.admin.peek("orders.dlq", 1))
+    const { body, headers, metadata } = letter!
+    await Effect.runPromise(service!.publish([{ queue: "orders", body, headers, delay: 0, metadata }]))
+    const purged = broker.requeue.deadLetters("orders").purge({ all: true })
+    await expect(purged).rejects.toMatchObject({ reason: "QueueMismatch" })
+  })
+
+  it("deadLettersOf finds the queues that a policy names, and each of them may be purged", async () => {
+    await using broker = await open()
+    const retry = { maxRetries: 0, deadLetter: { queue: "graves", routes: { undecodable: "unreadable" } } }
+    const worker = await broker.requeue.consume("orders", { retry }, () => Promise.reject(new Error("no")))
+    await broker.requeue.send("orders", 1)
+    await turns()
+    await broker.finish(worker.drain())
+    const found = await broker.requeue.deadLettersOf("orders")
+    assert.deepStrictEqual(
+      found.map(({ queue }) => queue),
+      ["graves", "unreadable"]
+    )
+    assert.deepStrictEqual(await Promise.all(found.map(({ purge }) => purge({ all: true }))), [1, 0])
+    const others = await broker.requeue.deadLettersOf("others", { retry: { deadLetter: "elsewhere" } })
+    assert.deepStrictEqual(
+      others.map(({ queue }) => queue),
+      ["elsewhere"]
+    )
+    const [standard] = await broker.requeue.deadLettersOf(queue("any"))
+    assert.strictEqual(standard!.queue, "any.dlq")
+  })
+
   it("purge removes what a filter means, and leaves the rest as it was", async () => {
     await using broker = await open()
     await bury(broker, "q", "a", "b", "a")
@@ -207,8 +255,46 @@ describe("redrive", () => {
     assert.strictEqual(await graves.count(), 0)
   })
 
+  it.each(["ghost", "__proto__", "../../etc"])(
+    "letters that name the queue %s, which is missing, make none",
+    async (name) => {
+      let service: Broker.Service | undefined
+      await using broker = await open({}, (original) => (service = original))
+      await bury(broker, "q", "a")
+      const [letter] = await Effect.runPromise(service!.admin.peek("q.dlq", 1))
+      const { body, headers, metadata } = letter!
+      const deadLetter = { ...metadata.deadLetter!, queue: name }
+      const forged = { queue: "q.dlq", body, headers, delay: 0, metadata: { ...metadata, id: "forged", deadLetter } }
+      await Effect.runPromise(service!.publish([forged]))
+      const letters = broker.requeue.deadLetters("q.dlq")
+      const planned = await broker.finish(letters.redrive({ dryRun: true }))
+      assert.deepStrictEqual([planned.redriven, planned.refused], [1, 1])
+      const report = await broker.finish(letters.redrive())
+      assert.deepStrictEqual(
+        [report.redriven, report.refused, report.failures[0]?.error?.reason],
+        [1, 1, "QueueMissing"]
+      )
+      assert.isTrue((await broker.requeue.counts(name)).isMissing)
+      await expect(letters.edit((await letters.list())[0]!, {})).rejects.toMatchObject({ reason: "QueueMissing" })
+      assert.strictEqual((await broker.finish(letters.redrive({ create: true }))).redriven, 1)
+    }
+  )
+
+  it("an aborted list answers what it has seen", async () => {
+    await using broker = await open()
+    await bury(broker, "q", "a")
+    const letters = broker.requeue.deadLetters("q.dlq")
+    const signal = AbortSignal.abort()
+    assert.deepStrictEqual(await letters.list({ signal }), [])
+    assert.strictEqual((await letters.group({ signal })).looked, 0)
+    const stop = new AbortController()
+    const onProgress = () => stop.abort()
+    assert.strictEqual((await letters.list({ signal: stop.signal, onProgress })).length, 1)
+  })
+
   it("an empty queue of dead letters is done at once", async () => {
     await using broker = await open()
+    await using _worker = await broker.requeue.consume("q", {}, () => {})
     assert.deepInclude(await broker.finish(broker.requeue.deadLetters("q.dlq").redrive()), all)
     assert.strictEqual(broker.now(), 0)
   })

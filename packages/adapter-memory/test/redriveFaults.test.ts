@@ -110,6 +110,16 @@ describe("settlements that fail", () => {
   })
 })
 
+it("a letter that was published, and whose ack is refused, is not published again by the next stage", async () => {
+  await using broker = await open({}, keepsAcks("0", "2"))
+  await fill(broker, 6)
+  const letters = broker.requeue.deadLetters("q.dlq")
+  const report = await broker.finish(letters.redrive({ to: "q", stages: [1, 2], stopAt: 1, wait: "1 second" }))
+  const bodies = await idsIn(broker, "q")
+  assert.deepStrictEqual(bodies, [...new Set(bodies)])
+  assert.strictEqual(report.published, bodies.length)
+})
+
 describe("a connection that is cut", () => {
   it.each([
     ["names copies", (broker: Broker.Service) => broker],

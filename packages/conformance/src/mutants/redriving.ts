@@ -37,6 +37,7 @@ const byName = (groups: DeadLetters.Groups): DeadLetters.Groups => {
   return Object.assign(merged, { looked, other, total })
 }
 
+const live = "a live queue is not taken for a dead-letter queue, unless its name confirms it"
 const stopped = "a redrive that mends nothing stops by itself, and its figures are those of the broker"
 
 const known =
@@ -132,6 +133,11 @@ export const mutants: ReadonlyArray<Mutant> = [
     (redrive) => (options) => redrive({ ...options, create: true })
   ),
   redrives(
+    "a redrive that makes the queue that a letter names",
+    "a queue that only a letter names is not made by a redrive, nor by its dry run",
+    (redrive) => (options) => redrive({ create: true, ...options })
+  ),
+  redrives(
     "a redrive that is another one each time",
     known,
     (redrive) => (options) => redrive({ ...options, operation: undefined })
@@ -170,6 +176,29 @@ export const mutants: ReadonlyArray<Mutant> = [
   letters("does not say of how many letters it tells", grouped, ({ group }) => ({
     group: (options) => Effect.map(group(options), (groups) => Object.assign(groups, { looked: 0 }))
   })),
+  letters("takes any queue for a dead-letter queue", live, ({ edit, park, purge, queue: force, redrive }) => ({
+    edit: (letter, options) => edit(letter, { ...options, force }),
+    park: (options) => park({ ...options, force }),
+    purge: (options) => purge({ ...options, force }),
+    redrive: (options) => redrive({ ...options, force })
+  })),
+  letters("purges all of a live queue", live, ({ purge, queue: force }) => ({
+    purge: (options) => purge(options.all === true ? { ...options, force } : options)
+  })),
+  letters(
+    "counts 0 letters where there is no queue",
+    "dead letters of a queue that is missing are an error",
+    (all) => ({
+      count: Effect.orElseSucceed(all.count, () => 0)
+    })
+  ),
+  letters(
+    "knows dead-letter queues by their names alone",
+    "the letters themselves make any queue a dead-letter queue",
+    ({ purge, queue }) => ({
+      purge: (options) => (queue.endsWith(".dlq") ? purge(options) : Effect.succeed(0))
+    })
+  ),
   {
     name: "keeps what is given back from others for a while",
     kills: "what a purge or a redrive has passed over is there again at its end",

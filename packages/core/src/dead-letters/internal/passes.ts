@@ -4,6 +4,7 @@ import { fateOf, type Service } from "../../port/Broker.ts"
 import type { Delivery } from "../../message/Delivery.ts"
 import * as Outgoing from "../../message/Outgoing.ts"
 import { keyOf } from "./again.ts"
+import type * as Books from "./books.ts"
 import type * as ComeBacks from "./comeBacks.ts"
 import * as Destination from "./destination.ts"
 import type * as Ledger from "./ledger.ts"
@@ -102,12 +103,33 @@ export const make = (dependencies: Dependencies) => {
     return (letter.metadata.deadLetter?.at ?? Number.NEGATIVE_INFINITY) > begun
   }
 
+  /** Refuses the letters of a dry run whose queue a redrive would refuse. */
+  const refuse = (summary: Books.Summary, wanted: ReadonlyMap<string, number>) =>
+    Effect.gen(function* () {
+      let refused = 0
+      for (const [to, letters] of wanted) {
+        const isRefused = yield* Effect.match(enter(to), {
+          onSuccess: () => false,
+          onFailure: (error) => fateOf(error) === "refused"
+        })
+        if (isRefused) refused += letters
+      }
+      return { ...summary, selected: summary.selected - refused, refused: summary.refused + refused }
+    })
+
   const pass: Stages.Pass = (limit) =>
     Effect.gen(function* () {
       ledger.pass()
       const published = new Set<string>()
+      const wanted = new Map<string, number>()
+      const count = (letter: Delivery): boolean => {
+        const isSelected = select(letter)
+        const to = target(letter, options)
+        if (isSelected && to !== undefined) wanted.set(to, (wanted.get(to) ?? 0) + 1)
+        return isSelected
+      }
       const work: Sweep.Work = {
-        select,
+        select: options.dryRun === true ? count : select,
         isNew,
         copy: options.dryRun === true ? "look" : (letter) => copy(letter, published),
         onStep: (current) => {
@@ -115,7 +137,8 @@ export const make = (dependencies: Dependencies) => {
           onProgress()
         }
       }
-      const { error, summary } = yield* Sweep.run(broker, queue, { ...options, limit, known }, work)
+      const { error, summary: swept } = yield* Sweep.run(broker, queue, { ...options, limit, known }, work)
+      const summary = options.dryRun === true ? yield* refuse(swept, wanted) : swept
       hasBegun = true
       const { held = 0, queued, removed } = summary
       if (known !== undefined) known -= removed

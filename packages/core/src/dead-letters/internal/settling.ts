@@ -77,7 +77,9 @@ export const make = (dependencies: Dependencies): Settling => {
       failing = undefined
       const counted = most(waiting.isWhole ? waiting.counted : ledger.outstanding())
       // What has come into the dead letters, and was not looked at yet, has not succeeded either.
-      ledger.see({ counted: waiting.isWhole ? counted + watch.fresh() : undefined, unseen: watch.unseen() })
+      const isTooSoon = isLast && waiting.counted === 0 && counted > 0
+      const isKnown = waiting.isWhole && !isTooSoon
+      ledger.see({ counted: isKnown ? counted + watch.fresh() : undefined, unseen: watch.unseen() })
       onSeen()
       return waiting
     }).pipe(

@@ -1,0 +1,77 @@
+/** Calls on dead letters that name a queue without any: they must not touch live messages. */
+import { BrokerError } from "@requeue/core"
+import * as Effect from "effect/Effect"
+import * as Case from "../Case.ts"
+import * as Check from "../Check.ts"
+import * as Needs from "../Needs.ts"
+import * as Workload from "../Workload.ts"
+
+const test = Case.inGroup("redriving")
+
+/** The reason of the broker's error with which an effect fails; what else comes of it. */
+const reasonOf = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<unknown> =>
+  Effect.match(effect, {
+    onSuccess: (answer) => answer,
+    onFailure: (error) => (error instanceof BrokerError.BrokerError ? error.reason : error)
+  })
+
+export const cases: ReadonlyArray<Case.Case> = [
+  test("a live queue is not taken for a dead-letter queue, unless its name confirms it", function* (lab) {
+    yield* lab.send("a", "b")
+    yield* lab.untilPending({ ready: 2 })
+    const live = yield* lab.lettersIn(lab.queue)
+    const aside = `${lab.queue}.parked`
+    Check.equal("purge of all", yield* reasonOf(live.purge({ all: true })), "QueueMismatch")
+    Check.equal("purge of some", yield* reasonOf(live.purge({ filter: () => true })), "QueueMismatch")
+    Check.equal("redrive", yield* reasonOf(live.redrive({ to: lab.dlq })), "QueueMismatch")
+    Check.equal("park", yield* reasonOf(live.park({ to: aside })), "QueueMismatch")
+    const [letter] = yield* live.list({ limit: 1 })
+    Check.equal("edit", yield* reasonOf(live.edit(letter!, { to: lab.dlq })), "QueueMismatch")
+    yield* lab.untilPending({ ready: 2, inFlight: 0 })
+    Check.equal("purge by its name", yield* live.purge({ filter: () => true, force: lab.queue }), 2)
+    yield* lab.untilPending({ ready: 0, inFlight: 0 })
+  }),
+  test(
+    "a queue that only a letter names is not made by a redrive, nor by its dry run",
+    function* (lab) {
+      const ghost = `${lab.queue}-ghost`
+      const { metadata, ...message } = Workload.outgoing(lab.dlq, "a", { now: lab.now() })
+      const error = { name: "Error", message: "boom" }
+      const deadLetter = { queue: ghost, attempts: 1, reason: "permanent", at: lab.now(), error } as const
+      yield* lab.broker.publish([{ ...message, metadata: { ...metadata, deadLetter } }])
+      yield* lab.untilPending({ ready: 1 }, lab.dlq)
+      const letters = yield* lab.letters
+      const planned = yield* letters.redrive({ dryRun: true })
+      Check.equal("planned", [planned.redriven, planned.refused], [0, 1])
+      yield* lab.untilPending({ ready: 1, inFlight: 0 }, lab.dlq)
+      const report = yield* letters.redrive()
+      Check.equal("redriven", [report.redriven, report.refused], [0, 1])
+      Check.isTrue("still missing", (yield* lab.broker.admin.counts(ghost)).isMissing === true)
+      yield* lab.untilPending({ ready: 1, inFlight: 0 }, lab.dlq)
+    },
+    Needs.has("tellsMissing")
+  ),
+  test("the letters themselves make any queue a dead-letter queue", function* (lab) {
+    const graves = `${lab.queue}-graves`
+    const { metadata, ...message } = Workload.outgoing(graves, "a", { now: lab.now() })
+    const error = { name: "Error", message: "boom" }
+    const deadLetter = { queue: lab.queue, attempts: 1, reason: "permanent", at: lab.now(), error } as const
+    yield* lab.broker.publish([{ ...message, metadata: { ...metadata, deadLetter } }])
+    yield* lab.untilPending({ ready: 1 }, graves)
+    const letters = yield* lab.lettersIn(graves)
+    Check.equal("purged", yield* letters.purge({ filter: () => true }), 1)
+  }),
+  test(
+    "dead letters of a queue that is missing are an error",
+    function* (lab) {
+      const letters = yield* lab.lettersIn(`${lab.queue}-nowhere.dlq`)
+      Check.equal("count", yield* reasonOf(letters.count), "QueueMissing")
+      Check.equal("list", yield* reasonOf(letters.list()), "QueueMissing")
+      Check.equal("group", yield* reasonOf(letters.group()), "QueueMissing")
+      Check.equal("redrive", yield* reasonOf(letters.redrive({ to: lab.queue })), "QueueMissing")
+      Check.equal("purge", yield* reasonOf(letters.purge({ all: true })), "QueueMissing")
+      Check.isTrue("it is still missing", !(yield* letters.exists))
+    },
+    Needs.has("tellsMissing")
+  )
+]
