@@ -133,11 +133,8 @@ export const make = <R>(settings: Settings): Effect.Effect<Started, StartError, 
       watch,
       onFatal: (error) => shutdown.fail(error)
     })
-    const forget = isJob ? () => {} : yield* know(broker, queue.name, retry)
-    const onClosed = () => {
-      forget()
-      watch?.close()
-    }
+    const forget = isJob ? undefined : yield* know(broker, queue.name, retry)
+    const onClosed = closing(forget, watch)
     const deadLetterQueues = RetryPolicy.deadLetterQueues(retry, queue.name)
     const { onDelivery, onReconnect, onRefused } = engine
     const maxBatchSize = limits.single ? 1 : limits.batch.maxBatchSize
@@ -166,6 +163,11 @@ export const make = <R>(settings: Settings): Effect.Effect<Started, StartError, 
     const { done, drain } = shutdown
     return { engine, consumer: { queue: queue.name, ...status, pause, resume, drain, done } }
   })
+
+const closing = (forget: (() => void) | undefined, watch: Telemetry.Watch | undefined) => (): void => {
+  forget?.()
+  watch?.close()
+}
 
 /** Makes the dead-letter queues of a consumer known, until the answer is called, and warns of a consumer with other ones. */
 const know = (broker: Service, queue: string, retry: RetryPolicy.RetryPolicy) =>

@@ -1,6 +1,7 @@
 /** The passes of a redrive through its queue: each publishes some of the letters that waited when the redrive began. */
 import * as Effect from "effect/Effect"
 import { fateOf, type Service } from "../../port/Broker.ts"
+import type { BrokerError } from "../../port/BrokerError.ts"
 import type { Delivery } from "../../message/Delivery.ts"
 import * as Outgoing from "../../message/Outgoing.ts"
 import { keyOf } from "./again.ts"
@@ -64,6 +65,24 @@ export interface Dependencies {
   readonly onProgress: () => void
 }
 
+/** Refuses the letters of a dry run whose queue a redrive would refuse; `wanted` counts them by queue. */
+const refuse = (
+  summary: Books.Summary,
+  wanted: ReadonlyMap<string, number>,
+  enter: (queue: string) => Effect.Effect<void, BrokerError>
+) =>
+  Effect.gen(function* () {
+    let refused = 0
+    for (const [to, letters] of wanted) {
+      const isRefused = yield* Effect.match(enter(to), {
+        onSuccess: () => false,
+        onFailure: (error) => fateOf(error) === "refused"
+      })
+      if (isRefused) refused += letters
+    }
+    return { ...summary, selected: summary.selected - refused, refused: summary.refused + refused }
+  })
+
 /** The passes of a redrive through its queue. */
 export const make = (dependencies: Dependencies) => {
   const { begun, broker, comeBacks, isParking, ledger, onProgress, operation, options, publish, queue, watch } =
@@ -103,20 +122,6 @@ export const make = (dependencies: Dependencies) => {
     return (letter.metadata.deadLetter?.at ?? Number.NEGATIVE_INFINITY) > begun
   }
 
-  /** Refuses the letters of a dry run whose queue a redrive would refuse. */
-  const refuse = (summary: Books.Summary, wanted: ReadonlyMap<string, number>) =>
-    Effect.gen(function* () {
-      let refused = 0
-      for (const [to, letters] of wanted) {
-        const isRefused = yield* Effect.match(enter(to), {
-          onSuccess: () => false,
-          onFailure: (error) => fateOf(error) === "refused"
-        })
-        if (isRefused) refused += letters
-      }
-      return { ...summary, selected: summary.selected - refused, refused: summary.refused + refused }
-    })
-
   const pass: Stages.Pass = (limit) =>
     Effect.gen(function* () {
       ledger.pass()
@@ -138,7 +143,7 @@ export const make = (dependencies: Dependencies) => {
         }
       }
       const { error, summary: swept } = yield* Sweep.run(broker, queue, { ...options, limit, known }, work)
-      const summary = options.dryRun === true ? yield* refuse(swept, wanted) : swept
+      const summary = options.dryRun === true ? yield* refuse(swept, wanted, enter) : swept
       hasBegun = true
       const { held = 0, queued, removed } = summary
       if (known !== undefined) known -= removed

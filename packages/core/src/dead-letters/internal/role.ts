@@ -27,8 +27,8 @@ export const check = (broker: Service, queue: string, operation: string): Effect
     let [letters, others] = [0, 0]
     const reading = Reading.open(broker, queue, { limit: sample })
     // Another tool may have moved a letter back to its own queue as it is: there it is none any more.
-    const visit = ({ metadata: { deadLetter = { queue } } }: Delivery) =>
-      void (deadLetter.queue === queue ? others++ : letters++)
+    const visit = ({ metadata: { deadLetter } }: Delivery) =>
+      void (deadLetter === undefined || deadLetter.queue === queue ? others++ : letters++)
     yield* Effect.scoped(Effect.flatMap(reading, (opened) => Reading.each(opened, visit)))
     if (others > 0) return yield* refusal(broker, queue, operation, "messages that are not dead letters")
     if (letters === 0) return yield* refusal(broker, queue, operation, "no dead letters that would show it")
