@@ -69,8 +69,10 @@ describe("options", () => {
     ["sqs://eu-west-1?visibilityTimeout=abc", "visibilityTimeout"],
     ["sqs://eu-west-1?maxReceiveCount=1001", "maxReceiveCount"],
     ["sqs://eu-west-1?fifoRetry=maybe", "fifoRetry"],
-    ["sqs://eu-west-1?nonsense=1", "nonsense"],
-    ["sqs://eu-west-1?constructor=1", "constructor"],
+    ["sqs://eu-west-1?nonsense=1", "url"],
+    ["sqs://eu-west-1#x", "url"],
+    ["sqs://k:12/ss@eu-west-1", "url"],
+    ["sqs://eu-west-1?constructor=1", "url"],
     ["sqs://eu-west-1?deadLetterRetention=60000", "deadLetterRetention"]
   ])("refuse %s", (url, field) => {
     const refused = decode({ url })

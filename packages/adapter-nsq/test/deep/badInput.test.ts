@@ -74,11 +74,11 @@ const fail = (options: NsqOptions.Options, queue = queueName("bad")) => refusalO
 
 describe("a start with", () => {
   test.each<[string, string, RegExp]>([
-    ["no URL", "nsq hunter2", /url.*it is no URL.*nsq:\/\//],
+    ["no URL", "nsq hunter2", /url.*it is not a valid URL.*nsq:\/\//],
     ["another scheme", "amqp://:hunter2@host", /scheme amqp: is not nsq:/],
     ["a user name", "nsq://hunter2:x@host", /user name/],
     ["a queue in it", "nsq://:hunter2@host/orders", /path/],
-    ["an unknown parameter", "nsq://:hunter2@host?prefetch=5", /prefetch.*unknown option.*Use one of/],
+    ["an unknown parameter", "nsq://:hunter2@host?prefetch=5", /has a parameter that is not an option.*Use one of/],
     ["a parameter out of its range", "nsq://:hunter2@host?heartbeat=5", /heartbeat/]
   ])("%s in its URL", async (_, url, message) => {
     const error = await fail({ url })

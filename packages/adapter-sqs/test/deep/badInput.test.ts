@@ -108,11 +108,15 @@ const stranger = async (answer: string | undefined) => {
 
 describe("a start with", () => {
   test.each<[string, string, RegExp]>([
-    ["no URL", "sqs hunter2", /^url .*it is no URL.*sqs:\/\/<region>/],
+    ["no URL", "sqs hunter2", /^url .*it is not a valid URL.*sqs:\/\/<region>/],
     ["another scheme", "http://me:hunter2@host", /scheme http: is not sqs:/],
     ["a host without a region", "sqs://me:hunter2@127.0.0.1:9324", /needs \?region=/],
     ["a key without a secret", "sqs://hunter2@127.0.0.1:9324?region=eu-west-1", /belong together/],
-    ["an unknown parameter", "sqs://me:hunter2@h?region=eu-west-1&prefetch=5", /prefetch.*unknown option.*Use one of/],
+    [
+      "an unknown parameter",
+      "sqs://me:hunter2@h?region=eu-west-1&prefetch=5",
+      /has a parameter that is not an option.*Use one of/
+    ],
     [
       "a parameter out of its range",
       "sqs://me:hunter2@h?region=eu-west-1&visibilityTimeout=43201000",
