@@ -24,7 +24,7 @@ test("connectTimeout alone decides how long nsqd may take to identify itself", a
   try {
     const opening = Client.connectPublisher(
       settings,
-      { host: "127.0.0.1", port },
+      { host: "127.0.0.1", port, http: undefined },
       () => {},
       new AbortController().signal
     )

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
+import { join } from "node:path"
 import { inspect } from "node:util"
 import { RabbitMqOptions } from "../src/index.ts"
 
@@ -58,12 +59,12 @@ describe("options", () => {
   })
 
   it.each<[RabbitMqOptions.Options, string]>([
-    [{ url: "amqp://h", tls: { ca: "a" } }, "tls"],
+    [{ url: "amqp://h", tls: { ca: "-----BEGIN A" } }, "tls"],
     [{ url: "amqps://h", tls: { cart: "a" } as RabbitMqOptions.Tls }, "tls.cart"],
     [{ url: "amqps://h", tls: { rejectUnauthorized: "no" } as never }, "tls.rejectUnauthorized"],
     [{ url: "amqps://h", tls: true as never }, "tls"],
-    [{ url: "amqps://h", tls: { cert: "a" } }, "tls.cert"],
-    [{ url: "amqps://h", tls: { key: "a" } }, "tls.key"],
+    [{ url: "amqps://h", tls: { cert: "-----BEGIN A" } }, "tls.cert"],
+    [{ url: "amqps://h", tls: { key: "-----BEGIN A" } }, "tls.key"],
     [{ management: "localhost:port" }, "management"],
     [{ management: "http://u:hunter2@h:port" }, "management"]
   ])("refuse what would be less secure than it looks: %o", (options, field) => {
@@ -87,9 +88,26 @@ describe("options", () => {
   })
 
   it("take certificates as text and as bytes", () => {
-    const key = { key: Buffer.from("c"), cert: "e", passphrase: Redacted.make("d") }
-    const tls = { ca: ["a", Buffer.from("b")], ...key, servername: "h" }
+    const key = { key: Buffer.from("c"), cert: "-----BEGIN E", passphrase: Redacted.make("d") }
+    const tls = { ca: ["-----BEGIN A", Buffer.from("b")], ...key, servername: "h" }
     assert.deepStrictEqual(ok({ url: "amqps://h", tls }).tls, tls)
+  })
+
+  it.each<[RabbitMqOptions.Tls, RegExp]>([
+    [{ ca: "/etc/ca.pem" }, /^tls\.ca .*must be PEM text.* Give the path of a file as caFile$/],
+    [{ cert: "a.pem", key: "b.pem" }, /^tls\.cert .*Give the path of a file as certFile$/],
+    [{ caFile: "/nowhere/ca.pem" }, /^tls\.caFile .*ENOENT.*Check its path/],
+    [{ caFile: import.meta.filename, ca: "-----BEGIN A" }, /^tls\.caFile .*ca is given as well/],
+    [{ caFile: join(import.meta.dirname, "../package.json") }, /^tls\.caFile .*has no PEM text/]
+  ])("take paths for what they are: %o", (tls, words) => {
+    const refused = decode({ url: "amqps://h", tls })
+    assert.match(Result.isFailure(refused) ? refused.failure.message : "", words)
+  })
+
+  it("read certificates from files", () => {
+    const { tls } = ok({ url: "amqps://h", tls: { caFile: import.meta.filename } }) // This file has the words of a PEM file.
+    assert.deepStrictEqual(Object.keys(tls), ["ca"])
+    assert.include(String(tls.ca), "-----BEGIN")
   })
 
   it("never show a password", () => {

@@ -109,6 +109,8 @@ export interface Expanded {
   readonly value: unknown
   /** The values that were filled in, by variable. They must not be shown. */
   readonly secrets: ReadonlyMap<string, string>
+  /** The paths of texts that are one variable and nothing else. */
+  readonly whole: ReadonlyArray<Path>
   readonly problems: ReadonlyArray<StrictSchema.Problem>
 }
 
@@ -172,6 +174,7 @@ export const expand = (
 ): Expanded => {
   const secrets = new Map<string, string>()
   const problems: Array<Problem> = []
+  const whole: Array<Path> = []
   const valueOf = (name: string): string | undefined => {
     const secret = environment[name]
     if (secret !== undefined) secrets.set(name, secret)
@@ -183,9 +186,40 @@ export const expand = (
       return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, fill(item, [...path, key])]))
     }
     if (typeof value !== "string" || verbatim.has(JSON.stringify(path))) return value
+    if (/^\$\{[A-Za-z_]\w*\}$/.test(value)) whole.push(path)
     return filled(value, valueOf, (problem) => problems.push({ path, ...problem }))
   }
-  return { value: fill(given, at), secrets, problems }
+  return { value: fill(given, at), secrets, whole, problems }
+}
+
+const at = (value: unknown, path: Path): unknown =>
+  path.reduce<unknown>((inner, key) => (Object(inner) === inner ? Reflect.get(Object(inner), key) : undefined), value)
+
+/** Turns variables that are all of a text, at or below refused places, into the numbers or booleans that they look like. */
+export const retype = (value: unknown, whole: ReadonlyArray<Path>, refused: ReadonlyArray<Path>): unknown =>
+  whole.reduce((typedSoFar, path) => {
+    const isRefused = refused.some((place) => place.every((key, index) => path[index] === key))
+    const text = at(typedSoFar, path)
+    if (!isRefused || typeof text !== "string") return typedSoFar
+    const other = typed(/^(true|false)$/.test(text) ? true : 0, text)
+    return other === text ? typedSoFar : put(typedSoFar, path, other)
+  }, value)
+
+/** A value with another one at a path, or without one there where that is `undefined`. */
+const put = (value: unknown, [key, ...rest]: Path, inner: unknown): unknown => {
+  if (key === undefined) return inner
+  if (isObject(value) && rest.length === 0 && inner === undefined)
+    return Object.fromEntries(Object.entries(value).filter(([name]) => name !== key))
+  if (Array.isArray(value)) return value.map((item, index) => (index === key ? put(item, rest, inner) : item))
+  return isObject(value) && Object.hasOwn(value, key) ? { ...value, [key]: put(value[key], rest, inner) } : value
+}
+
+/** A file without what is wrong at a path: the field of a queue or policy, or a whole broker. It has the same names. */
+export const without = (file: unknown, path: Path): unknown => {
+  const [section, , field] = path
+  if (section === "brokers" && path.length > 1) return put(file, path.slice(0, 2), "memory:")
+  if (field !== undefined) return put(file, path.slice(0, 3), undefined)
+  return put(file, path, path.length === 2 ? {} : undefined)
 }
 
 /** The ways in which a message may write a secret: as it is, percent-encoded, in quotes, or in one line. */

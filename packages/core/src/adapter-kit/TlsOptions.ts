@@ -3,9 +3,11 @@
  *
  * When to use: in an adapter whose driver takes the options of `node:tls`.
  */
+import { readFileSync } from "node:fs"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import { ConfigurationError } from "../options/ConfigurationError.ts"
+import { summarize } from "../policy/Failure.ts"
 import * as OptionKind from "../options/OptionKind.ts"
 import { decoder } from "./AdapterOptions.ts"
 
@@ -13,10 +15,16 @@ import { decoder } from "./AdapterOptions.ts"
 export interface Tls {
   /** Certificates of the authorities that are trusted, as PEM. Default: those of Node.js. */
   readonly ca?: string | Buffer | Array<string | Buffer> | undefined
+  /** The path of a file of such certificates. Default: none. */
+  readonly caFile?: string | undefined
   /** The client's own certificate, as PEM. Goes with `key`. Default: none. */
   readonly cert?: string | Buffer | undefined
+  /** The path of a file with the client's certificate. Default: none. */
+  readonly certFile?: string | undefined
   /** The client's private key, as PEM. Goes with `cert`. Default: none. */
   readonly key?: string | Buffer | undefined
+  /** The path of a file with the client's private key. Default: none. */
+  readonly keyFile?: string | undefined
   /** The client's certificate and key in one, as PKCS12. Default: none. */
   readonly pfx?: Buffer | undefined
   /** The passphrase of `key` or `pfx`. Default: none. */
@@ -27,21 +35,61 @@ export interface Tls {
   readonly rejectUnauthorized?: boolean | undefined
 }
 
-const isPem = (value: unknown): boolean => typeof value === "string" || value instanceof Uint8Array
+/** Node ignores text that is not PEM, such as a path: then no authority is trusted, or the default ones. */
+const isPem = (value: unknown): boolean =>
+  typeof value === "string" ? value.includes("-----BEGIN ") : value instanceof Uint8Array
 
-const pem: OptionKind.OptionKind = { expected: "text or bytes", holds: isPem }
+const pem = (name: string, expected: string): OptionKind.OptionKind => ({
+  expected,
+  holds: (value) => [value].flat().every(isPem),
+  remedy: (value) => (typeof value === "string" ? `Give the path of a file as ${name}File` : undefined)
+})
 
 const isPassphrase = (value: unknown): boolean =>
   typeof (Redacted.isRedacted(value) ? Redacted.value(value) : value) === "string"
 
 const fields = {
-  ca: { expected: "text or bytes, or an array of them", holds: (value: unknown) => [value].flat().every(isPem) },
-  cert: pem,
-  key: pem,
+  ca: pem("ca", "PEM text or bytes, or an array of them"),
+  caFile: OptionKind.nonEmpty,
+  cert: pem("cert", "PEM text or bytes"),
+  certFile: OptionKind.nonEmpty,
+  key: pem("key", "PEM text or bytes"),
+  keyFile: OptionKind.nonEmpty,
   pfx: { expected: "bytes", holds: (value: unknown) => value instanceof Uint8Array },
   passphrase: { expected: "text, or Redacted text", holds: isPassphrase },
   servername: OptionKind.nonEmpty,
   rejectUnauthorized: OptionKind.flag
+}
+
+interface Refusal {
+  readonly field: string
+  readonly detail: string
+  readonly remedy: string
+}
+
+/** Reads the files of options, so that `ca`, `cert` and `key` are all that is left. */
+const readFiles = ({ caFile, certFile, keyFile, ...given }: Tls): Result.Result<Tls, Refusal> => {
+  let tls: Tls = given
+  for (const [name, path] of Object.entries({ ca: caFile, cert: certFile, key: keyFile })) {
+    if (path === undefined) continue
+    const field = `${name}File`
+    if (name in given)
+      return Result.fail({ field, detail: `${name} is given as well`, remedy: "Leave one of them out" })
+    try {
+      tls = { ...tls, [name]: readFileSync(path) }
+    } catch (cause) {
+      const detail = `the file cannot be read: ${summarize(cause).message}`
+      return Result.fail({ field, detail, remedy: "Check its path, which is relative to the working directory" })
+    }
+    if (!String(Reflect.get(tls, name)).includes("-----BEGIN ")) {
+      return Result.fail({
+        field,
+        detail: `${path} has no PEM text`,
+        remedy: "Give a file that begins with -----BEGIN"
+      })
+    }
+  }
+  return Result.succeed(tls)
 }
 
 /**
@@ -66,10 +114,12 @@ export const decode = (broker: string, option: string, tls: unknown): Result.Res
     return refuse(
       `${option}.${field}`,
       detail,
-      detail === "unknown option" ? remedy : "See the TLS options of node:tls"
+      /^(Use|Did|Give) /.test(remedy) ? remedy : "See the TLS options of node:tls"
     )
   }
-  const given: Tls = Object.fromEntries(Object.entries(tls).filter(([, value]) => value !== undefined))
+  const read = readFiles(Object.fromEntries(Object.entries(tls).filter(([, value]) => value !== undefined)))
+  if (Result.isFailure(read)) return refuse(`${option}.${read.failure.field}`, read.failure.detail, read.failure.remedy)
+  const given = read.success
   if ((given.cert === undefined) !== (given.key === undefined)) {
     const [has, lacks] = given.key === undefined ? ["cert", "key"] : ["key", "cert"]
     return refuse(`${option}.${has}`, `there is no ${lacks}`, `Give ${lacks} as well, or leave ${has} out`)
