@@ -22,9 +22,10 @@ const adapterRooms = foldersOf("Adapters, room by room")
 
 /** The first row that matches decides. `may`: imports from outside the package; `driver`: the file that has no `may`. */
 const rooms = [
-  // What is Node's own: the adapter of a URL is loaded, Cloudflare's v8 bodies are read, and bodies are compressed.
+  // What is Node's own: the adapter of a URL is loaded, Cloudflare's v8 bodies are read, bodies are compressed, and
+  // certificates are read from files.
   {
-    files: /^packages\/core\/src\/(faces\/internal\/(cloudflareCodec|resolve)|message\/CompressedCodec)\.ts$/,
+    files: /^packages\/core\/src\/(faces\/internal\/(cloudflareCodec|resolve)|message\/CompressedCodec|adapter-kit\/TlsOptions)\.ts$/,
     may: /^(effect\/|node:)/
   },
   { files: /^packages\/core\/src\//, may: /^effect\// },

@@ -156,7 +156,10 @@ describe("options", () => {
   })
 
   it("take a passphrase as text, and show it no more", () =>
-    assert.notInclude(inspect(ok({ tls: { cert: "-----BEGIN C", key: "-----BEGIN K", passphrase: "hunter2" } }), { depth: 9 }), "hunter2"))
+    assert.notInclude(
+      inspect(ok({ tls: { cert: "-----BEGIN C", key: "-----BEGIN K", passphrase: "hunter2" } }), { depth: 9 }),
+      "hunter2"
+    ))
 
   it("never show a secret", () => {
     const secret = "hunter2"

@@ -62,7 +62,7 @@ const invisible = [" ", "\t", "\n", "\r", "\u0001", "\u007f", "\u00a0", "\ufeff"
 /** A password, and texts in it that stand nowhere else. */
 const generate = (random: () => number): { readonly password: string; readonly marks: ReadonlyArray<string> } => {
   const pick = (list: ReadonlyArray<string>) => list[Math.floor(random() * list.length)]!
-  const mark = () => Array.from({ length: 7 }, () => pick([..."qxzjkvw0123456789"])).join("")
+  const mark = () => Array.from({ length: 7 }, () => pick("qxzjkvw0123456789".split(""))).join("")
   const marks = [mark(), mark(), mark()]
   const between = () =>
     Array.from({ length: Math.floor(random() * 4) }, () => pick(random() < 0.8 ? awkward : invisible))

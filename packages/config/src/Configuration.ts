@@ -182,6 +182,20 @@ interface Context extends Pick<Options, "adapters">, Pick<Environment.Expanded, 
   readonly path: string
 }
 
+/** The problem of a name that no broker has. It may be anything in a program without types. */
+const problemOfName = (name: unknown, known: ReadonlyArray<string>): StrictSchema.Problem | undefined => {
+  if (name === undefined) {
+    const remedy = `Write broker: ${known[0]}, or name one of ${known.join(", ")}`
+    return { path: ["broker"], detail: "no broker is the default", remedy }
+  }
+  if (typeof name !== "string") {
+    const detail = `a broker is named by text, got ${OptionKind.show(name)}`
+    return { path: ["brokers"], detail, remedy: 'Write connect("NAME", options), or connect() for the default' }
+  }
+  if (known.includes(name)) return undefined
+  return { path: ["brokers"], detail: `there is no broker named ${name}`, remedy: OptionNames.remedy(name, known) }
+}
+
 /** The `secrets` are those outside of the brokers. */
 const make = (
   file: string,
@@ -200,22 +214,9 @@ const make = (
   )
 
   const named = (broker: string | undefined): Effect.Effect<string, ConfigFileError> => {
-    const name: unknown = broker ?? defaultBroker
-    const known = Object.keys(brokers)
-    if (name === undefined) {
-      const remedy = `Write broker: ${known[0]}, or name one of ${known.join(", ")}`
-      return refuse([{ path: ["broker"], detail: "no broker is the default", remedy }])
-    }
-    if (typeof name !== "string") {
-      const detail = `a broker is named by text, got ${OptionKind.show(name)}`
-      return refuse([
-        { path: ["brokers"], detail, remedy: 'Write connect("NAME", options), or connect() for the default' }
-      ])
-    }
-    if (known.includes(name)) return Effect.succeed(name)
-    return refuse([
-      { path: ["brokers"], detail: `there is no broker named ${name}`, remedy: OptionNames.remedy(name, known) }
-    ])
+    const name = broker ?? defaultBroker
+    const problem = problemOfName(name, Object.keys(brokers))
+    return problem === undefined ? Effect.succeed(name!) : refuse([problem]) // One without a problem has been found.
   }
 
   const find = Effect.fnUntraced(function* (name: string) {

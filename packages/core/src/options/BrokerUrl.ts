@@ -50,7 +50,7 @@ const decoded = (text: string): string | undefined => {
   }
 }
 
-/** What the URL parser would remove or replace silently. */
+/** Whether the URL parser would remove or replace a part of the text silently. */
 const isAltered = (text: string): boolean =>
   /[\t\n\r]/.test(text.trim()) || !text.isWellFormed() || /\/(\.|%2e){1,2}(?=[/?#]|$)/i.test(text.trim())
 

@@ -111,7 +111,7 @@ const inWords = (problem: Problem, input: unknown): Problem => {
   if (expected === undefined && !detail.startsWith("must be ")) return problem
   if (/, got /.test(detail)) return problem
   const words = expected?.split(" | ") ?? []
-  const isChoice = words.length > 1 && words.every((word) => /^"/.test(word))
+  const isChoice = words.length > 1 && words.every((word) => word.startsWith('"'))
   const told =
     expected === undefined
       ? detail
