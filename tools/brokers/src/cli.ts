@@ -12,8 +12,8 @@ const help = `npm run brokers -- <command> [name] [options]
   up [name]       starts a broker that stays up, and prints its URL
   down [name]     ends it and removes its data
   status [name]   lists the brokers; with a name, exit code 1 unless it is up
-  prepare [name]  installs what is missing to start one, and says how long that takes; prints a line for each that cannot
-                  be had. Here chromium is a name, too
+  prepare [name]  installs what is missing to start one, and reports how long that took; prints a line for each that
+                  is not available. The name may also be chromium
 
 Names: ${names.join(", ")}. Without one: all of them.
 

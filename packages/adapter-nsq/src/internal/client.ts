@@ -89,7 +89,7 @@ const replaceMethods = (native: NSQDConnection, settings: Settings, fail: (error
   native.createMessage = (payload) => payload
   // The driver would name itself.
   native.identify = () => ({ ...identify(), user_agent: settings.userAgent })
-  // The driver waits 5 seconds for the first answer: `connectTimeout` decides, which may be longer.
+  // The driver waits at most 5 seconds for the first answer. Here `connectTimeout` decides.
   native.identifyTimeout = () => {}
   // The driver throws in the socket's event when a server that is no nsqd answers: the process would end.
   native.receiveData = (data) => {
