@@ -6,7 +6,7 @@
 import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { names as checkNames } from "./checks.mjs"
-import { failedLines, read, show, sum } from "./results.mjs"
+import { read, show, sum } from "./results.mjs"
 import { root } from "./workspace.mjs"
 
 const steps = process.argv.slice(2).map((argument) => argument.split(/[=:]/))
@@ -17,15 +17,18 @@ const add = (what, counts, note = "") => {
   counted.push(all)
   console.log(`${what}: ${show(all)}${note}`)
 }
+const parsed = (file, otherwise) => {
+  const path = join(root, file)
+  return existsSync(path) ? JSON.parse(readFileSync(path, "utf8")) : otherwise
+}
 const verdict = (passed) => ({ passed: Number(passed), failed: Number(!passed) })
 
 const tests = ["virtual", "real"].map((level) => read(`test-results.${level}.json`))
 for (const { counts, name } of tests) add(name, counts)
-// Tests that were left out, or a process that was left behind.
+// Tests that were left out, a process that was left behind, or an error outside of tests.
 if (exits.test !== "0" && sum(counted).failed === 0) add("npm test", { failed: 1 }, ` (exit code ${exits.test})`)
 
-const file = join(root, "check-results.json")
-const checks = existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : {}
+const checks = parsed("check-results.json", {})
 for (const name of checkNames) add(name, verdict(checks[name] === "passed"))
 if (exits.check !== "0" && checkNames.every((name) => checks[name] === "passed")) {
   add("npm run check", { failed: 1 }, ` (exit code ${exits.check})`)
@@ -36,7 +39,7 @@ for (const name of ["pack", "simulate", "guard", "demo"]) add(name, verdict(exit
 for (const { name, skipped } of tests) for (const line of skipped) console.log(`skipped in ${name}: ${line}`)
 console.log(`seconds: ${steps.map(([name, , seconds]) => `${name} ${seconds}`).join(", ")}`)
 // Last, where a log that is cut short still has them.
-for (const line of failedLines(tests)) console.log(line)
+for (const line of parsed("test-results.problems.json", ["npm test was ended before its end"])) console.log(line)
 
 const { failed, notMeasurable, passed, skipped } = sum(counted)
 const lost = failed + notMeasurable

@@ -5,7 +5,7 @@
 import { spawn } from "node:child_process"
 import { randomUUID } from "node:crypto"
 import { once } from "node:events"
-import { globSync, renameSync } from "node:fs"
+import { globSync, renameSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { leftovers } from "./leftovers.mjs"
 import { folderOf, globs, servers } from "./levels.mjs"
@@ -92,8 +92,14 @@ const main = async () => {
   const tests = await Promise.all([virtual, ...real])
   const left = await leftovers(run)
   console.log(`\nThe slowest files:\n${slowest(tests, 10).join("\n")}\n`)
-  for (const line of failedLines(tests)) console.log(line)
-  for (const file of leftOut) console.log(`left out: ${file}`)
+  const problems = [
+    ...failedLines(tests),
+    ...leftOut.map((file) => `left out: ${file}`),
+    ...left.map(({ command, pid }) => `left behind: process ${pid}: ${command}`)
+  ]
+  for (const line of problems) console.log(line)
+  // For scripts/ci-summary.mjs: the reports do not tell of processes that stay, nor of errors outside of tests.
+  writeFileSync(join(root, "test-results.problems.json"), JSON.stringify(problems))
 
   const all = sum(tests.map(({ counts }) => counts))
   if (all.passed + all.failed === 0) console.log("No test was run: no file or name matches.")
