@@ -50,7 +50,7 @@ const describe = (pid) => {
  * Returns the processes of a run that have not ended `patience` milliseconds after it, and prints them. This process and its
  * ancestors do not count.
  */
-export const leftovers = async (id, { patience = 30_000, print = console.error } = {}) => {
+export const leftovers = async (id, { patience = 60_000, print = console.error } = {}) => {
   if (!existsSync("/proc/self/environ")) {
     print("leftovers: this system has no /proc, so processes that tests leave behind are not counted")
     return []
