@@ -15,9 +15,21 @@ const partOf = (path: string) => import(new URL(path, import.meta.resolve("fauxq
 const types: { readonly INVALID_MESSAGE_BODY_CHAR: RegExp } = await partOf("sqs/sqsTypes.js")
 types.INVALID_MESSAGE_BODY_CHAR.test = (text) => !isValidText(text)
 
-const store: { readonly SqsQueue: { readonly prototype: Parameters<typeof Fifo.change>[0] } } =
+interface Queue {
+  readonly processTimers: () => void
+  getAllAttributes: (this: Queue, names: ReadonlyArray<string>) => unknown
+}
+const store: { readonly SqsQueue: { readonly prototype: Queue & Parameters<typeof Fifo.change>[0] } } =
   await partOf("sqs/sqsStore.js")
-Fifo.change(store.SqsQueue.prototype)
+const queue = store.SqsQueue.prototype
+Fifo.change(queue)
+
+// fauxqs looks at its clock for receives alone, so a message whose visibility is over would be in flight for ever.
+const { getAllAttributes } = queue
+queue.getAllAttributes = function (names) {
+  this.processTimers()
+  return getAllAttributes.call(this, names)
+}
 
 const app = buildApp({ logger: false, defaultRegion: region })
 app.post<{ Params: { readonly milliseconds: string } }>("/_clock/:milliseconds", (request, reply) => {

@@ -59,6 +59,17 @@ describe.each(["fauxqs", "elasticmq"] as const)("%s", (version) => {
     await strict?.forward(1000)
     assert.strictEqual(await World.outcome(() => create({}, queue)), "done")
   })
+
+  test.runIf(version === "fauxqs")("a message whose visibility is over waits, though nobody receives", async () => {
+    const { create, receive, sqs } = behind ?? assert.fail()
+    const QueueUrl = await create()
+    await sqs.sendMessage({ QueueUrl, MessageBody: "one" })
+    const counts = async () => (await sqs.getQueueAttributes({ QueueUrl, AttributeNames: ["All"] })).Attributes
+    await receive(QueueUrl, { VisibilityTimeout: 30 })
+    assert.include(await counts(), { ApproximateNumberOfMessages: "0", ApproximateNumberOfMessagesNotVisible: "1" })
+    await strict?.forward(30_001)
+    assert.include(await counts(), { ApproximateNumberOfMessages: "1", ApproximateNumberOfMessagesNotVisible: "0" })
+  })
 })
 
 test("the README has the table", () => {
