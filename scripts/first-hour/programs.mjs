@@ -36,7 +36,7 @@ await broker.requeue.consume("webhooks", { retry }, () => Promise.reject(new Err
 await broker.requeue.send("webhooks", { url: "https://example.com/hook" })
 await broker.waitUntilIdle()
 assert.equal(broker.now(), 70_000)
-assert.equal((await broker.deadLetters("webhooks")).length, 1)
+assert.equal((await broker.deadLettersOf("webhooks")).length, 1)
 await broker.close()
 console.log("tested")
 `

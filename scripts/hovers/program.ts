@@ -121,7 +121,7 @@ const broker = await Testing.open()
 await broker.advance("1 minute")
 await broker.waitUntilIdle()
 broker.now()
-await broker.deadLetters("orders")
+await broker.deadLettersOf("orders")
 
 RabbitMqBroker.layer({
   url: "amqp://127.0.0.1",

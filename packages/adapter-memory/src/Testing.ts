@@ -60,7 +60,7 @@ const openKinds: OptionNames.Of<Options & ConnectOptions> = {
  * await broker.requeue.send("webhooks", { url: "https://example.com" })
  * await broker.waitUntilIdle()
  * broker.now() // => 70_000
- * const [letter] = await broker.deadLetters("webhooks")
+ * const [letter] = await broker.deadLettersOf("webhooks")
  * letter?.attempts // => 3
  * ```
  */
@@ -98,6 +98,9 @@ export interface Service {
   readonly deadLetters: <A = AnyBody>(
     queue: QueueDefinition.Input<A, never>
   ) => Effect.Effect<ReadonlyArray<DeadLetter<A>>>
+  readonly deadLettersOf: <A = AnyBody>(
+    queue: QueueDefinition.Input<A, never>
+  ) => Effect.Effect<ReadonlyArray<DeadLetter<A>>>
 }
 
 /** The tools of a test with Effect; see {@link layer}. */
@@ -124,7 +127,7 @@ export class TestBroker extends Context.Service<TestBroker, Service>()("@requeue
  *   yield* Consumer.start("webhooks", { retry }, () => Effect.fail(new Error("503")))
  *   yield* (yield* Producer.make("webhooks")).send({ url: "https://example.com" })
  *   yield* broker.waitUntilIdle()
- *   return [broker.now(), (yield* broker.deadLetters("webhooks")).length]
+ *   return [broker.now(), (yield* broker.deadLettersOf("webhooks")).length]
  * })
  *
  * await Effect.runPromise(test.pipe(Effect.scoped, Effect.provide(Testing.layer()))) // => [70_000, 1]
@@ -134,7 +137,7 @@ export const layer = (options: Options = {}): Layer.Layer<Broker.Broker | TestBr
   OptionNames.check("Testing.layer", options, kinds)
   return Layer.effectContext(
     Effect.map(make(options), ({ context, tools }) => {
-      const { advance, deadLetters, expectNothingElse, happened, now, sent, waitUntilIdle } = tools
+      const { advance, deadLetters, deadLettersOf, expectNothingElse, happened, now, sent, waitUntilIdle } = tools
       return Context.add(context, TestBroker, {
         now,
         happened,
@@ -142,7 +145,8 @@ export const layer = (options: Options = {}): Layer.Layer<Broker.Broker | TestBr
         waitUntilIdle: (idleOptions) => Effect.promise(() => waitUntilIdle(idleOptions)),
         expectNothingElse: Effect.promise(expectNothingElse),
         sent: (queue) => Effect.promise(() => sent(queue)),
-        deadLetters: (queue) => Effect.promise(() => deadLetters(queue))
+        deadLetters: (queue) => Effect.promise(() => deadLetters(queue)),
+        deadLettersOf: (queue) => Effect.promise(() => deadLettersOf(queue))
       })
     })
   )

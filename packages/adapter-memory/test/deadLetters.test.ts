@@ -1,9 +1,9 @@
 /** Looking into dead letters, and redriving them. */
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe, expect, it } from "@effect/vitest"
 import type { Broker, DeadLetters, Delivery } from "@requeue/core"
-import { PermanentError } from "@requeue/core/promise"
+import { PermanentError, queue } from "@requeue/core/promise"
 import * as Effect from "effect/Effect"
 import { bytes } from "./harness.ts"
 import { open, text, turns, type VirtualBroker } from "./virtualBroker.ts"
@@ -164,6 +164,51 @@ describe("dead letters", () => {
     await bury(broker, "q", "a", "b")
     assert.strictEqual(await broker.requeue.deadLetters("q.dlq").purge({ all: true }), 2)
     assert.strictEqual(await broker.requeue.deadLetters("q.dlq").count(), 0)
+  })
+
+  it("a purge with the name of the live queue removes nothing, and names both ways out", async () => {
+    await using broker = await open()
+    await broker.requeue.sendBatch("orders", [{ body: 1 }, { body: 2 }])
+    const orders = broker.requeue.deadLetters("orders")
+    const refusal = await orders.purge({ all: true }).catch(String)
+    assert.match(String(refusal), /QueueMismatch: nothing was done.*deadLettersOf.*force: "orders".*--force orders/)
+    assert.strictEqual(await orders.count(), 2)
+    const wrong = /force must be the name of this queue, got "order"/
+    await expect(orders.purge({ all: true, force: "order" })).rejects.toThrow(wrong)
+    assert.strictEqual(await orders.purge({ all: true, force: "orders" }), 2)
+  })
+
+  it("a live queue into which another tool moved a letter back is no dead-letter queue", async () => {
+    let service: Broker.Service | undefined
+    await using broker = await open({}, (original) => (service = original))
+    await bury(broker, "orders", "a")
+    const [letter] = await Effect.runPromise(service!.admin.peek("orders.dlq", 1))
+    const { body, headers, metadata } = letter!
+    await Effect.runPromise(service!.publish([{ queue: "orders", body, headers, delay: 0, metadata }]))
+    const purged = broker.requeue.deadLetters("orders").purge({ all: true })
+    await expect(purged).rejects.toMatchObject({ reason: "QueueMismatch" })
+  })
+
+  it("deadLettersOf finds the queues that a policy names, and each of them may be purged", async () => {
+    await using broker = await open()
+    const retry = { maxRetries: 0, deadLetter: { queue: "graves", routes: { undecodable: "unreadable" } } }
+    const worker = await broker.requeue.consume("orders", { retry }, () => Promise.reject(new Error("no")))
+    await broker.requeue.send("orders", 1)
+    await turns()
+    await broker.finish(worker.drain())
+    const found = await broker.requeue.deadLettersOf("orders")
+    assert.deepStrictEqual(
+      found.map(({ queue }) => queue),
+      ["graves", "unreadable"]
+    )
+    assert.deepStrictEqual(await Promise.all(found.map(({ purge }) => purge({ all: true }))), [1, 0])
+    const others = await broker.requeue.deadLettersOf("others", { retry: { deadLetter: "elsewhere" } })
+    assert.deepStrictEqual(
+      others.map(({ queue }) => queue),
+      ["elsewhere"]
+    )
+    const [standard] = await broker.requeue.deadLettersOf(queue("any"))
+    assert.strictEqual(standard!.queue, "any.dlq")
   })
 
   it("purge removes what a filter means, and leaves the rest as it was", async () => {

@@ -55,7 +55,7 @@ describe("send", () => {
     const slow = queue("q", { delay: "30 seconds" })
     const dues = async () => {
       const { delayed, ready } = await Effect.runPromise(broker.control.snapshot("q"))
-      await broker.requeue.deadLetters("q").purge({ all: true })
+      await broker.requeue.deadLetters("q").purge({ all: true, force: "q" })
       return [...ready.map(() => 0), ...delayed.map(({ dueIn }) => dueIn)]
     }
     const entries = [{ body: 1 }, { body: 2, delay: "20 seconds" }, { body: 3, delay: 0 }] as const

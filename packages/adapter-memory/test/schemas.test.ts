@@ -52,7 +52,7 @@ describe.each(Object.entries(schemas))("of %s", (_, schema) => {
     await broker.requeue.send(orders, price.right)
     await broker.waitUntilIdle()
     assert.deepStrictEqual(seen, [price.right])
-    const [letter, ...others] = await broker.deadLetters("orders")
+    const [letter, ...others] = await broker.deadLettersOf("orders")
     assert.deepStrictEqual(others, [])
     assert.deepInclude(letter, { reason: "undecodable", attempts: 1, body: price.wrong, at: 0 })
     assert.strictEqual(letter?.error.name, "InvalidBody")
@@ -73,7 +73,7 @@ describe.each(Object.entries(schemas))("of %s", (_, schema) => {
       yield* broker.waitUntilIdle()
       assert.deepStrictEqual(seen, [price.right])
       assert.deepStrictEqual(
-        (yield* broker.deadLetters("orders")).map(({ error, reason }) => [reason, error.name]),
+        (yield* broker.deadLettersOf("orders")).map(({ error, reason }) => [reason, error.name]),
         [["undecodable", "InvalidBody"]]
       )
     }).pipe(Effect.provide(Testing.layer()), Effect.scoped)
@@ -119,7 +119,7 @@ describe("a schema that never answers", () => {
     await broker.requeue.send("others", 2)
     await broker.waitUntilIdle()
     assert.deepStrictEqual(seen, [2])
-    const [letter] = await broker.deadLetters("orders")
+    const [letter] = await broker.deadLettersOf("orders")
     assert.deepInclude(letter, { reason: "retries-exhausted", attempts: 2 })
   })
 })

@@ -33,7 +33,7 @@ describe("Testing.open", () => {
     assert.strictEqual(seen.length, 2)
     await broker.waitUntilIdle({ within: "1 second" })
     assert.deepStrictEqual(seen.slice(2), [[70_000, 3]])
-    const [letter, ...others] = await broker.deadLetters("webhooks")
+    const [letter, ...others] = await broker.deadLettersOf("webhooks")
     assert.deepStrictEqual(others, [])
     const { attempts, body, error, queue: place, reason } = letter!
     assert.deepStrictEqual(
@@ -112,7 +112,7 @@ describe("Testing.open", () => {
     await broker.requeue.send("q", 1)
     await broker.waitUntilIdle()
     assert.strictEqual(broker.now(), 30_000)
-    assert.strictEqual((await broker.deadLetters("q"))[0]?.error.name, "HandlerTimeout")
+    assert.strictEqual((await broker.deadLettersOf("q"))[0]?.error.name, "HandlerTimeout")
   })
 
   it("takes jitter from a fixed seed", async () => {
@@ -162,7 +162,7 @@ describe("what was sent, and what was given up", () => {
     await broker.waitUntilIdle()
     const headers = { tenant: "a", "content-type": "text/plain; charset=utf-8" }
     assert.deepStrictEqual(await broker.sent(lines), [{ at: 1000, id, body: "hello", headers, delay: 2000 }])
-    const [letter] = await broker.deadLetters(lines)
+    const [letter] = await broker.deadLettersOf(lines)
     assert.deepStrictEqual([letter?.at, letter?.body, letter?.headers], [3000, "hello", headers])
     assert.deepStrictEqual(await broker.sent("lines.dlq"), [])
   })
@@ -172,7 +172,7 @@ describe("what was sent, and what was given up", () => {
     await broker.requeue.send(queue("q", { codec: text }), "no json")
     await broker.requeue.consume("q", {}, () => {})
     await broker.waitUntilIdle()
-    const [letter] = await broker.deadLetters("q")
+    const [letter] = await broker.deadLettersOf("q")
     assert.strictEqual(letter?.reason, "undecodable")
     assert.strictEqual(new TextDecoder().decode(letter?.body), "no json")
     await broker.requeue.deadLetters("q.dlq").redrive()
@@ -293,7 +293,7 @@ describe("beside fake timers", () => {
     await broker.requeue.send("q", 1)
     await broker.waitUntilIdle()
     assert.strictEqual(broker.now(), 70_000)
-    assert.strictEqual((await broker.deadLetters("q")).length, 1)
+    assert.strictEqual((await broker.deadLettersOf("q")).length, 1)
   })
 
   it("refuses to open under them", async () => {

@@ -33,7 +33,7 @@ describe("Testing.layer", () => {
       yield* broker.waitUntilIdle({ within: "1 second" })
       assert.strictEqual(broker.now(), 70_000)
       assert.strictEqual((yield* broker.sent("webhooks")).length, 1)
-      assert.deepStrictEqual((yield* broker.deadLetters("webhooks"))[0]?.attempts, 3)
+      assert.deepStrictEqual((yield* broker.deadLettersOf("webhooks"))[0]?.attempts, 3)
       assert.strictEqual(broker.happened().length, 2)
       yield* broker.advance("1 day")
       yield* broker.expectNothingElse

@@ -1,5 +1,6 @@
 /** The dead-letter queues that a command acts on: those of the queues in `--queue`, or those named by `--dlq`. */
-import { DeadLetters, RetryPolicy } from "@requeue/core"
+import { Broker, DeadLetters, RetryPolicy } from "@requeue/core"
+import { KnownQueues } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Flag from "effect/cli/Flag"
 import * as Existing from "./Existing.ts"
@@ -16,14 +17,31 @@ export const flags = {
   )
 }
 
+/** The flags of commands that move or remove letters. */
+export const actingFlags = {
+  ...flags,
+  force: TextFlag.make("force").pipe(
+    Flag.withMetavar("NAME"),
+    Flag.withDescription(
+      "Confirms by its name a queue of --dlq that nothing shows to be a dead-letter queue; can be repeated"
+    ),
+    Flag.atLeast(0)
+  )
+}
+
 export interface Flags extends Target.Flags {
   readonly dlq: ReadonlyArray<string>
+  readonly force?: ReadonlyArray<string>
 }
 
 /** A broker, and the dead-letter queues there. */
 export interface DeadLetterTarget extends Target.Place {
   /** At least one. */
   readonly queues: ReadonlyArray<string>
+  /** The queues of `--queue`, by whose policies the dead-letter queues were found. */
+  readonly of: ReadonlyArray<Target.Queue>
+  /** Confirms that the queue is meant, where a flag does. */
+  readonly forced: (queue: string) => { readonly force?: string }
 }
 
 /** Answers the dead-letter queues that a queue's policy names. */
@@ -31,20 +49,34 @@ export const of = ({ name, options }: Target.Queue): ReadonlyArray<string> =>
   RetryPolicy.deadLetterQueues(options.retry ?? RetryPolicy.make(), name)
 
 /** Finds the dead-letter queues that the flags name. Does not connect. */
-export const resolve = ({ dlq, ...flags }: Flags) =>
+export const resolve = ({ dlq, force = [], ...flags }: Flags) =>
   Effect.gen(function* () {
+    const stray = force.find((name) => !dlq.includes(name))
+    if (stray !== undefined) {
+      const remedy = `Give --dlq ${stray} as well, or leave --force out`
+      return yield* new UsageError({ detail: `--force: ${stray} is not a queue of --dlq`, remedy })
+    }
+    const forced = (queue: string) => (force.includes(queue) ? { force: queue } : {})
     if (dlq.length > 0) {
-      const found: DeadLetterTarget = { ...(yield* Target.place(flags)), queues: dlq }
+      const found: DeadLetterTarget = { ...(yield* Target.place(flags)), queues: dlq, of: [], forced }
       return found
     }
     const target = yield* Target.resolve(flags)
-    const found: DeadLetterTarget = { ...target, queues: [...new Set(target.queues.flatMap(of))] }
+    const queues = [...new Set(target.queues.flatMap(of))]
+    const found: DeadLetterTarget = { ...target, queues, of: target.queues, forced }
     return found
   })
 
 /** The dead letters of all queues, each of which the broker has; to ask makes none. */
-export const open = ({ configured, queues }: DeadLetterTarget) =>
-  Effect.andThen(Existing.check(queues, configured.flatMap(of)), Effect.forEach(queues, DeadLetters.make))
+export const open = ({ configured, of: named, queues }: DeadLetterTarget) =>
+  Effect.gen(function* () {
+    yield* Existing.check(queues, configured.flatMap(of))
+    const broker = yield* Broker.Broker
+    for (const { name, options } of [...configured, ...named]) {
+      KnownQueues.add(broker, name, options.retry ?? RetryPolicy.make())
+    }
+    return yield* Effect.forEach(queues, DeadLetters.make)
+  })
 
 /** Refuses a queue to which letters are to go, if it is their own, or if it is missing and must not be made. */
 export const destination = Effect.fnUntraced(function* (

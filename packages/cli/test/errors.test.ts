@@ -135,6 +135,14 @@ describe("what cannot be done is refused in one line, before the broker is asked
     ["dead-letters redrive --operation a:b", [], /--operation/],
     ["dead-letters redrive --audit=", [], /--audit/],
     ["dead-letters purge --all --audit=", [], /--audit/],
+    ...["purge --all --yes", "redrive", "park"].map(
+      (command) =>
+        [
+          `dead-letters ${command} --force b`,
+          [],
+          /^requeue: --force: b is not a queue of --dlq\. Give --dlq b as well, or leave --force out$/
+        ] as const
+    ),
     ["dead-letters list --limit 0", [], /--limit/],
     ["dead-letters list --older-than soon", [], /--older-than/],
     ["dead-letters list --since soon", [], /--since/],

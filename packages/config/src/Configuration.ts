@@ -6,7 +6,7 @@
  * {@link Configuration.layer} is built.
  */
 import { type Adapter, Adapters, Broker, BrokerError, ConfigurationError, RetryPolicy } from "@requeue/core"
-import { OptionKind, OptionNames } from "@requeue/core/adapter-kit"
+import { KnownQueues, OptionKind, OptionNames } from "@requeue/core/adapter-kit"
 import { StrictSchema } from "@requeue/core/schema"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -183,6 +183,7 @@ const make = (
       const broker = yield* Broker.Broker
       const problems = here.flatMap(([key, queue]) => BrokerProblems.impossible(key, queue, broker.capabilities))
       if (problems.length > 0) return yield* refused(name, problems)
+      for (const [, queue] of here) KnownQueues.add(broker, queue.name, queue.options.retry ?? RetryPolicy.make())
       // Limits of some queues only, such as FIFO queues, are not among the broker's capabilities.
       for (const [, queue] of here)
         yield* resolved.adapter.operations?.plan(requestOf(queue), url, options) ?? Effect.void

@@ -21,6 +21,7 @@ import { cases as failingCalls } from "./cases/failingCalls.ts"
 import { cases as fates } from "./cases/fates.ts"
 import { cases as foreign } from "./cases/foreign.ts"
 import { cases as givingBack } from "./cases/givingBack.ts"
+import { cases as guards } from "./cases/guards.ts"
 import { cases as leases } from "./cases/leases.ts"
 import { cases as limits } from "./cases/limits.ts"
 import { cases as losses } from "./cases/losses.ts"
@@ -67,6 +68,7 @@ export const cases: ReadonlyArray<Case> = [
   ...redriving,
   ...auditing,
   ...parking,
+  ...guards,
   ...redrivingInStages,
   ...backoff,
   ...time,

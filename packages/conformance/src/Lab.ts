@@ -80,6 +80,8 @@ export interface Lab extends Observer.View {
   readonly onBroker: <A, E>(effect: Effect.Effect<A, E, Broker.Broker>) => Effect.Effect<A, E>
   /** The dead letters under test, in the case's own dead-letter queue. */
   readonly letters: Effect.Effect<DeadLetters.DeadLetters>
+  /** The dead letters under test, in any queue. */
+  readonly lettersIn: (queue: string) => Effect.Effect<DeadLetters.DeadLetters>
   /** Waits until a dead-letter queue has so many messages or more, and answers them. Default: the case's own. */
   readonly untilDeadLetters: (count: number, queue?: string) => Effect.Effect<ReadonlyArray<Delivery.Delivery>, unknown>
   /** Waits until the broker's numbers of a queue are these. Numbers that it cannot tell are not compared. */
@@ -158,6 +160,7 @@ export const at = (queue: string): Effect.Effect<Lab, never, Broker.Broker | Har
         ),
       onBroker: provided,
       letters: provided(subject.makeDeadLetters(`${queue}.dlq`)),
+      lettersIn: (name) => provided(subject.makeDeadLetters(name)),
       untilReconnected: Effect.suspend(() =>
         lab.until("the new connection", () => lab.entriesOf("Reconnected").length > 0, recovery)
       ),

@@ -37,6 +37,7 @@ const byName = (groups: DeadLetters.Groups): DeadLetters.Groups => {
   return Object.assign(merged, { looked, other, total })
 }
 
+const live = "a live queue is not taken for a dead-letter queue, unless its name confirms it"
 const stopped = "a redrive that mends nothing stops by itself, and its figures are those of the broker"
 
 const known =
@@ -170,6 +171,22 @@ export const mutants: ReadonlyArray<Mutant> = [
   letters("does not say of how many letters it tells", grouped, ({ group }) => ({
     group: (options) => Effect.map(group(options), (groups) => Object.assign(groups, { looked: 0 }))
   })),
+  letters("takes any queue for a dead-letter queue", live, ({ edit, park, purge, queue: force, redrive }) => ({
+    edit: (letter, options) => edit(letter, { ...options, force }),
+    park: (options) => park({ ...options, force }),
+    purge: (options) => purge({ ...options, force }),
+    redrive: (options) => redrive({ ...options, force })
+  })),
+  letters("purges all of a live queue", live, ({ purge, queue: force }) => ({
+    purge: (options) => purge(options.all === true ? { ...options, force } : options)
+  })),
+  letters(
+    "knows dead-letter queues by their names alone",
+    "the letters themselves make any queue a dead-letter queue",
+    ({ purge, queue }) => ({
+      purge: (options) => (queue.endsWith(".dlq") ? purge(options) : Effect.succeed(0))
+    })
+  ),
   {
     name: "keeps what is given back from others for a while",
     kills: "what a purge or a redrive has passed over is there again at its end",

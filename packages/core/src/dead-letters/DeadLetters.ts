@@ -8,6 +8,8 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { Broker, type Service } from "../port/Broker.ts"
 import type { BrokerError } from "../port/BrokerError.ts"
+import * as KnownQueues from "../port/KnownQueues.ts"
+import * as RetryPolicy from "../policy/RetryPolicy.ts"
 import type { AuditFailed } from "./internal/audit.ts"
 import type { DeadLetter } from "./internal/deadLetter.ts"
 import { edit, type EditOptions, type EditReport } from "./internal/edit.ts"
@@ -17,10 +19,13 @@ import * as Look from "./internal/look.ts"
 import type { Letters } from "./internal/look.ts"
 import * as Options from "./internal/options.ts"
 import type { ListOptions, PurgeOptions, ReadOptions } from "./internal/options.ts"
+import * as QueueDefinition from "../message/QueueDefinition.ts"
+import * as OptionKind from "../options/OptionKind.ts"
 import * as OptionNames from "../options/OptionNames.ts"
 import { tell } from "./internal/partial.ts"
 import { purge } from "./internal/purge.ts"
 import { park, type ParkOptions, type Options as RedriveOptions, redrive } from "./internal/redrive.ts"
+import * as Role from "./internal/role.ts"
 import type { DeadLettersStopped, Report } from "./internal/report.ts"
 
 export { type Audit, AuditFailed } from "./internal/audit.ts"
@@ -144,7 +149,56 @@ export interface DeadLetters {
  * ```
  */
 export const make = (queue: string): Effect.Effect<DeadLetters, never, Broker> =>
-  Effect.map(Broker, (broker) => ({
+  Effect.map(Broker, (broker) => ofBroker(broker, queue))
+
+/** Options of {@link of}. */
+export interface OfOptions {
+  /** The retry policy of the queue's consumers. Default: those that are known here, else the default policy. */
+  readonly retry?: RetryPolicy.Options | RetryPolicy.RetryPolicy | undefined
+}
+
+/** All options of {@link of} and their kinds, by which wrong ones are found. */
+export const ofKinds: OptionNames.Of<OfOptions> = { retry: OptionKind.object("a retry policy") }
+
+/**
+ * The dead letters of a queue, for example of `orders`: those in each dead-letter queue that the queue's policy names. Known
+ * are the policies of this program's consumers and of its config file.
+ *
+ * @example
+ * ```ts
+ * import { MemoryBroker } from "@requeue/adapter-memory"
+ * import { DeadLetters } from "@requeue/core"
+ * import { Effect } from "effect"
+ *
+ * const names = Effect.map(DeadLetters.of("orders"), (all) => all.map(({ queue }) => queue))
+ * await Effect.runPromise(Effect.provide(names, MemoryBroker.layer())) // => ["orders.dlq"]
+ * ```
+ */
+export const of = (
+  queue: QueueDefinition.Input<unknown, never>,
+  options: OfOptions = {}
+): Effect.Effect<ReadonlyArray<DeadLetters>, never, Broker> =>
+  OptionNames.orDie(OptionNames.refusal("DeadLetters.of", options, ofKinds, queue), () =>
+    Effect.map(Broker, (broker) => {
+      const { name } = QueueDefinition.from(queue)
+      if (options.retry !== undefined) KnownQueues.add(broker, name, RetryPolicy.from(options.retry))
+      return KnownQueues.deadLetterQueues(broker, name).map((dead) => ofBroker(broker, dead))
+    })
+  )
+
+const ofBroker = (broker: Service, queue: string): DeadLetters => {
+  /** A call that moves or removes letters. */
+  const acting = <A, E>(
+    operation: string,
+    force: string | undefined,
+    call: (watched: Service) => Effect.Effect<A, E>
+  ) => {
+    const isClear = force === queue || KnownQueues.isDeadLetterQueue(broker, queue)
+    return tell(broker, queue, operation, (watched) =>
+      isClear ? call(watched) : Effect.andThen(Role.check(watched, queue, operation), call(watched))
+    )
+  }
+  return {
     queue,
     count: tell(broker, queue, "count", (watched) => count(watched, queue)),
     exists: Effect.map(broker.admin.counts(queue), ({ isMissing = false }) => !isMissing),
@@ -163,21 +217,22 @@ export const make = (queue: string): Effect.Effect<DeadLetters, never, Broker> =
       ),
     redrive: (options) =>
       OptionNames.orDie(Options.redrive("DeadLetters.redrive", queue, options), () =>
-        tell(broker, queue, "redrive", (watched) => redrive(watched, queue, options))
+        acting("redrive", options?.force, (watched) => redrive(watched, queue, options))
       ),
     park: (options) =>
       OptionNames.orDie(Options.park("DeadLetters.park", queue, options), () =>
-        tell(broker, queue, "park", (watched) => park(watched, queue, options))
+        acting("park", options?.force, (watched) => park(watched, queue, options))
       ),
     edit: (letter, options) =>
       OptionNames.orDie(Options.edit("DeadLetters.edit", queue, letter, options), () =>
-        tell(broker, queue, "edit", (watched) => edit(watched, queue, letter, options))
+        acting("edit", options.force, (watched) => edit(watched, queue, letter, options))
       ),
     purge: (options) =>
       OptionNames.orDie(Options.purge("DeadLetters.purge", queue, options), () =>
-        tell(broker, queue, "purge", (watched) => purge(watched, queue, options))
+        acting("purge", options.force, (watched) => purge(watched, queue, options))
       )
-  }))
+  }
+}
 
 const count = (broker: Service, queue: string): Effect.Effect<number | undefined, BrokerError> =>
   Effect.map(Held.count(broker, queue), ({ delayed = 0, held = 0, ready }) =>

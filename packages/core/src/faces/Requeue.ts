@@ -49,6 +49,8 @@ export interface PullWorker<A> extends Worker {
 
 /** The dead letters in one queue. See `DeadLetters`. */
 export interface DeadLetterQueue extends Reads {
+  /** The dead-letter queue's name. */
+  readonly queue: string
   /** Shows letters, and leaves them where they are: bodies, headers, errors, histories. */
   readonly list: (options?: DeadLetters.ListOptions) => Promise<ReadonlyArray<DeadLetters.DeadLetter>>
   /** Groups letters by origin, reason, error and the pattern of its message: the causes, with their numbers. */
@@ -128,8 +130,19 @@ export interface Requeue extends AsyncDisposable {
     queue: QueueDefinition.Input<A, never>,
     options?: PullerOptions
   ) => Promise<PullWorker<A>>
-  /** The dead letters in a queue: to count, show, group, redrive, edit, park and remove them. */
+  /**
+   * The dead letters in a dead-letter queue, by its own name, such as `orders.dlq`: to count, show, group, redrive, edit, park
+   * and remove them.
+   */
   readonly deadLetters: (queue: string) => DeadLetterQueue
+  /**
+   * The dead letters of a queue, such as `orders`: those in each dead-letter queue that its policy names. Known are the policies
+   * of this connection's consumers and of its config file; for others give `retry`, or it is the default policy.
+   */
+  readonly deadLettersOf: (
+    queue: QueueDefinition.Input<unknown, never>,
+    options?: DeadLetters.OfOptions
+  ) => Promise<ReadonlyArray<DeadLetterQueue>>
   /** Messages that wait for their delay. `retry` is the policy of the queue's consumers, by which they are found. */
   readonly delayed: (queue: string, options?: DelayedMessages.Options) => Delayed.DelayedQueue
   /** Counts the messages of a queue, as far as the broker can tell. */
@@ -224,6 +237,11 @@ export const connect = async <E>(
       OptionNames.orThrow(OptionNames.argument("requeue.deadLetters", "queue", queue, OptionKind.text))
       return deadLetterQueue(queue, session)
     },
+    deadLettersOf: async (queue, ofOptions = {}) => {
+      OptionNames.check("requeue.deadLettersOf", ofOptions, DeadLetters.ofKinds, queue)
+      const found = await run(DeadLetters.of(queue, ofOptions))
+      return found.map(({ queue: dead }) => deadLetterQueue(dead, session))
+    },
     delayed: Delayed.opener(run),
     counts: async (queue, { timeout, ...others } = {}) => {
       OptionNames.check("requeue.counts", { timeout, ...others }, countsKinds, queue)
@@ -247,6 +265,7 @@ const deadLetterQueue = (queue: string, session: Session.Session): DeadLetterQue
   const { run } = session
   const letters = () => run(DeadLetters.make(queue))
   return {
+    queue,
     ...reads(session, queue),
     list: async (listOptions) => {
       OptionNames.orThrow(LetterOptions.list("deadLetters.list", queue, listOptions))

@@ -4,6 +4,7 @@ import {
   Broker,
   Delay,
   type Delivery,
+  KnownQueues,
   type Message,
   OptionKind,
   OptionNames,
@@ -105,6 +106,16 @@ const makeTools = (control: Control, drive: Drive.Drive, journal: Journal.Journa
       )
     },
     deadLetters: async (input) => {
+      const { codec, name } = QueueDefinition.from(input)
+      const found = queues().get(name)
+      const letters = found?.ready.filter(({ metadata }) => metadata.deadLetter !== undefined) ?? []
+      if (found === undefined || (letters.length === 0 && !KnownQueues.isDeadLetterQueue(journal.broker, name))) {
+        const problem = found === undefined ? "there is no such queue" : "it is not a dead-letter queue"
+        throw new Error(`deadLetters: ${name}: ${problem}. For the dead letters of ${name}, use deadLettersOf`)
+      }
+      return Promise.all(letters.map((delivery) => letter(name, delivery, codec, drive.start)))
+    },
+    deadLettersOf: async (input) => {
       const { codec, name } = QueueDefinition.from(input)
       return Promise.all(
         [...queues()].flatMap(([queue, { ready }]) =>

@@ -77,8 +77,13 @@ export interface Tools {
   readonly happened: () => ReadonlyArray<Happening>
   /** The messages that were sent to a queue, in order. Redrives are among them; retries and dead letters are not. */
   readonly sent: <A = AnyBody>(queue: QueueDefinition.Input<A, never>) => Promise<ReadonlyArray<Sent<A>>>
-  /** The dead letters of a queue, oldest first: of `orders`, not of `orders.dlq`. */
+  /**
+   * The dead letters in a dead-letter queue, by its own name, such as `orders.dlq`, oldest first. Rejects where there is no
+   * such queue, or nothing makes it a dead-letter queue: no policy, no convention and no dead letter in it.
+   */
   readonly deadLetters: <A = AnyBody>(queue: QueueDefinition.Input<A, never>) => Promise<ReadonlyArray<DeadLetter<A>>>
+  /** The dead letters of a queue, such as `orders`, in whatever queue they are, oldest first. */
+  readonly deadLettersOf: <A = AnyBody>(queue: QueueDefinition.Input<A, never>) => Promise<ReadonlyArray<DeadLetter<A>>>
   /** Moves the clock until the promise has settled, and settles as it does. For a drain, a pull, a slow redrive. */
   readonly finish: <A>(promise: Promise<A>) => Promise<A>
 }

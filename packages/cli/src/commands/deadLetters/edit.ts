@@ -114,6 +114,7 @@ const editing = (target: DeadLetterTarget.DeadLetterTarget, asked: Asked) =>
         dead.edit(letter, {
           ...draft,
           ...asked.options,
+          ...target.forced(dead.queue),
           to: Option.getOrUndefined(asked.to),
           create: asked.create,
           audit: audit(dead.queue),

@@ -20,7 +20,7 @@ import * as Target from "../../Target.ts"
 import * as TextFlag from "../../TextFlag.ts"
 
 const flags = {
-  ...DeadLetterTarget.flags,
+  ...DeadLetterTarget.actingFlags,
   ...LetterFilter.flags,
   ...Audit.flags,
   to: TextFlag.make("to").pipe(
@@ -77,6 +77,7 @@ export const park = Command.make("park", flags, ({ create, dlq, dryRun, limit, t
           (signal) =>
             park({
               ...options,
+              ...target.forced(queue),
               filter: (letter) => isMeant(LetterFilter.subject(letter)),
               dryRun,
               audit: audit(queue),

@@ -16,7 +16,7 @@ import * as RemovalFlag from "../../RemovalFlag.ts"
 import * as Target from "../../Target.ts"
 
 const flags = {
-  ...DeadLetterTarget.flags,
+  ...DeadLetterTarget.actingFlags,
   ...LetterFilter.flags,
   ...Audit.flags,
   all: RemovalFlag.all("dead letters"),
@@ -69,7 +69,10 @@ export const purge = Command.make("purge", flags, ({ all: isAll, dlq, dryRun, ye
               finished.push({ queue, removed, ...(held === undefined ? {} : { held }) })
             })
           yield* add(
-            yield* Interruption.gently((signal) => purge({ ...selection, audit: audit(queue), dryRun, signal }), add)
+            yield* Interruption.gently(
+              (signal) => purge({ ...selection, ...target.forced(queue), audit: audit(queue), dryRun, signal }),
+              add
+            )
           )
         })
       )

@@ -24,7 +24,7 @@ import { UsageError } from "../../UsageError.ts"
 import { edit } from "./edit.ts"
 
 const flags = {
-  ...DeadLetterTarget.flags,
+  ...DeadLetterTarget.actingFlags,
   ...LetterFilter.flags,
   ...RedriveStages.flags,
   ...Audit.flags,
@@ -141,6 +141,7 @@ export const redrive = Command.make(
           (signal) =>
             redrive({
               ...options,
+              ...target.forced(queue),
               filter: (letter) => isMeant(LetterFilter.subject(letter)),
               dryRun,
               audit: audit(queue),

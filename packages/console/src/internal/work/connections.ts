@@ -1,5 +1,6 @@
 /** Connections to brokers: each is made when it is first needed, kept, and made again when that has failed. */
 import { Broker, type Capabilities, Failure } from "@requeue/core"
+import { KnownQueues } from "@requeue/core/adapter-kit"
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
@@ -61,7 +62,9 @@ export const make = ({
       const own = yield* Scope.fork(scope)
       const built = yield* Effect.exit(Layer.buildWithScope(layer, own))
       if (Exit.isFailure(built)) yield* Scope.close(own, built)
-      return Context.get(yield* built, Broker.Broker)
+      const broker = Context.get(yield* built, Broker.Broker)
+      for (const queue of queues) KnownQueues.add(broker, queue.name, queue.retry)
+      return broker
     })
     const connect = (made: Deferred.Deferred<Broker.Service, Trouble>) =>
       Effect.gen(function* () {

@@ -3,7 +3,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
-import { Broker } from "../../port/Broker.ts"
+import { Broker, type Service } from "../../port/Broker.ts"
 import type { BrokerError } from "../../port/BrokerError.ts"
 import type { ConfigurationError } from "../../options/ConfigurationError.ts"
 import * as ConsumerOptions from "../ConsumerOptions.ts"
@@ -12,6 +12,7 @@ import * as DeadLetterRouting from "../../policy/DeadLetterRouting.ts"
 import type * as Delay from "../../message/Delay.ts"
 import type { Hook } from "../../observe/Event.ts"
 import * as Health from "../../observe/Health.ts"
+import * as KnownQueues from "../../port/KnownQueues.ts"
 import * as RetryPolicy from "../../policy/RetryPolicy.ts"
 import * as Telemetry from "../../observe/Telemetry.ts"
 import * as Contained from "../../observe/internal/contained.ts"
@@ -132,7 +133,8 @@ export const make = <R>(settings: Settings): Effect.Effect<Started, StartError, 
       watch,
       onFatal: (error) => shutdown.fail(error)
     })
-    const onClosed = () => watch?.close()
+    const forget = isJob ? undefined : yield* know(broker, queue.name, retry)
+    const onClosed = closing(forget, watch)
     const deadLetterQueues = RetryPolicy.deadLetterQueues(retry, queue.name)
     const { onDelivery, onReconnect, onRefused } = engine
     const maxBatchSize = limits.single ? 1 : limits.batch.maxBatchSize
@@ -160,6 +162,24 @@ export const make = <R>(settings: Settings): Effect.Effect<Started, StartError, 
     const { pause, resume } = engine
     const { done, drain } = shutdown
     return { engine, consumer: { queue: queue.name, ...status, pause, resume, drain, done } }
+  })
+
+const closing = (forget: (() => void) | undefined, watch: Telemetry.Watch | undefined) => (): void => {
+  forget?.()
+  watch?.close()
+}
+
+/** Makes the dead-letter queues of a consumer known, until the answer is called, and warns of a consumer with other ones. */
+const know = (broker: Service, queue: string, retry: RetryPolicy.RetryPolicy) =>
+  Effect.gen(function* () {
+    const { end, others } = KnownQueues.start(broker, queue, retry)
+    if (others === undefined) return end
+    const show = (names: ReadonlyArray<string>) => names.join(", ") || "none"
+    yield* Log.warning(
+      "two consumers of a queue have different dead-letter queues: the one that has a message decides where it goes. Give both the same policy",
+      { queue, deadLetterQueues: show(RetryPolicy.deadLetterQueues(retry, queue)), others: show(others) }
+    )
+    return end
   })
 
 /** A hook that calls both. It returns the result of the second one, which may be a promise that rejects. */

@@ -35,6 +35,11 @@ export interface EditOptions {
   readonly watch?: Destination.Watched | undefined
   /** The id of the operation: 1 to 32 letters, digits, ".", "_" or "-". Default: a new one. */
   readonly operation?: string | undefined
+  /**
+   * Confirms that this queue is meant: its own name. It is needed where no policy, no convention and no dead letter in it makes
+   * it a dead-letter queue. Default: such a queue is refused.
+   */
+  readonly force?: string | undefined
   /** Told of the letter before its copy is published. Default: nobody is told. */
   readonly audit?: Audit.Audit | undefined
   /** Ends the wait; the original then stays. Default: it is never ended. */

@@ -59,6 +59,11 @@ export type PurgeOptions = Selection & {
   readonly audit?: Audit | undefined
   /** Whether to count only, and remove nothing. It looks at 100,000 letters at most. Default: false. */
   readonly dryRun?: boolean | undefined
+  /**
+   * Confirms that this queue is meant: its own name. It is needed where no policy, no convention and no dead letter in it makes
+   * it a dead-letter queue. Default: such a queue is refused.
+   */
+  readonly force?: string | undefined
 }
 
 const readKinds: OptionNames.Of<ReadOptions> = { limit: OptionKind.whole(1), filter: OptionKind.callback }
@@ -100,6 +105,7 @@ const redriveKinds: OptionNames.Of<RedriveOptions> = {
   stopAt: { expected: "a number from 0 to 1", holds: (value) => typeof value === "number" && value >= 0 && value <= 1 },
   wait: Delay.kind(1, Delay.max),
   create: OptionKind.flag,
+  force: OptionKind.text,
   watch: watchKind,
   operation: Operation.idKind
 }
@@ -111,6 +117,7 @@ const parkKinds: OptionNames.Of<ParkOptions> = {
   dryRun: redriveKinds.dryRun,
   rate: redriveKinds.rate,
   create: redriveKinds.create,
+  force: redriveKinds.force,
   signal: redriveKinds.signal,
   audit: redriveKinds.audit,
   onProgress: redriveKinds.onProgress
@@ -122,6 +129,7 @@ const editKinds: OptionNames.Of<EditOptions> = {
   to: redriveKinds.to,
   wait: redriveKinds.wait,
   create: redriveKinds.create,
+  force: redriveKinds.force,
   watch: redriveKinds.watch,
   operation: redriveKinds.operation,
   audit: OptionKind.callback,
@@ -131,9 +139,16 @@ const editKinds: OptionNames.Of<EditOptions> = {
 const purgeKinds: OptionNames.Of<PurgeOptions> = {
   ...Removal.kinds,
   dryRun: OptionKind.flag,
+  force: OptionKind.text,
   audit: OptionKind.callback,
   signal: OptionKind.signal
 }
+
+/** The error of a confirmation that names another queue. */
+const forced = (call: string, queue: string, force: string | undefined): RangeError | undefined =>
+  force === undefined || force === queue
+    ? undefined
+    : OptionNames.error(call, queue, `force must be the name of this queue, got ${JSON.stringify(force)}`)
 
 /** The error of the options of `read`. */
 export const read = (call: string, queue: string, options: unknown): RangeError | undefined =>
@@ -146,12 +161,18 @@ export const list = (call: string, queue: string, options: unknown): RangeError 
 /** The error of the options of `redrive`. */
 export const redrive = (call: string, queue: string, options: RedriveOptions | undefined): RangeError | undefined => {
   if (options === undefined) return undefined
-  return OptionNames.refusal(call, options, redriveKinds, queue) ?? target(call, queue, options.to)
+  return (
+    OptionNames.refusal(call, options, redriveKinds, queue) ??
+    forced(call, queue, options.force) ??
+    target(call, queue, options.to)
+  )
 }
 
 /** The error of the options of `park`. */
 export const park = (call: string, queue: string, options: ParkOptions = {}): RangeError | undefined =>
-  OptionNames.refusal(call, options, parkKinds, queue) ?? target(call, queue, options.to ?? parkingQueue(queue))
+  OptionNames.refusal(call, options, parkKinds, queue) ??
+  forced(call, queue, options.force) ??
+  target(call, queue, options.to ?? parkingQueue(queue))
 
 /** The error of the queue that letters are to go to. */
 const target = (call: string, queue: string, to: string | undefined): RangeError | undefined => {
@@ -168,11 +189,14 @@ export const edit = (call: string, queue: string, letter: unknown, options: Edit
   if (typeof id !== "string") {
     return OptionNames.error(call, queue, "the letter must be one that list has shown")
   }
-  const refused = OptionNames.refusal(call, options, editKinds, queue) ?? target(call, queue, options.to)
+  const refused =
+    OptionNames.refusal(call, options, editKinds, queue) ??
+    forced(call, queue, options.force) ??
+    target(call, queue, options.to)
   if (refused !== undefined || options.to !== undefined || origin !== undefined) return refused
   return OptionNames.error(call, queue, "nobody knows the queue that the letter came from", "Give to")
 }
 
 /** The error of the options of `purge`. */
-export const purge = (call: string, queue: string, options: unknown): RangeError | undefined =>
-  Removal.refusal({ call, queue, things: "dead letters" }, options, purgeKinds)
+export const purge = (call: string, queue: string, options: PurgeOptions): RangeError | undefined =>
+  Removal.refusal({ call, queue, things: "dead letters" }, options, purgeKinds) ?? forced(call, queue, options.force)

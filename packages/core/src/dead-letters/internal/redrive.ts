@@ -40,6 +40,11 @@ interface Moving {
    * true. That of the command line is false.
    */
   readonly create?: boolean | undefined
+  /**
+   * Confirms that this queue is meant: its own name. It is needed where no policy, no convention and no dead letter in it makes
+   * it a dead-letter queue. Default: such a queue is refused.
+   */
+  readonly force?: string | undefined
 }
 
 /** Options of `redrive`. */

@@ -1,0 +1,43 @@
+/** Calls on dead letters that name a queue without any: they must not touch live messages. */
+import { BrokerError } from "@requeue/core"
+import * as Effect from "effect/Effect"
+import * as Case from "../Case.ts"
+import * as Check from "../Check.ts"
+import * as Workload from "../Workload.ts"
+
+const test = Case.inGroup("redriving")
+
+/** The reason of the broker's error with which an effect fails; what else comes of it. */
+const reasonOf = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<unknown> =>
+  Effect.match(effect, {
+    onSuccess: (answer) => answer,
+    onFailure: (error) => (error instanceof BrokerError.BrokerError ? error.reason : error)
+  })
+
+export const cases: ReadonlyArray<Case.Case> = [
+  test("a live queue is not taken for a dead-letter queue, unless its name confirms it", function* (lab) {
+    yield* lab.send("a", "b")
+    yield* lab.untilPending({ ready: 2 })
+    const live = yield* lab.lettersIn(lab.queue)
+    const aside = `${lab.queue}.parked`
+    Check.equal("purge of all", yield* reasonOf(live.purge({ all: true })), "QueueMismatch")
+    Check.equal("purge of some", yield* reasonOf(live.purge({ filter: () => true })), "QueueMismatch")
+    Check.equal("redrive", yield* reasonOf(live.redrive({ to: lab.dlq })), "QueueMismatch")
+    Check.equal("park", yield* reasonOf(live.park({ to: aside })), "QueueMismatch")
+    const [letter] = yield* live.list({ limit: 1 })
+    Check.equal("edit", yield* reasonOf(live.edit(letter!, { to: lab.dlq })), "QueueMismatch")
+    yield* lab.untilPending({ ready: 2, inFlight: 0 })
+    Check.equal("purge by its name", yield* live.purge({ filter: () => true, force: lab.queue }), 2)
+    yield* lab.untilPending({ ready: 0, inFlight: 0 })
+  }),
+  test("the letters themselves make any queue a dead-letter queue", function* (lab) {
+    const graves = `${lab.queue}-graves`
+    const { metadata, ...message } = Workload.outgoing(graves, "a", { now: lab.now() })
+    const error = { name: "Error", message: "boom" }
+    const deadLetter = { queue: lab.queue, attempts: 1, reason: "permanent", at: lab.now(), error } as const
+    yield* lab.broker.publish([{ ...message, metadata: { ...metadata, deadLetter } }])
+    yield* lab.untilPending({ ready: 1 }, graves)
+    const letters = yield* lab.lettersIn(graves)
+    Check.equal("purged", yield* letters.purge({ filter: () => true }), 1)
+  }),
+]

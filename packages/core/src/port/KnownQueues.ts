@@ -1,0 +1,46 @@
+/**
+ * The dead-letter queues that a program knows: those that the policies of its consumers and of its config file name.
+ *
+ * They belong to one connected broker. A name by convention, such as `orders.dlq` or `orders.dlq.parked`, is known everywhere.
+ */
+import * as RetryPolicy from "../policy/RetryPolicy.ts"
+import type { Service } from "./Broker.ts"
+
+const known = new WeakMap<Service, Map<string, ReadonlyArray<string>>>()
+
+/** `orders.dlq`, and how brokers write it where a name has no dots: `orders-dlq`, `orders-dlq.fifo`. */
+const convention = /[^\w]dlq([^\w]parked)?(\.fifo)?$|[^\w]parked(\.fifo)?$/
+
+/** Adds the dead-letter queues that a queue's policy names. */
+export const add = (broker: Service, queue: string, retry: RetryPolicy.RetryPolicy): void => {
+  const queues = known.get(broker) ?? new Map<string, ReadonlyArray<string>>()
+  known.set(broker, queues)
+  const names = RetryPolicy.deadLetterQueues(retry, queue)
+  queues.set(queue, [...new Set([...(queues.get(queue) ?? []), ...names])])
+}
+
+const running = new WeakMap<Service, Map<string, Set<ReadonlyArray<string>>>>()
+
+/**
+ * Adds a consumer that runs, until `end`. `others` are the dead-letter queues of another consumer of its queue that has other
+ * ones: chance would decide where a dead letter goes.
+ */
+export const start = (broker: Service, queue: string, retry: RetryPolicy.RetryPolicy) => {
+  add(broker, queue, retry)
+  const queues = running.get(broker) ?? new Map<string, Set<ReadonlyArray<string>>>()
+  running.set(broker, queues)
+  const consumers = queues.get(queue) ?? new Set()
+  queues.set(queue, consumers)
+  const names = RetryPolicy.deadLetterQueues(retry, queue)
+  const others = [...consumers].find((each) => each.toSorted().join("\n") !== names.toSorted().join("\n"))
+  consumers.add(names)
+  return { others, end: () => void consumers.delete(names) }
+}
+
+/** Returns the dead-letter queues of a queue; those of the default policy where no policy of the queue is known. */
+export const deadLetterQueues = (broker: Service, queue: string): ReadonlyArray<string> =>
+  known.get(broker)?.get(queue) ?? RetryPolicy.deadLetterQueues(RetryPolicy.make(), queue)
+
+/** Whether a policy that is known, or convention, makes this a dead-letter queue. */
+export const isDeadLetterQueue = (broker: Service, name: string): boolean =>
+  convention.test(name) || [...(known.get(broker)?.values() ?? [])].some((names) => names.includes(name))
