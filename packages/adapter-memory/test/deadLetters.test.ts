@@ -40,6 +40,9 @@ describe("dead letters", () => {
   it("count, list and group", async () => {
     await using broker = await open()
     const letters = broker.requeue.deadLetters("q.dlq")
+    for (const call of [letters.count, letters.list, letters.group, letters.redrive])
+      await expect(call()).rejects.toMatchObject({ reason: "QueueMissing" })
+    await (await broker.requeue.consume("q", {}, () => {})).drain(0)
     assert.deepStrictEqual([await letters.count(), await letters.list(), await letters.group()], [0, [], []])
     await bury(broker, "q", "a", "b")
     await broker.advance("1 minute")
@@ -254,6 +257,7 @@ describe("redrive", () => {
 
   it("an empty queue of dead letters is done at once", async () => {
     await using broker = await open()
+    await using _worker = await broker.requeue.consume("q", {}, () => {})
     assert.deepInclude(await broker.finish(broker.requeue.deadLetters("q.dlq").redrive()), all)
     assert.strictEqual(broker.now(), 0)
   })

@@ -1,5 +1,5 @@
 /** Letters that are read one after the other, in virtual time. */
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe, expect, it } from "@effect/vitest"
 import { Broker, DeadLetters, type Delivery, Producer } from "@requeue/core"
 import { ConnectionClosed } from "@requeue/core/promise"
 import * as Clock from "effect/Clock"
@@ -142,11 +142,13 @@ describe("a read of dead letters", () => {
     }
   })
 
-  it("of a queue that is missing brings nothing, and makes none", async () => {
+  it("of a queue that is missing is an error, and makes none", async () => {
     await using broker = await open()
     const letters = broker.requeue.deadLetters("q.dlq")
-    for await (const _ of letters.read()) assert.fail("a letter of nothing")
-    assert.deepStrictEqual([await letters.list(), await letters.exists()], [[], false])
+    const reading = letters.read()[Symbol.asyncIterator]()
+    await expect(reading.next()).rejects.toMatchObject({ reason: "QueueMissing" })
+    await expect(letters.list()).rejects.toMatchObject({ reason: "QueueMissing" })
+    assert.isFalse(await letters.exists())
     await broker.requeue.send("q.dlq", 1)
     assert.isTrue(await letters.exists())
   })

@@ -53,7 +53,7 @@ describe("a purge", () => {
       const own = yield* MemoryBroker.make()
       let held = 0
       const counts: Broker.Admin["counts"] = (queue) =>
-        Effect.map(own.admin.counts(queue), (told) => ({ ...told, inFlight: held, isRead: held > 0 }))
+        Effect.map(own.admin.counts(queue), (told) => ({ ...told, inFlight: held, isRead: held > 0, isMissing: false }))
       const layer = Layer.succeed(Broker.Broker, { ...own, admin: { ...own.admin, counts } })
       const brokers = [{ name: "local", queues: World.queues, layer, secrets: [] }]
       const authorize = Authorization.everybody("root", "purge")

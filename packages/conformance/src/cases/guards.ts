@@ -3,6 +3,7 @@ import { BrokerError } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
 import * as Check from "../Check.ts"
+import * as Needs from "../Needs.ts"
 import * as Workload from "../Workload.ts"
 
 const test = Case.inGroup("redriving")
@@ -40,4 +41,17 @@ export const cases: ReadonlyArray<Case.Case> = [
     const letters = yield* lab.lettersIn(graves)
     Check.equal("purged", yield* letters.purge({ filter: () => true }), 1)
   }),
+  test(
+    "dead letters of a queue that is missing are an error",
+    function* (lab) {
+      const letters = yield* lab.lettersIn(`${lab.queue}-nowhere.dlq`)
+      Check.equal("count", yield* reasonOf(letters.count), "QueueMissing")
+      Check.equal("list", yield* reasonOf(letters.list()), "QueueMissing")
+      Check.equal("group", yield* reasonOf(letters.group()), "QueueMissing")
+      Check.equal("redrive", yield* reasonOf(letters.redrive({ to: lab.queue })), "QueueMissing")
+      Check.equal("purge", yield* reasonOf(letters.purge({ all: true })), "QueueMissing")
+      Check.isTrue("it is still missing", !(yield* letters.exists))
+    },
+    Needs.has("tellsMissing")
+  )
 ]

@@ -181,6 +181,13 @@ export const mutants: ReadonlyArray<Mutant> = [
     purge: (options) => purge(options.all === true ? { ...options, force } : options)
   })),
   letters(
+    "counts 0 letters where there is no queue",
+    "dead letters of a queue that is missing are an error",
+    (all) => ({
+      count: Effect.orElseSucceed(all.count, () => 0)
+    })
+  ),
+  letters(
     "knows dead-letter queues by their names alone",
     "the letters themselves make any queue a dead-letter queue",
     ({ purge, queue }) => ({

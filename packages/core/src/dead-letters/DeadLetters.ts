@@ -144,8 +144,9 @@ export interface DeadLetters {
  *   const letters = yield* DeadLetters.make("orders.dlq")
  *   return yield* letters.redrive({ limit: 10, filter: ({ body }) => body.length < 1000 })
  * })
- * const report = await Effect.runPromise(Effect.provide(program, MemoryBroker.layer()))
- * report.redriven // => 0
+ * const failed = Effect.map(Effect.flip(program), ({ message }) => message)
+ * // No consumer has made the queue yet.
+ * await Effect.runPromise(Effect.provide(failed, MemoryBroker.layer())) // => "memory: redrive on queue orders.dlq: QueueMissing: there is no such queue. Give the name of the dead-letter queue as the broker has it, such as orders.dlq"
  * ```
  */
 export const make = (queue: string): Effect.Effect<DeadLetters, never, Broker> =>

@@ -43,7 +43,8 @@ const asked = (dependencies: Dependencies, connection: Connection, queue: string
       Effect.gen(function* () {
         const dead = yield* DeadLetters.make(queue)
         const aside = home === undefined ? admin.counts(DeadLetters.parkingQueue(queue)) : Effect.undefined
-        return yield* Effect.all([dead.count, aside], { concurrency: "unbounded" })
+        const count = Effect.flatMap(dead.exists, (exists) => (exists ? dead.count : Effect.succeed(0)))
+        return yield* Effect.all([count, aside], { concurrency: "unbounded" })
       })
     )
     const told = yield* Effect.match(inTime(dependencies, connection)(counted), {

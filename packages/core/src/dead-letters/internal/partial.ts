@@ -1,7 +1,18 @@
-/** Calls that a broker answers in part, because parts of it are away: the log tells of each which these are. */
+/** Calls on a queue that is missing, which fail, or that a broker answers in part, because parts of it are away. */
 import * as Effect from "effect/Effect"
 import type { Counts, Service } from "../../port/Broker.ts"
+import { BrokerError } from "../../port/BrokerError.ts"
 import * as Log from "../../port/Log.ts"
+
+const missing = ({ capabilities: { broker } }: Service, queue: string, operation: string): BrokerError =>
+  new BrokerError({
+    broker,
+    operation,
+    queue,
+    reason: "QueueMissing",
+    detail: "there is no such queue",
+    remedy: "Give the name of the dead-letter queue as the broker has it, such as orders.dlq"
+  })
 
 /**
  * Makes a call on a broker whose counts are looked at. What they name as missing is logged once. An adapter's own look or
@@ -26,7 +37,14 @@ export const tell = <A, E, R>(
         missing: missing.map(({ message }) => message).join("; ")
       })
     }
-    const counts = (name: string) => Effect.tap(admin.counts(name), log)
+    let isFirst = true
+    /** Each call counts its queue before it does anything: where that is missing, nothing is to be done, and it is an error. */
+    const counts = (name: string): Effect.Effect<Counts, BrokerError> =>
+      Effect.flatMap(Effect.tap(admin.counts(name), log), (counted) => {
+        const isMissing = isFirst && name === queue && counted.isMissing === true
+        if (name === queue) isFirst = false
+        return isMissing ? Effect.fail(missing(broker, queue, operation)) : Effect.succeed(counted)
+      })
     const beside = <B, F, S>(own: Effect.Effect<B, F, S>, name: string): Effect.Effect<B, F, S> =>
       Effect.map(Effect.all([own, Effect.ignore(counts(name))], { concurrency: "unbounded" }), ([answer]) => answer)
     return call({
