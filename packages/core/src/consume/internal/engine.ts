@@ -27,6 +27,9 @@ import type { Reporter } from "./reporter.ts"
 import type { Runtime } from "./runtime.ts"
 import * as Workers from "./workers.ts"
 
+/** The errors with which a consumer stops itself. A RangeError is that of a wrong handler. */
+export type Fatal = DeadLetterBudgetExhausted | RangeError
+
 export interface Options extends Runtime, Pick<Decider.Options, "queue" | "retry" | "retryDelay" | "budget"> {
   readonly codec: Arrival.Decoder
   /** Whether it is a job of ours, which moves messages as they are, in no order of their groups. */
@@ -45,7 +48,7 @@ export interface Options extends Runtime, Pick<Decider.Options, "queue" | "retry
   readonly reporter: Reporter
   readonly watch: Watch | undefined
   /** Called when the consumer cannot go on. It has stopped taking messages. */
-  readonly onFatal: (error: DeadLetterBudgetExhausted) => void
+  readonly onFatal: (error: Fatal) => void
 }
 
 export interface Engine
@@ -100,6 +103,12 @@ export const make = (options: Options): Engine => {
     deliveries.recovery.stop()
   }
 
+  const fail = (error: Fatal): void => {
+    if (load.isStopping) return
+    stop()
+    onFatal(error)
+  }
+
   const giveBack = (): void => {
     giveBackAll(batcher.clear())
     groups.clear()
@@ -145,11 +154,7 @@ export const make = (options: Options): Engine => {
     outlet,
     onUnwaited: batcher.delete,
     onEnded: groups.ended,
-    onExhausted: () => {
-      if (load.isStopping) return
-      stop()
-      onFatal(new DeadLetterBudgetExhausted({ queue, max: options.budget!.max }))
-    }
+    onExhausted: () => fail(new DeadLetterBudgetExhausted({ queue, max: options.budget!.max }))
   })
   const way = {
     ...options,
@@ -161,7 +166,7 @@ export const make = (options: Options): Engine => {
     groups,
     load
   }
-  const workers = Workers.make(way)
+  const workers = Workers.make({ ...way, onWrongHandler: fail })
   const arrival = Arrival.make({ ...way, onArrived: gathering(options, workers.pump) })
 
   if (capabilities.lease) keepLeases(capabilities.lease.duration, timers, deliveries.extendLeases)

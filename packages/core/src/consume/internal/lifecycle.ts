@@ -146,7 +146,7 @@ export const make = <R>(settings: Settings): Effect.Effect<Started, StartError, 
       )
     engine.open(subscription)
 
-    const shutdown = yield* Shutdown.make({ engine, scope, drainTimeout, fork, timers, onClosed })
+    const shutdown = yield* Shutdown.make({ queue: queue.name, engine, scope, drainTimeout, fork, timers, onClosed })
     const status = statusOf(queue.name, engine, shutdown)
     yield* Effect.addFinalizer(() => shutdown.drain())
 

@@ -5,10 +5,10 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
-import type { DeadLetterBudgetExhausted } from "../../policy/DeadLetterBudget.ts"
 import * as Log from "../../port/Log.ts"
 import * as Delay from "../../message/Delay.ts"
-import type { Engine } from "./engine.ts"
+import { DeadLetterBudgetExhausted } from "../../policy/DeadLetterBudget.ts"
+import type { Engine, Fatal } from "./engine.ts"
 import type { Runtime } from "./runtime.ts"
 
 /** The result of a drain. */
@@ -24,16 +24,17 @@ export interface DrainReport {
 export interface Shutdown {
   readonly state: () => "running" | "draining" | "stopped"
   /** The error that the consumer has stopped itself with. */
-  readonly error: () => DeadLetterBudgetExhausted | undefined
+  readonly error: () => Fatal | undefined
   /** Drains. `timeout` is the time that handlers have; default: the consumer's. */
   readonly drain: (timeout?: Delay.Input) => Effect.Effect<DrainReport>
-  /** Drains because of an error, with which {@link done} fails. */
-  readonly fail: (error: DeadLetterBudgetExhausted) => void
-  /** Ends when the consumer has stopped; fails when it stopped itself. */
+  /** Drains because of an error, with which {@link done} ends. */
+  readonly fail: (error: Fatal) => void
+  /** Ends when the consumer has stopped; fails when it stopped itself. A wrong handler is a defect. */
   readonly done: Effect.Effect<void, DeadLetterBudgetExhausted>
 }
 
 export interface Dependencies extends Pick<Runtime, "fork" | "timers"> {
+  readonly queue: string
   readonly engine: Pick<Engine, "interrupt" | "stop" | "whenIdle">
   /** The scope of the subscription and of the timers. */
   readonly scope: Scope.Closeable
@@ -49,12 +50,17 @@ export interface Dependencies extends Pick<Runtime, "fork" | "timers"> {
  */
 const settleGrace = (millis: number): number => Math.min(Math.max(millis, 1000), 5000)
 
+const exitOf = (fatal: Fatal | undefined): Exit.Exit<void, DeadLetterBudgetExhausted> => {
+  if (fatal === undefined) return Exit.void
+  return fatal instanceof DeadLetterBudgetExhausted ? Exit.fail(fatal) : Exit.die(fatal)
+}
+
 export const make = (dependencies: Dependencies): Effect.Effect<Shutdown> =>
   Effect.gen(function* () {
-    const { drainTimeout, engine, fork, onClosed, scope, timers } = dependencies
+    const { drainTimeout, engine, fork, onClosed, queue, scope, timers } = dependencies
     const stopped = Deferred.makeUnsafe<void, DeadLetterBudgetExhausted>()
     let state: ReturnType<Shutdown["state"]> = "running"
-    let fatal: DeadLetterBudgetExhausted | undefined
+    let fatal: Fatal | undefined
     let complete = true
     let interrupted = 0
 
@@ -67,7 +73,7 @@ export const make = (dependencies: Dependencies): Effect.Effect<Shutdown> =>
     const close = yield* Effect.cached(
       Effect.suspend(() => {
         state = "stopped"
-        const exit = fatal === undefined ? Exit.void : Exit.fail(fatal)
+        const exit = exitOf(fatal)
         return Effect.andThen(
           Scope.close(scope, Exit.void),
           Effect.sync(() => {
@@ -100,7 +106,7 @@ export const make = (dependencies: Dependencies): Effect.Effect<Shutdown> =>
       drain,
       fail: (error) => {
         fatal = error
-        fork(Effect.andThen(Log.error(error.message), drain()))
+        fork(Effect.andThen(Log.error(error.message, { queue }), drain()))
       },
       done: Deferred.await(stopped)
     }

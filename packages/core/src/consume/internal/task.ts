@@ -17,6 +17,7 @@ import type { Run } from "./dispatch.ts"
 import type * as Telemetry from "../../observe/Telemetry.ts"
 import type { Group, Item } from "./item.ts"
 import type { Reporter } from "./reporter.ts"
+import * as WrongHandler from "./wrongHandler.ts"
 
 export interface Options {
   readonly queue: string
@@ -76,7 +77,7 @@ export class Task implements Bag.Member {
   toBatch(): Batch<unknown> {
     const { longest, queue } = this.#options
     const messages = this.items.map((item, index) => new ReceivedMessage(item, index, this, longest))
-    return toBatch(queue, messages, this, longest)
+    return new ReceivedBatch(queue, messages, this, longest)
   }
 
   /** Number of messages without a verdict. */
@@ -235,6 +236,9 @@ class ReceivedMessage implements Received<unknown> {
   get native(): Native {
     return nativeOf(this.#delivery)
   }
+  get messages(): never {
+    throw WrongHandler.make("message.messages")
+  }
   ack(): void {
     ReceivedMessage.#check("message.ack", this)
     this.#recorder.record({ _tag: "Ack", index: this.#index })
@@ -256,15 +260,20 @@ class ReceivedMessage implements Received<unknown> {
   }
 }
 
-/** The batch as the handler sees it. */
-const toBatch = (
-  queue: string,
-  messages: ReadonlyArray<Received<unknown>>,
-  recorder: Recorder,
-  longest: Delay.Delay
-): Batch<unknown> => ({
-  queue,
-  messages,
-  ackAll: () => recorder.record({ _tag: "AckAll" }),
-  retryAll: (options) => recorder.record({ _tag: "RetryAll", ...parseRetry("batch.retryAll", options, longest, queue) })
-})
+/** The batch as the handler sees it. Its methods need no `this`. */
+class ReceivedBatch implements Batch<unknown> {
+  readonly queue: string
+  readonly messages: ReadonlyArray<Received<unknown>>
+  readonly ackAll: () => void
+  readonly retryAll: (options?: RetryOptions) => void
+  constructor(queue: string, messages: ReadonlyArray<Received<unknown>>, recorder: Recorder, longest: Delay.Delay) {
+    this.queue = queue
+    this.messages = messages
+    this.ackAll = () => recorder.record({ _tag: "AckAll" })
+    this.retryAll = (options) =>
+      recorder.record({ _tag: "RetryAll", ...parseRetry("batch.retryAll", options, longest, queue) })
+  }
+  get body(): never {
+    throw WrongHandler.make("batch.body")
+  }
+}

@@ -20,6 +20,7 @@ import type { Reporter } from "./reporter.ts"
 import type { Runtime } from "./runtime.ts"
 import * as Suspects from "./suspects.ts"
 import * as Task from "./task.ts"
+import * as WrongHandler from "./wrongHandler.ts"
 
 /** Runs the handler once, and says exactly once how that ended. The handler is called through `within`, if given. */
 export type RunHandler = (task: Task.Task, done: Done<Task.Task>, within?: Telemetry.Run["within"]) => Run
@@ -57,6 +58,8 @@ export interface Dependencies
   readonly watch: Telemetry.Watch | undefined
   /** Number of batches that may be in progress. */
   readonly concurrency: number | (() => number)
+  /** Called when the handler takes the other kind of argument: the consumer cannot go on. */
+  readonly onWrongHandler: (error: RangeError) => void
 }
 
 export const make = (dependencies: Dependencies): Workers => {
@@ -184,7 +187,7 @@ const after =
 
 /** Runs handlers for messages that they answer for together. */
 const runner = (
-  { deliveries, jobTime, load, reporter, retry, runHandler, wallClock, watch }: Dependencies,
+  { deliveries, jobTime, load, onWrongHandler, reporter, retry, runHandler, wallClock, watch }: Dependencies,
   taskOptions: Task.Options
 ) => {
   const running = Bag.make<Task.Task>()
@@ -203,8 +206,12 @@ const runner = (
     running.add(task)
   }
 
-  const onEnded: Done<Task.Task> = (task, outcome) => {
+  const onEnded: Done<Task.Task> = (task, ended) => {
     const { onEnd, reruns, watched } = task
+    const wrong = ended._tag === "Failed" && WrongHandler.is(ended.error) ? ended.error : undefined
+    // Its messages go back: no retry helps.
+    const outcome: typeof ended = wrong === undefined ? ended : { _tag: "Interrupted" }
+    if (wrong !== undefined) onWrongHandler(wrong)
     running.delete(task)
     const failure = outcome._tag === "Failed" ? Failure.make(outcome.error, wallClock()) : undefined
     watched?.end(failure === undefined ? (outcome as Telemetry.Ending) : redacted(retry, failure)) // It did not fail.

@@ -1,0 +1,29 @@
+/** Handlers of the other kind: of batches where a consumer gives messages, and of messages where it gives batches. */
+import { assert, describe, expect, it } from "@effect/vitest"
+import { open, turns } from "./virtualBroker.ts"
+
+describe("a handler of the other kind", () => {
+  it("of batches, given to consume: the consumer stops, and no message is given up", async () => {
+    await using broker = await open()
+    const handler: any = async ({ messages }: any) => {
+      // any: TypeScript refuses it
+      for (const message of messages) message.ack()
+    }
+    const worker = await broker.requeue.consume("q", {}, handler)
+    await broker.requeue.sendBatch("q", [{ body: 1 }, { body: 2 }])
+    await turns()
+    await expect(broker.finish(worker.done())).rejects.toThrow(/reads message\.messages.*Use consumeBatch/)
+    assert.deepStrictEqual((await broker.waiting("q")).toSorted(), ["1", "2"])
+    assert.strictEqual(await broker.requeue.deadLetters("q.dlq").count(), 0)
+  })
+
+  it("of messages, given to consumeBatch: the consumer stops, and no message is acked", async () => {
+    await using broker = await open()
+    const handler: any = ({ body }: any) => body // any: TypeScript refuses it
+    const worker = await broker.requeue.consumeBatch("q", {}, handler)
+    await broker.requeue.sendBatch("q", [{ body: 1 }, { body: 2 }])
+    await turns()
+    await expect(broker.finish(worker.done())).rejects.toThrow(/reads batch\.body.*Use consume/)
+    assert.deepStrictEqual((await broker.waiting("q")).toSorted(), ["1", "2"])
+  })
+})
