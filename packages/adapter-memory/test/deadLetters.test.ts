@@ -255,6 +255,31 @@ describe("redrive", () => {
     assert.strictEqual(await graves.count(), 0)
   })
 
+  it.each(["ghost", "__proto__", "../../etc"])(
+    "letters that name the queue %s, which is missing, make none",
+    async (name) => {
+      let service: Broker.Service | undefined
+      await using broker = await open({}, (original) => (service = original))
+      await bury(broker, "q", "a")
+      const [letter] = await Effect.runPromise(service!.admin.peek("q.dlq", 1))
+      const { body, headers, metadata } = letter!
+      const deadLetter = { ...metadata.deadLetter!, queue: name }
+      const forged = { queue: "q.dlq", body, headers, delay: 0, metadata: { ...metadata, id: "forged", deadLetter } }
+      await Effect.runPromise(service!.publish([forged]))
+      const letters = broker.requeue.deadLetters("q.dlq")
+      const planned = await broker.finish(letters.redrive({ dryRun: true }))
+      assert.deepStrictEqual([planned.redriven, planned.refused], [1, 1])
+      const report = await broker.finish(letters.redrive())
+      assert.deepStrictEqual(
+        [report.redriven, report.refused, report.failures[0]?.error?.reason],
+        [1, 1, "QueueMissing"]
+      )
+      assert.isTrue((await broker.requeue.counts(name)).isMissing)
+      await expect(letters.edit((await letters.list())[0]!, {})).rejects.toMatchObject({ reason: "QueueMissing" })
+      assert.strictEqual((await broker.finish(letters.redrive({ create: true }))).redriven, 1)
+    }
+  )
+
   it("an empty queue of dead letters is done at once", async () => {
     await using broker = await open()
     await using _worker = await broker.requeue.consume("q", {}, () => {})

@@ -185,6 +185,6 @@ it("does not take the letters of a queue that was deleted for done", async () =>
     }
   }))
   const letters = await bury(broker, 1)
-  const report = await broker.finish(letters.redrive({ stages: [1], wait: "30 seconds" }))
+  const report = await broker.finish(letters.redrive({ stages: [1], wait: "30 seconds", create: true }))
   assert.deepInclude(report, { published: 1, succeeded: undefined, waiting: undefined })
 })

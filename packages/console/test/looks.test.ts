@@ -242,6 +242,8 @@ describe("a connection", () => {
     Effect.gen(function* () {
       const own = yield* MemoryBroker.make()
       yield* own.publish([World.outgoing({ id: "order-1" }, 0)])
+      // A redrive makes no queue that a letter names.
+      yield* own.publish([{ ...World.outgoing({ id: "order-0" }, 0), queue: "orders" }])
       const told: Array<string> = []
       const layer = Layer.effect(
         Broker.Broker,

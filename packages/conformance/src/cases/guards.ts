@@ -31,6 +31,26 @@ export const cases: ReadonlyArray<Case.Case> = [
     Check.equal("purge by its name", yield* live.purge({ filter: () => true, force: lab.queue }), 2)
     yield* lab.untilPending({ ready: 0, inFlight: 0 })
   }),
+  test(
+    "a queue that only a letter names is not made by a redrive, nor by its dry run",
+    function* (lab) {
+      const ghost = `${lab.queue}-ghost`
+      const { metadata, ...message } = Workload.outgoing(lab.dlq, "a", { now: lab.now() })
+      const error = { name: "Error", message: "boom" }
+      const deadLetter = { queue: ghost, attempts: 1, reason: "permanent", at: lab.now(), error } as const
+      yield* lab.broker.publish([{ ...message, metadata: { ...metadata, deadLetter } }])
+      yield* lab.untilPending({ ready: 1 }, lab.dlq)
+      const letters = yield* lab.letters
+      const planned = yield* letters.redrive({ dryRun: true })
+      Check.equal("planned", [planned.redriven, planned.refused], [0, 1])
+      yield* lab.untilPending({ ready: 1, inFlight: 0 }, lab.dlq)
+      const report = yield* letters.redrive()
+      Check.equal("redriven", [report.redriven, report.refused], [0, 1])
+      Check.isTrue("still missing", (yield* lab.broker.admin.counts(ghost)).isMissing === true)
+      yield* lab.untilPending({ ready: 1, inFlight: 0 }, lab.dlq)
+    },
+    Needs.has("tellsMissing")
+  ),
   test("the letters themselves make any queue a dead-letter queue", function* (lab) {
     const graves = `${lab.queue}-graves`
     const { metadata, ...message } = Workload.outgoing(graves, "a", { now: lab.now() })

@@ -22,6 +22,11 @@ const ids = Array.from({ length: 20 }, (_, index) => `m${index}`)
 export const bury = (lab: Lab, letters: ReadonlyArray<string>) =>
   Effect.gen(function* () {
     const error = { name: "Error", message: "boom" }
+    const { dlq, queue } = lab
+    const unheard = { onDelivery: () => {}, onReconnect: () => {} }
+    // A redrive makes no queue that a letter names.
+    const made = lab.broker.subscribe({ queue, retry: RetryPolicy.make(), deadLetterQueues: [dlq], ...unheard })
+    yield* Effect.scoped(made)
     for (const id of letters) {
       const now = lab.now()
       const { metadata, ...message } = Workload.outgoing(lab.dlq, id, { now })

@@ -133,6 +133,11 @@ export const mutants: ReadonlyArray<Mutant> = [
     (redrive) => (options) => redrive({ ...options, create: true })
   ),
   redrives(
+    "a redrive that makes the queue that a letter names",
+    "a queue that only a letter names is not made by a redrive, nor by its dry run",
+    (redrive) => (options) => redrive({ create: true, ...options })
+  ),
+  redrives(
     "a redrive that is another one each time",
     known,
     (redrive) => (options) => redrive({ ...options, operation: undefined })

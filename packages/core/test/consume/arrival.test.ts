@@ -27,6 +27,14 @@ describe("refusal", () => {
       Settlement.DeadLetter("too-many-deliveries", "work.dlq", tooMany)
     ],
     [
+      "what its own metadata alone says was delivered too often",
+      { attempts: 100, metadata: { ...Metadata.make("a", 0), attempts: 99 } },
+      Settlement.DeadLetter("too-many-deliveries", "work.dlq", {
+        name: "TooManyDeliveries",
+        message: "delivered once, and its metadata counts 99 deliveries before; 14 allowed"
+      })
+    ],
+    [
       "what the adapter could not read",
       { unreadable: { name: "TypeError", message: "no" } },
       Settlement.DeadLetter("undecodable", "work.dlq", { name: "TypeError", message: "no" })

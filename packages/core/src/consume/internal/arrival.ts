@@ -69,7 +69,10 @@ export const refusal = (
   // Its deliveries never came to an end: they killed their process, or the broker counts too many.
   return RetryPolicy.giveUp(retry, queue, "too-many-deliveries", {
     name: "TooManyDeliveries",
-    message: `delivered ${attempts} times, ${retry.maxDeliveries} allowed`
+    message:
+      attempts - metadata.attempts > 1
+        ? `delivered ${attempts} times, ${retry.maxDeliveries} allowed`
+        : `delivered once, and its metadata counts ${metadata.attempts} deliveries before; ${retry.maxDeliveries} allowed`
   })
 }
 

@@ -18,7 +18,7 @@ const exists = (
     // Who may publish to it may not always count it.
     const isMissing = yield* Effect.catchIf(
       Effect.map(admin.counts(queue), (counts) => counts.isMissing === true),
-      ({ isRetryable }: BrokerError) => !isRetryable,
+      ({ reason }: BrokerError) => reason === "AccessRefused",
       () => Effect.succeed(false)
     )
     if (!isMissing) return
@@ -27,8 +27,10 @@ const exists = (
   })
 
 /** Fails where letters must not go to the queue, because it is missing. */
-export const check = (broker: Service, queue: string, create = true): Effect.Effect<void, BrokerError> =>
-  create ? Effect.void : exists(broker, queue, "publish", "Redrive to another one, or let it be made")
+export const check = (broker: Service, queue: string, create: boolean): Effect.Effect<void, BrokerError> =>
+  create
+    ? Effect.void
+    : exists(broker, queue, "publish", "Give to another queue, or let it be made: { create: true }, --create")
 
 /** The queues of `watch` that are named, all of which must be there. */
 export const named = (
@@ -48,10 +50,16 @@ export const deadLetterQueues = (queue: string, watch: Watched | undefined): Rea
   return typeof watch === "function" ? watch(queue) : []
 }
 
+interface Options {
+  readonly create?: boolean | undefined
+  readonly to?: string | undefined
+  readonly watch?: Watched | undefined
+}
+
 /** Lets letters go to queues: `enter` must be done before the first one goes to a queue, and `targets` are those that it let. */
 export const gate = (
   broker: Service,
-  { create, watch }: { readonly create?: boolean | undefined; readonly watch?: Watched | undefined },
+  { create, to, watch }: Options,
   add: (queues: ReadonlyArray<string>) => Effect.Effect<void, BrokerError> = () => Effect.void
 ) => {
   const targets = new Set<string>()
@@ -61,7 +69,8 @@ export const gate = (
       if (targets.has(queue)) return Effect.void
       const refusal = missing.get(queue)
       if (refusal !== undefined) return Effect.fail(refusal)
-      return check(broker, queue, create).pipe(
+      // Without `to`, a letter names the queue, and anybody may have written that.
+      return check(broker, queue, create ?? to !== undefined).pipe(
         Effect.tapError((error) => Effect.sync(() => error.isRetryable || missing.set(queue, error))),
         Effect.andThen(add(deadLetterQueues(queue, watch))),
         Effect.tap(() => Effect.sync(() => targets.add(queue)))

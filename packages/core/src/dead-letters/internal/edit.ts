@@ -29,7 +29,7 @@ export interface EditOptions {
   readonly to?: string | undefined
   /** The longest wait for what becomes of the copy, 1 ms to 24 hours; as of `redrive`. Default: 1 minute. */
   readonly wait?: Delay.Input | undefined
-  /** Whether the queue is made where it is missing, else the edit fails; as of `redrive`. Default: true. */
+  /** Whether the queue is made where it is missing, else the edit fails; as of `redrive`. */
   readonly create?: boolean | undefined
   /** Further dead-letter queues to which the copy may come back; as of `redrive`. */
   readonly watch?: Destination.Watched | undefined
@@ -99,7 +99,7 @@ export const edit = (
     const comeBacks = ComeBacks.make(operation)
     const ledger = Ledger.make({ operation: operation.id, isDryRun: false, comeBacks })
     const admit = Audit.make(queue, options.audit)
-    yield* Destination.check(broker, to, options.create)
+    yield* Destination.check(broker, to, options.create ?? options.to !== undefined)
     const named = yield* Destination.named(broker, options.watch)
     const others = Destination.deadLetterQueues(to, options.watch)
     const watch = yield* Watch.make(broker, [queue, ...named, ...others], comeBacks)

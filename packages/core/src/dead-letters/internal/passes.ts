@@ -1,9 +1,11 @@
 /** The passes of a redrive through its queue: each publishes some of the letters that waited when the redrive began. */
 import * as Effect from "effect/Effect"
 import { fateOf, type Service } from "../../port/Broker.ts"
+import type { BrokerError } from "../../port/BrokerError.ts"
 import type { Delivery } from "../../message/Delivery.ts"
 import * as Outgoing from "../../message/Outgoing.ts"
 import { keyOf } from "./again.ts"
+import type * as Books from "./books.ts"
 import type * as ComeBacks from "./comeBacks.ts"
 import * as Destination from "./destination.ts"
 import type * as Ledger from "./ledger.ts"
@@ -63,6 +65,24 @@ export interface Dependencies {
   readonly onProgress: () => void
 }
 
+/** Refuses the letters of a dry run whose queue a redrive would refuse; `wanted` counts them by queue. */
+const refuse = (
+  summary: Books.Summary,
+  wanted: ReadonlyMap<string, number>,
+  enter: (queue: string) => Effect.Effect<void, BrokerError>
+) =>
+  Effect.gen(function* () {
+    let refused = 0
+    for (const [to, letters] of wanted) {
+      const isRefused = yield* Effect.match(enter(to), {
+        onSuccess: () => false,
+        onFailure: (error) => fateOf(error) === "refused"
+      })
+      if (isRefused) refused += letters
+    }
+    return { ...summary, selected: summary.selected - refused, refused: summary.refused + refused }
+  })
+
 /** The passes of a redrive through its queue. */
 export const make = (dependencies: Dependencies) => {
   const { begun, broker, comeBacks, isParking, ledger, onProgress, operation, options, publish, queue, watch } =
@@ -106,8 +126,15 @@ export const make = (dependencies: Dependencies) => {
     Effect.gen(function* () {
       ledger.pass()
       const published = new Set<string>()
+      const wanted = new Map<string, number>()
+      const count = (letter: Delivery): boolean => {
+        const isSelected = select(letter)
+        const to = target(letter, options)
+        if (isSelected && to !== undefined) wanted.set(to, (wanted.get(to) ?? 0) + 1)
+        return isSelected
+      }
       const work: Sweep.Work = {
-        select,
+        select: options.dryRun === true ? count : select,
         isNew,
         copy: options.dryRun === true ? "look" : (letter) => copy(letter, published),
         onStep: (current) => {
@@ -115,7 +142,8 @@ export const make = (dependencies: Dependencies) => {
           onProgress()
         }
       }
-      const { error, summary } = yield* Sweep.run(broker, queue, { ...options, limit, known }, work)
+      const { error, summary: swept } = yield* Sweep.run(broker, queue, { ...options, limit, known }, work)
+      const summary = options.dryRun === true ? yield* refuse(swept, wanted, enter) : swept
       hasBegun = true
       const { held = 0, queued, removed } = summary
       if (known !== undefined) known -= removed

@@ -37,7 +37,8 @@ interface Moving {
   readonly onProgress?: ((report: Report) => void) | undefined
   /**
    * Whether a queue that letters are to go to is made where it is missing, as sends make it; else they are refused. Default:
-   * true. That of the command line is false.
+   * true for the queue of `to`, and false for the queue that a letter names, since anybody may have written it. That of the
+   * command line is false.
    */
   readonly create?: boolean | undefined
   /**
