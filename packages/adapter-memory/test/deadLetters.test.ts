@@ -280,6 +280,18 @@ describe("redrive", () => {
     }
   )
 
+  it("an aborted list answers what it has seen", async () => {
+    await using broker = await open()
+    await bury(broker, "q", "a")
+    const letters = broker.requeue.deadLetters("q.dlq")
+    const signal = AbortSignal.abort()
+    assert.deepStrictEqual(await letters.list({ signal }), [])
+    assert.strictEqual((await letters.group({ signal })).looked, 0)
+    const stop = new AbortController()
+    const onProgress = () => stop.abort()
+    assert.strictEqual((await letters.list({ signal: stop.signal, onProgress })).length, 1)
+  })
+
   it("an empty queue of dead letters is done at once", async () => {
     await using broker = await open()
     await using _worker = await broker.requeue.consume("q", {}, () => {})

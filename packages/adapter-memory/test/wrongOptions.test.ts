@@ -216,7 +216,7 @@ const rows: ReadonlyArray<Wrong> = [
   [
     "list, a number",
     (r) => r.deadLetters("d").list(5),
-    "deadLetters.list (queue d): options must be an object with limit, filter, onProgress, got 5"
+    "deadLetters.list (queue d): options must be an object with limit, filter, onProgress, signal, got 5"
   ],
   [
     "group",

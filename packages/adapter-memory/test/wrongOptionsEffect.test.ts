@@ -59,7 +59,7 @@ const rows: ReadonlyArray<readonly [() => Loose, string]> = [
   ],
   [
     () => letters(({ group }) => group(5)),
-    "DeadLetters.group (queue d): options must be an object with limit, filter, onProgress, got 5"
+    "DeadLetters.group (queue d): options must be an object with limit, filter, onProgress, signal, got 5"
   ],
   [
     () => letters(({ redrive }) => redrive({ dryrun: true })),

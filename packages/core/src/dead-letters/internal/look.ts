@@ -7,6 +7,7 @@ import { type DeadLetter, fromDelivery } from "./deadLetter.ts"
 import * as Groups from "./groups.ts"
 import type { ListOptions, ReadOptions } from "./options.ts"
 import * as Reading from "./reading.ts"
+import { aborted } from "./sweep.ts"
 
 /** Dead letters that are read page by page. */
 export interface Letters {
@@ -35,17 +36,22 @@ export const read = (
 const through = (
   broker: Service,
   queue: string,
-  { onProgress, ...options }: ListOptions,
+  { onProgress, signal, ...options }: ListOptions,
   visit: (letter: DeadLetter) => void
 ): Effect.Effect<Reading.Progress, BrokerError> =>
-  Effect.scoped(
-    Effect.gen(function* () {
-      const reading = yield* Reading.open(broker, queue, options)
-      yield* Reading.each(reading, (letter) => visit(fromDelivery(letter)), onProgress)
-      yield* Reading.tellHidden(queue, reading)
-      return reading.progress()
-    })
-  )
+  Effect.suspend(() => {
+    let progress = (): Reading.Progress => ({ looked: 0, total: undefined })
+    const all = Effect.scoped(
+      Effect.gen(function* () {
+        if (signal?.aborted === true) return
+        const reading = yield* Reading.open(broker, queue, options)
+        progress = reading.progress
+        yield* Reading.each(reading, (letter) => visit(fromDelivery(letter)), onProgress)
+        yield* Reading.tellHidden(queue, reading)
+      })
+    )
+    return Effect.map(Effect.raceFirst(all, aborted(signal)), () => progress())
+  })
 
 export const list = (
   broker: Service,

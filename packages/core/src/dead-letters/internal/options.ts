@@ -30,6 +30,8 @@ export interface ListOptions extends ReadOptions {
   readonly limit?: number | undefined
   /** Called after each page of a look, of up to a few thousand letters. Default: nothing is called. */
   readonly onProgress?: ((progress: Progress) => void) | undefined
+  /** Ends the look at once, and gives all letters back; the answer is of those that it has seen. Default: it is never ended. */
+  readonly signal?: AbortSignal | undefined
 }
 
 /** Which dead letters a purge removes. */
@@ -68,7 +70,11 @@ export type PurgeOptions = Selection & {
 
 const readKinds: OptionNames.Of<ReadOptions> = { limit: OptionKind.whole(1), filter: OptionKind.callback }
 
-const listKinds: OptionNames.Of<ListOptions> = { ...readKinds, onProgress: OptionKind.callback }
+const listKinds: OptionNames.Of<ListOptions> = {
+  ...readKinds,
+  onProgress: OptionKind.callback,
+  signal: OptionKind.signal
+}
 
 const stagesKind: OptionKind.OptionKind = {
   expected: "an array of at least one whole number >= 1",
