@@ -51,7 +51,9 @@ const known = ({ cameBack, published, succeeded, unseen, waiting }: DeadLetters.
 const outcome = (all: DeadLetters.Outcome): string =>
   [
     ...known(all),
-    ...(all.waiting === undefined ? ["the broker does not tell whether the others still wait"] : [])
+    ...(all.waiting === undefined
+      ? ["it is unknown whether the others still wait: the broker does not count them, or --wait was below 15s"]
+      : [])
   ].join(", ")
 
 /** Why it stopped, and what to do now. */

@@ -105,7 +105,7 @@ it("tells what became of each stage, and why there were no more", () => {
     staged({
       stages: [{ size: undefined, published: 3, succeeded: undefined, cameBack: 1, waiting: undefined, unseen: 0 }]
     }).split("\n")[1],
-    "  stage 1: 3 published, 1 came back, the broker does not tell whether the others still wait"
+    "  stage 1: 3 published, 1 came back, it is unknown whether the others still wait: the broker does not count them, or --wait was below 15s"
   )
   assert.isTrue(RedriveView.isBad({ queue: "q.dlq", report: { ...nothing, stoppedBy: "wait" } }))
   assert.isFalse(RedriveView.isBad({ queue: "q.dlq", report: { ...nothing, stoppedBy: "abort" } }))

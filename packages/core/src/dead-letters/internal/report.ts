@@ -10,8 +10,9 @@ export interface Outcome {
   readonly published: number
   /**
    * Those that have not come back, and that the broker does not count in their queue any more: so they were acked, as far as
-   * the broker can tell: at least so many, as other messages may hide some. `undefined` where nobody watches, or where the
-   * broker does not tell all counts: `capabilities.countsRemedy` says which option it may need.
+   * the broker can tell: at least so many, as other messages may hide some. `undefined` where nobody watches, where the
+   * broker does not tell all counts (`capabilities.countsRemedy` says which option it may need), and where counts that are not
+   * exact were 0 for less than 10 seconds when `wait` was over.
    */
   readonly succeeded: number | undefined
   /** Those that are dead letters again, by their metadata. `undefined` where nobody watches. */

@@ -66,18 +66,27 @@ export const make = (dependencies: Dependencies): Settling => {
   /** Counts that are not exact are those of a while ago: what waits now is at most the most of them. */
   const most = lately(now, isExact ? 0 : quiet)
   let [failing, known]: [number | undefined, number] = [undefined, 0]
+  /** Whether the wait for all that has been published is over. */
+  let isOver = false
   const check = (isLast: boolean): Effect.Effect<Waiting | undefined, BrokerError> =>
     Effect.gen(function* () {
       const published = ledger.published()
-      if (published > known) most(ledger.outstanding())
+      if (published > known) {
+        most(ledger.outstanding())
+        isOver = false
+      }
       known = published
+      isOver ||= isLast
       // In this order, since what goes from one to the other in between is counted twice, and not missed.
       const waiting = yield* watch.waiting(targets, isLast)
       yield* watch.look(isLast)
       failing = undefined
       const counted = most(waiting.isWhole ? waiting.counted : ledger.outstanding())
+      // Nothing waits, as it seems, and no count that is to come will be believed in time.
+      const isTooSoon = isOver && waiting.counted === 0 && counted > 0
+      const isKnown = waiting.isWhole && !isTooSoon
       // What has come into the dead letters, and was not looked at yet, has not succeeded either.
-      ledger.see({ counted: waiting.isWhole ? counted + watch.fresh() : undefined, unseen: watch.unseen() })
+      ledger.see({ counted: isKnown ? counted + watch.fresh() : undefined, unseen: watch.unseen() })
       onSeen()
       return waiting
     }).pipe(
