@@ -1,5 +1,5 @@
 /** Redrives: every dead letter is at work again or still there, and the report says which. */
-import { Backoff, BrokerError, type DeadLetters, RetryPolicy, Settlement } from "@requeue/core"
+import { Backoff, BrokerError, type DeadLetters, type Delivery, RetryPolicy, Settlement } from "@requeue/core"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -188,6 +188,40 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* lab.untilPending({ ready: 1, inFlight: 0 }, lab.dlq)
     Check.equal("redriven afterwards", (yield* letters.redrive()).redriven, 1)
     Check.equal("at work again", (yield* redriven(lab, 3)).toSorted(), some)
+  }),
+  test("a redrive from which another reader takes letters says what that one has, and another redrive takes them", function* (lab) {
+    const some = ids.slice(0, 5)
+    yield* bury(lab, some)
+    const letters = yield* lab.letters
+    let isKept = true
+    yield* Effect.scoped(
+      Effect.gen(function* () {
+        const begun = lab.now()
+        const reader = yield* Port.open(lab.broker, { queue: lab.dlq, deadLetterQueues: [], keep: true })
+        let taken: ReadonlyArray<Delivery.Delivery> = []
+        // With a rate of 1 it takes one letter at a time. While it publishes the first one, the reader takes the others.
+        lab.faults.publish = (messages) => {
+          if (messages.every(({ queue }) => queue !== lab.queue)) return undefined
+          lab.faults.publish = undefined
+          reader.credit(4)
+          const others = Effect.map(Effect.orDie(reader.take(4)), (all) => void (taken = all))
+          return Effect.andThen(others, lab.broker.publish(messages))
+        }
+        const { held, queued, redriven } = yield* letters.redrive({ rate: 1 })
+        isKept = checkKept(lab, "redriven", redriven, 1, begun)
+        if (isKept) {
+          const isTold = lab.capabilities.exactCounts ? held === 4 : held !== 0
+          Check.isTrue("held by the reader", isTold, held)
+          Check.isTrue("queued", queued === 0 || queued === undefined, queued)
+        }
+        reader.credit(0)
+        yield* reader.settleAll(taken.map((delivery) => ({ delivery, settlement: Settlement.Release() })))
+      })
+    )
+    if (!isKept) return
+    yield* lab.untilPending({ ready: 4, inFlight: 0 }, lab.dlq)
+    Check.equal("redriven afterwards", (yield* letters.redrive()).redriven, 4)
+    Check.equal("at work again", (yield* redriven(lab, 5)).toSorted(), some)
   }),
   test("what a purge or a redrive has passed over is there again at its end", function* (lab) {
     const some = ids.slice(0, 5)

@@ -81,6 +81,11 @@ export const mutants: ReadonlyArray<Mutant> = [
     (redrive) => (options) => Effect.map(redrive(options), (report) => ({ ...report, held: 0 }))
   ),
   redrives(
+    "a redrive that does not say what another reader takes from it",
+    "a redrive from which another reader takes letters says what that one has, and another redrive takes them",
+    (redrive) => (options) => Effect.map(redrive(options), (report) => ({ ...report, held: 0 }))
+  ),
+  redrives(
     "a redrive that hears no abort",
     "a redrive that is aborted ends at once, and another one goes on with the others",
     (redrive) => (options) => redrive({ ...options, signal: undefined })

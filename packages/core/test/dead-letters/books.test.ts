@@ -22,9 +22,25 @@ it("letters beyond those that are known have arrived, also where another reader 
   )
 })
 
-it("letters that somebody else took meanwhile are not left", () => {
-  const books = Books.make(10, Number.POSITIVE_INFINITY, 0)
-  for (let n = 0; n < 4; n++) books.decide()
-  books.end(1)
-  assert.strictEqual(books.summary().queued, 5)
+it("letters that another reader took meanwhile are not left, and are held as far as it has them", () => {
+  const of = (heldBefore: number | undefined, heldNow: number | undefined) => {
+    const books = Books.make(10, Number.POSITIVE_INFINITY, heldBefore)
+    for (let n = 0; n < 4; n++) books.decide()
+    books.end({ ready: 1, held: heldNow })
+    const { held, queued } = books.summary()
+    return [queued, held]
+  }
+  assert.deepStrictEqual(of(0, 0), [5, 0])
+  assert.deepStrictEqual(of(0, 3), [5, 3])
+  // Some of these have arrived since.
+  assert.deepStrictEqual(of(0, 50), [5, 5])
+  assert.deepStrictEqual(of(2, 50), [5, 7])
+  assert.deepStrictEqual(of(undefined, undefined), [5, undefined])
+})
+
+it("an end at which no letter is missing changes nothing", () => {
+  const books = Books.make(2, Number.POSITIVE_INFINITY, 3)
+  for (let n = 0; n < 2; n++) books.decide()
+  books.end({ ready: 0, held: undefined })
+  assert.deepInclude(books.summary(), { queued: 2, held: 3 })
 })

@@ -1,6 +1,7 @@
 /** The books of a sweep: what has become of the letters of a queue. */
 import type { BrokerError } from "../../port/BrokerError.ts"
 import type { Letter } from "./letter.ts"
+import type { Left } from "./silence.ts"
 
 /** A dead letter that could not be moved or removed. */
 export interface FailedLetter {
@@ -28,7 +29,10 @@ export interface Summary {
   readonly failures: ReadonlyArray<FailedLetter>
   /** Letters that are in the queue, of those that were there at the beginning; `undefined` where nobody counted. */
   readonly queued: number | undefined
-  /** Letters that another reader had at the beginning, and that do not count; `undefined` where nobody can tell. */
+  /**
+   * Letters that another reader had at the beginning, or has taken since, and that do not count; `undefined` where nobody can
+   * tell.
+   */
   readonly held: number | undefined
 }
 
@@ -54,8 +58,8 @@ export interface Books {
   readonly leave: () => void
   /** Letters that wait, have arrived since the work began, and have not been left. */
   readonly arrived: () => number
-  /** No more letters come, though so many wait: the others have been taken by somebody else. */
-  readonly end: (ready: number) => void
+  /** No more letters come: of those that were counted, others are with another reader, or gone. */
+  readonly end: (left: Left) => void
   readonly select: () => void
   /** The letter with this key in `leaving` has been removed. */
   readonly remove: (key: unknown) => void
@@ -71,14 +75,15 @@ const failuresLimit = 100
 
 /**
  * `ready` letters have been counted, if at all, of which at most `known` were there when the work began, and another reader
- * had `held`; at most `limit` are selected.
+ * had `heldBefore`; at most `limit` are selected.
  */
 export const make = (
   ready: number | undefined,
   limit: number,
-  held: number | undefined,
+  heldBefore: number | undefined,
   known = Number.POSITIVE_INFINITY
 ): Books => {
+  let held = heldBefore
   // What another reader has may be such letters as were there when the work began.
   let arrived = Math.max(0, Math.min(ready ?? 0, (ready ?? 0) + (held ?? 0) - known))
   let found = ready === undefined ? undefined : ready - arrived
@@ -93,7 +98,10 @@ export const make = (
     leave: () => void arrived--,
     arrived: () => arrived,
     end: (left) => {
-      if (found !== undefined) found = Math.min(found, judged + left)
+      const missing = (found ?? 0) - judged - left.ready
+      if (found === undefined || missing <= 0) return
+      found -= missing
+      held = left.held === undefined ? undefined : Math.min(left.held, missing + (held ?? 0))
     },
     select: () => void selected++,
     remove: (key) => {

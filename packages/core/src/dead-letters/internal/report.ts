@@ -53,7 +53,10 @@ export interface Report
   readonly unremoved: number
   /** Still here, because the broker refuses the copy, for example since the queue that they came from is missing. */
   readonly refused: number
-  /** Those of all above for which a publish got no answer, so that one copy more may exist. */
+  /**
+   * Those of all above for which a publish got no answer, so one copy more may exist. At least so many: a driver that repeats
+   * a publish by itself, as that of SQS does, reports only its last answer.
+   */
   readonly unconfirmed: number
   /** Passed over because the filter rejected them. */
   readonly filtered: number
@@ -71,8 +74,8 @@ export interface Report
    */
   readonly queued: number | undefined
   /**
-   * Letters that another reader had when it began, such as a look, a consumer or another redrive: they are none of those
-   * above. Redrive again when it has ended. `undefined` where somebody may have some, and the broker does not tell.
+   * Letters that another reader had when it began, or took meanwhile, such as a look, a consumer or another redrive: they are
+   * none of those above. Redrive again when it has ended. `undefined` where somebody may have some, and the broker does not tell.
    */
   readonly held: number | undefined
   /** Why it went no further; `undefined` when it came to its end. */

@@ -21,14 +21,22 @@ interface Waiting {
   readonly trouble: () => string | undefined
 }
 
+/** The letters of a queue that a sweep did not get. */
+export interface Left {
+  /** Letters that wait all the same. */
+  readonly ready: number
+  /** Letters that another reader has; `undefined` where the broker does not count them. */
+  readonly held: number | undefined
+}
+
 export interface Silence {
   /** Must be called whenever something has happened. */
   readonly broken: () => void
   /**
-   * Succeeds when nothing more will happen, with the number of letters that wait all the same, and fails when something
-   * should have happened.
+   * Succeeds when nothing more will happen, with the letters that the sweep did not get, and fails when something should have
+   * happened.
    */
-  readonly end: (broker: Service, queue: string, waiting: Waiting) => Effect.Effect<number, BrokerError>
+  readonly end: (broker: Service, queue: string, waiting: Waiting) => Effect.Effect<Left, BrokerError>
 }
 
 /** Milliseconds between two looks, and for a count. */
@@ -63,14 +71,15 @@ export const make = (): Silence => {
           : yield* fail("Timeout", `no letter has come for ${Delay.format(quiet)}: ${because}`)
       }
       const counts = yield* Effect.option(Effect.timeoutOption(broker.admin.counts(queue), Duration.millis(interval)))
-      const { inFlight = 0, ready } = Option.getOrElse(Option.flatten(counts), () => unknown)
+      const { inFlight, ready } = Option.getOrElse(Option.flatten(counts), () => unknown)
+      const left = { ready: 0, held: inFlight === undefined ? undefined : Math.max(0, inFlight - held - working) }
       const { exactCounts } = broker.capabilities
       // What is in flight beyond the held ones may be on its way. So may a letter that was counted: while a broker moves it to
       // a consumer, it may be in no count.
-      if (ready === 0 && exactCounts && working === 0 && inFlight <= held && wanted() === 0) return 0
+      if (ready === 0 && exactCounts && working === 0 && (inFlight ?? 0) <= held && wanted() === 0) return left
       if (quiet < (ready === undefined ? limits.uncounted : limits.counted)) return undefined
-      if (ready === undefined || wanted() === 0) return 0
-      if (ready === 0 || !exactCounts) return ready
+      if (ready === undefined || wanted() === 0) return left
+      if (ready === 0 || !exactCounts) return { ...left, ready }
       return yield* fail("Timeout", `${ready} letters wait, and none has come for ${Delay.format(quiet)}`)
     })
 

@@ -212,9 +212,9 @@ const begin = (broker: Service, queue: string, { audit, rate }: Options, work: M
     const isGrouped = () => [...shelf.held()].some(({ item }) => item.delivery.group !== undefined)
     return Effect.raceFirst(
       Effect.as(Deferred.await(over), 0),
-      Effect.map(quiet, (ready) => {
-        books.end(ready)
-        return isGrouped() ? ready : 0
+      Effect.map(quiet, (left) => {
+        books.end(left)
+        return isGrouped() ? left.ready : 0
       })
     )
   })
