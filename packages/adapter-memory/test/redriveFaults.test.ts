@@ -110,6 +110,17 @@ describe("settlements that fail", () => {
   })
 })
 
+it("a letter that was published, and whose ack is refused, is not published again by the next stage", async () => {
+  await using broker = await open({}, keepsAcks("0", "2"))
+  await fill(broker, 6)
+  const runs: Array<string> = []
+  // Without it, the first stage would be the last one.
+  await broker.requeue.consume("q", {}, ({ id }) => void runs.push(id))
+  const report = await broker.finish(broker.requeue.deadLetters("q.dlq").redrive({ to: "q", stages: [1, 2] }))
+  assert.deepStrictEqual(sorted(runs), numbers(6))
+  assert.deepInclude(report, { published: 6, unremoved: 2, queued: 2, stoppedBy: undefined })
+})
+
 describe("a connection that is cut", () => {
   it.each([
     ["names copies", (broker: Broker.Service) => broker],
