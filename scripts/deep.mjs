@@ -25,6 +25,7 @@ const versions = {
 const campaigns = {
   "adapter-memory": ["test/Model", "test/crashes"],
   "adapter-nsq": ["test/credit.laws"],
+  cli: ["test/passwords"],
   core: ["test/consume/groups.laws"]
 }
 

@@ -1,6 +1,8 @@
 /** The command line. An error in it is told in one sentence, before anything is started. */
 import { parseArgs } from "node:util"
 import { Delay } from "@requeue/core"
+import { BrokerUrl } from "@requeue/core/adapter-kit"
+import * as Result from "effect/Result"
 import { available, find, type BrokerName } from "./brokers.ts"
 
 export interface Options {
@@ -104,9 +106,10 @@ const readBroker = (given: string | undefined, url: string | undefined): Pick<Op
 }
 
 const schemeOf = (url: string): string => {
+  const parsed = BrokerUrl.parse(url)
   // The text is not shown, because a broker's URL may contain a password.
-  if (!URL.canParse(url)) throw new UsageError("--url: not a URL")
-  return new URL(url).protocol.slice(0, -1)
+  if (Result.isFailure(parsed)) throw new UsageError(`--url: ${parsed.failure.detail}`)
+  return parsed.success.url.protocol.slice(0, -1)
 }
 
 const wholeNumber = (option: string, text: string, min: number, max: number): number => {

@@ -1,5 +1,6 @@
 /** The options of a memory broker, from code or from a URL. */
-import { type Adapter, ConfigurationError, OptionKind, OptionNames } from "@requeue/core/adapter-kit"
+import { type Adapter, BrokerUrl, ConfigurationError, OptionKind, OptionNames } from "@requeue/core/adapter-kit"
+import * as Result from "effect/Result"
 import type { Vices } from "./Vices.ts"
 
 /** The options. All are optional. */
@@ -41,14 +42,13 @@ const refusal = (field: string, detail: string, remedy = example): Configuration
 
 type Limits = { -readonly [K in (typeof limits)[number]]?: number }
 
-const fromQuery = (url: URL): Limits | ConfigurationError.ConfigurationError => {
+const fromQuery = (parameters: BrokerUrl.BrokerUrl["parameters"]): Limits | ConfigurationError.ConfigurationError => {
   const options: Limits = {}
-  for (const [parameter, text] of url.searchParams) {
-    const name = limits.find((known) => known === parameter)
-    if (name === undefined) return refusal(parameter, `unknown parameter; known are ${limits.join(" and ")}`)
-    if (name in options) return refusal(name, "given twice")
+  for (const name of limits) {
+    const text = parameters[name]
+    if (text === undefined) continue
     const value = /^\d+$/.test(text) ? Number(text) : Number.NaN
-    if (!isLimit(value)) return refusal(name, `must be a whole number >= 1, got ${JSON.stringify(text)}`)
+    if (!isLimit(value)) return refusal(name, "must be a whole number >= 1")
     options[name] = value
   }
   return options
@@ -62,7 +62,9 @@ export const fromUrl = (url: URL, own: Adapter.Options = {}): Options | Configur
   if (url.host !== "" || !["", "/"].includes(url.pathname)) {
     return refusal("url", "a memory: URL has no host and no path")
   }
-  const options = fromQuery(url)
+  const parsed = BrokerUrl.parse(url, limits)
+  if (Result.isFailure(parsed)) return refusal("url", parsed.failure.detail, parsed.failure.remedy)
+  const options = fromQuery(parsed.success.parameters)
   if (options instanceof ConfigurationError.ConfigurationError) return options
   for (const [option, value] of Object.entries(own)) {
     const name = limits.find((known) => known === option)

@@ -28,10 +28,10 @@ describe("adapter", () => {
     ["memory:?maxMessages=0", "maxMessages"],
     ["memory:?maxMessages=1.5", "maxMessages"],
     ["memory:?maxMessages=", "maxMessages"],
-    ["memory:?maxMessages=1&maxMessages=2", "maxMessages"],
+    ["memory:?maxMessages=1&maxMessages=2", "url"],
     ["memory:?maxBodySize=-1", "maxBodySize"],
     ["memory:?maxBodySize=99999999999999999999", "maxBodySize"],
-    ["memory:?max=1", "max"],
+    ["memory:?max=1", "url"],
     ["memory:maxMessages=1", "url"],
     ["memory://localhost", "url"]
   ] as const)("refuses %s", ([url, field]) =>

@@ -14,19 +14,22 @@ const refusal = async (broker: unknown): Promise<ConfigurationError> => {
 
 describe("connect", () => {
   it.each<readonly [unknown, string]>([
-    ["", `url: the broker is no URL. Use a URL such as "memory:"`],
-    ["localhost", `url: the broker is no URL. Use a URL such as "memory:"`],
+    ["", `url: it is not a valid URL. Write a URL such as "memory:"`],
+    ["localhost", `url: it is not a valid URL. Write a URL such as "memory:"`],
     [
       undefined,
-      `url: the broker must be a URL, an object with a url, or a Layer, got undefined. Pass a URL such as "memory:"`
+      `url: the broker must be a URL, an object with a url, or a Layer, got undefined. Write a URL such as "memory:"`
     ],
-    [null, `url: the broker must be a URL, an object with a url, or a Layer, got null. Pass a URL such as "memory:"`],
+    [null, `url: the broker must be a URL, an object with a url, or a Layer, got null. Write a URL such as "memory:"`],
     [
       { URL: "memory:" },
-      `url: the broker must be a URL, an object with a url, or a Layer, got object. Pass a URL such as "memory:"`
+      `url: the broker must be a URL, an object with a url, or a Layer, got an object. Write a URL such as "memory:"`
     ],
-    ["memory:?maxMessages=many", `maxMessages (broker memory): must be a whole number >= 1, got "many".`],
-    ["memory:?maxMesages=5", "maxMesages (broker memory): unknown parameter; known are maxMessages and maxBodySize."]
+    ["memory:?maxMessages=many", `maxMessages (broker memory): must be a whole number >= 1.`],
+    [
+      "memory:?maxMesages=5",
+      "url (broker memory): its query has a parameter that is not an option. Did you mean maxMessages?"
+    ]
   ])("%o", async (broker, message) => {
     assert.include((await refusal(broker)).message, message)
   })

@@ -176,7 +176,7 @@ export const decode = (options: Options = {}): Result.Result<Settings, Configura
     const remedy = "Write resolveAddress: (found) => ({ ...found, host }) in code"
     return Result.fail(refuse("resolveAddress", "must be a function", remedy))
   }
-  const parsed = url === undefined ? nowhere : Address.parse(url)
+  const parsed = url === undefined ? nowhere : Address.parse(url, ["tls", ...Object.keys(fields)])
   if (Result.isFailure(parsed)) return Result.fail(parsed.failure)
   const { parameters, secret } = parsed.success
   const { tls: inQuery, ...query } = parameters

@@ -83,7 +83,9 @@ describe("options", () => {
     ["nsq://:%zz@h", "url"],
     ["nsq://a:1,b:2", "url"],
     ["nsq://h?retry=a&retry=b", "url"],
-    ["nsq://h?nonsense=1", "nonsense"],
+    ["nsq://h?nonsense=1", "url"],
+    ["nsq://h#x", "url"],
+    ["nsq://:pa/ss@h", "url"],
     ["nsq://h?retry=often", "retry"],
     ["nsq://h?heartbeat=0", "heartbeat"],
     ["nsq://h?heartbeat=abc", "heartbeat"],
@@ -104,11 +106,11 @@ describe("options", () => {
   })
 
   it.each<[string, RegExp]>([
-    ["nsq hunter2", /url.*it is no URL.*nsq:\/\//],
+    ["nsq hunter2", /url.*it is not a valid URL.*nsq:\/\//],
     ["amqp://:hunter2@host", /scheme amqp: is not nsq:/],
     ["nsq://hunter2:x@host", /user name/],
     ["nsq://:hunter2@host/orders", /path/],
-    ["nsq://:hunter2@host?prefetch=5", /prefetch.*unknown option.*Use one of/],
+    ["nsq://:hunter2@host?prefetch=5", /a parameter that is not an option.*Use one of/],
     ["nsq://:hunter2@host?heartbeat=5", /heartbeat/]
   ])("say what is wrong with a URL, without its secret: %s", (url, words) => {
     const refused = decode({ url })

@@ -4,7 +4,14 @@
  * They are decoded and validated before anything is connected. Credentials are `Redacted` from here on: no error, log
  * or printed option shows them.
  */
-import { AdapterOptions, ConfigurationError, Delay, type OptionKind, TlsOptions } from "@requeue/core/adapter-kit"
+import {
+  AdapterOptions,
+  BrokerUrl,
+  ConfigurationError,
+  Delay,
+  type OptionKind,
+  TlsOptions
+} from "@requeue/core/adapter-kit"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Address from "./internal/address.ts"
@@ -183,10 +190,8 @@ export const decode = (options: Options = {}): Result.Result<Settings, Configura
   const account = accountRefusal(options, decoded.success.auth)
   if (account !== undefined) return Result.fail(account)
   const { management, maxBodySize, ...values } = decoded.success
-  if (management !== undefined && !/^https?:$/.test(URL.parse(management)?.protocol ?? "")) {
-    // The text itself is not shown: it may hold a password.
-    return Result.fail(refuse("management", "it is no URL of HTTP", "Write http://user:password@host:15672"))
-  }
+  const unusable = management === undefined ? undefined : managementRefusal(management)
+  if (unusable !== undefined) return Result.fail(unusable)
   const settings: Settings = {
     ...defaults,
     ...values,
@@ -198,6 +203,14 @@ export const decode = (options: Options = {}): Result.Result<Settings, Configura
   }
   const conflict = contradiction(settings)
   return conflict === undefined ? Result.succeed(settings) : Result.fail(conflict)
+}
+
+const managementRefusal = (management: string): ConfigurationError.ConfigurationError | undefined => {
+  const parsed = BrokerUrl.parse(management)
+  const example = "Write http://user:password@host:15672"
+  if (Result.isFailure(parsed)) return refuse("management", parsed.failure.detail, parsed.failure.remedy ?? example)
+  const isHttp = /^https?:$/.test(parsed.success.url.protocol)
+  return isHttp ? undefined : refuse("management", "it is not an HTTP URL", example)
 }
 
 /** Decodes TLS options. Any of them is refused where there is no TLS. */

@@ -44,7 +44,9 @@ describe("options", () => {
     ["amqp://h?heartbeat=0", "heartbeat"],
     ["amqp://h?heartbeat=abc", "heartbeat"],
     ["amqp://h?deliveryLimit=1.5", "deliveryLimit"],
-    ["amqp://h?nonsense=1", "nonsense"],
+    ["amqp://h?nonsense=1", "url"],
+    ["amqp://h#x", "url"],
+    ["amqp://u:pa/ss@h", "url"],
     ["amqp://h?prefix=a%20b", "prefix"],
     ["amqp://h?topology=native&queueType=classic", "topology"],
     ["amqp://h?reconnectFirst=600", "reconnectMax"],
@@ -56,12 +58,12 @@ describe("options", () => {
   })
 
   it.each<[string, RegExp]>([
-    ["rabbit hunter2", /^url .*it is no URL.*amqp:\/\/user/],
+    ["rabbit hunter2", /^url .*it is not a valid URL.*amqp:\/\/user/],
     ["http://me:hunter2@host", /scheme http: is not amqp: or amqps:/],
     ["amqp://", /it has no host/],
-    ["amqp://me:hunter2@host/a/b", /write it as %2F/],
-    ["amqp://me:hunter2%@host", /badly %-encoded/],
-    ["amqp://me:hunter2@host?prefetch=5", /prefetch.*unknown option.*Use one of/],
+    ["amqp://me:hunter2@host/a/b", /Write it as %2F/],
+    ["amqp://me:hunter2%@host", /a % that encodes no character/],
+    ["amqp://me:hunter2@host?prefetch=5", /a parameter that is not an option.*Use one of/],
     ["amqp://me:hunter2@host?heartbeat=5", /heartbeat/]
   ])("say what is wrong with a URL, without its secret: %s", (url, words) => {
     const refused = decode({ url })

@@ -141,10 +141,9 @@ const others = ["accessKeyId", "secretAccessKey", "sessionToken", "client", "cre
 
 const elsewhere: OptionKind.OptionKind = { expected: "given beside the URL", holds: () => false }
 
-const decodeFields = AdapterOptions.decoder("sqs", {
-  ...Object.fromEntries(others.map((name) => [name, elsewhere])),
-  ...fields
-})
+const all = { ...Object.fromEntries(others.map((name) => [name, elsewhere])), ...fields }
+
+const decodeFields = AdapterOptions.decoder("sqs", all)
 
 const refuse = (field: string, detail: string, remedy: string): ConfigurationError.ConfigurationError =>
   new ConfigurationError.ConfigurationError({ field, detail, remedy, broker: "sqs" })
@@ -175,7 +174,7 @@ export const decode = (options: Options): Result.Result<Settings, ConfigurationE
   const wrong = texts.find(([, given]) => !isText(given))
   if (wrong !== undefined) return Result.fail(refuse(wrong[0], "must be text", "Write it in quotes"))
   if (isEmpty(sessionToken)) return Result.fail(refuse("sessionToken", "it is empty", "Write it, or leave it out"))
-  const parsed = Address.parse(url, accessKeyId, secretAccessKey)
+  const parsed = Address.parse(url, Object.keys(all), accessKeyId, secretAccessKey)
   if (Result.isFailure(parsed)) return Result.fail(parsed.failure)
   const address = Sdk.sessionToken(sessionToken, parsed.success.address)
   if (Result.isFailure(address)) return Result.fail(address.failure)

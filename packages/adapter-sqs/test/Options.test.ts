@@ -69,8 +69,10 @@ describe("options", () => {
     ["sqs://eu-west-1?visibilityTimeout=abc", "visibilityTimeout"],
     ["sqs://eu-west-1?maxReceiveCount=1001", "maxReceiveCount"],
     ["sqs://eu-west-1?fifoRetry=maybe", "fifoRetry"],
-    ["sqs://eu-west-1?nonsense=1", "nonsense"],
-    ["sqs://eu-west-1?constructor=1", "constructor"],
+    ["sqs://eu-west-1?nonsense=1", "url"],
+    ["sqs://eu-west-1#x", "url"],
+    ["sqs://k:12/ss@eu-west-1", "url"],
+    ["sqs://eu-west-1?constructor=1", "url"],
     ["sqs://eu-west-1?deadLetterRetention=60000", "deadLetterRetention"]
   ])("refuse %s", (url, field) => {
     const refused = decode({ url })
@@ -79,11 +81,11 @@ describe("options", () => {
   })
 
   it.each<[string, RegExp]>([
-    ["sqs hunter2", /^url .*it is no URL.*sqs:\/\/<region>/],
+    ["sqs hunter2", /^url .*it is not a valid URL.*sqs:\/\/<region>/],
     ["http://me:hunter2@host", /scheme http: is not sqs:/],
     ["sqs://me:hunter2@127.0.0.1:9324", /needs \?region=/],
     ["sqs://hunter2@127.0.0.1:9324?region=eu-west-1", /belong together/],
-    ["sqs://me:hunter2@h?region=eu-west-1&prefetch=5", /prefetch.*unknown option.*Use one of/],
+    ["sqs://me:hunter2@h?region=eu-west-1&prefetch=5", /a parameter that is not an option.*Use one of/],
     ["sqs://me:hunter2@h?region=eu-west-1&visibilityTimeout=43201000", /visibilityTimeout/]
   ])("say what is wrong with a URL, without its secret: %s", (url, words) => {
     const refused = decode({ url })

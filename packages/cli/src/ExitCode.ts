@@ -9,7 +9,7 @@ const problem = 1
 /** Wrong arguments, or a wrong configuration. */
 const misused = 2
 /** The broker cannot be reached, or refuses access. */
-const unreachable = 3
+export const unreachable = 3
 /** A mistake in this program. */
 export const defect = 70
 

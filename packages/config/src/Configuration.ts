@@ -102,9 +102,9 @@ const read = ({
     const source = yield* Source.locate(named, cwd)
     const { file } = source
     const written = yield* Source.read(source)
-    const [document, misses] = Environment.override(written, environment)
+    const { problems: misses, set: verbatim, value: document } = Environment.override(written, environment)
     const [rest, brokers] = splitBrokers(document)
-    const expanded = Environment.expand(rest, environment, [])
+    const expanded = Environment.expand(rest, environment, [], verbatim)
     const decoded = decodeFile(brokers === undefined ? expanded.value : { ...Object(expanded.value), brokers }, {
       errors: "all"
     })
@@ -117,7 +117,13 @@ const read = ({
     const linked = Link.link(decoded.success)
     if (Result.isFailure(linked)) return yield* new ConfigFileError({ file, problems: linked.failure.map(shown) })
     const { secrets } = expanded
-    return make(file, linked.success, decoded.success.brokers, { adapters, environment, secrets, path: source.path })
+    return make(file, linked.success, decoded.success.brokers, {
+      adapters,
+      environment,
+      secrets,
+      verbatim,
+      path: source.path
+    })
   })
 
 /** Takes the brokers out of a file: their secrets are looked up when one is used, so that those of others may be missing. */
@@ -133,6 +139,8 @@ const samePath = (a: StrictSchema.Problem["path"], b: StrictSchema.Problem["path
 /** The surroundings of a file. */
 interface Context extends Pick<Options, "adapters">, Pick<Environment.Expanded, "secrets"> {
   readonly environment: Environment.Variables
+  /** See `Environment.Overridden`. */
+  readonly verbatim: Environment.Overridden["set"]
   /** The file's absolute path. */
   readonly path: string
 }
@@ -142,11 +150,11 @@ const make = (
   file: string,
   { defaultBroker, policies, queues }: Link.Linked,
   brokers: ConfigFile["brokers"],
-  { adapters, environment, path, secrets }: Context
+  { adapters, environment, path, secrets, verbatim }: Context
 ): Configuration => {
   const refuse = (problems: ReadonlyArray<StrictSchema.Problem>) => Effect.fail(new ConfigFileError({ file, problems }))
 
-  const opened = (broker: string) => Environment.expand(brokers[broker], environment, ["brokers", broker])
+  const opened = (broker: string) => Environment.expand(brokers[broker], environment, ["brokers", broker], verbatim)
 
   const { locate, masked, refused } = BrokerProblems.make(
     file,

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "vitest"
-import { variableOf } from "../src/internal/environment.ts"
+import { expand, variableOf } from "../src/internal/environment.ts"
 import { complaints, sound } from "./folder.ts"
 
 const yaml = `
@@ -58,5 +58,34 @@ describe("the environment", () => {
 
   it("has other variables that are none of ours", async () => {
     assert.strictEqual((await sound(yaml, { REQUEUE_RABBITMQ_URL: "x", REQUEUE_KILLS: "3" })).defaultBroker, "main")
+  })
+})
+
+describe("a variable in a URL", () => {
+  const expanded = (text: string, value: string) => expand(text, { V: value }, ["brokers", "main", "url"])
+
+  it.each([
+    ["amqp://me:${V}@host", "p@/%41 ü", "amqp://me:p%40%2F%2541%20%C3%BC@host"],
+    ["amqp://${V}:p@host", "me:", "amqp://me%3A:p@host"],
+    ["amqp://me:p@host:${V}", "5672", "amqp://me:p@host:5672"],
+    ["amqp://host/${V}", "a/b?c", "amqp://host/a%2Fb%3Fc"],
+    ["amqp://host?management=${V}", "http://u:p%40@h", "amqp://host?management=http%3A%2F%2Fu%3Ap%2540%40h"],
+    ["${V}", "amqp://me:p%40@host", "amqp://me:p%40@host"],
+    ["orders ${V}", "a/b", "orders a/b"]
+  ])("%s is filled in with %s", (text, value, expected) => {
+    assert.deepStrictEqual(expanded(text, value).problems, [])
+    assert.strictEqual(expanded(text, value).value, expected)
+  })
+
+  it.each([
+    ["amqp://me:p@${V}", "evil@host", /characters that no host or port has/],
+    ["amqp://me:${V}@host", "", /is empty/],
+    ["amqp://me:${V}@host", "\ud800", /a character that no URL can have/],
+    ["amqp://host?management=http%3A%2F%2Fu%3A${V}%40h", "a%41", /part of a URL in the query of another URL/]
+  ])("%s is refused with %j", (text, value, words) => {
+    const [problem, ...others] = expanded(text, value).problems
+    assert.deepStrictEqual(others, [])
+    assert.match(problem?.detail ?? "", words)
+    if (value !== "") assert.notInclude(JSON.stringify(problem), value)
   })
 })

@@ -3,14 +3,16 @@
  *
  * They are decoded and checked before anything is connected. No error shows the URL: it may hold a password.
  */
-import { AdapterOptions, ConfigurationError, OptionKind } from "@requeue/core/adapter-kit"
+import { AdapterOptions, BrokerUrl, ConfigurationError, OptionKind } from "@requeue/core/adapter-kit"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 
-const decodeFields = AdapterOptions.decoder("acme", {
+const fields = {
   timeout: OptionKind.whole(100, 120_000),
   create: OptionKind.flag
-})
+}
+
+const decodeFields = AdapterOptions.decoder("acme", fields)
 
 /** The options of an Acme broker. Each can stand in the URL's query as well, and beats it there. */
 export interface Options {
@@ -30,15 +32,10 @@ export interface Settings {
   readonly create: boolean
 }
 
-const refuse = (field: string, detail: string): Result.Result<never, ConfigurationError.ConfigurationError> =>
-  Result.fail(
-    new ConfigurationError.ConfigurationError({
-      field,
-      detail,
-      remedy: "Write, for example, acme://localhost?timeout=5000",
-      broker: "acme"
-    })
-  )
+const example = "Write, for example, acme://localhost?timeout=5000"
+
+const refuse = (detail: string, remedy = example): Result.Result<never, ConfigurationError.ConfigurationError> =>
+  Result.fail(new ConfigurationError.ConfigurationError({ field: "url", detail, remedy, broker: "acme" }))
 
 /** Numbers and truths, which are text in a URL. */
 const valueOf = (text: string): unknown => {
@@ -49,13 +46,11 @@ const valueOf = (text: string): unknown => {
 /** Decodes options. Those of the URL's query are beaten by those of the object. */
 export const decode = (options: Options = {}): Result.Result<Settings, ConfigurationError.ConfigurationError> => {
   const { url: given = "acme://localhost", ...own } = options
-  const url = URL.parse(String(Redacted.isRedacted(given) ? Redacted.value(given) : given))
-  if (url === null) return refuse("url", "it is no URL")
-  if (url.protocol !== "acme:") return refuse("url", `the scheme ${url.protocol} is not acme:`)
-  const names = [...url.searchParams.keys()]
-  const twice = names.find((name, index) => names.indexOf(name) !== index)
-  if (twice !== undefined) return refuse(twice, "it is given twice in the URL")
-  const query = Object.fromEntries([...url.searchParams].map(([name, text]) => [name, valueOf(text)]))
+  const parsed = BrokerUrl.parse(given, Object.keys(fields))
+  if (Result.isFailure(parsed)) return refuse(parsed.failure.detail, parsed.failure.remedy)
+  const { parameters, url } = parsed.success
+  if (url.protocol !== "acme:") return refuse(`the scheme ${url.protocol} is not acme:`)
+  const query = Object.fromEntries(Object.entries(parameters).map(([name, text]) => [name, valueOf(text)]))
   return Result.map(decodeFields(query, own), ({ create = true, timeout = 10_000 }) => ({
     url: Redacted.make(url),
     timeout,

@@ -17,10 +17,11 @@ describe("options", () => {
   it.each([
     ["nonsense", "url"],
     ["http://h", "url"],
-    ["acme://h?nonsense=1", "nonsense"],
+    ["acme://h?nonsense=1", "url"],
     ["acme://h?timeout=1", "timeout"],
     ["acme://h?create=often", "create"],
-    ["acme://h?timeout=500&timeout=600", "timeout"]
+    ["acme://h?timeout=500&timeout=600", "url"],
+    ["acme://user:p/ss@h", "url"]
   ])("refuse %s", (url, field) => {
     const refused = AcmeOptions.decode({ url })
     assert.strictEqual(Result.isFailure(refused) ? refused.failure.field : undefined, field)

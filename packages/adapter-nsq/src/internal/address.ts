@@ -1,6 +1,6 @@
 /** Addresses of nsqd and nsqlookupd, from a URL and from lists. Pure. */
-import { ConfigurationError, type OptionKind, type TlsOptions } from "@requeue/core/adapter-kit"
-import * as Redacted from "effect/Redacted"
+import { BrokerUrl, ConfigurationError, type OptionKind, type TlsOptions } from "@requeue/core/adapter-kit"
+import type * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 
 /** An HTTP interface of nsqd or of nsqlookupd. */
@@ -31,10 +31,10 @@ export interface Parsed {
 /** The options that are lists; in a URL's query commas stand between their items. */
 const lists: ReadonlySet<string> = new Set(["nsqd", "nsqdHttp", "lookupd"])
 
-const remedy =
+const example =
   "Write nsq://:secret@host:4150, or nsq://?lookupd=host:4161; further nsqd go into the query: nsqd=host:4150,host:4150"
 
-const refuse = (detail: string): Result.Result<never, ConfigurationError.ConfigurationError> =>
+const refuse = (detail: string, remedy = example): Result.Result<never, ConfigurationError.ConfigurationError> =>
   Result.fail(new ConfigurationError.ConfigurationError({ field: "url", detail, remedy, broker: "nsq" }))
 
 /** The value of a parameter in a URL's query, in the type that the option of this name has. */
@@ -44,32 +44,21 @@ const value = (name: string, text: string): unknown => {
   return text === "true" ? true : text === "false" ? false : text
 }
 
-const unescape = (text: string): string | undefined => {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return undefined
-  }
-}
-
-/** Parses the URL of a broker. No error shows the URL: it may hold a secret. */
+/** Parses the URL of a broker, whose query may have the `known` parameters. No error shows the URL: it may hold a secret. */
 export const parse = (
-  input: string | URL | Redacted.Redacted
+  input: string | URL | Redacted.Redacted,
+  known: ReadonlyArray<string>
 ): Result.Result<Parsed, ConfigurationError.ConfigurationError> => {
-  const url = input instanceof URL ? input : URL.parse(typeof input === "string" ? input : Redacted.value(input))
-  if (url === null) return refuse("it is no URL")
+  const parsed = BrokerUrl.parse(input, known)
+  if (Result.isFailure(parsed)) return refuse(parsed.failure.detail, parsed.failure.remedy)
+  const { parameters, password: secret, path, url, username } = parsed.success
   if (url.protocol !== "nsq:") return refuse(`the scheme ${url.protocol} is not nsq:`)
-  if (url.pathname !== "" && url.pathname !== "/") return refuse("it has a path; queues are named in the program")
-  if (url.username !== "") return refuse("it has a user name; NSQ knows a secret only")
-  const secret = unescape(url.password)
-  if (secret === undefined) return refuse("it is badly %-encoded")
-  const names = [...url.searchParams.keys()]
-  const twice = names.find((name, index) => names.indexOf(name) !== index)
-  if (twice !== undefined) return refuse(`the parameter ${twice} is given twice`)
+  if (path !== "") return refuse("it has a path", "Leave it out; queues are named in the program")
+  if (username !== "") return refuse("it has a user name, and NSQ has a secret only", "Write nsq://:secret@host:4150")
   return Result.succeed({
     nsqd: url.hostname === "" ? undefined : `${url.hostname}:${url.port === "" ? "4150" : url.port}`,
     secret,
-    parameters: Object.fromEntries([...url.searchParams].map(([name, text]) => [name, value(name, text)]))
+    parameters: Object.fromEntries(Object.entries(parameters).map(([name, text]) => [name, value(name, text)]))
   })
 }
 

@@ -1,7 +1,8 @@
 /** A broker's address and the account to log in with, from a URL. The password is redacted as soon as it is read. */
-import { ConfigurationError } from "@requeue/core/adapter-kit"
+import { BrokerUrl, ConfigurationError } from "@requeue/core/adapter-kit"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
+import { fields } from "./fields.ts"
 
 /** One node of the server, and the account to log in with. */
 export interface Address {
@@ -20,18 +21,10 @@ export interface Parsed {
   readonly parameters: Readonly<Record<string, unknown>>
 }
 
-const remedy = "Write amqp://user:password@host:5672/vhost, or amqps: for TLS; encode special characters with %"
+const example = "Write amqp://user:password@host:5672/vhost, or amqps: for TLS"
 
-const refuse = (detail: string): Result.Result<never, ConfigurationError.ConfigurationError> =>
+const refuse = (detail: string, remedy = example): Result.Result<never, ConfigurationError.ConfigurationError> =>
   Result.fail(new ConfigurationError.ConfigurationError({ field: "url", detail, remedy, broker: "rabbitmq" }))
-
-const unescape = (text: string): string | undefined => {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return undefined
-  }
-}
 
 /** Decodes a parameter of the query: digits are a number, JSON arrays and objects are JSON, all else is text. */
 const decodeParameter = (text: string): unknown => {
@@ -61,20 +54,14 @@ export const parse = (
   username?: string,
   password?: string | Redacted.Redacted
 ): Result.Result<Parsed, ConfigurationError.ConfigurationError> => {
-  const url = input instanceof URL ? input : URL.parse(textOf(input))
-  // The text itself is not shown: it may hold a password.
-  if (url === null) return refuse("it is no URL")
+  const parsed = BrokerUrl.parse(input, Object.keys(fields))
+  if (Result.isFailure(parsed)) return refuse(parsed.failure.detail, parsed.failure.remedy)
+  const { parameters, password: secret, path: vhost, url, username: user } = parsed.success
   const secure = url.protocol === "amqps:"
   if (!secure && url.protocol !== "amqp:") return refuse(`the scheme ${url.protocol} is not amqp: or amqps:`)
   const hostname = url.hostname.replace(/^\[|\]$/g, "")
   if (hostname === "") return refuse("it has no host")
-  const path = url.pathname.slice(1)
-  if (path.includes("/")) return refuse("the virtual host has a slash; write it as %2F")
-  const [vhost, user, secret] = [unescape(path), unescape(url.username), unescape(url.password)]
-  if (vhost === undefined || user === undefined || secret === undefined) return refuse("it is badly %-encoded")
-  const names = [...url.searchParams.keys()]
-  const twice = names.find((name, index) => names.indexOf(name) !== index)
-  if (twice !== undefined) return refuse(`the parameter ${twice} is given twice`)
+  if (url.pathname.slice(1).includes("/")) return refuse("the virtual host has a slash", "Write it as %2F")
   const anonymous = user === "" && secret === ""
   return Result.succeed({
     address: {
@@ -85,6 +72,6 @@ export const parse = (
       username: username ?? (anonymous ? "guest" : user),
       password: Redacted.make(password === undefined ? (anonymous ? "guest" : secret) : textOf(password))
     },
-    parameters: Object.fromEntries([...url.searchParams].map(([name, text]) => [name, decodeParameter(text)]))
+    parameters: Object.fromEntries(Object.entries(parameters).map(([name, text]) => [name, decodeParameter(text)]))
   })
 }

@@ -1,5 +1,5 @@
 /** The endpoint, the region and the credentials of SQS, from a URL. The secret is redacted as soon as it has been read. */
-import { ConfigurationError } from "@requeue/core/adapter-kit"
+import { BrokerUrl, ConfigurationError } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
@@ -39,49 +39,27 @@ const refuse = (
 ): Result.Result<never, ConfigurationError.ConfigurationError> =>
   Result.fail(new ConfigurationError.ConfigurationError({ field, detail, remedy: how, broker: "sqs" }))
 
-/** A key, then something that ends the host of a URL, before the host: most secrets have a slash. */
-const isUnescaped = (text: string): boolean => /^[a-z]+:\/\/[^@/?#:]+:[^@]*[/?#][^@]*@/i.test(text)
-
-const percent = "Percent-encode the secret that stands before the @: / is %2F, ? is %3F, # is %23, + may stay"
-
-const unescape = (text: string): string | undefined => {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return undefined
-  }
-}
-
 /** Whether a part of a host name is the name of a region of AWS. */
 export const isRegion = (text: string): boolean => /^[a-z]{2,}(-[a-z]+)+-\d$/.test(text)
 
 const textOf = (secret: string | Redacted.Redacted): string =>
   typeof secret === "string" ? secret : Redacted.value(secret)
 
-/** Reads a URL; `accessKeyId` and `secretAccessKey` beat those of the URL. */
+/** Reads a URL, whose query may have the `known` options; `accessKeyId` and `secretAccessKey` beat those of the URL. */
 export const parse = (
   input: string | URL | Redacted.Redacted,
+  known: ReadonlyArray<string>,
   accessKeyId?: string | Redacted.Redacted,
   secretAccessKey?: string | Redacted.Redacted
 ): Result.Result<Parsed, ConfigurationError.ConfigurationError> => {
-  const text = input instanceof URL ? input.href : textOf(input)
-  const url = URL.parse(text)
-  // The text itself is not shown: it may hold a secret.
-  if (url === null && isUnescaped(text)) return refuse("it is no URL", "url", percent)
-  if (url === null) return refuse("it is no URL")
+  const parsed = BrokerUrl.parse(input, ["region", "tls", ...known])
+  if (Result.isFailure(parsed)) return refuse(parsed.failure.detail, "url", parsed.failure.remedy)
+  const { password: secret, path, url, username: key } = parsed.success
   if (url.protocol !== "sqs:") return refuse(`the scheme ${url.protocol} is not sqs:`)
   if (url.hostname === "") return refuse("it has neither a region nor a host")
-  const account = url.pathname.replace(/^\/|\/$/g, "") || undefined
-  if (account !== undefined && !/^\d{12}$/.test(account)) {
-    return refuse("the path is no account id of 12 digits", "url", isUnescaped(text) ? percent : remedy)
-  }
-  const [key, secret] = [unescape(url.username), unescape(url.password)]
-  if (key === undefined || secret === undefined) return refuse("it is badly %-encoded")
-  const names = [...url.searchParams.keys()]
-  const twice = names.find((name, index) => names.indexOf(name) !== index)
-  if (twice !== undefined) return refuse(`the parameter ${twice} is given twice`)
-
-  const { region: given, tls = "false", ...parameters } = Object.fromEntries(url.searchParams)
+  const account = path.replace(/\/$/, "") || undefined
+  if (account !== undefined && !/^\d{12}$/.test(account)) return refuse("its path is not an account id of 12 digits")
+  const { region: given, tls = "false", ...parameters } = parsed.success.parameters
   if (tls !== "true" && tls !== "false") return refuse("tls is neither true nor false")
   const aws = isRegion(url.hostname) && url.port === ""
   if (aws && given !== undefined) return refuse("the region is given twice")

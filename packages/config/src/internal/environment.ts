@@ -66,16 +66,22 @@ const normal = (file: Readonly<Record<string, unknown>>): Readonly<Record<string
   return { ...file, brokers: Object.fromEntries<unknown>(brokers) }
 }
 
+/** A file with its overrides. */
+export interface Overridden {
+  readonly value: unknown
+  /** The paths of values that variables have set, as JSON. `${NAME}` in such a value is not filled in. */
+  readonly set: ReadonlySet<string>
+  readonly problems: ReadonlyArray<StrictSchema.Problem>
+}
+
 /** Puts the values of environment variables into a file. A variable that overrides nothing is a problem. */
-export const override = (
-  given: unknown,
-  environment: Variables
-): readonly [unknown, ReadonlyArray<StrictSchema.Problem>] => {
-  if (!isObject(given)) return [given, []]
+export const override = (given: unknown, environment: Variables): Overridden => {
+  if (!isObject(given)) return { value: given, set: new Set(), problems: [] }
   const written = normal(given)
   let file: unknown = written
   const found = Map.groupBy(slots(written), variableOf)
   const problems: Array<StrictSchema.Problem> = []
+  const done = new Set<string>()
   for (const [name, text] of Object.entries(environment)) {
     if (text === undefined || !isOverride(name)) continue
     const paths = [...new Map((found.get(name) ?? []).map((path) => [JSON.stringify(path), path])).values()]
@@ -90,9 +96,12 @@ export const override = (
     } else if (paths.length > 1) {
       const detail = `this environment variable could override ${paths.map((p) => p.join(".")).join(" or ")}`
       problems.push({ path: [name], detail, remedy: "Rename one of them" })
-    } else file = set(file, path, text)
+    } else {
+      file = set(file, path, text)
+      done.add(JSON.stringify(path))
+    }
   }
-  return [file, problems]
+  return { value: file, set: done, problems }
 }
 
 /** A value with its secrets filled in. */
@@ -103,32 +112,93 @@ export interface Expanded {
   readonly problems: ReadonlyArray<StrictSchema.Problem>
 }
 
-/** Fills in `${NAME}` in every text of a value. */
-export const expand = (given: unknown, environment: Variables, at: Path): Expanded => {
+const variable = /\$\{([A-Za-z_]\w*)\}/
+
+/** The part of a URL that comes between `before` and `after`; `undefined` where `before` does not begin a URL. */
+const partOf = (before: string, after: string): "account" | "host" | "rest" | undefined => {
+  const [, afterScheme] = /^[a-z][a-z0-9+.-]*:(\/\/.*|\?.*)$/is.exec(before) ?? []
+  if (afterScheme === undefined) return undefined
+  if (/^\?|^\/\/.*[/?#]/s.test(afterScheme)) return "rest"
+  const [authority = ""] = /^[^/?#]*/.exec(after) ?? []
+  return authority.includes("@") ? "account" : "host"
+}
+
+/** Whether a text ends inside a URL in the query of another, where a value would have to be encoded twice. */
+const isNested = (before: string): boolean => /[?&][^=&]*=[^&]*(:|%3a)(\/|%2f){2}[^&]*$/i.test(before)
+
+/** Encodes a variable's value for its place in a text, or returns the problem. */
+const inserted = (name: string, value: string, before: string, after: string): string | Omit<Problem, "path"> => {
+  const part = partOf(before, after)
+  if (part === undefined) return value
+  const what = `the environment variable ${name}`
+  if (part === "host") {
+    if (/^[\w.:[\]-]*$/.test(value)) return value
+    return { detail: `${what} has characters that no host or port has`, remedy: `Set ${name} to a host or a port` }
+  }
+  if (part === "account" && value === "") return { detail: `${what} is empty`, remedy: `Set ${name}` }
+  if (isNested(before)) {
+    const detail = `${what} is part of a URL in the query of another URL`
+    return { detail, remedy: "Write the inner URL as an option beside the outer one" }
+  }
+  if (value.isWellFormed()) return encodeURIComponent(value)
+  return { detail: `${what} has a character that no URL can have`, remedy: `Set ${name} to other characters` }
+}
+
+/** Fills in a text from left to right, and reports the variables that it cannot fill in. */
+const filled = (template: string, valueOf: (name: string) => string | undefined, refuse: Refuse): string => {
+  let [before, rest] = ["", template]
+  for (;;) {
+    const found = variable.exec(rest)
+    const name = found?.[1]
+    if (found === null || name === undefined) return before + rest
+    before += rest.slice(0, found.index)
+    rest = rest.slice(found.index + found[0].length)
+    const value = valueOf(name)
+    const text =
+      value === undefined
+        ? { detail: `the environment variable ${name} is not set`, remedy: `Set ${name}` }
+        : inserted(name, value, before, rest)
+    if (typeof text !== "string") refuse(text)
+    before += typeof text === "string" ? text : found[0]
+  }
+}
+
+type Problem = StrictSchema.Problem
+
+type Refuse = (problem: Omit<Problem, "path">) => void
+
+/**
+ * Fills in `${NAME}` in every text of a value, except for texts at the paths of `verbatim`. In the user name, password, path
+ * and query of a URL, it percent-encodes the values.
+ */
+export const expand = (
+  given: unknown,
+  environment: Variables,
+  at: Path,
+  verbatim: ReadonlySet<string> = new Set()
+): Expanded => {
   const secrets = new Map<string, string>()
-  const problems: Array<StrictSchema.Problem> = []
+  const problems: Array<Problem> = []
+  const valueOf = (name: string): string | undefined => {
+    const secret = environment[name]
+    if (secret !== undefined) secrets.set(name, secret)
+    return secret
+  }
   const fill = (value: unknown, path: Path): unknown => {
     if (Array.isArray(value)) return value.map((item, index) => fill(item, [...path, index]))
     if (isObject(value)) {
       return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, fill(item, [...path, key])]))
     }
-    if (typeof value !== "string") return value
-    return value.replaceAll(/\$\{([A-Za-z_]\w*)\}/g, (text, name: string) => {
-      const secret = environment[name]
-      if (secret !== undefined) {
-        secrets.set(name, secret)
-        return secret
-      }
-      problems.push({ path, detail: `the environment variable ${name} is not set`, remedy: `Set ${name}` })
-      return text
-    })
+    if (typeof value !== "string" || verbatim.has(JSON.stringify(path))) return value
+    return filled(value, valueOf, (problem) => problems.push({ path, ...problem }))
   }
   return { value: fill(given, at), secrets, problems }
 }
 
-/** The ways in which a message may write a secret: as it is, in quotes, or in one line. */
+/** The ways in which a message may write a secret: as it is, percent-encoded, in quotes, or in one line. */
 const forms = (secret: string): ReadonlyArray<string> => [
   secret,
+  encodeURIComponent(secret.toWellFormed()),
   JSON.stringify(secret).slice(1, -1),
   secret.replaceAll(/\s+/g, " ")
 ]

@@ -1,9 +1,10 @@
 /** The server's HTTP interface, which knows more than AMQP tells. https://www.rabbitmq.com/docs/http-api-reference */
-import { BrokerError } from "@requeue/core/adapter-kit"
+import { BrokerError, BrokerUrl } from "@requeue/core/adapter-kit"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Redacted from "effect/Redacted"
+import * as Result from "effect/Result"
 import type { Settings } from "../../RabbitMqOptions.ts"
 import type { Type } from "../../RabbitMqQueue.ts"
 
@@ -114,9 +115,10 @@ const failed = (detail: string): BrokerError.BrokerError =>
 /** `undefined` without the option `management`. User and password are those of its address, else the broker's. */
 export const make = ({ address, management, requestTimeout }: Settings): Management | undefined => {
   if (management === undefined) return undefined
-  const base = new URL(Redacted.value(management))
-  const user = base.username === "" ? address.username : decodeURIComponent(base.username)
-  const password = base.username === "" ? Redacted.value(address.password) : decodeURIComponent(base.password)
+  const given = Result.getOrThrow(BrokerUrl.parse(management)) // RabbitMqOptions has checked it.
+  const user = given.username === "" ? address.username : given.username
+  const password = given.username === "" ? Redacted.value(address.password) : given.password
+  const base = new URL(given.url)
   const authorization = `Basic ${Buffer.from(`${user}:${password}`).toString("base64")}`
   base.username = ""
   base.password = ""

@@ -3,7 +3,10 @@ import { createRequire } from "node:module"
 import { join, resolve as resolvePath } from "node:path"
 import { pathToFileURL } from "node:url"
 import * as Redacted from "effect/Redacted"
+import * as Result from "effect/Result"
+import * as BrokerUrl from "../../options/BrokerUrl.ts"
 import { ConfigurationError } from "../../options/ConfigurationError.ts"
+import { show } from "../../options/OptionKind.ts"
 import { summarize } from "../../policy/Failure.ts"
 import { type Adapter, isAdapter, type Options } from "../../port/Adapter.ts"
 
@@ -61,20 +64,16 @@ const isConfig = (
 
 const refusal = (field: string, detail: string, remedy: string) => new ConfigurationError({ field, detail, remedy })
 
+const example = 'Write a URL such as "memory:" or "amqp://user:password@host"'
+
 const parse = (broker: unknown): URL => {
-  if (broker instanceof URL) return broker
-  if (typeof broker !== "string") {
-    const got = broker === null ? "null" : typeof broker
-    throw refusal(
-      "url",
-      `the broker must be a URL, an object with a url, or a Layer, got ${got}`,
-      `Pass a URL such as "memory:"`
-    )
-  }
-  const url = URL.parse(broker)
-  // The text itself is not shown: it may hold a password.
-  if (url === null) throw refusal("url", "the broker is no URL", `Use a URL such as "memory:"`)
-  return url
+  const isUrl = typeof broker === "string" || broker instanceof URL
+  const parsed = isUrl
+    ? BrokerUrl.parse(broker)
+    : Result.fail({ detail: `the broker must be a URL, an object with a url, or a Layer, got ${show(broker)}` })
+  if (Result.isSuccess(parsed)) return parsed.success.url
+  const { detail, remedy = example }: BrokerUrl.Problem = parsed.failure
+  throw refusal("url", detail, remedy)
 }
 
 const checked = (value: unknown, field: string): Adapter => {

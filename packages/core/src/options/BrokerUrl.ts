@@ -1,0 +1,92 @@
+/**
+ * URLs of brokers. Each part arrives exactly as it was written, or the URL is refused. No error shows a part of the URL:
+ * where a password is not percent-encoded, any part can belong to it.
+ *
+ * When to use: in an adapter, in place of `new URL`.
+ *
+ * @example
+ * ```ts
+ * import { BrokerUrl } from "@requeue/core/adapter-kit"
+ * import { Result } from "effect"
+ *
+ * const { password, path } = Result.getOrThrow(BrokerUrl.parse("acme://user:p%40ss@host/my%2Fpath"))
+ * password // => "p@ss"
+ * path // => "my/path"
+ * ```
+ */
+import * as Redacted from "effect/Redacted"
+import * as Result from "effect/Result"
+import { show } from "./OptionKind.ts"
+import { remedy } from "./OptionNames.ts"
+
+/** The parts of a URL, decoded. */
+export interface BrokerUrl {
+  readonly url: URL
+  readonly username: string
+  readonly password: string
+  /** The path without its first slash. */
+  readonly path: string
+  readonly parameters: Readonly<Record<string, string>>
+}
+
+/** A reason to refuse a URL. */
+export interface Problem {
+  readonly detail: string
+  /** Default: an example of the adapter's own. */
+  readonly remedy?: string
+}
+
+const encoding = "Percent-encode special characters inside the parts: @ is %40, / is %2F, ? is %3F, # is %23, % is %25"
+
+const refuse = (detail: string, how?: string): Result.Result<never, Problem> =>
+  Result.fail(how === undefined ? { detail } : { detail, remedy: how })
+
+const decoded = (text: string): string | undefined => {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** Whether the URL parser would remove or replace a part of the text silently. */
+const isAltered = (text: string): boolean =>
+  /[\t\n\r]/.test(text.trim()) || !text.isWellFormed() || /\/(\.|%2e){1,2}(?=[/?#]|$)/i.test(text.trim())
+
+/** A parameter that is unknown or given twice, or a plus: a form means a space by it, and a person means a plus. */
+const problemOfQuery = ({ search, searchParams }: URL, known: ReadonlyArray<string>): Problem | undefined => {
+  if (search.includes("+")) {
+    return { detail: "it has a + in its query", remedy: "Write %2B for a plus, and %20 for a space" }
+  }
+  const names = [...searchParams.keys()]
+  const other = names.find((name) => !known.includes(name))
+  if (other !== undefined) {
+    return { detail: "its query has a parameter that is not an option", remedy: remedy(other, known) }
+  }
+  const twice = names.find((name, index) => names.indexOf(name) !== index)
+  return twice === undefined ? undefined : { detail: `the parameter ${twice} is given twice`, remedy: "Give it once" }
+}
+
+/** Parses a URL. `known` are the parameters that its query may have, each once. Default: any, and the last of a name counts. */
+export const parse = (
+  input: string | URL | Redacted.Redacted,
+  known?: ReadonlyArray<string>
+): Result.Result<BrokerUrl, Problem> => {
+  const given: unknown = Redacted.isRedacted(input) ? Redacted.value(input) : input
+  if (typeof given !== "string" && !(given instanceof URL)) return refuse(`must be a URL, got ${show(given)}`)
+  if (typeof given === "string" && isAltered(given)) {
+    return refuse("it has a line break, a path of dots, or a character that no URL can have", encoding)
+  }
+  const url = given instanceof URL ? given : URL.parse(given)
+  if (url === null) return refuse("it is not a valid URL")
+  if (url.href.includes("#")) return refuse("it has a #, which would start a fragment", encoding)
+  if (`${url.pathname}${url.search}`.includes("@")) return refuse("it has an @ after the host", encoding)
+  const [username, password] = [decoded(url.username), decoded(url.password)]
+  const path = decoded(url.pathname.replace(/^\//, ""))
+  if (username === undefined || password === undefined || path === undefined || decoded(url.search) === undefined) {
+    return refuse("it has a % that encodes no character", encoding)
+  }
+  const problem = known && problemOfQuery(url, known)
+  if (problem !== undefined) return Result.fail(problem)
+  return Result.succeed({ url, username, password, path, parameters: Object.fromEntries(url.searchParams) })
+}
