@@ -118,11 +118,8 @@ const wholeNumber = (option: string, text: string, min: number, max: number): nu
   throw new UsageError(`${option}: must be a whole number from ${min} to ${max}, got "${text}"`)
 }
 
-const units: Readonly<Record<string, string>> = { ms: "millis", s: "seconds", m: "minutes", h: "hours" }
-
 const duration = (option: string, text: string): number => {
-  const [, amount, unit] = /^(\d+(?:\.\d+)?)\s*([a-z]+)$/.exec(text.trim()) ?? []
-  const millis = Delay.toMillis(`${amount} ${units[unit ?? ""] ?? unit}` as Delay.Input) // NaN for other units
+  const millis = Delay.ofText(text)
   if (millis >= 0 && millis <= 3_600_000) return Math.ceil(millis)
   throw new UsageError(`${option}: must be a duration up to 1h such as 500ms, 10s or "2 minutes", got "${text}"`)
 }

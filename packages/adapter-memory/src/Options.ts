@@ -1,5 +1,12 @@
 /** The options of a memory broker, from code or from a URL. */
-import { type Adapter, BrokerUrl, ConfigurationError, OptionKind, OptionNames } from "@requeue/core/adapter-kit"
+import {
+  type Adapter,
+  AdapterOptions,
+  BrokerUrl,
+  ConfigurationError,
+  OptionKind,
+  type OptionNames
+} from "@requeue/core/adapter-kit"
 import * as Result from "effect/Result"
 import type { Vices } from "./Vices.ts"
 
@@ -23,9 +30,10 @@ const limits = ["maxMessages", "maxBodySize"] as const
 const isLimit = (value: number): boolean =>
   value === Number.POSITIVE_INFINITY || (Number.isSafeInteger(value) && value >= 1)
 
-const limit: OptionKind.OptionKind = {
+const limit: OptionKind.OptionKind<number> = {
   expected: "a whole number >= 1 or Infinity",
-  holds: (value) => typeof value === "number" && isLimit(value)
+  holds: (value) => typeof value === "number" && isLimit(value),
+  read: OptionKind.whole(1).read
 }
 
 /** All options and their kinds, by which wrong ones are found. */
@@ -40,19 +48,7 @@ const example = "Write memory: or, for example, memory:?maxMessages=1000&maxBody
 const refusal = (field: string, detail: string, remedy = example): ConfigurationError.ConfigurationError =>
   new ConfigurationError.ConfigurationError({ field, detail, remedy, broker: "memory" })
 
-type Limits = { -readonly [K in (typeof limits)[number]]?: number }
-
-const fromQuery = (parameters: BrokerUrl.BrokerUrl["parameters"]): Limits | ConfigurationError.ConfigurationError => {
-  const options: Limits = {}
-  for (const name of limits) {
-    const text = parameters[name]
-    if (text === undefined) continue
-    const value = /^\d+$/.test(text) ? Number(text) : Number.NaN
-    if (!isLimit(value)) return refusal(name, "must be a whole number >= 1")
-    options[name] = value
-  }
-  return options
-}
+const decodeLimits = AdapterOptions.decoder("memory", { maxMessages: limit, maxBodySize: limit })
 
 /**
  * Reads the options from a URL's query, as in `memory:?maxMessages=1000`, and from a config object, whose options win.
@@ -64,15 +60,5 @@ export const fromUrl = (url: URL, own: Adapter.Options = {}): Options | Configur
   }
   const parsed = BrokerUrl.parse(url, limits)
   if (Result.isFailure(parsed)) return refusal("url", parsed.failure.detail, parsed.failure.remedy)
-  const options = fromQuery(parsed.success.parameters)
-  if (options instanceof ConfigurationError.ConfigurationError) return options
-  for (const [option, value] of Object.entries(own)) {
-    const name = limits.find((known) => known === option)
-    if (name === undefined) return refusal(option, "unknown option", OptionNames.remedy(option, limits))
-    if (typeof value !== "number" || !isLimit(value)) {
-      return refusal(name, `must be a whole number >= 1, got ${JSON.stringify(value)}`)
-    }
-    options[name] = value
-  }
-  return options
+  return Result.merge(decodeLimits(parsed.success.parameters, own))
 }

@@ -25,7 +25,7 @@ describe("connect", () => {
       { URL: "memory:" },
       `url: the broker must be a URL, an object with a url, or a Layer, got an object. Write a URL such as "memory:"`
     ],
-    ["memory:?maxMessages=many", `maxMessages (broker memory): must be a whole number >= 1.`],
+    ["memory:?maxMessages=many", `maxMessages (broker memory): must be a whole number >= 1 or Infinity, got a text.`],
     [
       "memory:?maxMesages=5",
       "url (broker memory): its query has a parameter that is not an option. Did you mean maxMessages?"

@@ -4,7 +4,7 @@
  * They are decoded and validated before any connection is opened. The secret is `Redacted` from then on: no error, log or
  * printed option shows it.
  */
-import { AdapterOptions, ConfigurationError, TlsOptions } from "@requeue/core/adapter-kit"
+import { AdapterOptions, ConfigurationError, type Delay, OptionKind, TlsOptions } from "@requeue/core/adapter-kit"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Address from "./internal/address.ts"
@@ -41,7 +41,7 @@ export interface Options {
   /** HTTP interfaces of nsqlookupd, as `host:port` or a URL. Default: none. */
   readonly lookupd?: Fields["lookupd"] | undefined
   /** Milliseconds between two requests to nsqlookupd, spread by a fifth. Default: 15000. */
-  readonly lookupdInterval?: Fields["lookupdInterval"] | undefined
+  readonly lookupdInterval?: Delay.Input | undefined
   /** The channel of queues that name none. Default: `requeue`. */
   readonly channel?: Fields["channel"] | undefined
   /** Whether `authSecret` may be sent without TLS, and not only to this machine itself. Default: `false`. */
@@ -51,21 +51,21 @@ export interface Options {
   /** The name of this program in nsqd's statistics. Default: `requeue-nsq`. */
   readonly userAgent?: Fields["userAgent"] | undefined
   /** Milliseconds between two heartbeats. A connection without 2.5 of them is made again. Default: 10000. */
-  readonly heartbeat?: Fields["heartbeat"] | undefined
+  readonly heartbeat?: Delay.Input | undefined
   /** Milliseconds that one attempt to connect may take. Default: 10000. */
-  readonly connectTimeout?: Fields["connectTimeout"] | undefined
+  readonly connectTimeout?: Delay.Input | undefined
   /** Milliseconds that an HTTP request may take, and a settlement until it has left this process. Default: 10000. */
-  readonly requestTimeout?: Fields["requestTimeout"] | undefined
+  readonly requestTimeout?: Delay.Input | undefined
   /** Milliseconds that a publish may take, with its wait for a connection. Default: 10000. */
-  readonly publishTimeout?: Fields["publishTimeout"] | undefined
+  readonly publishTimeout?: Delay.Input | undefined
   /** Milliseconds before the second attempt to connect again; the first is at once. Default: 100. */
-  readonly reconnectFirst?: Fields["reconnectFirst"] | undefined
+  readonly reconnectFirst?: Delay.Input | undefined
   /** Milliseconds that no pause between two attempts exceeds. Default: 5000. */
-  readonly reconnectMax?: Fields["reconnectMax"] | undefined
+  readonly reconnectMax?: Delay.Input | undefined
   /** The lease of a delivery in milliseconds, at least 1000. Default: that of nsqd. */
-  readonly messageTimeout?: Fields["messageTimeout"] | undefined
+  readonly messageTimeout?: Delay.Input | undefined
   /** Milliseconds for which nsqd may hold back a message to send it with others. Default: 25. */
-  readonly outputBufferTimeout?: Fields["outputBufferTimeout"] | undefined
+  readonly outputBufferTimeout?: Delay.Input | undefined
   /** Messages that may await their confirmation; further ones wait. Default: 1000. */
   readonly maxUnconfirmed?: Fields["maxUnconfirmed"] | undefined
   /** `exact` makes every retry a copy, with history and due time. Default: `native`, which is `REQ`. */
@@ -81,7 +81,7 @@ export interface Options {
   /** Whether the HTTP interface of nsqd is used. Default: `true`. */
   readonly http?: Fields["http"] | undefined
   /** The longest delay of nsqd in milliseconds. Default: nsqd is asked; a lower one of nsqd counts. */
-  readonly maxReqTimeout?: Fields["maxReqTimeout"] | undefined
+  readonly maxReqTimeout?: Delay.Input | undefined
   /** The largest message of nsqd in bytes. Default: nsqd is asked; a lower one of nsqd counts. */
   readonly maxMsgSize?: Fields["maxMsgSize"] | undefined
   /** The largest `MPUB` of nsqd in bytes. Default: nsqd is asked; a lower one of nsqd counts. */
@@ -179,7 +179,8 @@ export const decode = (options: Options = {}): Result.Result<Settings, Configura
   const parsed = url === undefined ? nowhere : Address.parse(url, ["tls", ...Object.keys(fields)])
   if (Result.isFailure(parsed)) return Result.fail(parsed.failure)
   const { parameters, secret } = parsed.success
-  const { tls: inQuery, ...query } = parameters
+  const { tls: written, ...query } = parameters
+  const inQuery = OptionKind.flag.read?.(written)
   if (inQuery !== undefined && typeof inQuery !== "boolean") {
     return Result.fail(refuse("tls", "in a URL it is true or false", "Give certificates in code"))
   }

@@ -79,17 +79,17 @@ export interface Options {
   /** The name that the server shows, followed by `:consume` or `:publish`. Default: `requeue`. */
   readonly connectionName?: Fields["connectionName"] | undefined
   /** Milliseconds between heartbeats, rounded to seconds. 1000 to 60,000; default: 10,000. */
-  readonly heartbeat?: Fields["heartbeat"] | undefined
+  readonly heartbeat?: Delay.Input | undefined
   /** Milliseconds that one attempt to connect may take. 100 to 120,000; default: 10,000. */
-  readonly connectTimeout?: Fields["connectTimeout"] | undefined
+  readonly connectTimeout?: Delay.Input | undefined
   /** Milliseconds that one request may take. 100 to 120,000; default: 10,000. */
-  readonly requestTimeout?: Fields["requestTimeout"] | undefined
+  readonly requestTimeout?: Delay.Input | undefined
   /** Milliseconds until a publish is confirmed, and as many for a connection first. 100 to 120,000; default: 10,000. */
-  readonly publishTimeout?: Fields["publishTimeout"] | undefined
+  readonly publishTimeout?: Delay.Input | undefined
   /** Milliseconds before the second attempt to connect again; the first is at once. 1 to 60,000; default: 100. */
-  readonly reconnectFirst?: Fields["reconnectFirst"] | undefined
+  readonly reconnectFirst?: Delay.Input | undefined
   /** The longest pause between attempts, in milliseconds. `reconnectFirst` to 120,000; default: 500. */
-  readonly reconnectMax?: Fields["reconnectMax"] | undefined
+  readonly reconnectMax?: Delay.Input | undefined
   /** Messages that may be unconfirmed; further ones wait. 1 to 65,535; default: 1000. */
   readonly maxUnconfirmed?: Fields["maxUnconfirmed"] | undefined
   /** The type of all queues that are declared. Default: `quorum`. */
@@ -101,7 +101,7 @@ export interface Options {
   /** Where delays are kept. Default: `auto`, which is the ladder for up to 32 known delays, and else the levels. */
   readonly topology?: Fields["topology"] | undefined
   /** The smallest step of the levels, in milliseconds. 10 to 1000; default: 50. */
-  readonly resolution?: Fields["resolution"] | undefined
+  readonly resolution?: Delay.Input | undefined
   /** The start of the names of everything that queues share. Default: `requeue`. */
   readonly prefix?: Fields["prefix"] | undefined
   /** Whether objects are declared, only looked for (`passive`), or not touched (`never`). Default: `declare`. */

@@ -133,3 +133,8 @@ describe("options", () => {
     }
   })
 })
+
+it.each(["5s", "5 seconds", "5000ms", "5000"])("a duration is written as everywhere else: %s", (text) => {
+  assert.strictEqual(ok({ url: `amqp://h?requestTimeout=${encodeURIComponent(text)}` }).requestTimeout, 5000)
+  assert.strictEqual(ok({ url: "amqp://h", requestTimeout: text as "5s" }).requestTimeout, 5000)
+})

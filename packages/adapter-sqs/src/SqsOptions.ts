@@ -22,11 +22,15 @@ export type FifoRetry = "block" | "resend"
 const second = 1000
 const day = 86_400_000
 
-/** Milliseconds that SQS takes as whole seconds. */
-const seconds = (min: number, max: number): OptionKind.OptionKind<number> => ({
-  expected: `whole seconds in milliseconds, from ${min} to ${max}`,
-  holds: (value) => OptionKind.whole(min, max).holds(value) && Number(value) % second === 0
-})
+/** Durations that SQS takes as whole seconds. */
+const seconds = (min: number, max: number): OptionKind.OptionKind<number> => {
+  const duration = Delay.kind(min, max)
+  return {
+    ...duration,
+    expected: `${duration.expected} in whole seconds`,
+    holds: (value) => duration.holds(value) && Number(value) % second === 0
+  }
+}
 
 const fields = {
   queues: OptionKind.oneOf<Queues>(["create", "verify", "use"]),
@@ -35,8 +39,8 @@ const fields = {
   visibilityTimeout: seconds(second, 43_200 * second),
   inFlightLimit: OptionKind.whole(0, 120_000),
   fifoRetry: OptionKind.oneOf<FifoRetry>(["block", "resend"]),
-  connectTimeout: OptionKind.whole(100, 120_000),
-  requestTimeout: OptionKind.whole(100, 120_000),
+  connectTimeout: Delay.kind(100, 120_000),
+  requestTimeout: Delay.kind(100, 120_000),
   retention: seconds(60 * second, 14 * day),
   deadLetterRetention: seconds(60 * second, 14 * day),
   maxReceiveCount: OptionKind.whole(1, 1000),
@@ -54,14 +58,14 @@ export interface OtherOptions extends SdkOptions {
    */
   readonly queues?: Fields["queues"] | undefined
   /** Milliseconds of one long poll, whole seconds, 1 to 20 s. Default: 20,000. */
-  readonly waitTime?: Fields["waitTime"] | undefined
+  readonly waitTime?: Delay.Input | undefined
   /** Polls at a time, 1 to 50. Default: 10. */
   readonly pollers?: Fields["pollers"] | undefined
   /**
    * Milliseconds of one lease, whole seconds, up to 12 h; what a crashed consumer had comes again after it. Default:
    * 30,000.
    */
-  readonly visibilityTimeout?: Fields["visibilityTimeout"] | undefined
+  readonly visibilityTimeout?: Delay.Input | undefined
   /** Messages in flight from which on retries are copies; 0 for always. Default: 60,000. */
   readonly inFlightLimit?: Fields["inFlightLimit"] | undefined
   /**
@@ -70,19 +74,19 @@ export interface OtherOptions extends SdkOptions {
    */
   readonly fifoRetry?: Fields["fifoRetry"] | undefined
   /** Milliseconds that one attempt to connect may take; the SDK makes three. 100 to 120,000. Default: 5000. */
-  readonly connectTimeout?: Fields["connectTimeout"] | undefined
+  readonly connectTimeout?: Delay.Input | undefined
   /** Milliseconds that one attempt of a request may take; the SDK makes three. 100 to 120,000. Default: 10,000. */
-  readonly requestTimeout?: Fields["requestTimeout"] | undefined
+  readonly requestTimeout?: Delay.Input | undefined
   /**
    * Milliseconds for which queues that are created keep messages, whole seconds, 1 minute to 14 days. Default:
    * 345,600,000, which is 4 days.
    */
-  readonly retention?: Fields["retention"] | undefined
+  readonly retention?: Delay.Input | undefined
   /**
    * Milliseconds for which dead-letter queues that are created keep letters; no less than `retention`. Default:
    * 1,209,600,000, which is 14 days.
    */
-  readonly deadLetterRetention?: Fields["deadLetterRetention"] | undefined
+  readonly deadLetterRetention?: Delay.Input | undefined
   /**
    * Receives after which SQS itself moves a message to the dead-letter queue, 1 to 1000. Default: by the policy,
    * with slack.

@@ -113,3 +113,8 @@ describe("options", () => {
     }
   })
 })
+
+it.each(["5s", "5 seconds", "5000ms", "5000"])("a duration is written as everywhere else: %s", (text) => {
+  assert.strictEqual(ok({ url: `sqs://eu-west-1?waitTime=${encodeURIComponent(text)}` }).waitTime, 5000)
+  assert.strictEqual(ok({ url: "sqs://eu-west-1", waitTime: text as "5s" }).waitTime, 5000)
+})

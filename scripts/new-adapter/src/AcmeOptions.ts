@@ -3,12 +3,12 @@
  *
  * They are decoded and checked before anything is connected. No error shows the URL: it may hold a password.
  */
-import { AdapterOptions, BrokerUrl, ConfigurationError, OptionKind } from "@requeue/core/adapter-kit"
+import { AdapterOptions, BrokerUrl, ConfigurationError, Delay, OptionKind } from "@requeue/core/adapter-kit"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 
 const fields = {
-  timeout: OptionKind.whole(100, 120_000),
+  timeout: Delay.kind(100, 120_000),
   create: OptionKind.flag
 }
 
@@ -19,7 +19,7 @@ export interface Options {
   /** Where Acme is. A `Redacted` one keeps its password out of logs. Default: `acme://localhost`. */
   readonly url?: string | URL | Redacted.Redacted | undefined
   /** Milliseconds that a publish, a settlement or a question may take. Default: 10000. */
-  readonly timeout?: number | undefined
+  readonly timeout?: Delay.Input | undefined
   /** Whether queues that are missing are created when they are first used. Default: true. */
   readonly create?: boolean | undefined
 }
@@ -37,12 +37,6 @@ const example = "Write, for example, acme://localhost?timeout=5000"
 const refuse = (detail: string, remedy = example): Result.Result<never, ConfigurationError.ConfigurationError> =>
   Result.fail(new ConfigurationError.ConfigurationError({ field: "url", detail, remedy, broker: "acme" }))
 
-/** Numbers and truths, which are text in a URL. */
-const valueOf = (text: string): unknown => {
-  if (/^\d+$/.test(text)) return Number(text)
-  return text === "true" ? true : text === "false" ? false : text
-}
-
 /** Decodes options. Those of the URL's query are beaten by those of the object. */
 export const decode = (options: Options = {}): Result.Result<Settings, ConfigurationError.ConfigurationError> => {
   const { url: given = "acme://localhost", ...own } = options
@@ -50,8 +44,7 @@ export const decode = (options: Options = {}): Result.Result<Settings, Configura
   if (Result.isFailure(parsed)) return refuse(parsed.failure.detail, parsed.failure.remedy)
   const { parameters, url } = parsed.success
   if (url.protocol !== "acme:") return refuse(`the scheme ${url.protocol} is not acme:`)
-  const query = Object.fromEntries(Object.entries(parameters).map(([name, text]) => [name, valueOf(text)]))
-  return Result.map(decodeFields(query, own), ({ create = true, timeout = 10_000 }) => ({
+  return Result.map(decodeFields(parameters, own), ({ create = true, timeout = 10_000 }) => ({
     url: Redacted.make(url),
     timeout,
     create

@@ -24,7 +24,7 @@ export interface Parsed {
   /** `host:port` of the URL itself; `undefined` when it has no host. */
   readonly nsqd: string | undefined
   readonly secret: string
-  /** The options of the URL's query, as numbers, booleans, lists and text. */
+  /** The options of the URL's query, as texts and lists of them. */
   readonly parameters: Readonly<Record<string, unknown>>
 }
 
@@ -36,13 +36,6 @@ const example =
 
 const refuse = (detail: string, remedy = example): Result.Result<never, ConfigurationError.ConfigurationError> =>
   Result.fail(new ConfigurationError.ConfigurationError({ field: "url", detail, remedy, broker: "nsq" }))
-
-/** The value of a parameter in a URL's query, in the type that the option of this name has. */
-const value = (name: string, text: string): unknown => {
-  if (lists.has(name)) return text.split(",")
-  if (/^\d+$/.test(text)) return Number(text)
-  return text === "true" ? true : text === "false" ? false : text
-}
 
 /** Parses the URL of a broker, whose query may have the `known` parameters. No error shows the URL: it may hold a secret. */
 export const parse = (
@@ -58,7 +51,9 @@ export const parse = (
   return Result.succeed({
     nsqd: url.hostname === "" ? undefined : `${url.hostname}:${url.port === "" ? "4150" : url.port}`,
     secret,
-    parameters: Object.fromEntries(Object.entries(parameters).map(([name, text]) => [name, value(name, text)]))
+    parameters: Object.fromEntries(
+      Object.entries(parameters).map(([name, text]) => [name, lists.has(name) ? text.split(",") : text])
+    )
   })
 }
 

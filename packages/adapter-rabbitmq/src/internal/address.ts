@@ -17,7 +17,7 @@ export interface Address {
 /** The parts of a URL. */
 export interface Parsed {
   readonly address: Address
-  /** The options in the URL's query. Texts that are numbers or JSON are decoded. */
+  /** The options in the URL's query. JSON is decoded; the kinds of the options read the rest. */
   readonly parameters: Readonly<Record<string, unknown>>
 }
 
@@ -26,9 +26,8 @@ const example = "Write amqp://user:password@host:5672/vhost, or amqps: for TLS"
 const refuse = (detail: string, remedy = example): Result.Result<never, ConfigurationError.ConfigurationError> =>
   Result.fail(new ConfigurationError.ConfigurationError({ field: "url", detail, remedy, broker: "rabbitmq" }))
 
-/** Decodes a parameter of the query: digits are a number, JSON arrays and objects are JSON, all else is text. */
+/** Decodes a parameter of the query: JSON arrays and objects are JSON, all else is text. */
 const decodeParameter = (text: string): unknown => {
-  if (/^\d+$/.test(text)) return Number(text)
   if (!/^[[{]/.test(text)) return text
   try {
     const json: unknown = JSON.parse(text)

@@ -1,5 +1,5 @@
 /** The kinds of the options that a URL and a config file can have, too. `RabbitMqOptions` says what they mean. */
-import { OptionKind, OptionTree } from "@requeue/core/adapter-kit"
+import { Delay, OptionKind, OptionTree } from "@requeue/core/adapter-kit"
 
 const topology = OptionKind.oneOf([
   "auto",
@@ -54,18 +54,18 @@ export const queue = OptionTree.struct({
 export const fields = {
   auth: OptionKind.oneOf(["plain", "external"]),
   connectionName: OptionKind.nonEmpty,
-  heartbeat: OptionKind.whole(1000, 60_000),
-  connectTimeout: OptionKind.whole(100, 120_000),
-  requestTimeout: OptionKind.whole(100, 120_000),
-  publishTimeout: OptionKind.whole(100, 120_000),
-  reconnectFirst: OptionKind.whole(1, 60_000),
-  reconnectMax: OptionKind.whole(1, 120_000),
+  heartbeat: Delay.kind(1000, 60_000),
+  connectTimeout: Delay.kind(100, 120_000),
+  requestTimeout: Delay.kind(100, 120_000),
+  publishTimeout: Delay.kind(100, 120_000),
+  reconnectFirst: Delay.kind(1, 60_000),
+  reconnectMax: Delay.kind(1, 120_000),
   maxUnconfirmed: OptionKind.whole(1, 65_535),
   queueType: OptionKind.oneOf(["quorum", "classic"]),
   deliveryLimit: OptionKind.whole(10, 1_000_000),
   maxBodySize: OptionKind.whole(1, 512 * 1024 * 1024),
   topology,
-  resolution: OptionKind.whole(10, 1000),
+  resolution: Delay.kind(10, 1000),
   prefix: OptionKind.matching("1 to 40 letters, digits, _, . and -", /^[A-Za-z0-9_.-]{1,40}$/),
   assert: Assert,
   management: OptionKind.nonEmpty,

@@ -25,7 +25,7 @@ export interface Address {
 /** A URL, read. */
 export interface Parsed {
   readonly address: Address
-  /** The options in the URL's query; those of digits are numbers. */
+  /** The options in the URL's query. */
   readonly parameters: Readonly<Record<string, unknown>>
 }
 
@@ -81,9 +81,7 @@ export const parse = (
       account,
       credentials: id === "" ? undefined : { accessKeyId: id, secretAccessKey: Redacted.make(password) }
     },
-    parameters: Object.fromEntries(
-      Object.entries(parameters).map(([name, text]) => [name, /^\d+$/.test(text) ? Number(text) : text])
-    )
+    parameters
   })
 }
 

@@ -21,7 +21,8 @@ const withoutUndefined = (options: object): Record<string, unknown> =>
 
 /**
  * Makes a decoder of options from several sources. A later source beats an earlier one, and `undefined` counts as missing.
- * It fails for an unknown name, and for a value of another kind. `broker` is the adapter's name, for errors.
+ * The option's kind converts text: `"5"` to a number, `"10s"` to milliseconds. It fails for an unknown name, and for a value of
+ * another kind. `broker` is the adapter's name, for errors.
  *
  * @example
  * ```ts
@@ -36,7 +37,7 @@ export const decoder = <F extends Fields>(broker: string, fields: F) => {
   const optional = Object.entries(fields).map(([name, kind]) => [name, OptionTree.optional(kind)])
   const kind = OptionTree.struct(Object.fromEntries(optional))
   return (...sources: ReadonlyArray<object>): Result.Result<Given<F>, ConfigurationError> => {
-    const options: unknown = Object.assign({}, ...sources.map(withoutUndefined))
+    const options = OptionTree.read(Object.assign({}, ...sources.map(withoutUndefined)), kind)
     const problem = OptionTree.problem(options, kind)
     if (problem === undefined) return Result.succeed(options as Given<F>) // All of them are of their kinds.
     const { detail, place, remedy = `See the options table of the adapter for ${broker}` } = problem

@@ -1,19 +1,21 @@
 /**
  * Delays of messages: whole milliseconds from 0 to 24 hours.
  *
- * Every public function that takes a delay takes a `Duration.Input` (`"10 seconds"`, `{ minutes: 5 }`, or a number of
+ * Every public function that takes a delay takes a {@link Input} (`"10 seconds"`, `"10s"`, `{ minutes: 5 }`, or a number of
  * milliseconds) and turns it into a `Delay` here, before anything is sent. Fractions are rounded up, so a delay is
  * never shorter than asked.
  */
 import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
-import type { OptionKind } from "../options/OptionKind.ts"
+import * as OptionKind from "../options/OptionKind.ts"
 
 /** A delay in whole milliseconds, 0 to {@link max}. */
 export type Delay = number
 
-/** A delay as users write it: a number of milliseconds, `"10 seconds"`, or any other `Duration.Input`. */
-export type Input = Duration.Input
+type Short = `${number}${keyof typeof shortUnits}`
+
+/** A delay as users write it: milliseconds, `"10 seconds"`, `"10s"`, `"1h 30m"`, or any other `Duration.Input`. */
+export type Input = Duration.Input | Short | `${Short} ${Short}`
 
 /** The longest delay of a message: 24 hours, in milliseconds. */
 export const max: Delay = 24 * 60 * 60 * 1000
@@ -45,11 +47,30 @@ const show = (value: unknown): string => {
   }
 }
 
+const second = 1000
+const minute = 60 * second
+const hour = 60 * minute
+const day = 24 * hour
+
+/** The short names of units, in milliseconds. */
+const shortUnits = { ms: 1, s: second, m: minute, h: hour, d: day, w: 7 * day }
+
+/** Text such as `10s`, `1h 30m` and `500 ms`: all that {@link format} writes, and more. */
+const shortForm = /^(?:\d+(?:\.\d+)? ?(?:ms|[smhdw])(?: (?=\d)|$))+$/
+
+const ofShort = (text: string): number =>
+  [...text.matchAll(/([\d.]+) ?([a-z]+)/g)].reduce(
+    (sum, [, count, unit]) => sum + Number(count) * shortUnits[unit as keyof typeof shortUnits], // It has the short form.
+    0
+  )
+
 /** The length of a duration in milliseconds, with fractions; NaN when the input is no duration. */
 export const toMillis = (input: Input): number => {
   if (typeof input === "number") return input
+  if (typeof input === "string" && shortForm.test(input)) return ofShort(input)
   try {
-    return isVague(input) ? Number.NaN : Duration.toMillis(Duration.fromInputUnsafe(input))
+    const long = input as Duration.Input // It is not a short form.
+    return isVague(long) ? Number.NaN : Duration.toMillis(Duration.fromInputUnsafe(long))
   } catch {
     return Number.NaN
   }
@@ -58,7 +79,7 @@ export const toMillis = (input: Input): number => {
 const units = ["weeks", "days", "hours", "minutes", "seconds", "milliseconds", "microseconds", "nanoseconds"]
 
 /** Whether an object has a misspelt unit or a NaN, which `Duration` would ignore and read as 0. */
-const isVague = (input: Input): boolean => {
+const isVague = (input: Duration.Input): boolean => {
   if (typeof input !== "object" || Duration.isDuration(input)) return false
   const given = Object.entries(input).filter(([, count]) => count !== undefined)
   return (
@@ -121,34 +142,26 @@ const range = (min: number, limit: number): string =>
 /** How to write a duration that is none; `undefined` for one that is only too short or too long. */
 const remedy = (value: unknown): string | undefined => {
   if (typeof value === "number" || !Number.isNaN(toMillis(value as Input))) return undefined // toMillis takes anything.
-  const [, count, abbreviation = ""] = /^(\d+(?:\.\d+)?) ?(ms|s|m|h|d|w)$/.exec(show(value)) ?? []
-  const unit = abbreviation === "ms" ? "millis" : units.find(([first]) => first === abbreviation)
-  return unit === undefined
-    ? 'Write a number of milliseconds, or text such as "10 seconds" or "5 minutes"'
-    : `Did you mean "${count} ${count === "1" ? unit.slice(0, -1) : unit}"?`
+  return 'Write a number of milliseconds, or text such as "10 seconds" or "5 minutes"'
 }
 
 /** The kind of options that are durations from `min` to `limit`, both in milliseconds. */
-export const kind = (min: number, limit: number): OptionKind => ({
+export const kind = (min: number, limit: number): OptionKind.OptionKind<number> => ({
   expected: range(min, limit),
   holds: (value) => {
     const millis = wholeMillis(value as Input) // It answers NaN for what is no duration.
     return millis >= min && millis <= limit
   },
+  read: (value) => {
+    const millis = wholeMillis(OptionKind.readNumber(value) as Input) // It answers NaN for what is no duration.
+    return Number.isNaN(millis) ? value : millis
+  },
   remedy,
   example: '"10 seconds"'
 })
 
-const abbreviations: Readonly<Record<string, string>> = {
-  ms: "millis",
-  s: "seconds",
-  m: "minutes",
-  h: "hours",
-  d: "days"
-}
-
 /**
- * Reads a duration as people type it: `500ms`, `10s`, `2h`, `30d`, `2 minutes`. Answers milliseconds; NaN where it is none.
+ * Reads a duration that a person typed: `500ms`, `10s`, `2h`, `30d`, `2 minutes`. Returns milliseconds; NaN for other text.
  *
  * @example
  * ```ts
@@ -158,9 +171,8 @@ const abbreviations: Readonly<Record<string, string>> = {
  * ```
  */
 export const ofText = (text: string): number => {
-  const [, amount, unit = ""] = /^(\d+(?:\.\d+)?)\s*([a-z]+)$/.exec(text.trim()) ?? []
-  if (amount === undefined) return Number.NaN
-  return toMillis(`${Number(amount)} ${abbreviations[unit] ?? unit}` as Input) // toMillis answers NaN for other units.
+  const trimmed = text.trim()
+  return /^\d/.test(trimmed) ? toMillis(trimmed as Input) : Number.NaN // toMillis answers NaN for other texts.
 }
 
 /** The first candidate that is not `undefined`; 0 when all are. An explicit 0 is a delay like any other. */
@@ -190,4 +202,4 @@ export const format = (millis: number): string => {
 }
 
 /** The kind of a delay that {@link parse} checks, where it is known how long it may be. */
-export const parsed: OptionKind = { ...kind(0, max), holds: () => true }
+export const parsed: OptionKind.OptionKind = { ...kind(0, max), holds: () => true }

@@ -12,6 +12,11 @@ export interface OptionKind<out A = unknown> {
   readonly holds: (value: unknown) => boolean
   /** How to mend a value that is not of this kind, as a sentence without its full stop. Default: nothing is said. */
   readonly remedy?: ((value: unknown) => string | undefined) | undefined
+  /**
+   * Converts text from a URL or an environment variable, such as digits, to a value of this kind. Returns everything else
+   * unchanged. Default: converts nothing.
+   */
+  readonly read?: ((value: unknown) => unknown) | undefined
   /** A value as it is written in a program. Default: none. */
   readonly example?: string | undefined
   /**
@@ -30,7 +35,15 @@ export type Value<Kind> = Kind extends OptionKind<infer A> ? A : never
 export const callback: OptionKind = { expected: "a function", holds: (value) => typeof value === "function" }
 
 /** `true` or `false`. */
-export const flag: OptionKind<boolean> = { expected: "true or false", holds: (value) => typeof value === "boolean" }
+export const flag: OptionKind<boolean> = {
+  expected: "true or false",
+  holds: (value) => typeof value === "boolean",
+  read: (value) => (value === "true" ? true : value === "false" ? false : value)
+}
+
+/** Converts text of digits to a number; see {@link OptionKind.read}. */
+export const readNumber = (value: unknown): unknown =>
+  typeof value === "string" && /^-?\d+(\.\d+)?$/.test(value) ? Number(value) : value
 
 /** Text. */
 export const text: OptionKind<string> = { expected: "text", holds: (value) => typeof value === "string" }
@@ -56,19 +69,22 @@ export const signal: OptionKind = { expected: "an AbortSignal", holds: (value) =
 /** A number of at least `min`. */
 export const number = (min: number): OptionKind<number> => ({
   expected: `a number >= ${min}`,
-  holds: (value) => typeof value === "number" && value >= min
+  holds: (value) => typeof value === "number" && value >= min,
+  read: readNumber
 })
 
 /** A whole number from `min` to `max`. Default: of any size. */
 export const whole = (min: number, max = Number.POSITIVE_INFINITY): OptionKind<number> => ({
   expected: `a whole number ${max === Number.POSITIVE_INFINITY ? `>= ${min}` : `from ${min} to ${max}`}`,
-  holds: (value) => Number.isSafeInteger(value) && Number(value) >= min && Number(value) <= max
+  holds: (value) => Number.isSafeInteger(value) && Number(value) >= min && Number(value) <= max,
+  read: readNumber
 })
 
 /** One of some words, or of some numbers. */
 export const oneOf = <const Word extends string | number>(words: ReadonlyArray<Word>): OptionKind<Word> => ({
   expected: `one of ${words.map((word) => JSON.stringify(word)).join(", ")}`,
   holds: (value) => words.some((word) => word === value),
+  read: (value) => words.find((word) => String(word) === value) ?? value,
   remedy: (value) => {
     const meant =
       typeof value === "string"

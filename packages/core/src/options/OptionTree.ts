@@ -12,7 +12,7 @@
  * OptionTree.problem([{ name: "a" }, { name: "b", prot: 1 }], hosts)?.place // => "[1].prot"
  * ```
  */
-import { isObject, type OptionKind, show, type Value } from "./OptionKind.ts"
+import { isObject, isPlain, type OptionKind, show, type Value } from "./OptionKind.ts"
 import * as OptionNames from "./OptionNames.ts"
 
 /** A kind of member that may be left out. */
@@ -90,6 +90,20 @@ export const problem = (value: unknown, kind: OptionKind): Problem | undefined =
     if (found !== undefined) return { ...found, place: place + found.place }
   }
   return undefined
+}
+
+/** Converts each member of a value as its kind does; see `OptionKind.read`. */
+export const read = (value: unknown, kind: OptionKind): unknown => {
+  const members = kind.members?.(value)
+  if (members === undefined || !isContainer(value)) return kind.read === undefined ? value : kind.read(value)
+  const member = (name: string, inner: unknown): unknown => {
+    const of = Object.hasOwn(members, name) ? members[name] : undefined
+    return of === undefined ? inner : read(inner, of)
+  }
+  if (Array.isArray(value)) return value.map((inner, index) => member(String(index), inner))
+  return isPlain(value)
+    ? Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, member(name, inner)]))
+    : value
 }
 
 const isContainer = (value: unknown): value is Readonly<Record<string, unknown>> =>

@@ -137,10 +137,33 @@ describe("format", () => {
     ))
 })
 
-describe("a remedy", () => {
-  it.each(["10ms", "1 ms", "5s", "1m", "2.5h", "1d", "1w"])("for %s is a duration", (given) => {
-    const kind = Delay.kind(0, Number.POSITIVE_INFINITY)
-    const [, meant] = /"(.*)"/.exec(kind.remedy?.(given) ?? "") ?? []
-    assert.isTrue(kind.holds(meant), meant)
+describe("one grammar", () => {
+  it.each([
+    ["10s", 10_000],
+    ["100ms", 100],
+    ["5m", 300_000],
+    ["2h", 7_200_000],
+    ["1d", Delay.max],
+    ["2.5h", 9_000_000],
+    ["1 ms", 1],
+    ["1h 30m", 5_400_000]
+  ] as const)("%s is what it says", (text, millis) => {
+    assert.strictEqual(Delay.toMillis(text as Delay.Input), millis)
+    assert.strictEqual(Delay.ofText(` ${text} `), millis)
+    assert.strictEqual(Delay.kind(0, Delay.max).read?.(text), millis)
+    assert.isTrue(Delay.kind(0, Delay.max).holds(text))
   })
+
+  it.each(["10x", "s", "10s5m", "-5s", "5s-", "1h30", "10 S", ""])("%j is none", (text) => {
+    assert.isNaN(Delay.toMillis(text as Delay.Input))
+    assert.isNaN(Delay.ofText(text))
+  })
+
+  it("has everything that is printed", () =>
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 10 * Delay.max }), (millis) => {
+        const read = Delay.toMillis(Delay.format(millis) as Delay.Input)
+        assert.isAtMost(Math.abs(read - millis), millis / 20)
+      })
+    ))
 })

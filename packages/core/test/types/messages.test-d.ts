@@ -71,8 +71,8 @@ export const refused = (message: Received<Order>, batch: Batch<Order>) => [
   () => message.retry(1500),
   // @ts-expect-error it is called delay
   () => message.retry({ delaySeconds: 30 }),
-  // @ts-expect-error a unit is a word
-  () => message.retry({ delay: "5s" }),
+  // @ts-expect-error a unit is one that is known
+  () => message.retry({ delay: "5 secs" }),
   // @ts-expect-error a batch has no delay of its own for acks
   () => batch.ackAll({ delay: 1 }),
   // @ts-expect-error it is called delay

@@ -86,8 +86,8 @@ export const sending = [
   () => requeue.send("orders", {}, { delaySeconds: 2 }),
   // @ts-expect-error the delay is an option
   () => requeue.send("orders", {}, "2 seconds"),
-  // @ts-expect-error a unit is a word
-  () => requeue.send("orders", {}, { delay: "5s" }),
+  // @ts-expect-error a unit is one that is known
+  () => requeue.send("orders", {}, { delay: "5 secs" }),
   // @ts-expect-error headers are text
   () => requeue.send("orders", {}, { headers: { attempt: 1 } }),
   // @ts-expect-error it is called delay
@@ -168,8 +168,8 @@ export const backingOff = [
   () => retryPolicy({ backoff: 1000 }),
   // @ts-expect-error it is called max
   () => exponential("1 second", { maximum: "1 hour" }),
-  // @ts-expect-error a unit is a word
-  () => exponential("1s"),
+  // @ts-expect-error a unit is one that is known
+  () => exponential("1 sec"),
   // @ts-expect-error it is "full"
   () => exponential("1 second", { jitter: "ful" }),
   // @ts-expect-error it is called proportional

@@ -172,7 +172,7 @@ export const open = async <E>(
   const close: Session["close"] = async (timeout) => {
     checkTimeout("requeue.close", timeout)
     if (timeout !== undefined) {
-      const passed = Effect.andThen(Effect.sleep(timeout), Deferred.succeed(timeIsUp, undefined))
+      const passed = Effect.andThen(Effect.sleep(Delay.toMillis(timeout)), Deferred.succeed(timeIsUp, undefined))
       Fiber.runIn(fork(passed), running)
     }
     Deferred.doneUnsafe(closes, Exit.void)
