@@ -144,8 +144,8 @@ describe("options", () => {
     [{ tls: { cart: "a" } as NsqOptions.Tls }, "tls.cart"],
     [{ tls: { rejectUnauthorized: "no" } as never }, "tls.rejectUnauthorized"],
     [{ tls: { serverName: "a" } as NsqOptions.Tls }, "tls.serverName"],
-    [{ tls: { cert: "a" } }, "tls.cert"],
-    [{ tls: { key: "a" } }, "tls.key"],
+    [{ tls: { cert: "-----BEGIN A" } }, "tls.cert"],
+    [{ tls: { key: "-----BEGIN A" } }, "tls.key"],
     [{ tls: "yes" as never }, "tls"],
     [{ httpTls: { cart: "a" } as NsqOptions.Tls }, "httpTls.cart"],
     [{ httpTls: true as never }, "httpTls"],
@@ -158,16 +158,22 @@ describe("options", () => {
   })
 
   it("check HTTP interfaces as connections, and other names by their own", () => {
-    const tls = { ca: "a", servername: "nsqd" }
+    const tls = { ca: "-----BEGIN A", servername: "nsqd" }
     const shared = ok({ url: "nsq://h?lookupd=l", tls })
-    assert.deepStrictEqual([shared.nsqd[0]?.http?.tls, shared.lookupd[0]?.tls], [tls, { ca: "a" }])
-    const own = ok({ url: "nsq://h?lookupd=l", tls, httpTls: { ca: "b" } })
-    assert.deepStrictEqual([own.nsqd[0]?.http?.tls, own.lookupd[0]?.tls], [{ ca: "b" }, { ca: "b" }])
-    assert.deepStrictEqual([own.httpTls, own.tls], [{ ca: "b" }, tls])
+    assert.deepStrictEqual([shared.nsqd[0]?.http?.tls, shared.lookupd[0]?.tls], [tls, { ca: "-----BEGIN A" }])
+    const own = ok({ url: "nsq://h?lookupd=l", tls, httpTls: { ca: "-----BEGIN B" } })
+    assert.deepStrictEqual(
+      [own.nsqd[0]?.http?.tls, own.lookupd[0]?.tls],
+      [{ ca: "-----BEGIN B" }, { ca: "-----BEGIN B" }]
+    )
+    assert.deepStrictEqual([own.httpTls, own.tls], [{ ca: "-----BEGIN B" }, tls])
   })
 
   it("take a passphrase as text, and show it no more", () =>
-    assert.notInclude(inspect(ok({ tls: { cert: "a", key: "b", passphrase: "hunter2" } }), { depth: 9 }), "hunter2"))
+    assert.notInclude(
+      inspect(ok({ tls: { cert: "-----BEGIN C", key: "-----BEGIN K", passphrase: "hunter2" } }), { depth: 9 }),
+      "hunter2"
+    ))
 
   it("never show a secret", () => {
     const secret = "hunter2"

@@ -88,12 +88,12 @@ describe("options", () => {
   })
 
   it.each<[RabbitMqOptions.Options, string]>([
-    [{ url: "amqp://h", tls: { ca: "a" } }, "tls"],
+    [{ url: "amqp://h", tls: { ca: "-----BEGIN A" } }, "tls"],
     [{ url: "amqps://h", tls: { cart: "a" } as RabbitMqOptions.Tls }, "tls.cart"],
     [{ url: "amqps://h", tls: { rejectUnauthorized: "no" } as never }, "tls.rejectUnauthorized"],
     [{ url: "amqps://h", tls: true as never }, "tls"],
-    [{ url: "amqps://h", tls: { cert: "a" } }, "tls.cert"],
-    [{ url: "amqps://h", tls: { key: "a" } }, "tls.key"],
+    [{ url: "amqps://h", tls: { cert: "-----BEGIN A" } }, "tls.cert"],
+    [{ url: "amqps://h", tls: { key: "-----BEGIN A" } }, "tls.key"],
     [{ management: "localhost:port" }, "management"],
     [{ management: "http://u:hunter2@h:port" }, "management"]
   ])("refuse what would be less secure than it looks: %o", (options, field) => {
@@ -117,10 +117,32 @@ describe("options", () => {
   })
 
   it("take certificates as text and as bytes", () => {
-    const key = { key: Buffer.from("c"), cert: "e", passphrase: Redacted.make("d") }
-    const tls = { ca: ["a", Buffer.from("b")], ...key, servername: "h" }
+    const key = { key: Buffer.from("-----BEGIN C"), cert: "-----BEGIN E", passphrase: Redacted.make("d") }
+    const tls = { ca: ["-----BEGIN A", Buffer.from("-----BEGIN B")], ...key, servername: "h" }
     assert.deepStrictEqual(ok({ url: "amqps://h", tls }).tls, tls)
   })
+
+  it.each<[RabbitMqOptions.Tls, RegExp]>([
+    [{ ca: "/etc/ca.pem" }, /^tls\.ca .*must be PEM text.* Give the path of a file as caFile$/],
+    [{ cert: "a.pem", key: "b.pem" }, /^tls\.cert .*Give the path of a file as certFile$/],
+    [{ ca: ["-----BEGIN A", "/etc/ca.pem"] }, /^tls\.ca .*Give the path of a file as caFile$/],
+    [{ ca: Buffer.from("DER") }, /^tls\.ca .*must be PEM text/],
+    [{ caFile: "/etc/ca.pem", ca: "-----BEGIN A" }, /^tls\.caFile .*ca is given as well/],
+    [{ certFile: "/etc/cert.pem" }, /^tls\.certFile .*there is no key/]
+  ])("take paths for what they are: %o", (tls, words) => {
+    const refused = decode({ url: "amqps://h", tls })
+    assert.match(Result.isFailure(refused) ? refused.failure.message : "", words)
+  })
+
+  it("have paths of certificates, which are read for each connection", () => {
+    const tls = { caFile: "/etc/ca.pem", certFile: "/etc/cert.pem", key: "-----BEGIN K" }
+    assert.deepStrictEqual(ok({ url: "amqps://h", tls }).tls, tls)
+  })
+
+  it("of TLS can be text of an environment variable", () =>
+    assert.deepStrictEqual(ok({ url: "amqps://h", tls: { rejectUnauthorized: "false" } as never }).tls, {
+      rejectUnauthorized: false
+    }))
 
   it("never show a password", () => {
     const secret = "hunter2"

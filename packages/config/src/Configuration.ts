@@ -105,19 +105,19 @@ const read = ({
     const { problems: misses, set: verbatim, value: document } = Environment.override(written, environment)
     const [rest, brokers] = splitBrokers(document)
     const expanded = Environment.expand(rest, environment, [], verbatim)
-    const decoded = decodeFile(brokers === undefined ? expanded.value : { ...Object(expanded.value), brokers }, {
-      errors: "all"
-    })
-    const shown = (problem: StrictSchema.Problem) => Environment.maskProblem(problem, expanded.secrets)
-    const wrong = Result.isFailure(decoded) ? StrictSchema.problems(decoded.failure).map(shown) : []
+    const checked = check(
+      brokers === undefined ? expanded.value : { ...Object(expanded.value), brokers },
+      expanded.whole
+    )
+    const wrong = Result.isFailure(checked) ? checked.failure : []
     // A missing secret explains any other problem at its place.
-    const unexplained = wrong.filter(({ path }) => !expanded.problems.some((missing) => samePath(missing.path, path)))
+    const unexplained = wrong
+      .filter(({ path }) => !expanded.problems.some((missing) => samePath(missing.path, path)))
+      .map((problem) => Environment.maskProblem(problem, expanded.secrets))
     const problems = [...misses, ...expanded.problems, ...unexplained]
-    if (problems.length > 0 || Result.isFailure(decoded)) return yield* new ConfigFileError({ file, problems })
-    const linked = Link.link(decoded.success)
-    if (Result.isFailure(linked)) return yield* new ConfigFileError({ file, problems: linked.failure.map(shown) })
+    if (problems.length > 0 || Result.isFailure(checked)) return yield* new ConfigFileError({ file, problems })
     const { secrets } = expanded
-    return make(file, linked.success, decoded.success.brokers, {
+    return make(file, checked.success.linked, checked.success.brokers, {
       adapters,
       environment,
       secrets,
@@ -125,6 +125,47 @@ const read = ({
       path: source.path
     })
   })
+
+interface Checked {
+  readonly linked: Link.Linked
+  readonly brokers: ConfigFile["brokers"]
+}
+
+type Problems = ReadonlyArray<StrictSchema.Problem>
+
+/** Decodes and links a file. */
+const decode = (document: unknown): Result.Result<Checked, Problems> => {
+  const decoded = decodeFile(document, { errors: "all" })
+  if (Result.isFailure(decoded)) {
+    // Problems of brokers show no values: these may be secrets.
+    const [shown] = splitBrokers(document)
+    return Result.fail(StrictSchema.problems(decoded.failure, shown))
+  }
+  const { brokers } = decoded.success
+  return Result.map(Link.link(decoded.success), (linked) => ({ linked, brokers }))
+}
+
+/**
+ * Decodes and links a file, or fails with all of its problems. One problem can hide others, so the fields with problems are
+ * left out and the rest is tried again. Where text is refused that is one of `whole`, it is tried as a number or boolean.
+ */
+const check = (given: unknown, whole: Environment.Expanded["whole"]): Result.Result<Checked, Problems> => {
+  let [document, found]: [unknown, Problems] = [given, []]
+  for (;;) {
+    const result = decode(document)
+    if (Result.isSuccess(result)) return found.length === 0 ? result : Result.fail(found)
+    const places = result.failure.map(({ path }) => path)
+    const retyped = Environment.retype(document, whole, places)
+    if (retyped !== document) {
+      document = retyped
+      continue
+    }
+    const fresh = result.failure.filter(({ path }) => !found.some((known) => samePath(known.path, path)))
+    if (fresh.length === 0) return Result.fail(found)
+    document = fresh.reduce<unknown>((rest, { path }) => Environment.without(rest, path), document)
+    found = [...found, ...fresh]
+  }
+}
 
 /** Takes the brokers out of a file: their secrets are looked up when one is used, so that those of others may be missing. */
 const splitBrokers = (document: unknown): readonly [unknown, unknown] => {
@@ -143,6 +184,20 @@ interface Context extends Pick<Options, "adapters">, Pick<Environment.Expanded, 
   readonly verbatim: Environment.Overridden["set"]
   /** The file's absolute path. */
   readonly path: string
+}
+
+/** The problem of a broker's name, which may be any value in a program without types. */
+const problemOfName = (name: unknown, known: ReadonlyArray<string>): StrictSchema.Problem | undefined => {
+  if (name === undefined) {
+    const remedy = `Write broker: ${known[0]}, or name one of ${known.join(", ")}`
+    return { path: ["broker"], detail: "no broker is the default", remedy }
+  }
+  if (typeof name !== "string") {
+    const detail = `the name of a broker must be text, got ${OptionKind.show(name)}`
+    return { path: ["brokers"], detail, remedy: 'Write connect("NAME", options), or connect() for the default' }
+  }
+  if (known.includes(name)) return undefined
+  return { path: ["brokers"], detail: `there is no broker named ${name}`, remedy: OptionNames.remedy(name, known) }
 }
 
 /** The `secrets` are those outside of the brokers. */
@@ -164,15 +219,8 @@ const make = (
 
   const named = (broker: string | undefined): Effect.Effect<string, ConfigFileError> => {
     const name = broker ?? defaultBroker
-    const known = Object.keys(brokers)
-    if (name === undefined) {
-      const remedy = `Write broker: ${known[0]}, or name one of ${known.join(", ")}`
-      return refuse([{ path: ["broker"], detail: "no broker is the default", remedy }])
-    }
-    if (known.includes(name)) return Effect.succeed(name)
-    return refuse([
-      { path: ["brokers"], detail: `there is no broker named ${name}`, remedy: OptionNames.remedy(name, known) }
-    ])
+    const problem = problemOfName(name, Object.keys(brokers))
+    return problem === undefined ? Effect.succeed(name!) : refuse([problem]) // One without a problem has been found.
   }
 
   const find = Effect.fnUntraced(function* (name: string) {
@@ -243,11 +291,11 @@ export const queue = <A = any>(
   Effect.suspend(() => {
     const found = Object.hasOwn(config.queues, key) ? config.queues[key] : undefined
     if (found !== undefined) return Effect.succeed(found)
-    const remedy = OptionNames.remedy(key, Object.keys(config.queues))
+    const remedy = OptionNames.remedy(String(key), Object.keys(config.queues))
     return Effect.fail(
       new ConfigFileError({
         file: config.file,
-        problems: [{ path: ["queues"], detail: `there is no queue named ${key}`, remedy }]
+        problems: [{ path: ["queues"], detail: `there is no queue named ${String(key)}`, remedy }]
       })
     )
   })

@@ -42,6 +42,17 @@ describe("the environment", () => {
     assert.strictEqual(queues["orders"]?.broker, "spare-one")
   })
 
+  it("gives numbers and booleans by ${NAME}, where the place takes one, and text elsewhere", async () => {
+    const file =
+      "brokers: { main: 'memory:?maxBodySize=${BYTES}' }\nqueues: { orders: { name: '${N}', concurrency: '${N}', " +
+      "consumerBackoff: '${YES}', handlerTimeout: '${MS}', drainTimeout: '${TEXT}', retry: { maxRetries: '${N}' } } }"
+    const { queues } = await sound(file, { BYTES: "500", N: "7", YES: "true", MS: "5000", TEXT: "5s" })
+    const { name, options } = queues["orders"]!
+    assert.deepStrictEqual([name, options.concurrency, options.retry?.maxAttempts], ["7", 7, 8])
+    assert.deepStrictEqual([options.handlerTimeout, options.drainTimeout], [5000, "5s"])
+    assert.isDefined(options.consumerBackoff)
+  })
+
   it("is asked about names that override nothing", async () => {
     assert.deepStrictEqual(await complaints(yaml, { REQUEUE_BROKERS_MIAN_URL: "memory:" }), [
       "requeue.config.yaml: REQUEUE_BROKERS_MIAN_URL: this environment variable overrides nothing in the file. " +

@@ -37,12 +37,37 @@ const cases: ReadonlyArray<readonly [what: string, yaml: string, expected: Reado
   [
     "a wrong type",
     "brokers: { main: 'memory:' }\nqueues: { orders: { concurrency: many } }",
-    ["queues.orders.concurrency: Expected number"]
+    ['queues.orders.concurrency: must be a number, got "many"']
   ],
   [
     "a number out of range",
     "brokers: { main: 'memory:' }\nqueues: { orders: { batch: { maxBatchSize: 500 }, concurrency: 0 } }",
-    ["queues.orders.batch.maxBatchSize: must be a whole number from 1 to 100, got 500"]
+    [
+      "queues.orders.batch.maxBatchSize: must be a whole number from 1 to 100, got 500",
+      "queues.orders.concurrency: must be a whole number from 1 to 1000, got 0"
+    ]
+  ],
+  [
+    "every kind at once",
+    "brokers: { main: 'memory:' }\npolicies: { p: { maxRetries: -1 } }\n" +
+      "queues: { a: { retry: q, concurrency: many }, b: { concurrency: 0, prefetch: -1, handlerTimeout: x }, c: { broker: mian } }",
+    [
+      'policies.p.maxRetries: must be a whole number >= 0 or "unlimited", got -1',
+      'queues.a.concurrency: must be a number, got "many"',
+      "queues.a.retry: there is no policy named q",
+      "queues.c.broker: there is no broker named mian. Did you mean main?",
+      "queues.b.concurrency: must be",
+      "queues.b.prefetch: must be",
+      "queues.b.handlerTimeout: must be"
+    ]
+  ],
+  [
+    "a default broker that is none, which hides no problem and makes none",
+    "broker: mian\nbrokers: { main: 'memory:', spare: 'memory:' }\nqueues: { orders: { concurrency: 0 } }",
+    [
+      "broker: there is no broker named mian. Did you mean main?",
+      "queues.orders.concurrency: must be a whole number from 1 to 1000, got 0"
+    ]
   ],
   [
     "an unknown policy",
@@ -62,7 +87,7 @@ const cases: ReadonlyArray<readonly [what: string, yaml: string, expected: Reado
         "Write broker: and one of main, spare, here or for all queues at the top"
     ]
   ],
-  ["no brokers", "queues: {}", ["brokers: Missing key"]],
+  ["no brokers", "queues: {}", ["brokers: it is missing. Add it"]],
   [
     "a broker that is none",
     "brokers: { main: 5 }",
@@ -77,7 +102,10 @@ const cases: ReadonlyArray<readonly [what: string, yaml: string, expected: Reado
   [
     "several at once",
     "brokers: { main: 'memory:' }\nqueues: { a: { rety: 1 }, 'b.c': { codec: xml } }",
-    ["queues.a.rety: unknown key. Did you mean retry?", 'queues["b.c"].codec: Expected "json" | "text" | "bytes"']
+    [
+      "queues.a.rety: unknown key. Did you mean retry?",
+      'queues["b.c"].codec: must be one of "json", "text", "bytes", got "xml"'
+    ]
   ],
   [
     "what is no YAML",
@@ -102,6 +130,15 @@ const refusal = async (config: Configuration.Configuration, broker?: string): Pr
 }
 
 describe("a bad broker", () => {
+  it.each(["'amqp://me:hunter2@host'", "{ main: ['amqp://me:hunter2@host'] }", "{ main: { url: { hunter2: 1 } } }"])(
+    "has no value shown, which may be a secret: %s",
+    async (brokers) => {
+      const shown = await complaints(`brokers: ${brokers}`)
+      assert.isNotEmpty(shown)
+      assert.notInclude(shown.join(), "hunter2")
+    }
+  )
+
   it("has a secret that is missing, which matters only where it is used", async () => {
     const yaml = "broker: local\nbrokers: { local: 'memory:', live: { url: 'amqp://u:${RABBIT_PASSWORD}@127.0.0.1' } }"
     const config = await sound(yaml)

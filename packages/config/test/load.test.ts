@@ -122,3 +122,13 @@ describe("a program", () => {
     assert.match(error.message, /^requeue\.config\.json: queues\.orders\.retry\.deadLetter: /)
   })
 })
+
+it.each([5, { logLevel: "None" }])("a broker is named by text, not by %o", async (broker) => {
+  const cwd = await folder({ "requeue.config.yaml": "brokers: { main: 'memory:' }" })
+  const { connect } = await loadConfig({ cwd, environment: {} })
+  const error = await connect(broker as never).then(
+    () => assert.fail("it was accepted"),
+    (refused: unknown) => refused
+  )
+  assert.match(String(error), /brokers: the name of a broker must be text, got .*\. Write connect\("NAME", options\)/)
+})

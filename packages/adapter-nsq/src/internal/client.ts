@@ -7,6 +7,7 @@
 // Packages that are checked with the sources of this one find the types of the driver by it.
 // oxlint-disable-next-line typescript/triple-slash-reference
 /// <reference path="./nsqjs.d.ts" />
+import { readFileSync } from "node:fs"
 import { isIP } from "node:net"
 import { hostname } from "node:os"
 import { connect as connectTls } from "node:tls"
@@ -118,7 +119,10 @@ const startTls = (native: NSQDConnection, { tls }: Settings): void => {
   const host = native.nsqdHost
   // Of a socket that is connected to an IP address Node.js would check the name `localhost`, whoever it belongs to.
   const name = isIP(host) === 0 ? { servername: host } : { host }
-  const secured = connectTls({ ...name, ...TlsOptions.toNode(tls ?? {}), socket }, () => (native.conn = secured))
+  const secured = connectTls(
+    { ...name, ...TlsOptions.toNode(tls ?? {}, readFileSync), socket },
+    () => (native.conn = secured)
+  )
   native.outWriter = secured
   native.registerStreamListeners(secured)
 }

@@ -1,5 +1,6 @@
 /** One HTTP request, with the TLS options of its interface: `fetch` takes none. No other file imports Node's own client. */
 import { TlsOptions } from "@requeue/core/adapter-kit"
+import { readFileSync } from "node:fs"
 import { type IncomingMessage, request as requestPlain } from "node:http"
 import { request as requestSecure } from "node:https"
 import type { HttpInterface } from "./address.ts"
@@ -36,7 +37,9 @@ export const ask = ({ tls, url }: HttpInterface, path: string, options: RequestO
     const at = new URL(`${url}/${path}`)
     const all = { ...options, agent: false, headers: { accept: "application/vnd.nsq; version=1.0" } }
     const isSecure = at.protocol === "https:"
-    const sent = isSecure ? requestSecure(at, { ...all, ...TlsOptions.toNode(tls) }) : requestPlain(at, all)
+    const sent = isSecure
+      ? requestSecure(at, { ...all, ...TlsOptions.toNode(tls, readFileSync) })
+      : requestPlain(at, all)
     sent.on("error", reject)
     sent.on("response", (response) => {
       read(response).then((body) => resolve({ status: response.statusCode ?? 0, body }), reject)

@@ -5,6 +5,7 @@
 import { TlsOptions } from "@requeue/core/adapter-kit"
 import type { Channel, ConfirmChannel, ConsumeMessage, Message } from "amqplib"
 import { createHash } from "node:crypto"
+import { readFileSync } from "node:fs"
 import type { Socket } from "node:net"
 import * as Redacted from "effect/Redacted"
 import type { Settings } from "../RabbitMqOptions.ts"
@@ -126,7 +127,7 @@ export const connect = async (
       keepAlive: true,
       timeout: settings.connectTimeout,
       clientProperties: { connection_name: `${settings.connectionName}:${role}` },
-      ...TlsOptions.toNode(tls)
+      ...TlsOptions.toNode(tls, readFileSync)
     }
   )
   const { stream } = model.connection as unknown as { readonly stream: Socket } // The driver's types lack its socket.

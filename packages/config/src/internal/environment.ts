@@ -109,6 +109,8 @@ export interface Expanded {
   readonly value: unknown
   /** The values that were filled in, by variable. They must not be shown. */
   readonly secrets: ReadonlyMap<string, string>
+  /** The paths of texts that are one variable and nothing else, so they may mean a number or a boolean. */
+  readonly whole: ReadonlyArray<Path>
   readonly problems: ReadonlyArray<StrictSchema.Problem>
 }
 
@@ -179,6 +181,7 @@ export const expand = (
 ): Expanded => {
   const secrets = new Map<string, string>()
   const problems: Array<Problem> = []
+  const whole: Array<Path> = []
   const valueOf = (name: string): string | undefined => {
     const secret = environment[name]
     if (secret !== undefined) secrets.set(name, secret)
@@ -190,9 +193,45 @@ export const expand = (
       return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, fill(item, [...path, key])]))
     }
     if (typeof value !== "string" || verbatim.has(JSON.stringify(path))) return value
+    if (/^\$\{[A-Za-z_]\w*\}$/.test(value)) whole.push(path)
     return filled(value, valueOf, (problem) => problems.push({ path, ...problem }))
   }
-  return { value: fill(given, at), secrets, problems }
+  return { value: fill(given, at), secrets, whole, problems }
+}
+
+const at = (value: unknown, path: Path): unknown =>
+  path.reduce<unknown>((inner, key) => (Object(inner) === inner ? Reflect.get(Object(inner), key) : undefined), value)
+
+/** Turns text at the paths `whole` into the number or boolean that it looks like, where it is at or below a refused path. */
+export const retype = (value: unknown, whole: ReadonlyArray<Path>, refused: ReadonlyArray<Path>): unknown =>
+  whole.reduce((retyped, path) => {
+    const isRefused = refused.some((place) => place.every((key, index) => path[index] === key))
+    const text = at(retyped, path)
+    if (!isRefused || typeof text !== "string") return retyped
+    const other = typed(/^(true|false)$/.test(text) ? true : 0, text)
+    return other === text ? retyped : put(retyped, path, other)
+  }, value)
+
+/** A value with another one at a path that it has, or without that path where the other one is `undefined`. */
+const put = (value: unknown, [key, ...rest]: Path, inner: unknown): unknown => {
+  if (key === undefined) return inner
+  if (Array.isArray(value)) return value.map((item, index) => (index === key ? put(item, rest, inner) : item))
+  if (!isObject(value) || !Object.hasOwn(value, key)) return value
+  const changed = put(value[key], rest, inner)
+  const { [key]: _, ...others } = value
+  return changed === undefined ? others : { ...value, [key]: changed }
+}
+
+/**
+ * A file without the problem at a path: without the field of a queue or policy, with a broker in memory, with another default
+ * broker. Its brokers, queues and policies keep their names.
+ */
+export const without = (file: unknown, path: Path): unknown => {
+  const [section, name, field] = path
+  if (section === "brokers" && name !== undefined) return put(file, [section, name], "memory:")
+  if (section === "broker") return put(file, [section], Object.keys(Object(at(file, ["brokers"])))[0])
+  if (field !== undefined) return put(file, path.slice(0, 3), undefined)
+  return put(file, path, name === undefined ? undefined : {})
 }
 
 /** The ways in which a message may write a secret: as it is, percent-encoded, in quotes, or in one line. */

@@ -71,10 +71,9 @@ const queueOf = (key: string, written: Written, file: ConfigFile, defaultBroker:
 export const link = (file: ConfigFile): Result.Result<Linked, ReadonlyArray<StrictSchema.Problem>> => {
   const brokers = Object.keys(file.brokers)
   const absent = missing(file, brokers)
-  if (absent.length > 0) return Result.fail(absent)
   const defaultBroker = file.broker ?? (brokers.length === 1 ? brokers[0] : undefined)
   const queues: Record<string, ConfiguredQueue> = {}
-  const problems: Array<StrictSchema.Problem> = []
+  const problems = [...absent]
   for (const [key, written] of Object.entries(file.queues ?? {})) {
     try {
       queues[key] = queueOf(key, written, file, defaultBroker ?? "")

@@ -77,19 +77,19 @@ const Nested = Schema.suspend((): Schema.Codec<Backoffs.Backoff, BackoffJson> =>
  */
 export const Backoff: Schema.Codec<Backoffs.Backoff, BackoffJson> = Schema.Union([
   strict({ type: Schema.Literal("constant"), delay: Duration, ...spread }).pipe(
-    through("Constant", ({ delay, ...options }) => Backoffs.constant(delay, options))
+    through("Constant", ({ delay, type: _type, ...options }) => Backoffs.constant(delay, options))
   ),
   strict({ type: Schema.Literal("linear"), step: Duration, ...spread }).pipe(
-    through("Linear", ({ step, ...options }) => Backoffs.linear(step, options))
+    through("Linear", ({ step, type: _type, ...options }) => Backoffs.linear(step, options))
   ),
   strict({
     type: Schema.Literal("exponential"),
     base: Duration,
     factor: Schema.optionalKey(Schema.Finite),
     ...spread
-  }).pipe(through("Exponential", ({ base, ...options }) => Backoffs.exponential(base, options))),
+  }).pipe(through("Exponential", ({ base, type: _type, ...options }) => Backoffs.exponential(base, options))),
   strict({ type: Schema.Literal("sequence"), delays: Schema.Array(Duration), ...spread }).pipe(
-    through("Sequence", ({ delays, ...options }) => Backoffs.sequence(delays, options))
+    through("Sequence", ({ delays, type: _type, ...options }) => Backoffs.sequence(delays, options))
   ),
   strict({ type: Schema.Literal("switch"), after: Schema.Finite, first: Nested, next: Nested }).pipe(
     through("Switch", ({ after, first, next }) => Backoffs.switchAfter(after, first, next))

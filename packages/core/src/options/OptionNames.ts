@@ -161,6 +161,7 @@ export const orDie = <A, E, R>(
 
 /** The advice for an unknown name: the nearest known name, or all of them. */
 export const remedy = (name: string, known: ReadonlyArray<string>): string => {
+  if (known.length === 0) return "There are none; add it first"
   const meant = nearest(name, known)
   return meant === undefined ? `Use one of ${known.join(", ")}` : `Did you mean ${meant}?`
 }

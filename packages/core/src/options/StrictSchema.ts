@@ -19,6 +19,7 @@ import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import * as SchemaGetter from "effect/SchemaGetter"
 import * as SchemaIssue from "effect/SchemaIssue"
+import { show } from "./OptionKind.ts"
 import * as OptionNames from "./OptionNames.ts"
 
 const unknownKey = "unknown key; known are "
@@ -100,14 +101,41 @@ const explain = (path: Problem["path"], message: string): Problem => {
 /** The problem that a constructor reports by a RangeError. */
 export const refusal = ({ message }: RangeError, input: object): Problem => explain(pathOf(message, input), message)
 
-/** The problems of an input, each with its path. Decode with `{ errors: "all" }` to get more than the first. */
-export const problems = ({ issue }: Schema.SchemaError): ReadonlyArray<Problem> =>
-  format(issue).issues.map(({ message, path = [] }) =>
-    explain(
-      path.map((segment) => {
-        const key = typeof segment === "object" ? segment.key : segment
-        return typeof key === "number" ? key : String(key)
-      }),
-      message
-    )
+/** The words for the schema's names of types. */
+const typeNames: Readonly<Record<string, string>> = {
+  number: "a number",
+  string: "text",
+  boolean: "true or false",
+  object: "an object",
+  array: "an array"
+}
+
+/** A schema's problem in our words, with the value where the input is known. */
+const inWords = (problem: Problem, input: unknown): Problem => {
+  const { detail, path } = problem
+  if (detail === "Missing key") return { path, detail: "it is missing", remedy: "Add it" }
+  const [, expected] = /^Expected (.+)$/.exec(detail) ?? []
+  if (expected === undefined && (!detail.startsWith("must be ") || /, got /.test(detail))) return problem
+  const words = expected?.split(" | ") ?? []
+  const isChoice = words.length > 1 && words.every((word) => word.startsWith('"'))
+  const type = expected === undefined ? undefined : (typeNames[expected] ?? expected)
+  const rule = type === undefined ? detail : `must be ${isChoice ? `one of ${words.join(", ")}` : type}`
+  const value = path.reduce<unknown>(
+    (inner, key) => (Predicate.isObject(inner) || Array.isArray(inner) ? Reflect.get(inner, key) : undefined),
+    input
   )
+  return { ...problem, detail: value === undefined ? rule : `${rule}, got ${show(value)}` }
+}
+
+/**
+ * The problems of an input, each with its path. Decode with `{ errors: "all" }` to get more than the first. With the input,
+ * they show the values.
+ */
+export const problems = ({ issue }: Schema.SchemaError, input?: unknown): ReadonlyArray<Problem> =>
+  format(issue).issues.map(({ message, path = [] }) => {
+    const keys = path.map((segment) => {
+      const key = typeof segment === "object" ? segment.key : segment
+      return typeof key === "number" ? key : String(key)
+    })
+    return inWords(explain(keys, message), input)
+  })

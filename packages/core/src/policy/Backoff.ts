@@ -13,6 +13,8 @@ import * as Option from "effect/Option"
 import * as Pull from "effect/Pull"
 import * as Schedule from "effect/Schedule"
 import * as Delay from "../message/Delay.ts"
+import * as OptionKind from "../options/OptionKind.ts"
+import * as OptionNames from "../options/OptionNames.ts"
 import * as Jitter from "./Jitter.ts"
 
 /** How the delay grows before cap and jitter. Delays are in milliseconds. */
@@ -45,6 +47,11 @@ export interface ExponentialOptions extends Options {
   readonly factor?: number
 }
 
+const kinds: OptionNames.Of<Options> = { max: true, jitter: true }
+
+const check = (name: string, options: object, more: Readonly<Record<string, true>> = {}): void =>
+  OptionNames.orThrow(OptionNames.refusal(`Backoff.${name}`, options, { ...kinds, ...more }))
+
 const make = (name: string, curve: Curve, options: Options = {}): Backoff => ({
   curve,
   jitter: options.jitter === undefined ? "none" : Jitter.make(options.jitter),
@@ -59,16 +66,20 @@ const duration = (field: string, input: Delay.Input, min = 0): number =>
  *
  * @throws RangeError when the delay is not a duration from 0 to 24 hours, or an option is out of its range
  */
-export const constant = (delay: Delay.Input, options?: Options): Backoff =>
-  make("constant", { _tag: "Constant", delay: duration("constant: delay", delay) }, options)
+export const constant = (delay: Delay.Input, options: Options = {}): Backoff => {
+  check("constant", options)
+  return make("constant", { _tag: "Constant", delay: duration("constant: delay", delay) }, options)
+}
 
 /**
  * `attempts x step`, up to the cap.
  *
  * @throws RangeError when the step is not a duration from 0 to 24 hours, or an option is out of its range
  */
-export const linear = (step: Delay.Input, options?: Options): Backoff =>
-  make("linear", { _tag: "Linear", step: duration("linear: step", step) }, options)
+export const linear = (step: Delay.Input, options: Options = {}): Backoff => {
+  check("linear", options)
+  return make("linear", { _tag: "Linear", step: duration("linear: step", step) }, options)
+}
 
 /**
  * `base x factor^(attempts - 1)`, up to the cap. The default factor is 2.
@@ -84,11 +95,18 @@ export const linear = (step: Delay.Input, options?: Options): Backoff =>
  * ;[1, 2, 3, 4].map((attempts) => Backoff.delayAfter(backoff, attempts)) // => [1000, 2000, 4000, 5000]
  * ```
  */
-export const exponential = (base: Delay.Input, { factor = 2, ...options }: ExponentialOptions = {}): Backoff => {
+export const exponential = (base: Delay.Input, given: ExponentialOptions = {}): Backoff => {
+  check("exponential", given, { factor: true })
+  const { factor = 2, ...options } = given
   if (!(factor >= 1 && Number.isFinite(factor))) {
     throw new RangeError(`Backoff.exponential: factor must be a finite number >= 1, got ${factor}`)
   }
   return make("exponential", { _tag: "Exponential", base: duration("exponential: base", base, 1), factor }, options)
+}
+
+const listed: OptionKind.OptionKind = {
+  ...OptionKind.list,
+  remedy: () => 'Write sequence(["10 seconds", "1 minute"])'
 }
 
 /**
@@ -96,7 +114,9 @@ export const exponential = (base: Delay.Input, { factor = 2, ...options }: Expon
  *
  * @throws RangeError when the list is empty, a delay is not a duration from 0 to 24 hours, or an option is out of its range
  */
-export const sequence = (delays: ReadonlyArray<Delay.Input>, options?: Options): Backoff => {
+export const sequence = (delays: ReadonlyArray<Delay.Input>, options: Options = {}): Backoff => {
+  OptionNames.orThrow(OptionNames.argument("Backoff.sequence", "delays", delays, listed))
+  check("sequence", options)
   if (delays.length === 0) throw new RangeError("Backoff.sequence: delays must not be empty, got []")
   return make(
     "sequence",
@@ -105,10 +125,16 @@ export const sequence = (delays: ReadonlyArray<Delay.Input>, options?: Options):
   )
 }
 
+const built: OptionKind.OptionKind = {
+  expected: "a backoff",
+  holds: (value) => OptionKind.isObject(value) && "curve" in value,
+  remedy: () => 'Write, for example, constant("10 seconds")'
+}
+
 /**
  * One backoff for the first `after` attempts and another one from there on, which starts at its first delay.
  *
- * @throws RangeError when `after` is not a whole number >= 1
+ * @throws RangeError when `after` is not a whole number >= 1, or the others are not backoffs
  *
  * @example
  * ```ts
@@ -121,6 +147,9 @@ export const sequence = (delays: ReadonlyArray<Delay.Input>, options?: Options):
 export const switchAfter = (after: number, first: Backoff, next: Backoff): Backoff => {
   if (!(Number.isSafeInteger(after) && after >= 1)) {
     throw new RangeError(`Backoff.switchAfter: after must be a whole number >= 1, got ${after}`)
+  }
+  for (const [name, given] of Object.entries({ first, next })) {
+    OptionNames.orThrow(OptionNames.argument("Backoff.switchAfter", name, given, built))
   }
   return make("switchAfter", { _tag: "Switch", after, first, next })
 }

@@ -6,6 +6,7 @@
  * the same moment.
  */
 import * as OptionKind from "../options/OptionKind.ts"
+import * as OptionNames from "../options/OptionNames.ts"
 
 /**
  * How delays are spread.
@@ -42,6 +43,7 @@ export interface Base {
  */
 export const make = (jitter: Jitter): Jitter => {
   if (OptionKind.isObject(jitter)) {
+    OptionNames.check("Jitter.make", jitter, { proportional: true })
     if (jitter.proportional >= 0 && jitter.proportional <= 1) return jitter
     throw new RangeError(`Jitter.make: proportional must be within 0 to 1, got ${jitter.proportional}`)
   }

@@ -7,14 +7,14 @@ import * as StrictSchema from "../../src/options/StrictSchema.ts"
 
 const problemsOf = (json: unknown): ReadonlyArray<StrictSchema.Problem> => {
   const result = Schema.decodeUnknownResult(PolicyConfig.RetryPolicy)(json, { errors: "all" })
-  return Result.isFailure(result) ? StrictSchema.problems(result.failure) : []
+  return Result.isFailure(result) ? StrictSchema.problems(result.failure, json) : []
 }
 
 describe("problems", () => {
   it("are all of them, each with its path and what to do", () => {
     const json = { maxRetires: 1, backoff: { type: "sequence", delays: ["1 second", "5 secs"] }, immediate: "x" }
     assert.deepStrictEqual(problemsOf(json), [
-      { path: ["immediate"], detail: "Expected number" },
+      { path: ["immediate"], detail: 'must be a number, got "x"' },
       {
         path: ["backoff", "delays", 1],
         detail: "must be a duration from 0ms to 1d, got 5 secs",

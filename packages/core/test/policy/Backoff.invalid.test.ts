@@ -43,6 +43,37 @@ describe("refuses", () => {
     rejects(() => Backoff.exponential(1, { factor }), "Backoff.exponential: factor")
   )
 
+  it.each<readonly [string, () => unknown, string]>([
+    [
+      "exponential",
+      () => Backoff.exponential("1 second", { maxDelay: "1 hour" } as never),
+      "unknown option maxDelay. Use one of max, jitter, factor"
+    ],
+    ["constant", () => Backoff.constant(1, { maxx: 1 } as never), "unknown option maxx. Did you mean max?"],
+    ["linear", () => Backoff.linear(1, { factor: 2 } as never), "unknown option factor. Use one of max, jitter"],
+    ["sequence", () => Backoff.sequence([1], { factor: 2 } as never), "unknown option factor. Use one of max, jitter"],
+    ["linear", () => Backoff.linear(1, "1 hour" as never), 'options must be an object with max, jitter, got "1 hour"'],
+    [
+      "switchAfter",
+      () => Backoff.switchAfter(3, Backoff.constant(1), "1 minute" as never),
+      'next must be a backoff, got "1 minute". Write, for example, constant("10 seconds")'
+    ],
+    [
+      "sequence",
+      () => Backoff.sequence("10 seconds" as never, "1 minute" as never),
+      'delays must be an array, got "10 seconds". Write sequence(["10 seconds", "1 minute"])'
+    ]
+  ])("an option of %s that it does not have", (name, make, message) =>
+    assert.throws(make, RangeError, `Backoff.${name}: ${message}`)
+  )
+
+  it("an option of a jitter that it does not have", () =>
+    assert.throws(
+      () => Backoff.constant(1, { jitter: { proportional: 0.1, max: 5 } as never }),
+      RangeError,
+      "Jitter.make: unknown option max. Use one of proportional"
+    ))
+
   it("an empty sequence", () => rejects(() => Backoff.sequence([]), "Backoff.sequence: delays"))
 
   it.each([0, 1.5, -1, Number.NaN, Number.POSITIVE_INFINITY])("switchAfter %s", (after) =>
