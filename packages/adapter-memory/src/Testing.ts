@@ -37,6 +37,7 @@ const openKinds: OptionNames.Of<Options & ConnectOptions> = {
   logLevel: true,
   publishTimeout: true,
   maxPending: true,
+  waitForBroker: true,
   telemetry: true
 }
 

@@ -1,7 +1,7 @@
 /** Workers and connections from start to end, through the promise face. */
 import { assert, describe, it, vi } from "@effect/vitest"
 import { connect, ConnectionClosed, deadLetterBudget, DeadLetterBudgetExhausted } from "@requeue/core/promise"
-import { Broker } from "@requeue/core"
+import { Broker, BrokerError } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { MemoryBroker } from "../src/index.ts"
@@ -95,6 +95,24 @@ describe("a worker", () => {
 })
 
 describe("a connection", () => {
+  it("waits for a broker that starts after the program, where that is asked for", async () => {
+    const error = new BrokerError.BrokerError({
+      broker: "memory",
+      operation: "connect",
+      reason: "ConnectionFailed",
+      detail: "it starts"
+    })
+    let attempts = 0
+    const layer = Layer.unwrap(
+      Effect.suspend(() => (++attempts % 2 === 1 ? Effect.fail(error) : Effect.succeed(MemoryBroker.layer())))
+    )
+    assert.include(String(await rejection(connect(layer))), "ConnectionFailed: it starts")
+    attempts = 0
+    await using requeue = await connect(layer, { waitForBroker: "1 minute", logLevel: "None" })
+    await requeue.send("q", 1)
+    assert.strictEqual(attempts, 2)
+  })
+
   it("close drains every worker, and the books balance", async () => {
     await using broker = await open()
     const queues = Array.from({ length: 20 }, (_, index) => `q${index}`)

@@ -300,7 +300,7 @@ const rows: ReadonlyArray<Wrong> = [
   [
     "connect, text",
     () => connect(MemoryBroker.layer(), "Debug" as Loose),
-    'connect: options must be an object with publishTimeout, maxPending, adapters, logLevel, telemetry, got "Debug"'
+    'connect: options must be an object with publishTimeout, maxPending, adapters, logLevel, waitForBroker, telemetry, got "Debug"'
   ],
   [
     "MemoryBroker",

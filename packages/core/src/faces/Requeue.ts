@@ -21,6 +21,7 @@ import type { Batch, BatchHandler, Context, MessageHandler, Received } from "../
 import * as Delayed from "./internal/delayed.ts"
 import * as Options from "./internal/options.ts"
 import type { ConnectOptions, ConsumeOptions, PullerOptions } from "./internal/options.ts"
+import { patient } from "./internal/patient.ts"
 import { type Reads, reads } from "./internal/reads.ts"
 import { resolve } from "./internal/resolve.ts"
 import * as Session from "./internal/session.ts"
@@ -171,7 +172,7 @@ export interface Requeue extends AsyncDisposable {
  * `options.adapters`, or a package that is named as `adapter` or by the URL's scheme. Or the Layer of an adapter
  *
  * Rejects with RangeError for an option that is unknown or of another kind, with `ConfigurationError` for a URL that cannot be used, an unknown option, or an adapter that is not installed,
- * and with `BrokerError` when the broker cannot be reached.
+ * and with `BrokerError` when the broker cannot be reached within `options.waitForBroker`.
  *
  * @example
  * ```ts
@@ -297,11 +298,12 @@ const deadLetterQueue = (queue: string, session: Session.Session): DeadLetterQue
 /** The broker, with the telemetry that is asked for. */
 const layerOf = async <E>(
   broker: Adapters.Address | Layer.Layer<Broker, E>,
-  { adapters, telemetry }: ConnectOptions
+  { adapters, telemetry, waitForBroker = 0 }: ConnectOptions
 ): Promise<Layer.Layer<Broker, unknown>> => {
-  const layer: Layer.Layer<Broker, unknown> = isLayer(broker)
+  const found: Layer.Layer<Broker, unknown> = isLayer(broker)
     ? broker
     : Adapters.layerOf(await resolve(broker, { adapters }))
+  const layer = patient(found, Delay.toMillis(waitForBroker))
   return telemetry === undefined ? layer : Layer.merge(layer, Layer.succeed(Telemetry.Telemetry, telemetry))
 }
 

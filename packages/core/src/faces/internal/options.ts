@@ -2,6 +2,7 @@
 import type * as LogLevel from "effect/LogLevel"
 import * as ConsumerOptions from "../../consume/ConsumerOptions.ts"
 import * as Puller from "../../consume/Puller.ts"
+import * as Delay from "../../message/Delay.ts"
 import type * as Telemetry from "../../observe/Telemetry.ts"
 import type { Adapter } from "../../port/Adapter.ts"
 import * as OptionKind from "../../options/OptionKind.ts"
@@ -45,6 +46,11 @@ export interface ConnectOptions extends Limits.Options {
   readonly adapters?: ReadonlyArray<Adapter> | undefined
   /** Lowest level that is logged, to standard error. Default `"Warn"`; `"None"` for silence. */
   readonly logLevel?: LogLevel.LogLevel | undefined
+  /**
+   * How long to wait for a broker that cannot be reached, such as one that starts after the program: up to 24 hours. A warning
+   * reports each wait. Default: 0, so `connect` rejects after the first attempt.
+   */
+  readonly waitForBroker?: Delay.Input | undefined
   /** For example `OpenTelemetry.make()` of `@requeue/opentelemetry`. Default: none, which costs nothing. */
   readonly telemetry?: Telemetry.Service | undefined
 }
@@ -72,6 +78,7 @@ const connectKinds: OptionNames.Of<ConnectOptions> = {
   ...Limits.kinds,
   adapters: OptionKind.list,
   logLevel: OptionKind.oneOf(["All", "Fatal", "Error", "Warn", "Info", "Debug", "Trace", "None"]),
+  waitForBroker: Delay.kind(0, Delay.max),
   telemetry: OptionKind.object("what OpenTelemetry.make() returns, or another telemetry", "send", "consumer")
 }
 

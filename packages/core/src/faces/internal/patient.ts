@@ -1,0 +1,59 @@
+/** Waiting for a broker that starts after the program, as containers do. */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as Result from "effect/Result"
+import * as Scope from "effect/Scope"
+import * as Random from "../../adapter-kit/Random.ts"
+import * as Reconnect from "../../adapter-kit/Reconnect.ts"
+import * as Delay from "../../message/Delay.ts"
+import { BrokerError } from "../../port/BrokerError.ts"
+import * as Log from "../../port/Log.ts"
+
+const pauses: Reconnect.Pauses = { first: 100, max: 2000 }
+
+/** Monotonic milliseconds. */
+const now = Effect.map(Clock.currentTimeNanos, (nanos) => Number(nanos) / 1e6)
+
+const givenUp = (error: BrokerError, attempts: number, waited: number): BrokerError => {
+  const { broker, cause, detail, operation, queue, reason, remedy } = error
+  const tried = `${detail} (${attempts} attempts in ${Delay.format(waited)})`
+  return new BrokerError({ broker, cause, detail: tried, operation, queue, reason, remedy })
+}
+
+/**
+ * A layer that is built again while its broker cannot be reached. The last attempt begins when `wait` milliseconds are over.
+ * An error that another attempt cannot solve, such as a wrong password, ends the wait at once.
+ */
+export const patient = <R>(layer: Layer.Layer<R, unknown>, wait: number): Layer.Layer<R, unknown> => {
+  if (wait === 0) return layer
+  return Layer.effectContext(
+    Effect.gen(function* () {
+      const scope = yield* Effect.scope
+      const build = Effect.gen(function* () {
+        const own = yield* Scope.fork(scope)
+        const built = yield* Effect.exit(Layer.buildWithScope(layer, own))
+        if (Exit.isFailure(built)) yield* Scope.close(own, built)
+        return yield* built
+      })
+      const start = yield* now
+      for (let failures = 1; ; failures++) {
+        const built = yield* Effect.result(build)
+        if (Result.isSuccess(built)) return built.success
+        const error = built.failure
+        if (!(error instanceof BrokerError) || !error.isRetryable) return yield* Effect.fail(error)
+        const waited = (yield* now) - start
+        if (waited >= wait) return yield* Effect.fail(givenUp(error, failures, waited))
+        const left = wait - waited
+        if (Reconnect.isTold(failures - 1)) {
+          yield* Log.warning(`waiting for the broker, for ${Delay.format(left)} at most`, {
+            broker: error.broker,
+            error: error.message
+          })
+        }
+        yield* Effect.sleep(Math.ceil(Math.min(Reconnect.pause(failures, yield* Random.next, pauses), left)))
+      }
+    })
+  )
+}

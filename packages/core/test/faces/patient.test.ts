@@ -1,0 +1,71 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import { TestClock } from "effect/testing"
+import { patient } from "../../src/faces/internal/patient.ts"
+import * as Broker from "../../src/port/Broker.ts"
+import { BrokerError, type Reason } from "../../src/port/BrokerError.ts"
+
+/** A broker that is up after so many attempts. */
+const starting = (attempts: number, reason: Reason = "ConnectionFailed") => {
+  const seen = { attempts: 0, open: 0, logged: [] as Array<string> }
+  const attempt = Effect.gen(function* () {
+    seen.attempts++
+    yield* Effect.acquireRelease(
+      Effect.sync(() => seen.open++),
+      () => Effect.sync(() => seen.open--)
+    )
+    if (seen.attempts >= attempts) return {} as Broker.Service
+    return yield* new BrokerError({
+      broker: "test",
+      operation: "connect",
+      reason,
+      detail: "refused",
+      remedy: "Start it"
+    })
+  })
+  const logs = Logger.layer([Logger.make(({ message }) => void seen.logged.push(String(message)))])
+  const built = (wait: number) =>
+    Layer.build(patient(Layer.effect(Broker.Broker, attempt), wait)).pipe(Effect.provide(logs))
+  return { built, seen }
+}
+
+describe("a broker that starts after the program", () => {
+  it.effect("is waited for, which the log says", () =>
+    Effect.gen(function* () {
+      const { built, seen } = starting(5)
+      const build = yield* Effect.forkChild(built(30_000), { startImmediately: true })
+      yield* TestClock.adjust("30 seconds")
+      yield* Fiber.join(build)
+      assert.deepStrictEqual([seen.attempts, seen.open], [5, 1])
+      assert.strictEqual(seen.logged[0], "waiting for the broker, for 30s at most")
+      assert.strictEqual(seen.logged.length, 2)
+    })
+  )
+
+  it.effect("is waited for no longer than was stated, and the last attempt is at the end", () =>
+    Effect.gen(function* () {
+      const { built, seen } = starting(Number.POSITIVE_INFINITY)
+      const build = yield* Effect.forkChild(Effect.flip(built(10_000)), { startImmediately: true })
+      yield* TestClock.adjust("9999 millis")
+      const before = seen.attempts
+      assert.isUndefined(build.pollUnsafe())
+      yield* TestClock.adjust("1 milli")
+      assert.strictEqual(
+        String(yield* Fiber.join(build)),
+        `BrokerError: test: connect: ConnectionFailed: refused (${before + 1} attempts in 10s). Start it`
+      )
+      assert.strictEqual(seen.open, 0)
+    })
+  )
+
+  it.effect("is not waited for where another attempt cannot help", () =>
+    Effect.gen(function* () {
+      const { built, seen } = starting(2, "AccessRefused")
+      assert.include(String(yield* Effect.flip(built(10_000))), "AccessRefused: refused. Start it")
+      assert.strictEqual(seen.attempts, 1)
+    })
+  )
+})
