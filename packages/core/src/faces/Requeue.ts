@@ -29,6 +29,7 @@ import type { Worker } from "./internal/session.ts"
 import * as Checks from "../produce/internal/checks.ts"
 import * as OptionKind from "../options/OptionKind.ts"
 import * as OptionNames from "../options/OptionNames.ts"
+import * as Runtime from "../options/runtime.ts"
 import type * as Producer from "../produce/Producer.ts"
 import * as Puller from "../consume/Puller.ts"
 import type * as QueueDefinition from "../message/QueueDefinition.ts"
@@ -191,6 +192,7 @@ export const connect = async <E>(
   broker: Adapters.Address | Layer.Layer<Broker, E>,
   options: ConnectOptions = {}
 ): Promise<Requeue> => {
+  Runtime.check()
   Options.connect(options)
   const { logLevel = "Warn", maxPending, publishTimeout } = options
   const session = await Session.open(await layerOf(broker, options), logLevel, { maxPending, publishTimeout })

@@ -7,6 +7,7 @@ import * as Result from "effect/Result"
 import * as BrokerUrl from "../../options/BrokerUrl.ts"
 import { ConfigurationError } from "../../options/ConfigurationError.ts"
 import { show } from "../../options/OptionKind.ts"
+import * as Runtime from "../../options/runtime.ts"
 import { summarize } from "../../policy/Failure.ts"
 import { type Adapter, isAdapter, type Options } from "../../port/Adapter.ts"
 
@@ -40,6 +41,7 @@ export interface Sources {
 
 /** Resolves an address. An adapter that the address names comes first, then the given ones, then the scheme's package. */
 export const resolve = async (broker: unknown, sources: Sources = {}): Promise<Resolved> => {
+  Runtime.check()
   const { adapter: named, url: address, ...options } = isConfig(broker) ? broker : { url: broker }
   const url = parse(Redacted.isRedacted(address) ? Redacted.value(address) : address)
   const scheme = url.protocol.slice(0, -1)
