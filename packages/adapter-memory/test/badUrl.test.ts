@@ -40,6 +40,18 @@ describe("connect", () => {
     assert.include(message, "install requeue-adapter-gopher, or name another package as adapter")
   })
 
+  it.each(["https://sqs.eu-west-1.amazonaws.com/123456789012/orders", "http://localhost:4566"])(
+    "%s, which is no address of a broker",
+    async (url) => {
+      const { message } = await refusal(url)
+      assert.match(
+        message,
+        /^url: https?: is not the scheme of a broker\. Write sqs:\/\/eu-west-1\/123456789012 for SQS, /
+      )
+      assert.notInclude(message, "install")
+    }
+  )
+
   it.each(["gopher://user:hunter2@host", "memory://user:hunter2@host", "gopher://user:hunter2@bad host", "hunter2"])(
     "shows nothing of %s that is secret",
     async (url) => {

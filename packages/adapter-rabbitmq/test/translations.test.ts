@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Metadata, Outgoing, Settlement } from "@requeue/core"
 import type { Incoming, Properties } from "../src/internal/client.ts"
+import { timedOut } from "../src/internal/connect/request.ts"
 import { toBrokerError } from "../src/internal/toBrokerError.ts"
 import { type Input, mustReplace, toCommand } from "../src/internal/settle/toCommand.ts"
 import { toDelivery } from "../src/internal/consume/toDelivery.ts"
@@ -394,4 +395,18 @@ describe("toBrokerError", () => {
       toBrokerError(new Error(inequivalent), { operation: "declare" }).detail,
       /^PRECONDITION_FAILED - ineq/
     ))
+})
+
+describe("a request without an answer in time", () => {
+  it("is tried again, and only a publish is sent again", () => {
+    assert.strictEqual(
+      timedOut({ operation: "counts", queue: "q" }, 300).message,
+      "rabbitmq: counts on queue q: Timeout: no answer within 300ms; the outcome is unknown. " +
+        "Check the load of the server and try again, or raise requestTimeout"
+    )
+    assert.match(
+      timedOut({ operation: "publish" }, 300, "publishTimeout").message,
+      /with the same id, or raise publishTimeout$/
+    )
+  })
 })

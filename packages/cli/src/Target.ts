@@ -136,12 +136,36 @@ const queuesOf = Effect.fnUntraced(function* (config: Configuration.Configuratio
   const broker = wanted ?? found[0]?.broker ?? config.defaultBroker
   const here = (found.length > 0 ? found : all.map(([, queue]) => queue)).filter((queue) => queue.broker === broker)
   if (here.length > 0 && here.length >= found.length) return { broker, queues: here }
-  const what = found.length > 0 ? "these queues on several brokers" : `no queue on broker ${broker ?? "none"}`
-  return yield* new UsageError({
-    detail: `${config.file} has ${what}`,
-    remedy: `Give --queue, or --broker with one of ${config.brokers.join(", ")}`
-  })
+  return yield* nothing(config, found, broker)
 })
+
+/** The error where the flags name no queue of one broker. */
+const nothing = (
+  { brokers, file, queues }: Configuration.Configuration,
+  found: ReadonlyArray<{ readonly broker: string }>,
+  broker: string | undefined
+): UsageError => {
+  const among = (names: Iterable<string>) => [...new Set(names)].join(", ")
+  const all = Object.values(queues)
+  if (all.length === 0) return new UsageError({ detail: `${file} has no queues`, remedy: "Write them under queues" })
+  if (found.length > 0) {
+    const detail = `--queue: these queues are on several brokers: ${among(found.map((queue) => queue.broker))}`
+    return new UsageError({ detail, remedy: "Give queues of one broker, or --broker as well" })
+  }
+  const withQueues = among(all.map((queue) => queue.broker))
+  if (broker === undefined) {
+    return new UsageError({
+      detail: `${file} has no default broker`,
+      remedy: `Give --broker with one of ${withQueues}`
+    })
+  }
+  return new UsageError({
+    detail: `${file} has queues on ${withQueues} and none on ${broker}`,
+    remedy: brokers.includes(broker)
+      ? `Give --queue with one of ${among(Object.keys(queues))} to find it on ${broker}, or another --broker`
+      : OptionNames.remedy(broker, brokers)
+  })
+}
 
 /** Finds the broker that the flags name: for commands that take any queue's name. Does not connect. */
 export const place = (flags: Flags) =>

@@ -57,8 +57,13 @@ describe("without a URL", () => {
     [["-q", "ordres"], "--queue: requeue.config.yaml has no queue named ordres. Did you mean orders?"],
     [
       ["-q", "orders", "-q", "reports"],
-      "requeue.config.yaml has these queues on several brokers. Give --queue, or --broker"
+      "--queue: these queues are on several brokers: local, spare. Give queues of one broker, or --broker as well"
     ],
+    [
+      ["--broker", "broken"],
+      "requeue.config.yaml has queues on local, spare and none on broken. Give --queue with one of orders, invoices, reports"
+    ],
+    [["--broker", "lokal"], "requeue.config.yaml has queues on local, spare and none on lokal. Did you mean local?"],
     [
       ["--broker", "lokal", "-q", "orders"],
       "requeue.config.yaml: brokers: there is no broker named lokal. Did you mean local?"

@@ -108,6 +108,22 @@ const cases: ReadonlyArray<readonly [what: string, yaml: string, expected: Reado
     ]
   ],
   [
+    "a URL without quotes, whose colon YAML takes for the end of a key",
+    "brokers: { main: memory: }",
+    [
+      "Block collections are not allowed within flow collections at line 1, column 18. " +
+        'Put text that contains a colon in quotes, as in main: "memory:"'
+    ]
+  ],
+  [
+    "the same on a line of its own",
+    "brokers:\n  main: memory:",
+    [
+      "Nested mappings are not allowed in compact mappings at line 2, column 9. " +
+        'Put text that contains a colon in quotes, as in main: "memory:"'
+    ]
+  ],
+  [
     "what is no YAML",
     "brokers: { main: 'memory:'",
     ["Flow map in block collection must be sufficiently indented and end with a }"]

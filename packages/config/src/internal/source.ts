@@ -65,6 +65,12 @@ const inCommonJs = ({ file }: Source): ConfigFileError => {
   return refuse(file, detail, `Rename it to ${renamed}`)
 }
 
+/** YAML takes a colon at the end of text for the end of a key. */
+const remedyOf = (detail: string): string =>
+  /^(Nested mappings|Block collections) are not allowed/.test(detail)
+    ? 'Put text that contains a colon in quotes, as in main: "memory:"'
+    : "Fix the file"
+
 /** Reads the value in a file. */
 export const read = (from: Source): Effect.Effect<unknown, ConfigFileError> =>
   Effect.tryPromise({
@@ -73,6 +79,6 @@ export const read = (from: Source): Effect.Effect<unknown, ConfigFileError> =>
       const [detail = "it cannot be read"] = Failure.summarize(cause).message.split("\n")
       return isModuleInCommonJs.test(detail)
         ? inCommonJs(from)
-        : refuse(from.file, detail.replace(/[.:]$/, ""), "Mend the file")
+        : refuse(from.file, detail.replace(/[.:]$/, ""), remedyOf(detail))
     }
   })

@@ -93,3 +93,18 @@ it.each(Promises.foreign)("a hook's promise %s may be rejected: that is logged o
   await new Promise((resolve) => setImmediate(resolve))
   assert.lengthOf(lines, 1)
 })
+
+it("calls a hook that throws by the name of its option", () => {
+  const lines: Array<unknown> = []
+  const reporter = Reporter.make({
+    queue: "q",
+    hook: () => {
+      throw new Error("full")
+    },
+    warn: (message, annotations) => lines.push([message, annotations]),
+    redact: (error) => error,
+    wallClock: () => 0
+  })
+  reporter.settled(delivery("a"), Settlement.Ack)
+  assert.deepStrictEqual(lines, [["onEvent threw", { queue: "q", event: "Succeeded", error: "Error: full" }]])
+})

@@ -9,7 +9,7 @@ export type TimeoutOption = "publishTimeout" | "requestTimeout"
 
 /** The remedy where there is no connection, for which so long was waited. */
 export const unreached = (option: TimeoutOption): string =>
-  `Check that the server runs and can be reached: the connection is made again by itself. Or raise ${option}`
+  `Check that the server runs and can be reached; the connection is reopened automatically. Or raise ${option}`
 
 /** The error of a request that the server has not answered within so many milliseconds, which this option has set. */
 export const timedOut = (
@@ -23,7 +23,10 @@ export const timedOut = (
     queue,
     reason: "Timeout",
     detail: `no answer within ${Delay.format(millis)}; the outcome is unknown`,
-    remedy: `See why the server is slow, and do it again, a send with the same id; or raise ${option}`
+    remedy:
+      option === "publishTimeout"
+        ? "Check the load of the server and send it again with the same id, or raise publishTimeout"
+        : "Check the load of the server and try again, or raise requestTimeout"
   })
 
 /** Runs a request of the driver. Fails with `Timeout` after so many milliseconds. */

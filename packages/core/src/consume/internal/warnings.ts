@@ -102,7 +102,7 @@ export const make = ({ queue, redact, wallClock, warn }: Options): Warnings => {
     },
     paused: (because, { level, window }) =>
       warn(`consumer backoff: pausing for ${Delay.format(window)}`, { queue, because, level }),
-    hookThrew: ({ _tag: event }, error) => warn("the audit hook threw", { queue, event, error: shown(error) }),
+    hookThrew: ({ _tag: event }, error) => warn("onEvent threw", { queue, event, error: shown(error) }),
     threw: (what, error) => {
       if (defects.has(what)) return
       defects.add(what)

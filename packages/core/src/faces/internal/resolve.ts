@@ -146,6 +146,10 @@ const missing = (name: string, scheme: string): ConfigurationError => {
       `Run: npm install ${packageOf(name)}. In a bundle, pass what it exports: { adapters: [adapter] }`
     )
   }
+  if (scheme === "http" || scheme === "https") {
+    const examples = "sqs://eu-west-1/123456789012 for SQS, amqp://host for RabbitMQ or nsq://host:4150 for NSQ"
+    return refusal("url", `${scheme}: is not the scheme of a broker`, `Write ${examples}`)
+  }
   const known = [...packages.keys()].map((each) => `${each}:`)
   return refusal(
     "url",
