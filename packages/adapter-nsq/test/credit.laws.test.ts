@@ -27,20 +27,15 @@ describe("a credit is found that", () => {
       "keeps that of a copy which fails after its message has come again",
       "held",
       "else onLost()",
-      "else if (find(receipt.id) === undefined) onLost()"
+      "else if (!receipts.has(receipt.id)) onLost()"
     ],
     [
       "keeps that of a lease which has ended",
       "held",
-      "receipts.delete(receipt)\n    onLost()",
-      "receipts.delete(receipt)"
+      "receipts.delete(receipt.id)\n    onLost()",
+      "receipts.delete(receipt.id)"
     ],
-    [
-      "keeps that of what nsqd refuses to settle",
-      "held",
-      "receipts.delete(lost)\n      onLost()",
-      "receipts.delete(lost)"
-    ],
+    ["keeps that of what nsqd refuses to settle", "held", "if (isHeld) onLost()", ""],
     [
       "counts a message twice that comes again",
       "session",

@@ -437,8 +437,7 @@ describe("what is to come again", () => {
     deliveries: 1,
     nonce,
     receivedAt: 0,
-    leaseEnds: 0,
-    place: -1
+    leaseEnds: 0
   })
 
   it("is remembered once, and the oldest are forgotten", () => {

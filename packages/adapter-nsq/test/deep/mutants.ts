@@ -74,8 +74,8 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     name: "settles a newer delivery by an older receipt",
     kills: "a delivery is settled once: what comes after does not reach the broker",
     file: "consume/held.ts",
-    text: "if (receipt.place === -1) return false",
-    replacement: "if (find(receipt.id) === undefined) return false"
+    text: "if (receipts.get(receipt.id) !== receipt) return false",
+    replacement: "if (!receipts.has(receipt.id)) return false"
   },
   {
     name: "does not take back the credit of what is settled",
@@ -176,8 +176,8 @@ export const ownPatches: ReadonlyArray<Mutant.Patch> = [
     name: "keeps a lease that nsqd refuses to extend",
     kills: "a lease that is lost while a handler runs is told once",
     file: "consume/held.ts",
-    text: "if (lost === undefined) return false\n      receipts.delete(lost)",
-    replacement: "if (lost === undefined) return false"
+    text: "const isHeld = receipts.delete(id)",
+    replacement: "const isHeld = receipts.has(id)"
   },
   {
     name: "does not ask whether a channel is paused",

@@ -255,9 +255,9 @@ const losing: ReadonlyArray<Mutant> = [
   },
   {
     name: "a redelivery beside its handler is a new message",
-    file: consume("redeliveries"),
-    from: "const mayBe = (isLeased || item.isLost) &&",
-    to: "const mayBe = item.isLost &&"
+    file: consume("deliveries"),
+    from: "if (isLeased) copies.add(item)",
+    to: ""
   },
   {
     name: "what was decided is forgotten with the connection",
@@ -291,7 +291,7 @@ const losing: ReadonlyArray<Mutant> = [
   },
   {
     name: "a message is known by its id and its time",
-    file: consume("redeliveries"),
+    file: consume("copies"),
     from: "const name: unknown = outlet.subscription?.identify?.(delivery)",
     to: "const name: unknown = `${delivery.metadata.firstPublished} ${delivery.metadata.id}`",
     was: "Of two messages with one id and one time, one was acked without a run."

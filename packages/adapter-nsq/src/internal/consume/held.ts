@@ -1,5 +1,4 @@
 /** The deliveries of a session that are held: neither settled, nor taken for settling, nor lost. */
-import { Bag } from "@requeue/core/adapter-kit"
 import type { Identity } from "../client.ts"
 import type { Receipt } from "./receipt.ts"
 
@@ -29,19 +28,15 @@ export const make = (env: {
 }): Held => {
   const { elapsed, isOpen, onLost } = env
   const { maxMsgTimeout, msgTimeout } = env.identity
-  const receipts = Bag.make<Receipt>()
-
-  const find = (id: string): Receipt | undefined => {
-    for (const receipt of receipts) if (receipt.id === id) return receipt
-    return undefined
-  }
+  /** By the ids of their messages: of each message, the last delivery. */
+  const receipts = new Map<string, Receipt>()
 
   const isLost = ({ leaseEnds }: Receipt): boolean => !isOpen() || elapsed() >= leaseEnds
 
   const holds = (receipt: Receipt): boolean => {
-    if (receipt.place === -1) return false
+    if (receipts.get(receipt.id) !== receipt) return false
     if (!isLost(receipt)) return true
-    receipts.delete(receipt)
+    receipts.delete(receipt.id)
     onLost()
     return false
   }
@@ -49,12 +44,12 @@ export const make = (env: {
   return {
     take: (receipt) => {
       const isHeld = holds(receipt)
-      if (isHeld) receipts.delete(receipt)
+      if (isHeld) receipts.delete(receipt.id)
       return isHeld
     },
     untake: (receipt) => {
-      const isStillOurs = !isLost(receipt) && find(receipt.id) === undefined
-      if (isStillOurs) receipts.add(receipt)
+      const isStillOurs = !isLost(receipt) && !receipts.has(receipt.id)
+      if (isStillOurs) receipts.set(receipt.id, receipt)
       // A later delivery of the message counts for itself.
       else onLost()
       return isStillOurs
@@ -66,24 +61,20 @@ export const make = (env: {
       return true
     },
     add: (receipt) => {
-      // Of the first delivery there is no earlier one.
-      const earlier = receipt.deliveries === 1 ? undefined : find(receipt.id)
-      if (earlier !== undefined) receipts.delete(earlier)
-      receipts.add(receipt)
-      return earlier === undefined
+      const isNew = !receipts.has(receipt.id)
+      receipts.set(receipt.id, receipt)
+      return isNew
     },
     lose: (id) => {
-      const lost = find(id)
-      if (lost === undefined) return false
-      receipts.delete(lost)
-      onLost()
-      return true
+      const isHeld = receipts.delete(id)
+      if (isHeld) onLost()
+      return isHeld
     },
-    clear: () =>
-      [...receipts].map((receipt) => {
-        receipts.delete(receipt)
-        return receipt.id
-      }),
-    size: receipts.size
+    clear: () => {
+      const ids = [...receipts.keys()]
+      receipts.clear()
+      return ids
+    },
+    size: () => receipts.size
   }
 }

@@ -1,11 +1,11 @@
 /** Receipts of deliveries. A delivery is settled in the session that received it, or not at all: nsqd refuses others. */
-import type { Bag, Delivery, Settlement } from "@requeue/core/adapter-kit"
+import type { Delivery, Settlement } from "@requeue/core/adapter-kit"
 import type { Live } from "../connect/connection.ts"
 import type { Node } from "../connect/nodes.ts"
 import type { Queue } from "../names.ts"
 
 /** The receipt of a delivery. Times are monotonic milliseconds. */
-export interface Receipt extends Bag.Member {
+export interface Receipt {
   readonly session: SettlingSession
   /** The id of the message, which nsqd gives again in another topic. */
   readonly id: string

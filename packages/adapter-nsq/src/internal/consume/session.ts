@@ -180,7 +180,7 @@ export const make = ({ connection, decode, elapsed, gone, node, onDelivery, topi
       const receivedAt = elapsed()
       const decoded = decode(frame, session)
       const leaseEnds = receivedAt + identity.msgTimeout
-      const receipt: Receipt = { session, id, deliveries, nonce: decoded.nonce, receivedAt, leaseEnds, place: -1 }
+      const receipt: Receipt = { session, id, deliveries, nonce: decoded.nonce, receivedAt, leaseEnds }
       // A message whose lease has ended is delivered again, in the place of its earlier delivery.
       if (held.add(receipt)) membership?.arrived()
       onDelivery(new Received(decoded, frame, receipt))

@@ -6,6 +6,7 @@ import type { Delivery } from "../../message/Delivery.ts"
 import type { Failure } from "../../policy/Failure.ts"
 import * as Settlement from "../../message/Settlement.ts"
 import * as Bag from "../../adapter-kit/Bag.ts"
+import * as Copies from "./copies.ts"
 import type { Decider } from "./decide.ts"
 import type { Flow } from "./flow.ts"
 import type { DeliveryId } from "../../policy/ConsumerBackoff.ts"
@@ -64,6 +65,7 @@ export const itemOf = (delivery: Delivery, told: number, key: DeliveryId, isEcho
   body: undefined,
   headers: undefined,
   key,
+  name: undefined,
   number: -1,
   arrived: 0,
   stage: "waiting",
@@ -90,7 +92,9 @@ export const itemOf = (delivery: Delivery, told: number, key: DeliveryId, isEcho
  */
 export const make = (dependencies: Dependencies): Deliveries => {
   const { decider, flow, load, onEnded, onUnwaited, reporter } = dependencies
-  const { add, items, remove } = tracking(load)
+  const identify = Copies.naming(dependencies.outlet, reporter)
+  const copies = Copies.make(identify)
+  const { add, items, remove } = tracking(dependencies, copies)
   let lastSettled: number | undefined
 
   const keepsPlace: Deliveries["keepsPlace"] = ({ _tag }) =>
@@ -146,6 +150,8 @@ export const make = (dependencies: Dependencies): Deliveries => {
   })
   const redeliveries = Redeliveries.make({
     ...dependencies,
+    identify,
+    copies,
     items,
     remove,
     onLost,
@@ -190,7 +196,7 @@ export const make = (dependencies: Dependencies): Deliveries => {
 }
 
 /** All deliveries in flight. */
-const tracking = (load: Load) => {
+const tracking = ({ isLeased, load }: Dependencies, copies: Copies.Copies) => {
   const items = Bag.make<Item>()
   let lastKey = 0
   return {
@@ -198,12 +204,14 @@ const tracking = (load: Load) => {
     add: (delivery: Delivery, told: number, isEcho = false): Item => {
       const item = itemOf(delivery, told, ++lastKey, isEcho)
       items.add(item)
+      if (isLeased) copies.add(item)
       load.inFlight++
       return item
     },
     remove: (item: Item): void => {
       if (item.place === -1) return
       items.delete(item)
+      if (item.name !== undefined) copies.delete(item)
       load.inFlight--
       if (item.isLost) load.lost--
       if (item.stage === "decoding") load.decoding--

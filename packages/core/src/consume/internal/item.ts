@@ -17,6 +17,8 @@ export interface Item extends Bag.Member {
   headers: Headers | undefined
   /** Identifies the delivery, not the message: a redelivery has another key. */
   readonly key: DeliveryId
+  /** The adapter's name of its copy, while it is found by that. Only `Copies` changes it. */
+  name: string | undefined
   /** Its place in the line in which it waits. Only the line changes it. */
   number: number
   /** When it began to wait for its batch, in monotonic milliseconds. */

@@ -4,10 +4,10 @@
  */
 import * as Settlement from "../../message/Settlement.ts"
 import type { Delivery } from "../../message/Delivery.ts"
+import type * as Copies from "./copies.ts"
 import type { Flow } from "./flow.ts"
 import type { Item, Load, Outlet } from "./item.ts"
 import * as Remembered from "./remembered.ts"
-import type { Reporter } from "./reporter.ts"
 import type { Runtime } from "./runtime.ts"
 
 export interface Redeliveries {
@@ -37,6 +37,9 @@ export interface Dependencies extends Pick<Runtime, "timers"> {
   readonly isBound: boolean
   readonly flow: Pick<Flow, "update">
   readonly load: Load
+  readonly identify: Copies.Identify
+  /** Those of which the broker may deliver the same copy again. */
+  readonly copies: Copies.Copies
   /** All deliveries in flight. */
   readonly items: Iterable<Item>
   readonly remove: (item: Item) => void
@@ -44,18 +47,16 @@ export interface Dependencies extends Pick<Runtime, "timers"> {
   readonly onLost: (item: Item) => void
   /** Called when a delivery has been removed. The credit is updated once for all that are. */
   readonly onRemoved: (item: Item) => void
-  readonly reporter: Pick<Reporter, "threw">
   /** Takes a delivery in, and settles it. `told` is what the broker said of its attempts. */
   readonly settle: (delivery: Delivery, told: number, isEcho: boolean, decided: Remembered.Decided) => void
 }
 
 export const make = (dependencies: Dependencies): Redeliveries => {
-  const { flow, isBound, load, onLost, onRemoved, outlet, remove, settle, timers } = dependencies
-  const identify = naming(dependencies)
+  const { copies, flow, identify, isBound, isLeased, load, onLost, onRemoved, outlet, remove, settle, timers } =
+    dependencies
   const remembered = Remembered.make(identify)
   const left = ({ due }: Item): number => Math.max(0, due - timers.now())
 
-  const twinOf = finding(dependencies, identify)
   const onReturned = noting(remembered)
   const supersede = superseding(onReturned)
 
@@ -79,6 +80,7 @@ export const make = (dependencies: Dependencies): Redeliveries => {
     if (item.isLost) {
       item.isLost = false
       load.lost--
+      if (!isLeased) copies.delete(item)
       flow.update()
     }
   }
@@ -91,7 +93,7 @@ export const make = (dependencies: Dependencies): Redeliveries => {
 
   return {
     recognise: (delivery) => {
-      const twin = twinOf(delivery)
+      const twin = copies.find(delivery)
       if (twin !== undefined && (isOlder(delivery, twin, isBound) || merge(twin, delivery))) return "merged"
       if (remembered.isEmpty()) return undefined
       return !isBound && remembered.isOlder(delivery) ? "merged" : remembered.take(delivery)
@@ -100,6 +102,7 @@ export const make = (dependencies: Dependencies): Redeliveries => {
       if (item.isLost) return
       item.isLost = true
       load.lost++
+      if (!isLeased) copies.add(item)
     },
     lose: (item) => {
       const { again, settlement } = item
@@ -168,29 +171,3 @@ const loseAgain = (item: Item): void => {
   item.again = undefined
   item.hasLostAgain = true
 }
-
-/** The delivery in flight of the same copy. Without leases, only a lost one can have been delivered again. */
-const finding =
-  ({ isLeased, items, load }: Dependencies, identify: (delivery: Delivery) => string | undefined) =>
-  (delivery: Delivery): Item | undefined => {
-    const name = isLeased || load.lost > 0 ? identify(delivery) : undefined
-    if (name === undefined) return undefined
-    for (const item of items) {
-      const mayBe = (isLeased || item.isLost) && item.delivery.metadata.id === delivery.metadata.id
-      if (mayBe && !item.isSuperseded && identify(item.delivery) === name) return item
-    }
-    return undefined
-  }
-
-/** The names that the adapter gives. One that throws, or answers no name, names nothing. */
-const naming =
-  ({ outlet, reporter }: Dependencies) =>
-  (delivery: Delivery): string | undefined => {
-    try {
-      const name: unknown = outlet.subscription?.identify?.(delivery)
-      return typeof name === "string" ? name : undefined
-    } catch (error) {
-      reporter.threw("the adapter's identify", error)
-      return undefined
-    }
-  }
