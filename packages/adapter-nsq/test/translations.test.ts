@@ -395,6 +395,12 @@ describe("toBrokerError", () => {
     }
     assert.isUndefined(refusedId("E_INVALID invalid command"))
   })
+
+  it("tell the limit of a delay, and of sizes", () => {
+    assert.deepStrictEqual(Limits.refused("E_INVALID DPUB timeout 5000 out of range 0-1000"), { maxReqTimeout: 1000 })
+    assert.deepStrictEqual(Limits.refused("E_BAD_MESSAGE PUB message too big 2 > 1"), { maxMsgSize: 1 })
+    assert.deepStrictEqual(Limits.refused("E_INVALID invalid command"), {})
+  })
 })
 
 describe("limits", () => {

@@ -455,6 +455,7 @@ describe("toCommand", () => {
     ["a release", Settlement.Release(), {}, 0],
     ["a release while a poll goes on that nobody wants", Settlement.Release(), { holdFor: 3200 }, 4],
     ["a release that would use up the last delivery", Settlement.Release(), { maxDeliveries: 2 }, ["q", 0, 1]],
+    ["a release after others that were no attempts", Settlement.Release(), { receives: 3 }, ["q", 0, 1]],
     ["what came before its time", Settlement.Release(300), {}, ["q", 300, 1]],
     [
       "a FIFO retry",

@@ -36,10 +36,12 @@ export const of = (identity: Identity, configured: Configured, settings: Setting
 }
 
 /**
- * The limit that nsqd names when it refuses a size, as in `E_BAD_MESSAGE PUB message too big 30097 > 20000`; none in other
- * texts. https://github.com/nsqio/nsq/blob/v1.3.0/nsqd/protocol_v2.go
+ * The limit that nsqd names when it refuses a size, as in `E_BAD_MESSAGE PUB message too big 30097 > 20000`, or a delay, as in
+ * `E_INVALID DPUB timeout 5000 out of range 0-1000`; none in other texts. https://github.com/nsqio/nsq/blob/v1.3.0/nsqd/protocol_v2.go
  */
 export const refused = (text: string): Configured => {
+  const delay = /^E_INVALID DPUB timeout \d+ out of range 0-(\d+)$/.exec(text)?.[1]
+  if (delay !== undefined) return { maxReqTimeout: Number(delay) }
   const [, part, limit] = /^E_BAD_(?:MESSAGE|BODY) [DM]?PUB (message|body) too big \d+ > (\d+)$/.exec(text) ?? []
   if (limit === undefined) return {}
   return part === "message" ? { maxMsgSize: Number(limit) } : { maxBodySize: Number(limit) }

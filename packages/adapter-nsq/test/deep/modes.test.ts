@@ -137,3 +137,21 @@ test("a foreign message of the largest size is retried, and kept as a dead lette
     })
   )
 })
+
+test("without HTTP, retries beyond --max-req-timeout cost one attempt each, and none comes early", async () => {
+  const queue = queueName("unknown-limit")
+  const retryDelay = 1200
+  const runs: Array<Run> = []
+  await on({ nsqd: short.direct.nsqd!, http: false }, (broker) =>
+    Effect.gen(function* () {
+      yield* consume(queue, runs, { retry: RetryPolicy.make({ maxRetries: 5 }), retryDelay }, no)
+      yield* broker.publish([outgoing(queue, "a")])
+      yield* until("the last run", () => runs.length === 6)
+    })
+  )
+  assert.deepStrictEqual(
+    runs.map(({ attempts }) => attempts),
+    [1, 2, 3, 4, 5, 6]
+  )
+  for (const [index, { at }] of runs.slice(1).entries()) assert.isAtLeast(at - runs[index]!.at, retryDelay)
+})

@@ -34,7 +34,7 @@ export interface Capabilities {
   readonly durableDelays: boolean
   /** Whether an accepted message survives a crash of the broker. */
   readonly durableMessages: boolean
-  /** Whether a delivery that is given back by `Release` does not count as an attempt. */
+  /** Whether a delivery that is given back by `Release` does not count as an attempt in other processes either. */
   readonly uncountedRelease: boolean
   /** Whether messages of any producer can have text headers. */
   readonly headers: boolean

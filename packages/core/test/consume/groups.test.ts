@@ -168,7 +168,7 @@ describe("single messages of groups", () => {
   it.effect(
     "run one of a group at a time, several groups side by side, and no receive counts that brought no run",
     () => {
-      const broker = Scripted.make({ settleBatch: 10, connectionBound: false })
+      const broker = Scripted.make({ settleBatch: 10, connectionBound: false, uncountedRelease: false })
       return Effect.gen(function* () {
         const runs: Array<string> = []
         yield* Consumer.start("q", { concurrency: 3 }, ({ attempts, id }) => {
@@ -189,7 +189,12 @@ describe("single messages of groups", () => {
   )
 
   it.effect("wait for those that came again before the broker had answered that they went back", () => {
-    const broker = Scripted.make({ settleBatch: 10, connectionBound: false, lease: { duration: 1e9, max: 1e9 } })
+    const broker = Scripted.make({
+      settleBatch: 10,
+      connectionBound: false,
+      uncountedRelease: false,
+      lease: { duration: 1e9, max: 1e9 }
+    })
     return Effect.gen(function* () {
       const runs: Array<string> = []
       yield* Consumer.start("q", { concurrency: 3 }, ({ attempts, id }) => {

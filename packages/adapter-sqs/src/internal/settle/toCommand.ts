@@ -102,11 +102,13 @@ const retry = (
 const release = (
   delivery: Delivery.Delivery,
   settlement: Extract<Settlement.Settlement, { _tag: "Release" }>,
-  { elapsed, fifo, held, holdFor, isLeft, maxDeliveries, now, queue }: Input
+  { elapsed, fifo, held, holdFor, isLeft, maxDeliveries, now, queue, receives }: Input
 ): Command => {
   // Beyond that it is given up in any case. The count of one that a handler has had goes on: each copy would let a handler
   // that never ends have it once more.
-  const isLast = delivery.attempts === maxDeliveries && settlement.isBegun !== true
+  const isAllowed = delivery.attempts <= maxDeliveries && settlement.isBegun !== true
+  // SQS and other processes count deliveries that this process knows to have been no attempts.
+  const isLast = isAllowed && delivery.metadata.attempts + receives >= maxDeliveries
   const delay = Math.max(settlement.delay, held ?? 0)
   if (!fifo && held === undefined && (delay > 0 || isLast))
     return { _tag: "Copy", outgoing: Outgoing.hop(delivery, settlement, queue, now) }

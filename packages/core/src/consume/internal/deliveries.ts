@@ -10,7 +10,7 @@ import * as Copies from "./copies.ts"
 import type { Decider } from "./decide.ts"
 import type { Flow } from "./flow.ts"
 import type { DeliveryId } from "../../policy/ConsumerBackoff.ts"
-import type { Item, Load } from "./item.ts"
+import { isUnbegun, type Item, type Load } from "./item.ts"
 import * as Recovery from "./recovery.ts"
 import * as Redeliveries from "./redeliveries.ts"
 import * as Remembered from "./remembered.ts"
@@ -46,6 +46,8 @@ export interface Dependencies extends Settler.Options, Pick<Runtime, "wallClock"
   readonly isLeased: boolean
   /** Whether deliveries end with their connection. */
   readonly isBound: boolean
+  /** Whether the broker counts a delivery that was released. */
+  readonly countsReleases: boolean
   readonly decider: Decider
   readonly flow: Flow
   readonly load: Load
@@ -91,7 +93,7 @@ export const itemOf = (delivery: Delivery, told: number, key: DeliveryId, isEcho
  * Long, because all that becomes of a delivery meets here.
  */
 export const make = (dependencies: Dependencies): Deliveries => {
-  const { decider, flow, load, onEnded, onUnwaited, reporter } = dependencies
+  const { countsReleases, decider, flow, load, onEnded, onUnwaited, reporter } = dependencies
   const identify = Copies.naming(dependencies.outlet, reporter)
   const copies = Copies.make(identify)
   const { add, items, remove } = tracking(dependencies, copies)
@@ -107,6 +109,10 @@ export const make = (dependencies: Dependencies): Deliveries => {
     const allowed =
       settlement._tag === "Ack" || decider.spend(settlement) === "Allowed" ? settlement : Settlement.Release()
     const isBegun = item.stage === "begun" && allowed._tag === "Release"
+    // One that repeats an earlier settlement counts as that did.
+    if (allowed._tag === "Release" && countsReleases && item.known === undefined && isUnbegun(item)) {
+      item.isUncounted = true
+    }
     settler.settle(item, isBegun ? { ...allowed, isBegun } : allowed)
     if (allowed !== settlement) dependencies.onExhausted()
     return allowed

@@ -147,6 +147,7 @@ export const make = (options: Options): Engine => {
     batch: capabilities.settleBatch,
     wait: capabilities.settleWait,
     isLeased: capabilities.lease !== undefined,
+    countsReleases: !capabilities.uncountedRelease,
     isBound: capabilities.connectionBound,
     decider: Decider.make({ ...options, longest }),
     flow,

@@ -3,7 +3,7 @@
  * where the handler takes single ones; the others wait behind them. When a message goes back to its queue, those behind it
  * do as well: the broker delivers them again after it.
  */
-import type { Group, Item, Load } from "./item.ts"
+import { type Group, isUnbegun, type Item, type Load } from "./item.ts"
 
 export interface Groups {
   /**
@@ -60,7 +60,6 @@ export const make = ({ giveBack, join, load, single, unwait }: Dependencies): Gr
   const follow = (items: ReadonlyArray<Item>): void => {
     for (const item of items) {
       item.isFollowing = true
-      item.isUncounted = true
       unwait(item)
     }
     // Its codec is at work: it goes back when that has ended.
@@ -105,8 +104,6 @@ export const make = ({ giveBack, join, load, single, unwait }: Dependencies): Gr
     }
   }
 }
-
-const isUnbegun = ({ stage }: Item): boolean => stage === "waiting" || stage === "decoding"
 
 /** Removes those behind from there on. By the time that they end, messages may have come that are a new group of that name. */
 const takeBehind = ({ behind }: Group, from: number, load: Load): ReadonlyArray<Item> => {

@@ -56,9 +56,12 @@ export interface Item extends Bag.Member {
   group: Group | undefined
   /** Whether it goes back because one before it in its group does. */
   isFollowing: boolean
-  /** Whether it goes back without a run, so that this delivery was no attempt, whether or not the broker counts it. */
+  /** Whether it goes back without a run, so that this delivery was no attempt, though the broker counts it. */
   isUncounted: boolean
 }
+
+/** Whether no handler has begun it. */
+export const isUnbegun = ({ stage }: Item): boolean => stage === "waiting" || stage === "decoding"
 
 /** The messages of one group that are in flight. */
 export interface Group {

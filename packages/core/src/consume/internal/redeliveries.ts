@@ -6,7 +6,7 @@ import * as Settlement from "../../message/Settlement.ts"
 import type { Delivery } from "../../message/Delivery.ts"
 import type * as Copies from "./copies.ts"
 import type { Flow } from "./flow.ts"
-import type { Item, Load, Outlet } from "./item.ts"
+import { isUnbegun, type Item, type Load, type Outlet } from "./item.ts"
 import * as Remembered from "./remembered.ts"
 import type { Runtime } from "./runtime.ts"
 
@@ -52,9 +52,8 @@ export interface Dependencies extends Pick<Runtime, "timers"> {
 }
 
 export const make = (dependencies: Dependencies): Redeliveries => {
-  const { copies, flow, identify, isBound, isLeased, load, onLost, onRemoved, outlet, remove, settle, timers } =
-    dependencies
-  const remembered = Remembered.make(identify)
+  const { copies, flow, isBound, isLeased, load, onLost, onRemoved, outlet, remove, settle, timers } = dependencies
+  const remembered = Remembered.make(dependencies.identify)
   const left = ({ due }: Item): number => Math.max(0, due - timers.now())
 
   const onReturned = noting(remembered)
@@ -152,8 +151,6 @@ const superseding =
 /** Whether its retry is a message of its own, so that the original does not come again by right. */
 const isCopied = ({ subscription }: Outlet, { settlement }: Item): boolean =>
   settlement?._tag === "Retry" && subscription?.copiesRetries === true
-
-const isUnbegun = ({ stage }: Item): boolean => stage === "waiting" || stage === "decoding"
 
 /** The attempts of an item that a redelivery goes on with. */
 const before = ({ delivery, told }: Item) => ({ told, attempts: delivery.attempts })
