@@ -49,7 +49,7 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
   const now = () => clock.currentTimeMillisUnsafe()
   const elapsed = (yield* Timers.make).now
   const fork = (effect: Effect.Effect<unknown>) => void run(effect)
-  const nodes = Nodes.make(settings)
+  const nodes = Nodes.make(settings, elapsed)
   const lookup = Lookup.make(settings)
   const publishing = yield* Publishing.make(settings, nodes, lookup)
   const declare = yield* Declare.make(settings)

@@ -5,6 +5,7 @@
 import * as fc from "fast-check"
 import * as Deferred from "effect/Deferred"
 import { Metadata } from "@requeue/core"
+import * as NsqdClock from "../src/internal/connect/nsqdClock.ts"
 import type { Connection } from "../src/internal/client.ts"
 import * as Credit from "../src/internal/consume/credit.ts"
 import { type Receipt, receiptOf } from "../src/internal/consume/receipt.ts"
@@ -87,7 +88,7 @@ interface Process {
 
 /** One nsqd: it pushes while it has messages and less is in flight than it may, and takes back what is not extended. */
 const nsqdOf = (name: string, process: Process, credit: Credit.Credit, onRdy: (by: number) => void) => {
-  const node = { name, address: { host: name, port: 4150, http: undefined } }
+  const node = { name, address: { host: name, port: 4150, http: undefined }, clock: NsqdClock.make() }
   const backlog: Array<string> = []
   const inFlight = new Map<string, number>()
   /** How often each message was delivered. */

@@ -6,6 +6,7 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import { TestClock } from "effect/testing"
+import * as NsqdClock from "../src/internal/connect/nsqdClock.ts"
 import type { Connection } from "../src/internal/client.ts"
 import * as Credit from "../src/internal/consume/credit.ts"
 import { receiptOf } from "../src/internal/consume/receipt.ts"
@@ -16,7 +17,7 @@ import { timedOut, toBrokerError } from "../src/internal/toBrokerError.ts"
 
 const lease = 1000
 const identity = { version: "1.3.0", maxRdyCount: 2500, msgTimeout: lease, maxMsgTimeout: 2500, notes: [] }
-const node = { name: "h:4150", address: { host: "h", port: 4150, http: undefined } }
+const node = { name: "h:4150", address: { host: "h", port: 4150, http: undefined }, clock: NsqdClock.make() }
 const topic = { topic: "orders", channel: "requeue", isOwn: false }
 
 /** A message's frame as nsqd sends it. */

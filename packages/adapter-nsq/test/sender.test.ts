@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Result from "effect/Result"
 import * as NsqOptions from "../src/NsqOptions.ts"
+import * as NsqdClock from "../src/internal/connect/nsqdClock.ts"
 import type { Nodes } from "../src/internal/connect/nodes.ts"
 import type { Publisher } from "../src/internal/publish/publisher.ts"
 import * as Sender from "../src/internal/publish/sender.ts"
@@ -32,7 +33,7 @@ const send = (answers: ReadonlyArray<Readonly<Record<string, Answer>>>, count = 
     Array.from({ length: many }, () => {
       let mine: Readonly<Record<string, Answer>> | undefined
       const publisher: Pick<Publisher, "node" | "write"> = {
-        node: { name: "h:4150", address: { host: "h", port: 4150, http: undefined } },
+        node: { name: "h:4150", address: { host: "h", port: 4150, http: undefined }, clock: NsqdClock.make() },
         write: ({ payload }, _, done) => {
           mine ??= answers[calls++]!
           const answer = mine[payload.toString()]!
@@ -113,7 +114,7 @@ const withRoomForOne = () => {
   const alone: Array<boolean> = []
   const answer: Array<(result: "Stored" | BrokerError.BrokerError) => void> = []
   const publisher: Pick<Publisher, "node" | "write"> = {
-    node: { name: "h:4150", address: { host: "h", port: 4150, http: undefined } },
+    node: { name: "h:4150", address: { host: "h", port: 4150, http: undefined }, clock: NsqdClock.make() },
     write: ({ payload }, isAlone, done) => {
       written.push(payload.toString())
       alone.push(isAlone)

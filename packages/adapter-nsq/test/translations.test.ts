@@ -1,6 +1,7 @@
 import { assert, describe, expect, it } from "@effect/vitest"
 import { BrokerError, Metadata, Outgoing, Settlement } from "@requeue/core"
 import * as fc from "fast-check"
+import * as NsqdClock from "../src/internal/connect/nsqdClock.ts"
 import { nameOf, type Receipt } from "../src/internal/consume/receipt.ts"
 import * as Remembered from "../src/internal/consume/remembered.ts"
 import * as Limits from "../src/internal/limits.ts"
@@ -114,7 +115,7 @@ describe("toFrame", () => {
 })
 
 describe("toDelivery", () => {
-  const context = { now, due: undefined }
+  const context = { now, nsqdNow: now, due: undefined }
 
   it("adds nsqd's count to what the message knows", () => {
     const read = toDelivery(frame(wrapped(), { attempts: 40_000 }), context)
@@ -153,18 +154,44 @@ describe("toDelivery", () => {
 
   it.each([
     ["before its time", {}, undefined, now + 500],
-    ["before its time, by nsqd's clock as well", { deferred: 200 }, undefined, now + 500],
+    ["before its time, by nsqd's clock", { deferred: 200 }, undefined, now + 100],
     ["when nsqd's clock says that its time has come", { deferred: 100 }, undefined, 0],
     ["earlier than this process asked for it", { deferred: 100 }, now + 700, now + 700]
   ] as const)("%s", (_, change, due, notBefore) =>
-    assert.strictEqual(toDelivery(frame(wrapped(change)), { now, due }).metadata.notBefore, notBefore)
+    assert.strictEqual(toDelivery(frame(wrapped(change)), { ...context, due }).metadata.notBefore, notBefore)
   )
 
+  it.each([-3_600_000, -20_000, 0, 20_000, 3_600_000])(
+    "what nsqd has held to its end is due, and what it has not waits for the rest, by a consumer's clock that is wrong by %d ms",
+    (wrong) => {
+      const notBeforeOf = (deferred: number) => {
+        // The publisher's clock is nsqd's, which stored the message 100 ms ago.
+        const own = { ...metadata, notBefore: now - 100 + deferred }
+        const wall = now + wrong
+        const { metadata: read } = toDelivery(frame(wrapped({ deferred, metadata: own })), {
+          now: wall,
+          nsqdNow: now,
+          due: undefined
+        })
+        return read.notBefore === 0 ? 0 : read.notBefore - wall
+      }
+      assert.strictEqual(notBeforeOf(100), 0)
+      assert.strictEqual(notBeforeOf(600), 500)
+    }
+  )
+
+  it("what nsqd has held to its end is due though nsqd's clock was set an hour ahead meanwhile", () => {
+    const own = { ...metadata, notBefore: now }
+    const timestamp = BigInt(now + 3_600_000) * 1_000_000n
+    const read = toDelivery(frame(wrapped({ deferred: 10_000, metadata: own }), { timestamp }), context)
+    assert.strictEqual(read.metadata.notBefore, 0)
+  })
+
   it("remembers for a foreign message when it is to come, too", () =>
-    assert.strictEqual(toDelivery(frame(bytes("raw")), { now, due: now + 7 }).metadata.notBefore, now + 7))
+    assert.strictEqual(toDelivery(frame(bytes("raw")), { ...context, due: now + 7 }).metadata.notBefore, now + 7))
 })
 
-const delivery = { ...toDelivery(frame(wrapped()), { now, due: undefined }), receipt: undefined }
+const delivery = { ...toDelivery(frame(wrapped()), { now, nsqdNow: now, due: undefined }), receipt: undefined }
 
 const commandContext: CommandContext = {
   queue: "orders",
@@ -210,7 +237,7 @@ describe("toCommand", () => {
         if (requeue?._tag !== "Req") return assert.fail(command._tag)
         assert.isTrue(Number.isInteger(requeue.delay) && requeue.delay <= commandContext.cap)
         assert.isTrue(requeue.delay >= Math.min(delay, commandContext.cap))
-        assert.strictEqual(requeue.due, now + delay)
+        assert.strictEqual(requeue.wait, delay)
       })
     ))
 
@@ -436,7 +463,8 @@ describe("limits", () => {
 
 describe("what is to come again", () => {
   const topic = { topic: "orders", channel: "requeue", isOwn: false }
-  const node = { name: "h:4150", address: { host: "h", port: 4150, http: undefined } }
+  const address = { host: "h", port: 4150, http: undefined }
+  const node = { name: "h:4150", address, clock: NsqdClock.make(), identity: "h" }
   const receipt = (id: string, change: Partial<Receipt["session"]> = {}, nonce?: string): Receipt => ({
     session: { node, topic, ...change } as Receipt["session"],
     id,
@@ -471,7 +499,7 @@ describe("what is to come again", () => {
   })
 
   it("has a name of its own, in each topic of each nsqd", () => {
-    const other = { node: { ...node, name: "h:4250" } }
+    const other = { node: { ...node, name: "h:4250", identity: "other" } }
     const names = [receipt("a"), receipt("b"), receipt("a", other), receipt("a", { topic: { ...topic, topic: "t" } })]
     assert.strictEqual(new Set(names.map(nameOf)).size, names.length)
     assert.strictEqual(nameOf(receipt("a", {}, "n")), nameOf(receipt("a")))
@@ -479,13 +507,16 @@ describe("what is to come again", () => {
 
   it("twins have the same nonce on different nsqd; a message without a nonce has no twin", () => {
     const twins = Remembered.makeTwins()
-    const other = { node: { ...node, name: "h:4250" } }
+    const other = { node: { ...node, name: "h:4250", identity: "other" } }
     twins.finished(receipt("a", {}, "n"))
     twins.finished(receipt("b"))
     // Published once more on the same nsqd, by somebody who copies bytes.
     assert.isFalse(twins.takeFinished(receipt("d", {}, "n")))
     assert.isFalse(twins.takeFinished(receipt("e", other, "m")))
     assert.isFalse(twins.takeFinished(receipt("b", other)))
+    // Another address of the same nsqd.
+    const alias = { node: { ...node, name: "localhost:4150" } }
+    assert.isFalse(twins.takeFinished(receipt("h", alias, "n")))
     const twin = receipt("c", other, "n")
     assert.isTrue(twins.takeFinished(twin))
     // There is one twin, however often somebody copies its bytes.
@@ -496,7 +527,7 @@ describe("what is to come again", () => {
 
   it("twins that both ran have no further one", () => {
     const twins = Remembered.makeTwins()
-    const other = { node: { ...node, name: "h:4250" } }
+    const other = { node: { ...node, name: "h:4250", identity: "other" } }
     twins.finished(receipt("a", {}, "n"))
     twins.finished(receipt("b", other, "n"))
     assert.isFalse(twins.takeFinished(receipt("c", {}, "n")))

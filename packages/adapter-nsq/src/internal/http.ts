@@ -22,24 +22,34 @@ const behindTls = ({ tls, url }: HttpInterface, { body, status }: HttpResponse):
   return { url: at.href.replace(/\/$/, ""), tls }
 }
 
-/** Requests `path` of the interface at `base`, within a time in milliseconds. Answers the parsed JSON, or `missing`. */
-export const request = (
+interface Question {
+  readonly base: HttpInterface
+  readonly method?: "GET" | "POST"
+  readonly path: string
+}
+
+/** The answer of an interface, and its time. */
+interface JsonResponse {
+  /** The parsed JSON, or `missing`. */
+  readonly json: unknown
+  /** Milliseconds since the epoch, without the fraction of a second; `undefined` where the answer has no date. */
+  readonly date: number | undefined
+}
+
+/** Requests `path` of the interface at `base`, within a time in milliseconds. */
+export const response = (
   context: ErrorContext,
   timeout: number,
-  {
-    base,
-    method = "GET",
-    path
-  }: { readonly base: HttpInterface; readonly method?: "GET" | "POST"; readonly path: string }
-): Effect.Effect<unknown, BrokerError.BrokerError> =>
+  { base, method = "GET", path }: Question
+): Effect.Effect<JsonResponse, BrokerError.BrokerError> =>
   Effect.tryPromise({
-    try: async (signal): Promise<unknown> => {
-      const answer = await ask(base, path, { method, signal })
-      const secure = behindTls(base, answer)
-      const { body, status } = secure === undefined ? answer : await ask(secure, path, { method, signal })
-      if (status === 404 && /_NOT_FOUND/.test(body)) return missing
+    try: async (signal): Promise<JsonResponse> => {
+      const first = await ask(base, path, { method, signal })
+      const secure = behindTls(base, first)
+      const { body, date, status } = secure === undefined ? first : await ask(secure, path, { method, signal })
+      if (status === 404 && /_NOT_FOUND/.test(body)) return { json: missing, date }
       if (status !== 200) throw new Error(`HTTP status ${status} for /${path.split("?")[0]}: ${body.slice(0, 200)}`)
-      return body === "" ? undefined : JSON.parse(body)
+      return { json: body === "" ? undefined : JSON.parse(body), date }
     },
     catch: (cause) => toBrokerError(new Error(base.url, { cause }), context, "ConnectionFailed")
   }).pipe(
@@ -48,6 +58,13 @@ export const request = (
       orElse: () => Effect.fail(failure(context, base, timedOut(context, timeout)))
     })
   )
+
+/** The same, for the parsed JSON alone, or `missing`. */
+export const request = (
+  context: ErrorContext,
+  timeout: number,
+  question: Question
+): Effect.Effect<unknown, BrokerError.BrokerError> => Effect.map(response(context, timeout, question), ({ json }) => json)
 
 const failure = (
   { operation, queue }: ErrorContext,

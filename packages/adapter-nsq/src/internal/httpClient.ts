@@ -8,6 +8,8 @@ import type { HttpInterface } from "./address.ts"
 export interface HttpResponse {
   readonly status: number
   readonly body: string
+  /** The server's time, in milliseconds since the epoch, without the fraction of a second; `undefined` where it has none. */
+  readonly date: number | undefined
 }
 
 export interface RequestOptions {
@@ -42,7 +44,11 @@ export const ask = ({ tls, url }: HttpInterface, path: string, options: RequestO
       : requestPlain(at, all)
     sent.on("error", reject)
     sent.on("response", (response) => {
-      read(response).then((body) => resolve({ status: response.statusCode ?? 0, body }), reject)
+      const date = Date.parse(response.headers.date ?? "")
+      read(response).then(
+        (body) => resolve({ status: response.statusCode ?? 0, body, date: Number.isNaN(date) ? undefined : date }),
+        reject
+      )
     })
     sent.end()
   })

@@ -1,6 +1,7 @@
 /** The HTTP interface of one nsqd: `base` is its address, every `timeout` is in milliseconds for one request. */
 import type { BrokerError } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
 import type { HttpInterface } from "./address.ts"
 import * as Http from "./http.ts"
 import type { Configured } from "./limits.ts"
@@ -23,6 +24,26 @@ export const configured = (
     })
   )
 }
+
+/** The identity and the time of an nsqd; `undefined` where it does not report them. */
+export interface Info {
+  /** The same for all addresses of one nsqd, and different for any other. */
+  readonly identity: string | undefined
+  /** Its time in milliseconds since the epoch, without the fraction of a second. */
+  readonly date: number | undefined
+}
+
+/** Asks an nsqd about itself. https://nsq.io/components/nsqd.html#get-info */
+export const info = (base: HttpInterface, timeout: number): Effect.Effect<Info> =>
+  Http.response({ operation: "connect" }, timeout, { base, path: "info" }).pipe(
+    Effect.map(({ date, json }) => ({ identity: identityIn(json), date })),
+    Effect.orElseSucceed(() => ({ identity: undefined, date: undefined }))
+  )
+
+const identityIn = (json: unknown): string | undefined =>
+  Predicate.isReadonlyObject(json) && typeof json["hostname"] === "string"
+    ? JSON.stringify(["hostname", "broadcast_address", "tcp_port", "http_port", "start_time"].map((key) => json[key]))
+    : undefined
 
 /** How many messages nsqd keeps in memory, for each topic and each channel. */
 export const memQueueSize = (

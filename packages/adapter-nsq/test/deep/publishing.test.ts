@@ -182,6 +182,22 @@ describe("publishTo: 2 with one of two nsqd away", () => {
   })
 })
 
+describe("publishTo: 2 with two names of one nsqd", () => {
+  test("stores nothing, and the error names both", async () => {
+    const queue = queueName("names")
+    const { port } = first!
+    const nsqd = [`127.0.0.1:${port}`, `localhost:${port}`]
+    await on({ nsqd, publishTo: 2, publishTimeout }, (broker) =>
+      Effect.gen(function* () {
+        const refused = yield* Effect.flip(broker.publish([outgoing(queue, "a")]))
+        assert.match(refused.message, /1 of 2 nsqd.*are the same nsqd/s)
+        for (const name of nsqd) assert.include(refused.message, name)
+        assert.deepStrictEqual(yield* Effect.promise(() => stored(two.http, queue)), [0, 0])
+      })
+    )
+  })
+})
+
 describe.each([1024, 4096])("an nsqd with --max-msg-size=%i", async (limit) => {
   const small = await server({ flags: { "max-msg-size": limit } })
 

@@ -239,7 +239,10 @@ export const layer = (broker: NsqBroker, { by, lateness, options = {}, queues }:
             const found = await Promise.all(https.map((http) => read(http, names(queue))))
             return found
               .flat()
-              .map((frame) => ({ ...toDelivery(frame, { now: Date.now(), due: undefined }), receipt: undefined }))
+              .map((frame) => ({
+                ...toDelivery(frame, { now: Date.now(), nsqdNow: Date.now(), due: undefined }),
+                receipt: undefined
+              }))
               .toSorted((a, b) => (a.metadata.deadLetter?.at ?? 0) - (b.metadata.deadLetter?.at ?? 0))
           }),
         pending: (queue) =>

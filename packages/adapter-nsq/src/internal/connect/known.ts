@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import type { Settings } from "../../NsqOptions.ts"
 import * as Candidates from "./candidates.ts"
 import type { Found, Lookup } from "./lookup.ts"
-import type { Node, Nodes } from "./nodes.ts"
+import { distinct, type Node, type Nodes } from "./nodes.ts"
 
 export interface KnownDependencies {
   readonly settings: Settings
@@ -40,6 +40,10 @@ export const kept = ({
 }: Pick<KnownDependencies, "lookup" | "nodes">): Effect.Effect<ReadonlyArray<Node>> =>
   Effect.map(lookup.all, (found) => [...new Set(keptBeside(nodes, namedIn(found, nodes)))])
 
+/** Learns which of these are addresses of one nsqd, which would count several times. */
+const identify = (nodes: Nodes, all: ReadonlyArray<Node>): Effect.Effect<void> =>
+  all.length < 2 ? Effect.void : nodes.identify(all)
+
 /** The nsqd that may have these topics. Fails when nsqd are found by nsqlookupd, and there are none. */
 export const of = (
   { lookup, nodes, settings }: KnownDependencies,
@@ -47,7 +51,10 @@ export const of = (
 ): Effect.Effect<Known, BrokerError.BrokerError> =>
   Effect.gen(function* () {
     const { given } = nodes
-    if (settings.lookupd.length === 0) return { having: topics.map(() => given), named: [], missing: [] }
+    if (settings.lookupd.length === 0) {
+      yield* identify(nodes, given)
+      return { having: topics.map(() => distinct(given)), named: [], missing: [] }
+    }
     const { all, found } = yield* Effect.all(
       { all: lookup.all, found: Effect.forEach(topics, lookup.topic, { concurrency: "unbounded" }) },
       { concurrency: "unbounded" }
@@ -55,8 +62,10 @@ export const of = (
     const named = namedIn(all, nodes)
     const always = [...given, ...keptBeside(nodes, named)]
     if (always.length === 0 && named.length === 0) return yield* Candidates.noneFound(settings, all.failures)
+    const having = found.map((each) => [...new Set([...always, ...namedIn(each, nodes)])])
+    yield* identify(nodes, [...new Set(having.flat())])
     return {
-      having: found.map((each) => [...new Set([...always, ...namedIn(each, nodes)])]),
+      having: having.map(distinct),
       named,
       missing: [all, ...found].find(({ nsqd }) => nsqd === undefined)?.failures ?? []
     }

@@ -7,13 +7,25 @@ import type { Identity } from "../client.ts"
 import * as Http from "../http.ts"
 import * as Limits from "../limits.ts"
 import * as NsqdHttp from "../nsqdHttp.ts"
+import * as NsqdClock from "./nsqdClock.ts"
 
-/** One nsqd. There is one object for each, so that they can be compared. */
+/** One address of an nsqd. There is one object for each, so that they can be compared. */
 export interface Node {
   /** `host:port`. */
   readonly name: string
   readonly address: Address
+  readonly clock: NsqdClock.NsqdClock
+  /** Which nsqd it is: the same for all its addresses. `undefined` while that is not known. */
+  identity?: string | undefined
 }
+
+/** Whether two addresses are known to be those of one nsqd. */
+export const isSame = (one: Node, other: Node): boolean =>
+  one === other || (one.identity !== undefined && one.identity === other.identity)
+
+/** The first address of each nsqd. */
+export const distinct = (all: ReadonlyArray<Node>): ReadonlyArray<Node> =>
+  all.filter((node, index) => all.findIndex((other) => isSame(other, node)) === index)
 
 /** An nsqd to which a part of this process keeps a connection, or would make one. */
 interface Use {
@@ -39,14 +51,28 @@ export interface Nodes {
   readonly forget: (node: Node) => void
   /** Learns the limits of an nsqd to which a connection has just opened. */
   readonly learn: (node: Node, identity: Identity) => Effect.Effect<void, BrokerError.BrokerError>
+  /** Learns which nsqd each of these is, where its HTTP interface answers. */
+  readonly identify: (all: ReadonlyArray<Node>) => Effect.Effect<void>
   /** Whether the limits of an nsqd have been learned. */
   readonly isKnown: (node: Node) => boolean
   /** The limits that hold on every nsqd whose own have been learned. */
   readonly limits: () => Limits.Limits
 }
 
-/** The nsqd of the options, of which no limits are known yet. */
-export const make = (settings: Settings): Nodes => {
+/** Learns which nsqd answers at an address, and its time. One that does not answer stays what it was. */
+const inquire = (node: Node, { requestTimeout }: Settings, elapsed: () => number): Effect.Effect<void> =>
+  Effect.suspend(() => {
+    const { address, clock } = node
+    const asked = elapsed()
+    if (address.http === undefined) return Effect.void
+    return Effect.map(NsqdHttp.info(address.http, requestTimeout), ({ date, identity }) => {
+      node.identity = identity ?? node.identity
+      if (date !== undefined) clock.dated(date, asked, elapsed())
+    })
+  })
+
+/** The nsqd of the options, of which no limits are known yet. `elapsed` answers monotonic milliseconds. */
+export const make = (settings: Settings, elapsed: () => number = () => performance.now()): Nodes => {
   const known = new Map<string, Node>()
   const limits = new Map<string, Limits.Limits>()
   /** The limits that the refusals of each nsqd name. */
@@ -56,7 +82,7 @@ export const make = (settings: Settings): Nodes => {
 
   const at = (address: Address): Node => {
     const name = hostPort(address)
-    const found = known.get(name) ?? { name, address }
+    const found = known.get(name) ?? { name, address, clock: NsqdClock.make() }
     known.set(name, found)
     return found
   }
@@ -95,11 +121,13 @@ export const make = (settings: Settings): Nodes => {
     learn: (node, identity) =>
       Effect.andThen(
         tell(node, identity.notes),
-        Effect.map(configured(node), (found) => {
+        Effect.map(Effect.tap(configured(node), inquire(node, settings, elapsed)), (found) => {
           const all = { ...refusals.get(node.name), ...found }
           limits.set(node.name, Limits.of(identity, all, settings))
         })
       ),
+    identify: (all) =>
+      Effect.forEach(all, (node) => inquire(node, settings, elapsed), { concurrency: "unbounded", discard: true }),
     isKnown: ({ name }) => limits.has(name),
     limits: () => {
       const [first, ...others] = limits.values()

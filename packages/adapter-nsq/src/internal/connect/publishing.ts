@@ -13,7 +13,7 @@ import * as Candidates from "./candidates.ts"
 import * as Connection from "./connection.ts"
 import * as ConnectionCount from "./connectionCount.ts"
 import type { Lookup } from "./lookup.ts"
-import type { Node, Nodes } from "./nodes.ts"
+import { distinct, isSame, type Node, type Nodes } from "./nodes.ts"
 
 export interface Publishing {
   /**
@@ -120,14 +120,17 @@ export const make = (
         const connection = yield* connections.to(node)
         yield* Effect.exit(connection.tried)
         const [publisher, error] = [connection.current(), connection.error()]
-        if (publisher !== undefined) up.push(publisher)
-        else if (error !== undefined) errors.push(error)
+        const same = up.find((other) => isSame(other.node, node))
+        if (publisher === undefined) errors.push(...(error === undefined ? [] : [error]))
+        else if (same === undefined) up.push(publisher)
+        else errors.push(alias(same.node, node))
       }
       return { up, errors } satisfies Attempt
     })
 
     const ready: Publishing["ready"] = (count, prefer) => {
-      const first = inOrder(prefer).slice(0, count)
+      const all = inOrder(prefer)
+      const first = count === 1 ? all.slice(0, 1) : distinct(all).slice(0, count)
       const up = first.map(connections.current).filter((publisher) => publisher !== undefined)
       return up.length === count ? up : undefined
     }
@@ -190,6 +193,15 @@ export const whenClosed = new BrokerError.BrokerError({
   reason: "ConnectionFailed",
   detail: "the broker was closed"
 })
+
+/** The reason why a second address of an nsqd holds no further copy. */
+const alias = (one: Node, other: Node): BrokerError.BrokerError =>
+  new BrokerError.BrokerError({
+    broker: "nsq",
+    operation: "publish",
+    reason: "ConnectionFailed",
+    detail: `${one.name} and ${other.name} are the same nsqd`
+  })
 
 const notReady = (count: number, last: Attempt | undefined, { publishTimeout }: Settings): BrokerError.BrokerError => {
   const reached = count === 1 ? "no nsqd" : `${last?.up.length ?? 0} of ${count} nsqd`

@@ -7,13 +7,13 @@
  * was stored first, to repeat the settlement would store another one.
  */
 import { BoundedMap } from "@requeue/core/adapter-kit"
-import type { Node } from "../connect/nodes.ts"
+import { isSame, type Node } from "../connect/nodes.ts"
 import type { Queue } from "../names.ts"
 import type { Receipt } from "./receipt.ts"
 
 /** The messages of one topic on one nsqd, where their ids are unique. A copy in another topic may have its original's id. */
 interface Messages {
-  /** When requeued messages may come again, in milliseconds since the epoch. */
+  /** When requeued messages may come again, in monotonic milliseconds. */
   readonly due: BoundedMap.BoundedMap<number>
   readonly finished: BoundedMap.BoundedMap<true>
 }
@@ -24,7 +24,7 @@ type Source = Pick<Receipt, "id" | "session">
 /** The memory of requeued and of finished messages. It outlives sessions. */
 export interface Remembered {
   readonly requeued: (source: Source, due: number) => void
-  /** When a message may come, in milliseconds since the epoch, or `undefined`; it is forgotten with the answer. */
+  /** When a message may come, in monotonic milliseconds, or `undefined`; it is forgotten with the answer. */
   readonly takeDue: (source: Source) => number | undefined
   readonly finished: (source: Source) => void
   readonly isFinished: (source: Source) => boolean
@@ -79,7 +79,7 @@ export const makeTwins = (): RememberedTwins => {
   /** Whether the other one of a pair is finished. */
   const isSecond = ({ nonce, session }: Receipt): boolean => {
     const node = nonce === undefined ? undefined : finished.get(nonce)
-    return node !== undefined && node !== session.node
+    return node !== undefined && !isSame(node, session.node)
   }
 
   return {

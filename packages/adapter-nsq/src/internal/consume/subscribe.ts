@@ -60,8 +60,17 @@ export const subscribe = (
         queue,
         connectionCount,
         credit,
-        decode: (frame, session) =>
-          toDelivery(frame, { now: now(), due: remembered.takeDue({ session, id: frame.id }) }),
+        decode: (frame, session) => {
+          const [wall, monotonic] = [now(), elapsed()]
+          const due = remembered.takeDue({ session, id: frame.id })
+          const { clock } = session.node
+          clock.stored(Number(frame.timestamp / 1_000_000n), monotonic)
+          return toDelivery(frame, {
+            now: wall,
+            nsqdNow: clock.now(wall, monotonic),
+            due: due === undefined ? undefined : wall + Math.max(0, due - monotonic)
+          })
+        },
         onDelivery,
         onReconnect: options.onReconnect,
         onRefused: options.onRefused
@@ -89,7 +98,7 @@ const makeSettle = (
   deadlines: Deadlines.Deadlines,
   remembered: Remembered.Remembered,
   twins: Remembered.RememberedTwins,
-  { nodes, now, sender, settings }: SubscribeDependencies
+  { elapsed, nodes, now, sender, settings }: SubscribeDependencies
 ) =>
   Settle.make({
     queue,
@@ -120,5 +129,5 @@ const makeSettle = (
       // The copy that is made for a retry or a release has the same nonce, and must run.
       if (settlement._tag !== "Retry" && settlement._tag !== "Release") twins.finished(receipt)
     },
-    requeued: remembered.requeued
+    requeued: (receipt, wait) => remembered.requeued(receipt, elapsed() + wait)
   })

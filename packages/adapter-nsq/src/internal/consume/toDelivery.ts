@@ -32,6 +32,8 @@ export const toFrame = (payload: Buffer): Frame => ({
 /** Facts that the message itself does not have. */
 interface Context {
   readonly now: number
+  /** The same by the clock of the nsqd. */
+  readonly nsqdNow: number
   readonly due: number | undefined
 }
 
@@ -51,7 +53,8 @@ export const toDelivery = (frame: Frame, context: Context): Decoded => {
   }
 }
 
-const decoded = (frame: Frame, { due, now }: Context): Decoded => {
+const decoded = (frame: Frame, context: Context): Decoded => {
+  const { due } = context
   const stored = Number(frame.timestamp / 1_000_000n)
   const envelope = Wire.decode(frame.body, stored)
   if (envelope === undefined) {
@@ -65,10 +68,24 @@ const decoded = (frame: Frame, { due, now }: Context): Decoded => {
     }
   }
   const { body, deferred, headers, metadata, nonce } = envelope
-  // When the delay is over by nsqd's clock, the publisher's is not asked: it may be ahead.
-  const isOver = deferred !== undefined && stored + deferred <= now
   const attempts = metadata.attempts + frame.attempts
-  return { body, headers, attempts, metadata: withDue(metadata, due ?? (isOver ? 0 : metadata.notBefore)), nonce }
+  const notBefore = due ?? (deferred === undefined ? metadata.notBefore : dueOf(stored, deferred, metadata, context))
+  return { body, headers, attempts, metadata: withDue(metadata, notBefore), nonce }
+}
+
+/**
+ * When a message is due that nsqd was to hold back. nsqd forgets that when it restarts, or writes the message to its disk, so
+ * that the message may come early. How much of the delay is left, nsqd's clock decides, and never the consumer's: a message that
+ * nsqd has held to the end is due. It is due as well when the publisher's time has come, since nsqd's clock may have been set.
+ */
+const dueOf = (
+  stored: number,
+  deferred: number,
+  { notBefore }: Metadata.Metadata,
+  { now, nsqdNow }: Context
+): number => {
+  const rest = Math.min(stored + deferred - nsqdNow, notBefore - nsqdNow, deferred)
+  return rest <= 0 ? 0 : now + rest
 }
 
 const withDue = (metadata: Metadata.Metadata, notBefore: number): Metadata.Metadata =>

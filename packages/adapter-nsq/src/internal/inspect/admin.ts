@@ -3,7 +3,7 @@ import type { Backlog, Broker, BrokerError, Delivery } from "@requeue/core/adapt
 import * as Effect from "effect/Effect"
 import * as ConnectionCount from "../connect/connectionCount.ts"
 import * as Credit from "../consume/credit.ts"
-import { receiptOf } from "../consume/receipt.ts"
+import { receiptOf, type SettlingSession } from "../consume/receipt.ts"
 import * as Sessions from "../consume/sessions.ts"
 import { type Frame, toDelivery } from "../consume/toDelivery.ts"
 import * as Names from "../names.ts"
@@ -53,7 +53,8 @@ const receive = (
         queue,
         credit,
         connectionCount: ConnectionCount.make(now),
-        decode: (frame: Frame) => toDelivery(frame, { now: now(), due: undefined }),
+        decode: (frame: Frame, { node: { clock } }: SettlingSession) =>
+          toDelivery(frame, { now: now(), nsqdNow: clock.now(now(), dependencies.elapsed()), due: undefined }),
         onDelivery: (delivery: Delivery.Delivery) => {
           if (received < count) onDelivery(delivery)
           received++

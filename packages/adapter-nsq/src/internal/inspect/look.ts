@@ -78,7 +78,11 @@ const connect = (
       if (holder === undefined) return
       const frame = toFrame(payload)
       if (holder.isClosing) return holder.connection.write(`REQ ${frame.id} 0\n`, ignore)
-      const { nonce: _, ...decoded } = toDelivery(frame, { now: now(), due: undefined })
+      const { nonce: _, ...decoded } = toDelivery(frame, {
+        now: now(),
+        nsqdNow: node.clock.now(now(), elapsed()),
+        due: undefined
+      })
       holder.ids.push(frame.id)
       holder.since ??= elapsed()
       holder.arrived.push({

@@ -2,7 +2,7 @@
 import { BrokerError } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
-import type { Node } from "../connect/nodes.ts"
+import { isSame, type Node } from "../connect/nodes.ts"
 import type { Publishing } from "../connect/publishing.ts"
 import type { Outcomes } from "./outcomes.ts"
 import type { Publisher } from "./publisher.ts"
@@ -50,7 +50,7 @@ export const make = (dependencies: ChunksDependencies): Chunks => {
     const homes = publishers.map(({ node }) => node)
     return each(publishers, (publisher, copy) => {
       const another = Effect.map(publishing.pick(count, prefer), (up) => {
-        const found = up.find(({ node }) => homes.every((home, other) => other === copy || home !== node))!
+        const found = up.find(({ node }) => homes.every((home, other) => other === copy || !isSame(home, node)))!
         homes[copy] = found.node
         return found
       })

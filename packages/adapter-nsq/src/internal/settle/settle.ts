@@ -31,8 +31,8 @@ interface SettleDependencies {
   readonly publish: (copy: CopyCommand, receipt: Receipt) => Effect.Effect<void, BrokerError.BrokerError>
   /** Called when a delivery is finished, though nsqd may never read that. */
   readonly finished: (request: Broker.SettleRequest) => void
-  /** Called when a message is requeued. It is due in milliseconds since the epoch. */
-  readonly requeued: (receipt: Receipt, due: number) => void
+  /** Called when a message is requeued, which may come again after so many milliseconds. */
+  readonly requeued: (receipt: Receipt, wait: number) => void
 }
 
 const failure = (queue: string, reason: BrokerError.Reason, detail: string): BrokerError.BrokerError =>
@@ -61,7 +61,7 @@ const answering = ({ deadlines, finished, queue, requeued }: SettleDependencies)
   const write = ({ command, receipt, request }: Answering, done: (isWritten: boolean) => void): void => {
     const { id, session } = receipt
     const { attempts, metadata } = request.delivery
-    if (command._tag === "Req" && command.delay > 0) requeued(receipt, command.due)
+    if (command._tag === "Req" && command.delay > 0) requeued(receipt, command.wait)
     session.answer(
       command._tag === "Fin" ? `FIN ${id}\n` : `REQ ${id} ${command.delay}\n`,
       (error) => {

@@ -5,8 +5,8 @@ import { type Delivery, Outgoing, type Settlement } from "@requeue/core/adapter-
  * A command for a delivery.
  *
  * - `Fin` is `FIN`; whatever is asked of a message that was finished, or whose copy is stored.
- * - `Req` is `REQ`, which nsqd counts as a delivery. Its delay is in whole milliseconds; `due` is when the message may
- *   come again, in milliseconds since the epoch.
+ * - `Req` is `REQ`, which nsqd counts as a delivery. Its delay is in whole milliseconds; `wait` is the delay that was asked for,
+ *   which may be longer than nsqd takes.
  * - `Copy` publishes a copy into the queue's retry topic or into another queue, then sends `FIN`. A copy that is refused, as
  *   that of a foreign message of the largest size, is replaced by `instead`, where there is one.
  */
@@ -25,7 +25,7 @@ export type Command =
 interface Requeue {
   readonly _tag: "Req"
   readonly delay: number
-  readonly due: number
+  readonly wait: number
 }
 
 /** The circumstances of a settlement. */
@@ -81,10 +81,10 @@ const canRequeue = (delay: number, { cap, deliveries, retry }: CommandContext): 
   retry === "native" && delay <= cap && deliveries < countLimit
 
 /** nsqd closes a connection that writes a fraction of a millisecond. */
-const requeue = (delay: number, { cap, now }: CommandContext): Requeue => ({
+const requeue = (delay: number, { cap }: CommandContext): Requeue => ({
   _tag: "Req",
   delay: Math.min(Math.ceil(delay), cap),
-  due: now + delay
+  wait: delay
 })
 
 /** This process remembers when a message is due that is requeued instead, and nsqd counts its deliveries. */
