@@ -281,22 +281,7 @@ describe("what is found is compared", () => {
       "MaximumMessageSize",
       /262144 bytes are refused, SQS takes 1048576/
     ],
-    [
-      "orders-dlq",
-      { MaximumMessageSize: "262144" },
-      {},
-      "MaximumMessageSize",
-      /dead letters of more than 262144 bytes/
-    ],
-    ["orders", { SqsManagedSseEnabled: "false" }, {}, "SqsManagedSseEnabled", /is none, sqs was planned.*"none"/],
     ["orders", { SqsManagedSseEnabled: "true" }, { encryption: "none" }, "SqsManagedSseEnabled", /is sqs, none was/],
-    [
-      "orders",
-      { KmsMasterKeyId: "alias/its" },
-      { encryption: kms },
-      "KmsMasterKeyId",
-      /is alias\/its, alias\/mine was/
-    ],
     ["orders-dlq", redrivePolicy(5, "other"), {}, "RedrivePolicy", /on to .*:other when they were received 5 times/]
   ])(
     "%s %o: what is not as planned is noticed, and nothing is refused",
@@ -316,6 +301,33 @@ describe("what is found is compared", () => {
       expect(`${noticed?.detail} ${noticed?.remedy}`).toMatch(detail)
     }
   )
+
+  test.each<[string, SqsPlan.Attributes, Partial<SqsOptions.Options>, string, RegExp]>([
+    ["orders-dlq", { MaximumMessageSize: "262144" }, {}, "orders.dlq MaximumMessageSize", /of more than 262144 bytes/],
+    ["orders", { SqsManagedSseEnabled: "false" }, {}, "orders SqsManagedSseEnabled", /is none, sqs was planned/],
+    ["orders", { KmsMasterKeyId: "alias/its" }, { encryption: kms }, "orders KmsMasterKeyId", /is alias\/its, alias/],
+    [
+      "orders",
+      { SqsManagedSseEnabled: "true" },
+      { encryption: kms },
+      "orders KmsMasterKeyId",
+      /is sqs, alias\/mine was/
+    ],
+    ["orders", {}, { encryption: kms }, "orders KmsMasterKeyId", /is none, alias\/mine was/]
+  ])("%s %o: is bad, and consumers start all the same", (name, changed, options, about, detail) => {
+    const plan = planned("orders", {}, options)
+    const found = carriedOut(plan)
+    for (const { name: each } of plan.queues) {
+      found.set(each.name, { MaximumMessageSize: "1048576", ...found.get(each.name) })
+    }
+    const { KmsMasterKeyId: _, SqsManagedSseEnabled: __, ...others } = found.get(name)!
+    found.set(name, { ...(about.includes("Size") ? found.get(name) : others), ...changed })
+    const findings = SqsPlan.verify(plan, found)
+    expect(bad(findings)).toEqual([about])
+    const [finding] = findings.filter(({ isGood }) => !isGood)
+    expect(finding?.mayStart).toBe(true)
+    expect(finding?.detail).toMatch(detail)
+  })
 
   test("a dead-letter queue from which SQS moves letters back to their queue is refused", () => {
     const plan = planned("orders")

@@ -340,9 +340,13 @@ describe("the end of the function", () => {
     expect(given.getRemainingTimeInMillis()).toBeGreaterThan(0)
   })
 
-  test.each([undefined, 0])(
-    "with less than a second, or than its reserve of %s, nothing is begun or counted, and all comes again at once",
-    async (reserve) => {
+  test.each([
+    [800, undefined],
+    [800, 0],
+    [1400, undefined]
+  ])(
+    "with %d ms left, and a reserve of %s, nothing is begun or counted, and all comes again at once",
+    async (left, reserve) => {
       const world = await made("no-time")
       const runs: Array<number> = []
       const handler = SqsLambda.handler(world.queue, { sqs, reserve, retry: { maxRetries: 0 } }, (message) => {
@@ -353,7 +357,7 @@ describe("the end of the function", () => {
       await handler({ Records: [] }, context())
       for (const _ of [1, 2]) {
         const event = await world.event()
-        expect(failed(await handler(event, context(800)))).toHaveLength(event.Records.length)
+        expect(failed(await handler(event, context(left)))).toHaveLength(event.Records.length)
         await vi.waitFor(async () => expect((await world.counts()).hidden).toBe(0))
       }
       expect(runs).toEqual([])

@@ -127,7 +127,9 @@ export const make = (client: QueueCalls.QueueClient, settings: Settings): Queues
     if (plan.mode === "create") yield* create(calls, plan)
     if (plan.mode === "use") yield* Effect.forEach(plan.queues, calls.locate)
     else {
-      const wrong = Plan.verify(plan, yield* inspect(plan), lease).find(({ isGood }) => !isGood)
+      const wrong = Plan.verify(plan, yield* inspect(plan), lease).find(
+        ({ isGood, mayStart }) => !isGood && mayStart !== true
+      )
       if (wrong !== undefined) return yield* mismatch(wrong)
     }
     return yield* calls.locate(plan.queues.at(-1)!)

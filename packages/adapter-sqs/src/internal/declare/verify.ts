@@ -13,8 +13,9 @@ export interface Finding {
   /** The planned value; `undefined` where the plan says it otherwise, as of redrive policies. */
   readonly planned: string | undefined
   readonly found: string | undefined
-  /** False when the policy cannot be kept with it: a consumer does not start. */
   readonly isGood: boolean
+  /** Whether a consumer starts although it is not good. Default: it does not, since the policy cannot be kept. */
+  readonly mayStart?: true | undefined
   readonly detail: string
   /** Empty where nothing need be done. */
   readonly remedy: string
@@ -25,6 +26,7 @@ export type Found = ReadonlyMap<string, Attributes | undefined>
 
 interface Verdict {
   readonly isGood: boolean
+  readonly mayStart?: true
   readonly detail: string
   readonly remedy?: string
 }
@@ -123,6 +125,8 @@ const visibility = (found: Attributes, lease: number): Verdict => {
     : good(given)
 }
 
+/** Consumers run with it, and what was planned does not hold. */
+const wrong = (detail: string, remedy: string): Verdict => ({ isGood: false, mayStart: true, detail, remedy })
 const notice = (detail: string, remedy: string): Verdict => ({ isGood: true, detail, remedy })
 
 /** A dead-letter queue that has a redrive policy of its own gives up letters that are looked at. */
@@ -146,7 +150,7 @@ const size = ({ redriveFrom }: Queue, found: Attributes, all: Found): Verdict | 
   const own = numberOf(found["MaximumMessageSize"])
   const source = numberOf(redriveFrom && all.get(redriveFrom.name)?.["MaximumMessageSize"])
   if (own < source) {
-    return notice(
+    return wrong(
       `dead letters of more than ${own} bytes are refused, their queue takes ${source}`,
       `Raise MaximumMessageSize to ${source}`
     )
@@ -159,14 +163,17 @@ const size = ({ redriveFrom }: Queue, found: Attributes, all: Found): Verdict | 
     : undefined
 }
 
-/** Encryption that is not the planned one. A server that tells nothing of it has none to tell. */
+/** Encryption that is not the planned one. A server that tells nothing of it has none to tell: it has no key either. */
 const encryption = ({ attributes: planned }: Queue, found: Attributes): readonly [string, Verdict] | undefined => {
   const { KmsMasterKeyId: key, SqsManagedSseEnabled: managed } = found
   const by = key ?? (managed === "true" ? "sqs" : "none")
   const wanted = planned["KmsMasterKeyId"] ?? (planned["SqsManagedSseEnabled"] === "true" ? "sqs" : "none")
-  if ((key === undefined && managed === undefined) || by === wanted) return undefined
-  const verdict = notice(`encryption is ${by}, ${wanted} was planned`, `Change it, or set encryption: "${by}"`)
-  return [planned["KmsMasterKeyId"] === undefined ? "SqsManagedSseEnabled" : "KmsMasterKeyId", verdict]
+  const isPlain = planned["KmsMasterKeyId"] === undefined
+  if (by === wanted || (isPlain && key === undefined && managed === undefined)) return undefined
+  // A queue with less encryption than was planned keeps what a key was to protect.
+  const tell = !isPlain || by === "none" ? wrong : notice
+  const verdict = tell(`encryption is ${by}, ${wanted} was planned`, `Change it, or set encryption: "${by}"`)
+  return [isPlain ? "SqsManagedSseEnabled" : "KmsMasterKeyId", verdict]
 }
 
 /** Attributes that are only told where they are not as planned. */

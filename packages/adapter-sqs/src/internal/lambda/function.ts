@@ -60,6 +60,9 @@ const responding = 0.2
 /** Milliseconds before the end of the function in which no handler is begun, however small the reserve is. */
 const lastBegin = 1000
 
+/** Milliseconds that a handler has at least before it is interrupted: what is begun with less is an attempt in vain. */
+const leastRun = 500
+
 const noContext = new ConfigurationError.ConfigurationError({
   broker: "sqs",
   field: "context",
@@ -135,7 +138,7 @@ export const make = (
   Effect.gen(function* () {
     const decoded = yield* Options.decode(queue, options)
     const { name, planned, reportBatchItemFailures, reserve, settings } = decoded
-    const unbegun = Math.max(reserve, lastBegin)
+    const unbegun = Math.max(reserve + leastRun, lastBegin)
     const runFork = Effect.runForkWith(yield* Effect.context())
     const fork = (effect: Effect.Effect<unknown>): void => void runFork(effect)
     const client = yield* connect(settings)
