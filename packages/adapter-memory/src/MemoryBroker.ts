@@ -81,6 +81,7 @@ const build = Effect.fnUntraced(function* (options: Options) {
     queues,
     pump: dispatch.pump,
     delays,
+    now,
     maxBodySize: capabilities.maxBodySize,
     maxMessages,
     loseConfirmation: every(vices.duplicateOnLostConfirmation ?? 0)

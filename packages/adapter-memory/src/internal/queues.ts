@@ -130,11 +130,10 @@ export const make = (env: {
   const all = new Map<string, Queue>()
 
   // One `Timers` entry per delayed message costs the same heap entry that a heap of our own would, and cancels in O(1).
-  const delay = (queue: Queue, message: StoredMessage, millis: number, early: number): void => {
+  // A delay that was kept in full needs no second look at the wall clock, which may have been set back meanwhile.
+  const delay = (queue: Queue, message: StoredMessage, millis: number, early: number, keepsAll: boolean): void => {
     message.due = timers.now() + millis
     queue.delayed.add(message)
-    // A delay that was kept in full needs no second look at the wall clock, which may have been set back meanwhile.
-    const keepsAll = early === 0 && message.metadata.notBefore <= now() + millis
     message.timer = timers.after(Math.max(0, millis - early), () => {
       if (keepsAll) message.metadata = { ...message.metadata, notBefore: 0 }
       queue.delayed.delete(message)
@@ -160,10 +159,12 @@ export const make = (env: {
       return queue
     },
     enqueue: (queue, message, millis) => {
-      if (millis > 0) delay(queue, message, millis, earlyBy)
+      if (millis > 0) delay(queue, message, millis, earlyBy, earlyBy === 0)
       else queue.ready.append(message)
     },
-    postpone: (queue, message, millis) => delay(queue, message, millis, 0),
+    // A release may be shorter than what is left.
+    postpone: (queue, message, millis) =>
+      delay(queue, message, millis, 0, message.metadata.notBefore <= now() + millis),
     forgetDelays: (queue) => {
       for (const message of takeDelayed(queue).toSorted((a, b) => a.due - b.due)) queue.ready.append(message)
       onReady(queue)

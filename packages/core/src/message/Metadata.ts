@@ -331,19 +331,29 @@ export const fromJson = (json: unknown, published?: number): Metadata | undefine
   const [id, attempts, firstPublished] = [json["id"], count(json["a"]), time(json["t0"])]
   if (typeof id !== "string" || id === "" || id.length > idLimit) return undefined
   if (attempts === undefined || firstPublished === undefined) return undefined
-  const ahead = firstPublished - (published ?? firstPublished)
-  const skew = ahead > clockTolerance ? ahead : 0
-  return {
+  const decoded: Metadata = {
     id,
     attempts,
-    notBefore: Math.max(0, (time(json["nb"]) ?? 0) - skew),
-    firstPublished: firstPublished - skew,
+    notBefore: time(json["nb"]) ?? 0,
+    firstPublished,
     redrives: count(json["rd"]) ?? 0,
     ...decodeOperation(json["op"]),
     history: Array.isArray(json["h"]) ? json["h"].slice(-historyLimit).flatMap(decodeAttempt) : noHistory,
     deadLetter: decodeDeadLetter(json["dl"]),
     ...decodeCut(json["c"])
   }
+  return published === undefined ? decoded : setBack(decoded, published)
+}
+
+/**
+ * The metadata of a copy that the broker took at this time, in milliseconds since the epoch by its own clock. The times of a
+ * publisher whose clock is more than a minute ahead are set back by the difference.
+ */
+export const setBack = (self: Metadata, published: number): Metadata => {
+  const ahead = self.firstPublished - published
+  // It is NaN where the broker reports no time.
+  if (!(ahead > clockTolerance)) return self
+  return { ...self, notBefore: Math.max(0, self.notBefore - ahead), firstPublished: published }
 }
 
 const decodeAttempt = (entry: unknown): ReadonlyArray<Attempt> => {

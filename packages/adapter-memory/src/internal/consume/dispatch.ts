@@ -23,6 +23,17 @@ const rotate = ({ readyConsumers }: Queue): void => {
   if (readyConsumers.length > 1) readyConsumers.push(readyConsumers.shift()!)
 }
 
+/** Runs `change` while the queue delivers nothing. */
+const hold = (queue: Queue, change: () => void): void => {
+  const before = queue.turn
+  queue.turn = "delivering"
+  try {
+    change()
+  } finally {
+    queue.turn = before
+  }
+}
+
 /** The deliveries of all queues. */
 export interface Dispatch {
   /** Delivers as long as there are ready messages and credit. */
@@ -97,10 +108,7 @@ export const make = ({ lease, overCountOnLoss, run, timers }: Dependencies): Dis
   }
 
   const quietly = (queue: Queue, change: () => void): void => {
-    const before = queue.turn
-    queue.turn = "delivering"
-    change()
-    queue.turn = before
+    hold(queue, change)
     pump(queue)
   }
 

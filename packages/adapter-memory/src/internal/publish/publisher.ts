@@ -1,8 +1,8 @@
 /** Takes messages in: checks them against the broker's capabilities, and makes publishers wait for room. */
-import { BrokerError, type Outgoing } from "@requeue/core/adapter-kit"
+import { BrokerError, Metadata, type Outgoing } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type { Delays } from "../delays.ts"
-import type { BlockedPublish, Queue, Queues } from "../queues.ts"
+import type { BlockedPublish, Queue, Queues, StoredMessage } from "../queues.ts"
 
 /** Publishes to every queue. */
 export interface Publisher {
@@ -21,6 +21,8 @@ interface Dependencies {
   /** Delivers the ready messages of a queue. */
   readonly pump: (queue: Queue) => void
   readonly delays: Delays
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
   /** Bytes. */
   readonly maxBodySize: number
   readonly maxMessages: number
@@ -44,8 +46,21 @@ const closed = (queue: string): BrokerError.BrokerError => failure(queue, "Conne
 const partly = (error: BrokerError.BrokerError, count: number, stored: number): BrokerError.BrokerError =>
   BrokerError.ofBatch(Array.from({ length: count }, (_, index) => (index < stored ? undefined : error))) ?? error
 
+/** A message that the broker takes now, in milliseconds since the epoch. */
+const stored = ({ body, headers, metadata }: Outgoing.Outgoing, now: number): StoredMessage => ({
+  body,
+  headers,
+  metadata: Metadata.setBack(metadata, now),
+  deliveries: 0,
+  due: 0,
+  timer: undefined,
+  position: 0,
+  next: undefined
+})
+
 /** Nothing is blocked yet. */
-export const make = ({ delays, loseConfirmation, maxBodySize, maxMessages, pump, queues }: Dependencies): Publisher => {
+export const make = (dependencies: Dependencies): Publisher => {
+  const { delays, loseConfirmation, maxBodySize, maxMessages, now, pump, queues } = dependencies
   /** Without a limit nobody ever waits. To look for them all the same would be a cache miss, where queues are many. */
   const isBounded = maxMessages < Number.POSITIVE_INFINITY
   let isOpen = true
@@ -57,10 +72,10 @@ export const make = ({ delays, loseConfirmation, maxBodySize, maxMessages, pump,
     return failure(queue, "BodyTooLarge", detail, "Send a smaller body or raise maxBodySize")
   }
 
-  const add = (queue: Queue, { body, delay, headers, metadata }: Outgoing.Outgoing): void => {
+  const add = (queue: Queue, outgoing: Outgoing.Outgoing): void => {
     queue.held++
-    const message = { body, headers, metadata, deliveries: 0, due: 0, timer: undefined, position: 0, next: undefined }
-    queues.enqueue(queue, message, delays.round(delay))
+    const message = stored(outgoing, now())
+    queues.enqueue(queue, message, delays.round(outgoing.delay))
     pump(queue)
   }
 

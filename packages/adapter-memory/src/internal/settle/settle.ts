@@ -119,17 +119,14 @@ export const make = (env: Dependencies): Settle => {
 
   const settleAll = (consumer: Consumer, requests: ReadonlyArray<Broker.SettleRequest>) => {
     const failures: Array<Broker.SettleFailure> = []
-    // Nothing is delivered before all are settled, or a released message would come back to the one that released it.
-    dispatch.quietly(consumer.queue, () => {
-      for (const { delivery, settlement } of requests) {
-        const receipt = receiptOf(consumer, delivery)
-        const error =
-          receipt === undefined
-            ? notOurs("settle", consumer)
-            : ((fail && imitated(receipt, fail)) ?? settleOne(receipt, settlement))
-        if (error !== undefined) failures.push({ delivery, error, fate: Broker.fateOf(error) })
-      }
-    })
+    for (const { delivery, settlement } of requests) {
+      const receipt = receiptOf(consumer, delivery)
+      const error =
+        receipt === undefined
+          ? notOurs("settle", consumer)
+          : ((fail && imitated(receipt, fail)) ?? settleOne(receipt, settlement))
+      if (error !== undefined) failures.push({ delivery, error, fate: Broker.fateOf(error) })
+    }
     return failures
   }
 
@@ -144,7 +141,12 @@ export const make = (env: Dependencies): Settle => {
   }
 
   return (consumer) => ({
-    settle: (requests) => Direct.make((onExit) => Direct.ended(onExit, Exit.succeed(settleAll(consumer, requests)))),
+    settle: (requests) =>
+      Direct.make((onExit) => {
+        // A message that goes back is delivered again only when its consumer has the answer for this delivery.
+        dispatch.quietly(consumer.queue, () => onExit(Exit.succeed(settleAll(consumer, requests))))
+        return () => undefined
+      }),
     extend: (deliveries) => Effect.sync(() => extendAll(consumer, deliveries))
   })
 }
