@@ -22,9 +22,11 @@ const adapterRooms = foldersOf("Adapters, room by room")
 
 /** The first row that matches decides. `may`: imports from outside the package; `driver`: the file that has no `may`. */
 const rooms = [
-  // What is Node's own: the adapter of a URL is loaded, Cloudflare's v8 bodies are read, and bodies are compressed.
+  // What is Node's own: the adapter of a URL is loaded, Cloudflare's v8 bodies are read, bodies are compressed, and async
+  // contexts are entered.
   {
-    files: /^packages\/core\/src\/(faces\/internal\/(cloudflareCodec|resolve)|message\/CompressedCodec)\.ts$/,
+    files:
+      /^packages\/core\/src\/(faces\/internal\/(cloudflareCodec|resolve)|message\/CompressedCodec|adapter-kit\/AsyncContext)\.ts$/,
     may: /^(effect\/|node:)/
   },
   { files: /^packages\/core\/src\//, may: /^effect\// },
@@ -36,6 +38,11 @@ const rooms = [
     may: /^(effect\/|@effect\/platform-node-shared\/|@requeue\/(core(\/|$)|config$|console$)|node:)/
   },
   { files: /^packages\/console\/src\//, may: /^(effect\/|node:|@requeue\/(core(\/(adapter-kit|explain))?|config)$)/ },
+  // Cases see in which async context a function runs.
+  {
+    files: /^packages\/conformance\/src\/internal\/asyncContext\.ts$/,
+    may: /^(effect\/|node:async_hooks$)/
+  },
   { files: /^packages\/conformance\/src\//, may: /^(effect|@requeue\/core)(\/|$)/ },
   // An oracle that shared code with what it judges would share its defects.
   { files: /^packages\/simulation\/src\/check\//, may: /^$/ },

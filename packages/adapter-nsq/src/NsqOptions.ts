@@ -4,7 +4,14 @@
  * They are decoded and validated before any connection is opened. The secret is `Redacted` from then on: no error, log or
  * printed option shows it.
  */
-import { AdapterOptions, ConfigurationError, type Delay, OptionKind, TlsOptions } from "@requeue/core/adapter-kit"
+import {
+  AdapterOptions,
+  AsyncContext,
+  ConfigurationError,
+  type Delay,
+  OptionKind,
+  TlsOptions
+} from "@requeue/core/adapter-kit"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Address from "./internal/address.ts"
@@ -167,7 +174,7 @@ const decodeTls = (
 
 /** Decodes options. No error shows a secret. */
 export const decode = (options: Options = {}): Result.Result<Settings, ConfigurationError.ConfigurationError> => {
-  const { authSecret, httpTls: ofHttp, resolveAddress, tls: given, url, ...rest } = options
+  const { authSecret, httpTls: ofHttp, resolveAddress, tls: given, url, ...rest } = AsyncContext.bound(options)
   if (!isText(authSecret)) return Result.fail(refuse("authSecret", "must be text", "Write it in quotes"))
   if (authSecret !== undefined && textOf(authSecret) === "") {
     return Result.fail(refuse("authSecret", "is empty", "Give the secret, or leave it out"))

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
+import { AsyncLocalStorage } from "node:async_hooks"
 import { inspect } from "node:util"
 import { NsqOptions } from "../src/index.ts"
 
@@ -190,4 +191,13 @@ describe("options", () => {
 it.each(["5s", "5 seconds", "5000ms", "5000"])("a duration is written as everywhere else: %s", (text) => {
   assert.strictEqual(ok({ url: `nsq://h?requestTimeout=${encodeURIComponent(text)}` }).requestTimeout, 5000)
   assert.strictEqual(ok({ url: "nsq://h", requestTimeout: text as "5s" }).requestTimeout, 5000)
+})
+
+it("resolveAddress runs in the async context of the options, and not in that of a send or of a lookup", () => {
+  const storage = new AsyncLocalStorage<string>()
+  const resolveAddress = (found: NsqOptions.Discovered) => ({ ...found, host: storage.getStore() ?? "none" })
+  const settings = storage.run("client", () => ok({ lookupd: ["a"], resolveAddress }))
+  const found = { host: "h", port: 4150, httpPort: 4151, hostname: "h", version: "1.3.0" }
+  const located = storage.run("request", () => settings.resolveAddress?.(found))
+  assert.deepStrictEqual(located, { ...found, host: "client" })
 })

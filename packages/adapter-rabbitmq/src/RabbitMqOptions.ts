@@ -6,6 +6,7 @@
  */
 import {
   AdapterOptions,
+  AsyncContext,
   BrokerUrl,
   ConfigurationError,
   Delay,
@@ -180,7 +181,7 @@ const refuse = (field: string, detail: string, remedy: string): ConfigurationErr
  * ```
  */
 export const decode = (options: Options = {}): Result.Result<Settings, ConfigurationError.ConfigurationError> => {
-  const { credentials, password, tls: given, url, username, ...rest } = options
+  const { credentials, password, tls: given, url, username, ...rest } = AsyncContext.bound(options)
   const address = Address.parse(url, username, password)
   if (Result.isFailure(address)) return Result.fail(address.failure)
   const decoded = decodeFields(address.success.parameters, rest)

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
+import { AsyncLocalStorage } from "node:async_hooks"
 import { inspect } from "node:util"
 import { RabbitMqOptions } from "../src/index.ts"
 
@@ -159,4 +160,11 @@ describe("options", () => {
 it.each(["5s", "5 seconds", "5000ms", "5000"])("a duration is written as everywhere else: %s", (text) => {
   assert.strictEqual(ok({ url: `amqp://h?requestTimeout=${encodeURIComponent(text)}` }).requestTimeout, 5000)
   assert.strictEqual(ok({ url: "amqp://h", requestTimeout: text as "5s" }).requestTimeout, 5000)
+})
+
+it("credentials runs in the async context of the options, and not in that of a send or of a reconnect", async () => {
+  const storage = new AsyncLocalStorage<string>()
+  const credentials = () => ({ password: storage.getStore() ?? "none" })
+  const settings = storage.run("client", () => ok({ credentials }))
+  assert.deepStrictEqual(await storage.run("request", async () => settings.credentials?.()), { password: "client" })
 })

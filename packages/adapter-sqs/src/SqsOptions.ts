@@ -4,7 +4,14 @@
  * They are decoded and validated before anything is called. Secrets are `Redacted` from here on: no error, log or
  * printed option shows them.
  */
-import { AdapterOptions, ConfigurationError, Delay, OptionKind, OptionTree } from "@requeue/core/adapter-kit"
+import {
+  AdapterOptions,
+  AsyncContext,
+  ConfigurationError,
+  Delay,
+  OptionKind,
+  OptionTree
+} from "@requeue/core/adapter-kit"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Address from "./internal/address.ts"
@@ -173,7 +180,7 @@ const isEmpty = (given: unknown): boolean => (Redacted.isRedacted(given) ? Redac
  */
 export const decode = (options: Options): Result.Result<Settings, ConfigurationError.ConfigurationError> => {
   const { accessKeyId, client, credentials, endpoint, requestHandler, secretAccessKey, sessionToken, url, ...rest } =
-    options
+    AsyncContext.bound(options)
   const texts = Object.entries({ accessKeyId, secretAccessKey, sessionToken })
   const wrong = texts.find(([, given]) => !isText(given))
   if (wrong !== undefined) return Result.fail(refuse(wrong[0], "must be text", "Write it in quotes"))

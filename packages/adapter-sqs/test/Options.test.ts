@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
+import { AsyncLocalStorage } from "node:async_hooks"
 import { inspect } from "node:util"
 import { SqsOptions } from "../src/index.ts"
 
@@ -117,4 +118,17 @@ describe("options", () => {
 it.each(["5s", "5 seconds", "5000ms", "5000"])("a duration is written as everywhere else: %s", (text) => {
   assert.strictEqual(ok({ url: `sqs://eu-west-1?waitTime=${encodeURIComponent(text)}` }).waitTime, 5000)
   assert.strictEqual(ok({ url: "sqs://eu-west-1", waitTime: text as "5s" }).waitTime, 5000)
+})
+
+it("credentials and endpoint run in the async context of the options, and not in that of a send or of a poll", async () => {
+  const storage = new AsyncLocalStorage<string>()
+  const current = () => storage.getStore() ?? "none"
+  const credentials = async () => ({ accessKeyId: current(), secretAccessKey: "s" })
+  const endpoint = async () => `http://${current()}`
+  const { sdk } = storage.run("client", () => ok({ url: "sqs://eu-west-1", credentials, endpoint }))
+  const seen = await storage.run("request", async () => [
+    (await sdk.credentials?.({}))?.accessKeyId,
+    typeof sdk.endpoint === "function" && (await sdk.endpoint())
+  ])
+  assert.deepStrictEqual(seen, ["client", "http://client"])
 })

@@ -12,6 +12,7 @@ import { cases as classification } from "./cases/classification.ts"
 import { cases as codecs } from "./cases/codecs.ts"
 import { cases as concurrency } from "./cases/concurrency.ts"
 import { cases as connections } from "./cases/connections.ts"
+import { cases as contexts } from "./cases/contexts.ts"
 import { cases as deadLetters } from "./cases/deadLetters.ts"
 import { cases as deliveredTwice } from "./cases/deliveredTwice.ts"
 import { cases as delays } from "./cases/delays.ts"
@@ -51,6 +52,7 @@ import { cases as truths } from "./cases/truths.ts"
 export const cases: ReadonlyArray<Case> = [
   ...delivery,
   ...codecs,
+  ...contexts,
   ...foreign,
   ...native,
   ...sending,

@@ -2,6 +2,7 @@
 import type { Mutant } from "./Mutant.ts"
 import { mutants as backlog } from "./mutants/backlog.ts"
 import { mutants as consuming } from "./mutants/consuming.ts"
+import { mutants as contexts } from "./mutants/contexts.ts"
 import { mutants as copying } from "./mutants/copying.ts"
 import { mutants as crediting } from "./mutants/crediting.ts"
 import { mutants as decoding } from "./mutants/decoding.ts"
@@ -27,6 +28,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   ...copying,
   ...delivering,
   ...decoding,
+  ...contexts,
   ...crediting,
   ...consuming,
   ...failing,

@@ -5,6 +5,7 @@
  */
 export * as Adapter from "./port/Adapter.ts"
 export * as AdapterOptions from "./adapter-kit/AdapterOptions.ts"
+export * as AsyncContext from "./adapter-kit/AsyncContext.ts"
 export * as Backlog from "./port/Backlog.ts"
 export * as Backoff from "./policy/Backoff.ts"
 export * as Bag from "./adapter-kit/Bag.ts"

@@ -6,6 +6,7 @@
  */
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
+import * as AsyncContext from "../adapter-kit/AsyncContext.ts"
 import { Broker, type Service } from "../port/Broker.ts"
 import type { BrokerError } from "../port/BrokerError.ts"
 import * as KnownQueues from "../port/KnownQueues.ts"
@@ -188,15 +189,26 @@ export const of = (
   )
 
 const ofBroker = (broker: Service, queue: string): DeadLetters => {
-  /** A call that moves or removes letters. */
-  const acting = <A, E>(
+  /** A call whose functions run in the async context of the call. */
+  const calling = <O extends object | undefined, A, E>(
     operation: string,
-    force: string | undefined,
-    call: (watched: Service) => Effect.Effect<A, E>
+    refused: RangeError | undefined,
+    options: O,
+    call: (watched: Service, given: O) => Effect.Effect<A, E>
+  ) =>
+    OptionNames.orDie(refused, () =>
+      tell(broker, queue, operation, (watched) => call(watched, AsyncContext.bound(options)))
+    )
+  /** One that moves or removes letters. */
+  const acting = <O extends { readonly force?: string | undefined } | undefined, A, E>(
+    operation: string,
+    refused: RangeError | undefined,
+    options: O,
+    call: (watched: Service, given: O) => Effect.Effect<A, E>
   ) => {
-    const isClear = force === queue || KnownQueues.isDeadLetterQueue(broker, queue)
-    return tell(broker, queue, operation, (watched) =>
-      isClear ? call(watched) : Effect.andThen(Role.check(watched, queue, operation), call(watched))
+    const isClear = options?.force === queue || KnownQueues.isDeadLetterQueue(broker, queue)
+    return calling(operation, refused, options, (watched, given) =>
+      isClear ? call(watched, given) : Effect.andThen(Role.check(watched, queue, operation), call(watched, given))
     )
   }
   return {
@@ -205,32 +217,32 @@ const ofBroker = (broker: Service, queue: string): DeadLetters => {
     exists: Effect.map(broker.admin.counts(queue), ({ isMissing = false }) => !isMissing),
     missing: Effect.map(broker.admin.counts(queue), ({ missing = [] }) => missing),
     read: (options) =>
-      OptionNames.orDie(Options.read("DeadLetters.read", queue, options), () =>
-        tell(broker, queue, "read", (watched) => Look.read(watched, queue, options))
+      calling("read", Options.read("DeadLetters.read", queue, options), options, (watched, given) =>
+        Look.read(watched, queue, given)
       ),
     list: (options) =>
-      OptionNames.orDie(Options.list("DeadLetters.list", queue, options), () =>
-        tell(broker, queue, "list", (watched) => Look.list(watched, queue, options))
+      calling("list", Options.list("DeadLetters.list", queue, options), options, (watched, given) =>
+        Look.list(watched, queue, given)
       ),
     group: (options) =>
-      OptionNames.orDie(Options.list("DeadLetters.group", queue, options), () =>
-        tell(broker, queue, "group", (watched) => Look.group(watched, queue, options))
+      calling("group", Options.list("DeadLetters.group", queue, options), options, (watched, given) =>
+        Look.group(watched, queue, given)
       ),
     redrive: (options) =>
-      OptionNames.orDie(Options.redrive("DeadLetters.redrive", queue, options), () =>
-        acting("redrive", options?.force, (watched) => redrive(watched, queue, options))
+      acting("redrive", Options.redrive("DeadLetters.redrive", queue, options), options, (watched, given) =>
+        redrive(watched, queue, given)
       ),
     park: (options) =>
-      OptionNames.orDie(Options.park("DeadLetters.park", queue, options), () =>
-        acting("park", options?.force, (watched) => park(watched, queue, options))
+      acting("park", Options.park("DeadLetters.park", queue, options), options, (watched, given) =>
+        park(watched, queue, given)
       ),
     edit: (letter, options) =>
-      OptionNames.orDie(Options.edit("DeadLetters.edit", queue, letter, options), () =>
-        acting("edit", options.force, (watched) => edit(watched, queue, letter, options))
+      acting("edit", Options.edit("DeadLetters.edit", queue, letter, options), options, (watched, given) =>
+        edit(watched, queue, letter, given)
       ),
     purge: (options) =>
-      OptionNames.orDie(Options.purge("DeadLetters.purge", queue, options), () =>
-        acting("purge", options.force, (watched) => purge(watched, queue, options))
+      acting("purge", Options.purge("DeadLetters.purge", queue, options), options, (watched, given) =>
+        purge(watched, queue, given)
       )
   }
 }

@@ -4,6 +4,7 @@
  * Not every broker can show them: see `capabilities.delayedMessages`.
  */
 import * as Effect from "effect/Effect"
+import * as AsyncContext from "../adapter-kit/AsyncContext.ts"
 import { type Delayed, Broker, type Service } from "../port/Broker.ts"
 import { BrokerError } from "../port/BrokerError.ts"
 import { nativeOf } from "../message/Delivery.ts"
@@ -266,14 +267,20 @@ export const make = (queue: string, options: Options = {}): Effect.Effect<Delaye
       })
     return {
       queue,
-      list: (given = {}) => OptionNames.orDie(refusal.list("DelayedMessages.list", queue, given), () => find(given)),
+      list: (given = {}) =>
+        OptionNames.orDie(refusal.list("DelayedMessages.list", queue, given), () =>
+          Effect.suspend(() => find(AsyncContext.bound(given)))
+        ),
       count: (given = {}) =>
         OptionNames.orDie(refusal.count("DelayedMessages.count", queue, given), () =>
-          Effect.map(find({ ...given, limit: 1 }), ({ isWhole, looked, selected }) => ({ selected, looked, isWhole }))
+          Effect.map(
+            Effect.suspend(() => find({ ...AsyncContext.bound(given), limit: 1 })),
+            ({ isWhole, looked, selected }) => ({ selected, looked, isWhole })
+          )
         ),
       purge: (given) =>
         OptionNames.orDie(refusal.purge("DelayedMessages.purge", queue, given), () =>
-          remove(broker, queue, retry, given)
+          Effect.suspend(() => remove(broker, queue, retry, AsyncContext.bound(given)))
         )
     }
   })

@@ -3,6 +3,7 @@ import { assert } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { HandlerTimeout } from "../../src/policy/Failure.ts"
 import type { Context } from "../../src/message/Handler.ts"
+import * as AsyncContext from "../../src/adapter-kit/AsyncContext.ts"
 import * as Deadlines from "../../src/adapter-kit/Deadlines.ts"
 import { type Outcome, runner } from "../../src/consume/internal/dispatch.ts"
 import * as Timers from "../../src/adapter-kit/Timers.ts"
@@ -15,7 +16,9 @@ export const start = Effect.fnUntraced(function* (
   const timers = yield* Timers.make
   const fork = Effect.runForkWith(yield* Effect.context())
   const outcomes: Array<Outcome> = []
-  const start = runner({ fork, deadlines: Deadlines.make(timers, timeout) }, (_, context) => handler(context), true)
+  const within = AsyncContext.capture()
+  const dependencies = { fork, within, deadlines: Deadlines.make(timers, timeout) }
+  const start = runner(dependencies, (_, context) => handler(context), true)
   const run = start({ toMessage: () => {}, toBatch: () => {} }, (_, outcome) => outcomes.push(outcome))
   return { run, outcomes }
 })

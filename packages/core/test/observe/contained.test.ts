@@ -1,5 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import { AsyncLocalStorage } from "node:async_hooks"
+import * as AsyncContext from "../../src/adapter-kit/AsyncContext.ts"
 import * as Contained from "../../src/observe/internal/contained.ts"
 import type * as Telemetry from "../../src/observe/Telemetry.ts"
 import * as Promises from "../promises.ts"
@@ -17,11 +19,42 @@ it.each(Promises.foreign)("telemetry's promise %s may be rejected: that is a def
     connection: () => assert.fail("nobody asks"),
     counts: Effect.never
   }
-  Contained.watch(telemetry, about, (error) => defects.push(error))?.onEvent({
+  Contained.watch(telemetry, about, AsyncContext.capture(), (error) => defects.push(error))?.onEvent({
     _tag: "BackoffLeft",
     queue: "q",
     because: "broker"
   })
   await new Promise((resolve) => setImmediate(resolve))
   assert.deepStrictEqual(defects, [down])
+})
+
+it("telemetry's functions run in the consumer's async context, and a handler in the one that telemetry sets inside it", () => {
+  const storage = new AsyncLocalStorage<string>()
+  const seen: Array<string | undefined> = []
+  const see = () => void seen.push(storage.getStore())
+  const run: Telemetry.Run = { within: (handler) => storage.run("telemetry", handler), end: see }
+  const watch: Telemetry.Watch = {
+    onEvent: see,
+    run: () => {
+      see()
+      return run
+    },
+    settle: (_, settle) => {
+      see()
+      return settle
+    },
+    close: see
+  }
+  const service = { consumer: () => watch } as unknown as Telemetry.Service // Nothing is sent.
+  const within = storage.run("consumer", AsyncContext.capture)
+  const contained = Contained.watch(service, {} as Telemetry.About, within, (error) => assert.fail(String(error)))! // Nobody asks.
+  storage.run("another message", () => {
+    contained.onEvent({ _tag: "BackoffLeft", queue: "q", because: "broker" })
+    const started = contained.run([], 0)
+    within(() => started.within(see))
+    started.end({ _tag: "Succeeded" })
+    contained.settle([], Effect.succeed([]))
+    contained.close()
+  })
+  assert.deepStrictEqual(seen, ["consumer", "consumer", "telemetry", "consumer", "consumer", "consumer"])
 })

@@ -41,7 +41,7 @@ export interface Admission {
   readonly isJob?: boolean
 }
 
-export interface Dependencies extends Admission, Pick<Runtime, "timers" | "wallClock"> {
+export interface Dependencies extends Admission, Pick<Runtime, "timers" | "wallClock" | "within"> {
   readonly codec: Decoder
   readonly deliveries: Deliveries
   readonly batcher: Batcher
@@ -93,7 +93,7 @@ const opening = (open: NonNullable<Decoder["open"]>) => {
  */
 export const make = (dependencies: Dependencies): Arrival => {
   const { batcher, codec, deliveries, flow, groups, isJob = false, load, reporter } = dependencies
-  const { jobTime, onArrived, queue, retry, timers, wallClock } = dependencies
+  const { jobTime, onArrived, queue, retry, timers, wallClock, within } = dependencies
   const jobDate = EventLoop.oncePerJob(wallClock)
   let lastDelivery: number | undefined
   const decoding = Decoding.make(timers, load)
@@ -126,17 +126,20 @@ export const make = (dependencies: Dependencies): Arrival => {
 
   const open = codec.open && opening(codec.open)
 
+  const read = (item: Item): unknown => {
+    const body = open === undefined ? codec.decode(item.delivery.body, item.delivery.headers) : open(item)
+    return Thenable.is(body) ? Promise.resolve(body) : body
+  }
+
   const decode = (item: Item): void => {
     let body: unknown
-    let promise: Promise<unknown> | undefined
     try {
-      body = open === undefined ? codec.decode(item.delivery.body, item.delivery.headers) : open(item)
-      if (Thenable.is(body)) promise = Promise.resolve(body)
+      body = within(read, item)
     } catch (error) {
       return refuseUnread(item, error)
     }
-    if (promise === undefined) return accept(item, body)
-    decoding.wait(item, promise, {
+    if (!(body instanceof Promise)) return accept(item, body)
+    decoding.wait(item, body, {
       decoded: (decoded) => (flow.wants() ? accept(item, decoded) : refuse(item, Settlement.Release())),
       failed: (error) => refuseUnread(item, error),
       late: () => fail(item, new Failure.DecodeTimeout({ timeout: Decoding.timeout }))

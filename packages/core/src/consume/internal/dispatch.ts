@@ -33,7 +33,7 @@ export interface Run {
   readonly interrupt: () => void
 }
 
-export interface Dependencies extends Pick<Runtime, "fork"> {
+export interface Dependencies extends Pick<Runtime, "fork" | "within"> {
   /** Limits the time of each run. */
   readonly deadlines: Deadlines
 }
@@ -60,8 +60,19 @@ class LazyContext implements Context {
 
 type Returned = Effect.Effect<unknown, unknown> | Promise<unknown> | undefined
 
-/** The Effect or promise that a handler returned; `undefined` for all else. It throws where the value cannot be asked. */
-const returnedBy = (result: unknown): Returned => {
+/** Calls the handler for a task. */
+type Call<T> = (task: T, context: Context) => unknown
+
+/**
+ * Calls the handler, and returns its Effect or promise; `undefined` for all else. It throws where the value cannot be asked.
+ */
+const calling = <T>(
+  call: Call<T>,
+  task: T,
+  context: Context,
+  watched: Telemetry.Run["within"] | undefined
+): Returned => {
+  const result = watched === undefined ? call(task, context) : watched(() => call(task, context))
   if (Effect.isEffect(result)) return result as Effect.Effect<unknown, unknown> // `fork` has the services that it needs.
   // A foreign thenable may throw: `resolve` turns that into a rejection, and costs nothing for a promise.
   return Thenable.is(result) ? Promise.resolve(result) : undefined
@@ -75,15 +86,12 @@ const isEffect = (value: unknown): value is Effect.Effect<unknown, unknown> => {
   }
 }
 
-/** Calls the handler for a task. */
-type Call<T> = (task: T, context: Context) => unknown
-
 /** A class, so that a run costs one object and not a handful of closures. */
 class HandlerRun<T> implements Run, Deadline {
   at = Number.POSITIVE_INFINITY
   place = -1
   readonly #context = new LazyContext()
-  readonly #deadlines: Deadlines
+  readonly #dependencies: Dependencies
   readonly #task: T
   readonly #done: Done<T>
   #ended = false
@@ -91,40 +99,39 @@ class HandlerRun<T> implements Run, Deadline {
   /** The fiber of the handler, or a promise, which nothing can end; `undefined` until there is one of them. */
   #waitsFor: Fiber.Fiber<unknown, unknown> | "a promise" | undefined = undefined
 
-  constructor(deadlines: Deadlines, task: T, done: Done<T>) {
-    this.#deadlines = deadlines
+  constructor(dependencies: Dependencies, task: T, done: Done<T>) {
+    this.#dependencies = dependencies
     this.#task = task
     this.#done = done
   }
 
-  run(fork: Dependencies["fork"], call: Call<T>, within: Telemetry.Run["within"] | undefined): void {
-    this.#deadlines.start(this)
-    const task = this.#task
-    const context = this.#context
+  run(call: Call<T>, watched: Telemetry.Run["within"] | undefined): void {
+    const { deadlines, within } = this.#dependencies
+    deadlines.start(this)
     let returned: Returned
     try {
-      returned = returnedBy(within === undefined ? call(task, context) : within(() => call(task, context)))
+      returned = within(calling<T>, call, this.#task, this.#context, watched)
     } catch (error) {
       return this.#end({ _tag: "Failed", error })
     }
     if (returned === undefined) this.#end(Succeeded)
-    else if (returned instanceof Promise) this.#await(returned, fork)
-    else this.#follow(returned, fork)
+    else if (returned instanceof Promise) this.#await(returned)
+    else this.#follow(returned)
   }
 
-  #follow(effect: Effect.Effect<unknown, unknown>, fork: Dependencies["fork"]): void {
-    const fiber = fork(effect)
+  #follow(effect: Effect.Effect<unknown, unknown>): void {
+    const fiber = this.#dependencies.fork(effect)
     this.#waitsFor = fiber
     // The outcome waits for the fiber's own end, so that its finalizers run before a redelivery can start.
     fiber.addObserver((exit) => this.#end(fromExit(exit, this.#stopped)))
   }
 
-  #await(promise: Promise<unknown>, fork: Dependencies["fork"]): void {
+  #await(promise: Promise<unknown>): void {
     this.#waitsFor = "a promise"
     promise.then(
       (value) => {
         // An Effect that nobody runs would look like work that is done.
-        if (isEffect(value) && !this.#ended) this.#follow(value, fork)
+        if (isEffect(value) && !this.#ended) this.#follow(value)
         else this.#end(Succeeded)
       },
       (error: unknown) => this.#end({ _tag: "Failed", error })
@@ -136,14 +143,15 @@ class HandlerRun<T> implements Run, Deadline {
   }
 
   pass(): void {
-    const error = new HandlerTimeout({ timeout: this.#deadlines.timeout })
+    const error = new HandlerTimeout({ timeout: this.#dependencies.deadlines.timeout })
     this.#stop({ _tag: "Failed", error, isLate: true })
   }
 
   #stop(why: Outcome): void {
     if (this.#ended || this.#stopped !== undefined) return
     this.#stopped = why
-    this.#context.abort(why._tag === "Failed" ? why.error : new Error("the consumer is shutting down"))
+    const reason = why._tag === "Failed" ? why.error : new Error("the consumer is shutting down")
+    this.#dependencies.within(() => this.#context.abort(reason))
     if (this.#waitsFor === "a promise") this.#end(why)
     else this.#waitsFor?.interruptUnsafe()
   }
@@ -151,7 +159,7 @@ class HandlerRun<T> implements Run, Deadline {
   #end(outcome: Outcome): void {
     if (this.#ended) return
     this.#ended = true
-    this.#deadlines.end(this)
+    this.#dependencies.deadlines.end(this)
     this.#done(this.#task, outcome)
   }
 }
@@ -169,13 +177,13 @@ interface Task {
  * Runs this handler for each task: with its message where it takes one at a time, else with its batch. `done` is called
  * exactly once for each, perhaps before this returns.
  */
-export const runner = ({ deadlines, fork }: Dependencies, handle: Handle, single: boolean) => {
+export const runner = (dependencies: Dependencies, handle: Handle, single: boolean) => {
   const call: Call<Task> = single
     ? (task, context) => handle(task.toMessage(), context)
     : (task, context) => handle(task.toBatch(), context)
-  return <T extends Task>(task: T, done: Done<T>, within?: Telemetry.Run["within"]): Run => {
-    const run = new HandlerRun(deadlines, task, done)
-    run.run(fork, call, within)
+  return <T extends Task>(task: T, done: Done<T>, watched?: Telemetry.Run["within"]): Run => {
+    const run = new HandlerRun(dependencies, task, done)
+    run.run(call, watched)
     return run
   }
 }

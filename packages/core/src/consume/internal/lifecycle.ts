@@ -17,6 +17,7 @@ import * as RetryPolicy from "../../policy/RetryPolicy.ts"
 import * as Telemetry from "../../observe/Telemetry.ts"
 import * as Contained from "../../observe/internal/contained.ts"
 import * as Log from "../../port/Log.ts"
+import * as AsyncContext from "../../adapter-kit/AsyncContext.ts"
 import * as Timers from "../../adapter-kit/Timers.ts"
 import * as Deadlines from "../../adapter-kit/Deadlines.ts"
 import type * as Dispatch from "./dispatch.ts"
@@ -91,17 +92,18 @@ export const make = <R>(settings: Settings): Effect.Effect<Started, StartError, 
     const telemetry = yield* Telemetry.Telemetry
     const clock = yield* Clock.Clock
     const resolved = ConsumerOptions.resolve(options, capabilities.lease)
-    const { deadLetterBudget, drainTimeout, handlerTimeout, retry, retryDelay } = resolved
+    const { deadLetterBudget, drainTimeout, handlerTimeout, retryDelay } = resolved
     yield* ConsumerOptions.verify(resolved, capabilities, queue.name)
 
     const scope = yield* Scope.make()
     const timers = yield* Scope.provide(Timers.make, scope)
     const runtime = yield* Runtime.make<R>(timers)
-    const { fork, wallClock } = runtime
+    const { fork, wallClock, within } = runtime
+    const { onEvent, retry } = boundTo(within, options.onEvent, resolved.retry)
 
     const reporter = Reporter.make({
       queue: queue.name,
-      hook: telemetry === undefined ? options.onEvent : both((event) => watch?.onEvent(event), options.onEvent),
+      hook: telemetry === undefined ? onEvent : both((event) => watch?.onEvent(event), onEvent),
       warn: (message, annotations) => void fork(Log.warning(message, annotations)),
       redact: (error) => DeadLetterRouting.redacted(retry.deadLetter, error),
       wallClock
@@ -114,7 +116,7 @@ export const make = <R>(settings: Settings): Effect.Effect<Started, StartError, 
       connection: broker.connection,
       counts: broker.admin.counts(queue.name)
     }
-    const watch = Contained.watch(telemetry, about, (error) => reporter.threw("telemetry", error))
+    const watch = Contained.watch(telemetry, about, within, (error) => reporter.threw("telemetry", error))
 
     const engine = Engine.make({
       ...limits,
@@ -128,7 +130,7 @@ export const make = <R>(settings: Settings): Effect.Effect<Started, StartError, 
       handlerTimeout,
       budget: deadLetterBudget,
       capabilities,
-      runHandler: runHandler({ fork, deadlines: Deadlines.make(timers, handlerTimeout) }),
+      runHandler: runHandler({ fork, within, deadlines: Deadlines.make(timers, handlerTimeout) }),
       reporter,
       watch,
       onFatal: (error) => shutdown.fail(error)
@@ -181,6 +183,16 @@ const know = (broker: Service, queue: string, retry: RetryPolicy.RetryPolicy) =>
     )
     return end
   })
+
+/** A hook, and a policy whose functions run in this async context, as the hook does. */
+const boundTo = (within: AsyncContext.Within, onEvent: Hook | undefined, retry: RetryPolicy.RetryPolicy) => ({
+  onEvent: AsyncContext.bind(within, onEvent),
+  retry: {
+    ...retry,
+    classify: { ...retry.classify, with: AsyncContext.bind(within, retry.classify.with) },
+    deadLetter: { ...retry.deadLetter, redact: AsyncContext.bind(within, retry.deadLetter.redact) }
+  }
+})
 
 /** A hook that calls both. It returns the result of the second one, which may be a promise that rejects. */
 const both =

@@ -1,13 +1,19 @@
-/** Effect's clock, randomness and fibers, fetched when a consumer starts, so that messages cost no fiber for them. */
+/**
+ * Effect's clock, randomness and fibers, and the async context, fetched when a consumer starts, so messages cost no fiber
+ * for them.
+ */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
+import * as AsyncContext from "../../adapter-kit/AsyncContext.ts"
 import * as Random from "../../adapter-kit/Random.ts"
 import type { Timers } from "../../adapter-kit/Timers.ts"
 
 export interface Runtime {
   readonly timers: Timers
-  /** Starts a fiber that has the services which the handler needs. */
+  /** Calls a function of the program in the async context in which the consumer was created. */
+  readonly within: AsyncContext.Within
+  /** Starts a fiber in that context, with the services that the handler needs. */
   readonly fork: <A, E>(effect: Effect.Effect<A, E>) => Fiber.Fiber<A, E>
   /** Gives the event loop a turn, then calls back. */
   readonly yieldThen: (resume: () => void) => void
@@ -22,9 +28,11 @@ export const make = <R>(timers: Timers): Effect.Effect<Runtime, never, R> =>
   Effect.gen(function* () {
     const clock = yield* Clock.Clock
     const source = yield* Random.source
-    const fork = Effect.runForkWith(yield* Effect.context<R>())
+    const within = AsyncContext.capture()
+    const fork: Runtime["fork"] = AsyncContext.bind(within, Effect.runForkWith(yield* Effect.context<R>()))
     return {
       timers,
+      within,
       fork,
       yieldThen: (resume) => void fork(Effect.yieldNow).addObserver(resume),
       random: () => Random.draw(source),

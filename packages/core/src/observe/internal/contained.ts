@@ -1,16 +1,25 @@
 /** Telemetry whose defects cost no message: what throws is left out, and `onDefect` is told. */
 import * as Effect from "effect/Effect"
+import type { Within } from "../../adapter-kit/AsyncContext.ts"
 import * as Thenable from "../../message/internal/thenable.ts"
 import type { About, Run, Service, Watch } from "../Telemetry.ts"
 
 /** Called with what threw. */
 type OnDefect = (error: unknown) => void
 
-/** The telemetry of a consumer; a function of it that throws counts as one that does nothing. */
-export const watch = (telemetry: Service | undefined, about: About, onDefect: OnDefect): Watch | undefined => {
+/**
+ * The telemetry of a consumer, whose functions run in the consumer's async context. A function of it that throws counts as
+ * one that does nothing.
+ */
+export const watch = (
+  telemetry: Service | undefined,
+  about: About,
+  inContext: Within,
+  onDefect: OnDefect
+): Watch | undefined => {
   const attempt = <A>(call: () => A): A | undefined => {
     try {
-      return call()
+      return inContext(call)
     } catch (error) {
       onDefect(error)
       return undefined

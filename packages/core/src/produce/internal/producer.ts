@@ -8,6 +8,7 @@ import * as BrokerErrors from "../../port/BrokerError.ts"
 import * as Capabilities from "../../port/Capabilities.ts"
 import * as Checks from "./checks.ts"
 import type { BatchEntry, BatchOptions, SendError, SendOptions } from "./checks.ts"
+import * as Encoding from "./encoding.ts"
 import * as Limits from "./limits.ts"
 import * as Sealing from "./sealing.ts"
 import type { Options } from "./limits.ts"
@@ -74,12 +75,13 @@ export const open = (options: Options = {}): Effect.Effect<Sender, never, Broker
     const { capabilities } = broker
     const clock = yield* Clock.Clock
     const { close, ended, send, timeout } = yield* Limits.open(broker, options)
-    const sealing = Sealing.make(capabilities, timeout)
+    const encoding = Encoding.make()
+    const sealing = Sealing.make(capabilities, timeout, encoding)
     const telemetry = yield* Telemetry.Telemetry
     const publish = Telemetry.publisher(telemetry, capabilities.broker, send)
     const longest = Capabilities.longestSend(capabilities)
 
-    const toOutgoing = outgoing(capabilities, longest, clock)
+    const toOutgoing = outgoing(capabilities, longest, clock, encoding)
 
     const sendOne = <A>(definition: QueueDefinition.QueueDefinition<unknown, A>, body: A, options: SendOptions) =>
       Direct.make<string, SendError>((onExit) => {
@@ -99,12 +101,12 @@ export const open = (options: Options = {}): Effect.Effect<Sender, never, Broker
       Effect.suspend(() => {
         if (entries.length === 0) return Effect.succeed([])
         const { seal } = definition.codec
-        const encoding = seal === undefined ? definition : Sealing.unsealed(definition)
+        const drafted = seal === undefined ? definition : Sealing.unsealed(definition)
         const prepared = attempt(() => {
           const batchDelay = Checks.delay("sendBatch.delay", batchOptions?.delay, longest)
           return entries.map((entry, index) => {
             try {
-              return toOutgoing(encoding, entry.body, entry, batchDelay)
+              return toOutgoing(drafted, entry.body, entry, batchDelay)
             } catch (error) {
               throw Checks.ofEntry(entries, index, error)
             }
@@ -137,7 +139,7 @@ export const open = (options: Options = {}): Effect.Effect<Sender, never, Broker
 
 /** Makes messages of what has been given. `longest` is the longest delay. */
 const outgoing =
-  (capabilities: Capabilities.Capabilities, longest: Delay.Delay, clock: Clock.Clock) =>
+  (capabilities: Capabilities.Capabilities, longest: Delay.Delay, clock: Clock.Clock, { encode }: Encoding.Encoding) =>
   <A>(
     { codec, delay: queueDelay, name }: QueueDefinition.QueueDefinition<unknown, A>,
     body: A,
@@ -146,7 +148,7 @@ const outgoing =
   ): Outgoing.Outgoing => {
     const message = {
       queue: name,
-      body: Checks.size(name, Checks.encode(codec, name, body), capabilities),
+      body: Checks.size(name, encode(codec, name, body), capabilities),
       id: id === undefined ? crypto.randomUUID() : Checks.id(name, id),
       headers: headers === undefined ? contentOf(codec) : withContent(codec, Checks.headers(name, headers)),
       delay: Delay.first(Checks.delay("send.delay", delay, longest), batchDelay, queueDelay),

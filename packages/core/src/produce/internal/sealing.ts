@@ -1,6 +1,7 @@
 /** Sends whose codec seals its messages, which may take time: what it puts elsewhere is there before the message. */
 import * as Effect from "effect/Effect"
 import * as Checks from "./checks.ts"
+import type { Encoding, Seal } from "./encoding.ts"
 import type { Sealed } from "../../message/Codec.ts"
 import * as Delay from "../../message/Delay.ts"
 import * as Thenable from "../../message/internal/thenable.ts"
@@ -9,8 +10,6 @@ import type { Outgoing } from "../../message/Outgoing.ts"
 import type { QueueDefinition } from "../../message/QueueDefinition.ts"
 import { BrokerError } from "../../port/BrokerError.ts"
 import type { Capabilities } from "../../port/Capabilities.ts"
-
-type Seal<A> = NonNullable<QueueDefinition<unknown, A>["codec"]["seal"]>
 
 export interface Sealing {
   /** Seals messages of which all else has been checked, and sends them. */
@@ -36,12 +35,12 @@ export const unsealed = <A>(definition: QueueDefinition<unknown, A>): QueueDefin
 })
 
 /** `timeout` is what a codec has, in milliseconds. */
-export const make = (capabilities: Capabilities, timeout: Delay.Delay): Sealing => {
+export const make = (capabilities: Capabilities, timeout: Delay.Delay, encoding: Pick<Encoding, "seal">): Sealing => {
   const { enter, ended } = counting()
 
   const sealed = <A>(seal: Seal<A>, body: A, draft: Outgoing): Effect.Effect<Outgoing, BrokerError | EncodeError> =>
     Effect.try({
-      try: () => seal(body, { headers: draft.headers, native: draft.native }),
+      try: () => encoding.seal(seal, body, draft),
       catch: (cause) => Checks.unencodable(draft.queue, cause)
     }).pipe(
       // What takes no time keeps the order of sends.

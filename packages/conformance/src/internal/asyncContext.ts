@@ -1,0 +1,20 @@
+/** An async context that cases can see: a name, which a function of a program finds when it runs. */
+import * as Effect from "effect/Effect"
+import { AsyncLocalStorage } from "node:async_hooks"
+
+const storage = new AsyncLocalStorage<string>()
+
+/** The name of the current context. */
+export const current = (): string => storage.getStore() ?? "none"
+
+/** Enters a context, as careless code does: it holds for all that runs in this one from now on. */
+export const enter = (name: string): void => storage.enterWith(name)
+
+/** Calls a function in a context. */
+export const inside = <A>(name: string, call: () => A): A => storage.run(name, call)
+
+/** Runs an effect in a context. */
+export const within = <A, E, R>(name: string, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.flatMap(Effect.context<R>(), (context) =>
+    Effect.flatten(Effect.promise(() => inside(name, () => Effect.runPromiseExitWith(context)(effect))))
+  )
