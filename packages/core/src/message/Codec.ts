@@ -7,6 +7,7 @@
  */
 import type { StandardSchemaV1 } from "effect/StandardSchema"
 import { copy, isSeparate } from "./internal/ownBytes.ts"
+import * as Losses from "./internal/losses.ts"
 import * as Standard from "./internal/standard.ts"
 import * as Thenable from "./internal/thenable.ts"
 import * as OptionNames from "../options/OptionNames.ts"
@@ -137,7 +138,8 @@ export const text: Codec<string> = isSeparate({
 
 /**
  * Any JSON value, unchecked: the default of every queue. It cannot encode `undefined`, functions, symbols, a `bigint` or
- * a cycle.
+ * a cycle. Inside a body, JSON changes some values without an error: a Map, a Set and an Error become `{}`, NaN becomes null,
+ * and functions are left out. A producer logs the first of these with its place, once for each queue.
  */
 // Any, because the type of an unchecked body is whatever the program says it is.
 export const json: Codec<any> = isSeparate({
@@ -145,6 +147,7 @@ export const json: Codec<any> = isSeparate({
   encode: (value) => {
     const rendered = JSON.stringify(value)
     if (rendered === undefined) throw new TypeError(`Codec.json: ${typeof value} has no JSON form`)
+    Losses.report(value)
     return encoder.encode(rendered)
   },
   decode: (value) => JSON.parse(decoder.decode(value))

@@ -131,11 +131,11 @@ export const isTemporary = (error: unknown): boolean =>
 
 /** The name and message of an Error, or of anything else that was thrown. */
 export const summarize = (error: unknown): ErrorSummary => {
-  if (!isRecord(error)) return { name: `NonError(${error === null ? "null" : typeof error})`, message: show(error) }
+  if (!isRecord(error)) return { name: `NonError(${kindOf(error)})`, message: show(error) }
   const [tag, name, message] = [read(error, "_tag"), read(error, "name"), read(error, "message")]
   if (isError(error)) return { name: show(name), message: show(message) }
   return {
-    name: [tag, name].find((name) => typeof name === "string") ?? "NonError(object)",
+    name: [tag, name].find((name) => typeof name === "string") ?? `NonError(${kindOf(error)})`,
     message: typeof message === "string" ? message : show(error)
   }
 }
@@ -197,6 +197,29 @@ const causes = (error: unknown): ReadonlyArray<Properties> => {
   return chain
 }
 
+/**
+ * Says what is wrong with the `retryAfter` of an error, and where it is: that it is no time at all, or one that is over.
+ * `undefined` where the retry comes at the time that the error asks for. `now` is in milliseconds since the epoch.
+ */
+export const retryAfterProblem = (error: unknown, now: number): string | undefined => {
+  let path = "error"
+  for (const { retryAfter } of causes(error)) {
+    if (retryAfter !== undefined && retryAfter !== null) {
+      const got = `${path}.retryAfter is ${show(retryAfter).slice(0, 100)}`
+      if (parseRetryAfter(retryAfter, now) === undefined) {
+        return `${got}, which is neither a number of seconds nor a date; it is ignored`
+      }
+      const date = typeof retryAfter === "string" ? parseDate(retryAfter) : timeOf(retryAfter)
+      return date < now - datesAreWhole ? `${got}, which is in the past; the retry comes at once` : undefined
+    }
+    path += ".cause"
+  }
+  return undefined
+}
+
+/** An HTTP date has whole seconds, so one that means now may be so many milliseconds old. */
+const datesAreWhole = 1000
+
 /** The value of a property; `undefined` when it is a getter, or belongs to a proxy, that throws. */
 const read = (from: object, key: string): unknown => {
   try {
@@ -216,15 +239,41 @@ const isError = (u: object): boolean => {
 
 const show = (value: unknown): string => {
   if (typeof value === "string") return value
-  for (const render of [JSON.stringify, String]) {
+  // JSON would make null of NaN.
+  if (typeof value === "number") return String(value)
+  for (const render of [JSON.stringify, unusual, String]) {
     try {
       const text = render(value)
-      if (text !== undefined) return text
+      if (text !== undefined && (text !== "{}" || kindOf(value) === "object")) return text
     } catch {
       // The next way may work.
     }
   }
   return `an unprintable ${typeof value}`
+}
+
+/** The text of an object without JSON members: its kind, and the status of an HTTP response. */
+const unusual = (value: unknown): string | undefined => {
+  const kind = kindOf(value)
+  if (kind === "object" || !isRecord(value)) return undefined
+  const [status, text] = [read(value, "status"), read(value, "statusText")]
+  return [kind, ...[status, text].filter((part) => part !== undefined && part !== "")].join(" ")
+}
+
+/** The kind of a value that is no Error, for example `Response` or `null`. */
+const kindOf = (value: unknown): string => {
+  if (value === null) return "null"
+  if (typeof value !== "object") return typeof value
+  const kind = tagOf(value)
+  return kind === "Object" ? "object" : kind
+}
+
+const tagOf = (value: object): string => {
+  try {
+    return Object.prototype.toString.call(value).slice("[object ".length, -1)
+  } catch {
+    return "Object"
+  }
 }
 
 const isRecord = (u: unknown): u is object => typeof u === "object" && u !== null

@@ -47,6 +47,16 @@ describe("summarize", () => {
     ["a bigint", 5n, "NonError(bigint)", "5"],
     ["a symbol", Symbol("no"), "NonError(symbol)", "Symbol(no)"],
     ["an object", { code: 5 }, "NonError(object)", '{"code":5}'],
+    ["NaN", Number.NaN, "NonError(number)", "NaN"],
+    ["infinity", Number.POSITIVE_INFINITY, "NonError(number)", "Infinity"],
+    ["nothing", {}, "NonError(object)", "{}"],
+    [
+      "a response",
+      new Response("", { status: 503, statusText: "Service Unavailable" }),
+      "NonError(Response)",
+      "Response 503 Service Unavailable"
+    ],
+    ["a Map", new Map([["a", 1]]), "NonError(Map)", "Map"],
     ["a circular object", circular, "NonError(object)", "[object Object]"],
     [
       "a circular object without a prototype",

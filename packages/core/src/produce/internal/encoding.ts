@@ -1,9 +1,12 @@
-/** Calls the codecs of sends in the producer's async context. */
+/** Calls the codecs of sends: in the producer's async context, and with a warning for what JSON changes without an error. */
+import * as Effect from "effect/Effect"
 import * as AsyncContext from "../../adapter-kit/AsyncContext.ts"
 import * as Checks from "./checks.ts"
 import type { Codec, Sealed } from "../../message/Codec.ts"
+import * as Losses from "../../message/internal/losses.ts"
 import * as Thenable from "../../message/internal/thenable.ts"
 import type { Outgoing } from "../../message/Outgoing.ts"
+import * as Log from "../../port/Log.ts"
 
 export type Seal<A> = NonNullable<Codec<unknown, A>["seal"]>
 
@@ -14,15 +17,32 @@ export interface Encoding {
   readonly seal: <A>(seal: Seal<A>, body: A, draft: Outgoing) => Sealed | Promise<Sealed>
 }
 
-export const make = (): Encoding => {
+/** The most queues whose first loss is logged. Bodies for further queues are not checked. */
+const loggedQueues = 100
+
+export const make: Effect.Effect<Encoding> = Effect.gen(function* () {
   const within = AsyncContext.capture()
+  const fork = Effect.runForkWith(yield* Effect.context())
+  const logged = new Set<string>()
+
+  const watching = <A>(queue: string, call: () => A): A => {
+    if (logged.has(queue) || logged.size >= loggedQueues) return within(call)
+    const onLoss = ({ detail, path }: Losses.Loss): void => {
+      if (logged.has(queue)) return
+      logged.add(queue)
+      const message = `${path} is ${detail}: convert it before the send, or give the queue a codec or a schema`
+      fork(Log.warning(`${message}; further ones are not logged`, { queue }))
+    }
+    return within(Losses.watch<A>, onLoss, call)
+  }
+
   return {
-    encode: (codec, queue, body) => within(() => Checks.encode(codec, queue, body)),
-    seal: (seal, body, { headers, native }) =>
-      within(() => {
+    encode: (codec, queue, body) => watching(queue, () => Checks.encode(codec, queue, body)),
+    seal: (seal, body, { headers, native, queue }) =>
+      watching(queue, () => {
         const sealing = seal(body, { headers, native })
         // A promise of its own kind begins in the same async context.
         return Thenable.is(sealing) ? Promise.resolve(sealing) : sealing
       })
   }
-}
+})

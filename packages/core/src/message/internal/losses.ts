@@ -1,0 +1,112 @@
+/** The parts of a value that JSON changes without an error, such as a Map, which becomes `{}`. */
+
+/** One part of a body that its reader will not find as it was. */
+export interface Loss {
+  /** The place in the body, for example `body.lines[0].price`. */
+  readonly path: string
+  /** The value there, and what JSON makes of it. */
+  readonly detail: string
+}
+
+/** Called with the loss of the encoding that is under way; `undefined` while no encoding is watched. */
+let observer: ((loss: Loss) => void) | undefined
+
+/**
+ * Encodes, and calls `onLoss` with the first part that JSON changes. The encoding is synchronous, so a variable of this module
+ * reaches JSON through any codec, also one of the program's own.
+ */
+export const watch = <A>(onLoss: (loss: Loss) => void, encode: () => A): A => {
+  const outer = observer
+  observer = onLoss
+  try {
+    return encode()
+  } finally {
+    observer = outer
+  }
+}
+
+/** Reports the first loss of a value that has been encoded. Costs nothing while no encoding is watched. */
+export const report = (value: unknown): void => {
+  const loss = observer && find(value)
+  if (loss !== undefined) observer!(loss)
+}
+
+/** The most values of a body that are checked. */
+const limit = 1000
+
+/** The first loss of a value that has a JSON form. */
+export const find = (value: unknown): Loss | undefined => {
+  let left = limit
+  const at = (inner: unknown, path: string, isItem: boolean): Loss | undefined => {
+    if (left-- <= 0) return undefined
+    const detail = lossOf(inner, isItem)
+    if (detail !== undefined) return { path, detail }
+    if (typeof inner !== "object" || inner === null || hasForm(inner)) return undefined
+    if (Array.isArray(inner)) return first(inner.entries(), ([index, item]) => at(item, `${path}[${index}]`, true))
+    return first(Object.keys(inner), (key) => at(Reflect.get(inner, key), path + member(key), false))
+  }
+  try {
+    return at(value, "body", true)
+  } catch {
+    // A getter or a proxy may throw the second time that it is read.
+    return undefined
+  }
+}
+
+const first = <A>(values: Iterable<A>, look: (value: A) => Loss | undefined): Loss | undefined => {
+  for (const value of values) {
+    const loss = look(value)
+    if (loss !== undefined) return loss
+  }
+  return undefined
+}
+
+const member = (key: string): string => (/^[\w$]+$/.test(key) ? `.${key}` : `[${JSON.stringify(key)}]`)
+
+/** Whether an object says itself what its JSON is. */
+const hasForm = (value: object): boolean => typeof Reflect.get(value, "toJSON") === "function"
+
+const lossOf = (value: unknown, isItem: boolean): string | undefined => {
+  switch (typeof value) {
+    case "number":
+      return Number.isFinite(value) ? undefined : `${value}, which JSON turns into null`
+    case "undefined":
+      return isItem ? "undefined, which JSON turns into null" : undefined
+    case "function":
+    case "symbol":
+      return `a ${typeof value}, which JSON ${isItem ? "turns into null" : "leaves out"}`
+    case "object":
+      return value === null ? undefined : objectLoss(value)
+    default:
+      return undefined
+  }
+}
+
+/** Objects whose content is no part of their JSON, by their tag, since they may come from another realm. */
+const contentless = new Set(
+  [
+    "Map",
+    "Set",
+    "WeakMap",
+    "WeakSet",
+    "Error",
+    "Promise",
+    "RegExp",
+    "ArrayBuffer",
+    "Response",
+    "Request",
+    "Headers",
+    "FormData",
+    "URLSearchParams",
+    "Blob"
+  ].map((name) => `[object ${name}]`)
+)
+
+const objectLoss = (value: object): string | undefined => {
+  const tag = Object.prototype.toString.call(value)
+  if (tag === "[object Date]" && Number.isNaN(Number(value))) return "an invalid Date, which JSON turns into null"
+  if (hasForm(value)) return undefined
+  const name = tag.slice("[object ".length, -1)
+  if (contentless.has(tag)) return `${/^[AE]/.test(name) ? "an" : "a"} ${name}, whose content JSON leaves out`
+  return ArrayBuffer.isView(value) ? `a ${name}, which JSON turns into an object` : undefined
+}
