@@ -11,7 +11,8 @@ import { plain } from "../scripted.ts"
 const dead: Subscription = {
   credit: () => {},
   settle: () => Effect.succeed([]),
-  extend: () => Effect.succeed([])
+  extend: () => Effect.succeed([]),
+  identify: () => undefined
 }
 
 const start = Effect.fnUntraced(function* (most = 5) {
@@ -166,6 +167,8 @@ describe("pause and resume", () => {
       flow.pause()
       assert.deepStrictEqual([take(), flow.mayStart()], [[5, 0], false])
       assert.deepStrictEqual(flow.backoff(), [{ because: "operator", state: "paused", level: 0, until: undefined }])
+      // What was on its way already waits for the end of the pause.
+      assert.isTrue(flow.wants())
       flow.resume()
       assert.deepStrictEqual([take(), flow.mayStart(), flow.backoff()], [[5], true, []])
     })
