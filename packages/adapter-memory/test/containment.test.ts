@@ -371,7 +371,8 @@ describe("a delivery that is gone", () => {
   it("is not run again at once: its redelivery is", async () => {
     const unnamed = (service: Broker.Service): Broker.Service => ({
       ...service,
-      subscribe: (options) => Effect.map(service.subscribe(options), (given) => ({ ...given, identify: undefined }))
+      subscribe: (options) =>
+        Effect.map(service.subscribe(options), (given) => ({ ...given, identify: () => undefined }))
     })
     assert.deepStrictEqual(await attempts(unnamed), [1, 2])
   })

@@ -52,6 +52,30 @@ export const totals = ({ cases, lines }: Ledger): Totals => {
   }
 }
 
+/** Cases that no broker was asked for, because the harness lacks an ability. */
+export interface Untested {
+  /** The ability, as a member of the harness. */
+  readonly ability: string
+  /** The names of the cases: what is not known of the adapter. */
+  readonly cases: ReadonlyArray<string>
+}
+
+const ofHarness = "harness."
+
+/**
+ * The guarantees that a suite could not test because its harness lacks an ability, by that ability. An adapter that breaks
+ * them passes.
+ */
+export const untested = ({ lines }: Ledger): ReadonlyArray<Untested> => {
+  const byAbility = new Map<string, Array<string>>()
+  for (const { name, outcome } of lines) {
+    if (outcome._tag !== "NotApplicable" || !outcome.missing.startsWith(ofHarness)) continue
+    const [ability = ""] = outcome.missing.slice(ofHarness.length).split("(")
+    byAbility.set(ability, [...(byAbility.get(ability) ?? []), name])
+  }
+  return [...byAbility].map(([ability, cases]) => ({ ability, cases }))
+}
+
 const mark = { Passed: "pass", Failed: "FAIL", NotApplicable: "n/a ", NotMeasurable: "????" } as const
 
 const firstLine = (error: unknown): string => String(error instanceof Error ? error.message : error).split("\n")[0]!
@@ -74,7 +98,9 @@ const detail = ({ measured, outcome }: Line): string => {
   return parts.length === 0 ? "" : ` (${parts.join("; ")})`
 }
 
-/** Shows a ledger as text: a line for each case, by group, and then the totals. */
+/**
+ * Shows a ledger as text: a line for each case, by group, then the guarantees that it could not test, and the totals.
+ */
 export const render = (ledger: Ledger): string => {
   const { failed, measuredAgain, notApplicable, notMeasurable, notRun, passed } = totals(ledger)
   const groups = [...new Set(ledger.lines.map(({ group }) => group))]
@@ -85,6 +111,10 @@ export const render = (ledger: Ledger): string => {
       ...ledger.lines
         .filter((line) => line.group === group)
         .map((line) => `    ${mark[line.outcome._tag]}  ${line.name}${detail(line)}`)
+    ]),
+    ...untested(ledger).flatMap(({ ability, cases }) => [
+      `not tested, because the harness has no ${ability}:`,
+      ...cases.map((name) => `  ${name}`)
     ]),
     `${ledger.cases} cases: ${passed} passed, ${failed} failed, ${notApplicable} not applicable, ` +
       `${notMeasurable} not measurable here (${measuredAgain} measured again)` +

@@ -144,7 +144,7 @@ export const open = (
       settleAll,
       extend: (delivery) => subscription.extend([delivery]),
       extendAll: subscription.extend,
-      identify: (delivery) => subscription.identify?.(delivery),
+      identify: (delivery) => subscription.identify(delivery),
       reconnects: () => reconnects
     }
   })

@@ -35,7 +35,8 @@ it.effect("writes down what passes, in order, and keeps from the broker what it 
               Effect.sync(() => {
                 for (const { metadata } of deliveries) reached.push(`extend ${metadata.id}`)
                 return []
-              })
+              }),
+            identify: () => undefined
           }
         })
     })

@@ -34,7 +34,12 @@ export const broker: Broker.Service = {
   connection: () => ({ state: "up", since: 0 }),
   publish: () => Effect.void,
   subscribe: () =>
-    Effect.succeed({ credit: () => {}, settle: () => Effect.succeed([]), extend: () => Effect.succeed([]) }),
+    Effect.succeed({
+      credit: () => {},
+      settle: () => Effect.succeed([]),
+      extend: () => Effect.succeed([]),
+      identify: () => undefined
+    }),
   admin: {
     counts: () => Effect.succeed({ ready: 0, inFlight: 0, delayed: undefined }),
     peek: () => Effect.succeed([]),

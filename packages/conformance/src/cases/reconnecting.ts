@@ -5,10 +5,27 @@ import * as Fiber from "effect/Fiber"
 import * as Case from "../Case.ts"
 import * as Check from "../Check.ts"
 import { checkKept } from "../internal/kept.ts"
+import type { Lab } from "../Lab.ts"
 import * as Needs from "../Needs.ts"
 import * as Port from "../Port.ts"
 
 const test = Case.inGroup("connections")
+
+const untilUp = (lab: Lab) =>
+  lab.until("the connection is up", () => lab.broker.connection().state === "up", lab.recovery)
+
+/** The states of the connection while something happens, and until it is up again. */
+const statesDuring = <E>(lab: Lab, change: Effect.Effect<void, E>) =>
+  Effect.gen(function* () {
+    const states: Array<string> = []
+    const see = Effect.sync(() => void states.push(lab.broker.connection().state))
+    // `forever` sees it at each turn of the event loop, as a connection may be back soon.
+    const watching = yield* Effect.forkChild(Effect.forever(see))
+    yield* change
+    yield* untilUp(lab)
+    yield* Fiber.interrupt(watching)
+    return states
+  })
 
 export const cases: ReadonlyArray<Case.Case> = [
   test(
@@ -16,13 +33,13 @@ export const cases: ReadonlyArray<Case.Case> = [
     function* (lab) {
       yield* lab.start()
       // Another case may have cut a connection that is not back yet.
-      yield* lab.until("the connection is up", () => lab.broker.connection().state === "up", lab.recovery)
+      yield* untilUp(lab)
       const until = lab.now() + lab.unit
       yield* Effect.sleep(lab.unit)
       yield* lab.harness.cutConnections!
       yield* lab.untilReconnected
       // One connection may be back before the others.
-      yield* lab.until("the connection is up", () => lab.broker.connection().state === "up", lab.recovery)
+      yield* untilUp(lab)
       const { since } = lab.broker.connection()
       Check.isTrue("since the cut", since >= until && since <= lab.now(), { since, until })
     },
@@ -32,17 +49,23 @@ export const cases: ReadonlyArray<Case.Case> = [
     "the connection is said to be down from its cut until it is made again",
     function* (lab) {
       yield* lab.start()
-      const states: Array<string> = []
-      const look = Effect.sync(() => void states.push(lab.broker.connection().state))
-      // At each turn of the event loop, as a connection may be back soon.
-      const watching = yield* Effect.forkChild(Effect.forever(Effect.andThen(look, Effect.yieldNow)))
-      yield* lab.harness.cutConnections!
-      yield* lab.untilReconnected
-      yield* lab.until("the connection is up", () => lab.broker.connection().state === "up", lab.recovery)
-      yield* Fiber.interrupt(watching)
+      const states = yield* statesDuring(lab, Effect.andThen(lab.harness.cutConnections!, lab.untilReconnected))
       Check.isTrue("it was down", states.includes("down"))
     },
     Needs.boundConnections
+  ),
+  test(
+    "where deliveries outlive connections, the connection is said to be down while the broker restarts",
+    function* (lab) {
+      yield* lab.start()
+      const begun = lab.now()
+      yield* Effect.sleep(lab.unit)
+      const states = yield* statesDuring(lab, lab.harness.restart!)
+      Check.isTrue("it was down", states.includes("down"))
+      const { since } = lab.broker.connection()
+      Check.isTrue("up since the restart", since > begun && since <= lab.now(), { since, begun })
+    },
+    Needs.all(Needs.restart, Needs.lacks("connectionBound"))
   ),
   test(
     "a subscription that begins while the connection is lost gets its messages all the same",
@@ -81,7 +104,7 @@ export const cases: ReadonlyArray<Case.Case> = [
       port.credit(0)
       yield* lab.harness.cutConnections!
       yield* lab.untilReconnected
-      yield* lab.until("the connection is up", () => lab.broker.connection().state === "up", lab.recovery)
+      yield* untilUp(lab)
       yield* lab.quiet()
       Check.equal("delivered without credit", port.waiting(), 0)
       port.credit(3)

@@ -26,7 +26,7 @@ export const mutants: ReadonlyArray<Mutant> = [
       return {
         ...greedy,
         subscribe: (options) =>
-          Effect.map(greedy.subscribe(options), (subscription) => ({ ...subscription, identify: undefined }))
+          Effect.map(greedy.subscribe(options), (subscription) => ({ ...subscription, identify: () => undefined }))
       }
     }
   },

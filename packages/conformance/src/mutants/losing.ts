@@ -80,11 +80,16 @@ export const mutants: ReadonlyArray<Mutant> = [
         onReconnect: ({ onReconnect }) => fork(Effect.delay(Effect.sync(onReconnect), 1))
       })
   },
-  {
-    name: "says at once that its connection is up again",
-    kills: "the connection is said to be down from its cut until it is made again",
-    broker: (broker) => ({ ...broker, connection: () => ({ ...broker.connection(), state: "up" }) })
-  },
+  ...[
+    "the connection is said to be down from its cut until it is made again",
+    "where deliveries outlive connections, the connection is said to be down while the broker restarts"
+  ].map(
+    (kills, index): Mutant => ({
+      name: `says at once that its connection is up again, where deliveries ${["end with it", "outlive it"][index]}`,
+      kills,
+      broker: (broker) => ({ ...broker, connection: () => ({ ...broker.connection(), state: "up" }) })
+    })
+  ),
   {
     name: "always says that its connection is up, and has been from the start",
     kills: "the connection is said to be up since it was made again, and never since before it was cut",

@@ -23,8 +23,13 @@
  *    return the deliveries with an error.
  * 8. No message is delivered before it is due. Where the broker cannot keep it for so long, the delivery has
  *    `metadata.notBefore`, so that the core can give it back.
- * 9. `connection` is that of the broker, whatever becomes of single queues. It is `down` from the moment at which a loss is noticed until the broker can be reached again. Every loss
- *    changes `since`. The call sends nothing and returns at once.
+ * 9. `connection` is that of the broker, whatever becomes of single queues. It is `down` from the moment at which a loss is
+ *    noticed until the broker can be reached again, also where deliveries outlive connections. Every loss changes `since`.
+ *    The call sends nothing and returns at once.
+ * 10. `identify` names the copy of every message that the adapter delivers, as {@link Subscription} says. It returns
+ *    `undefined` only for a message that neither the broker nor the adapter can tell from another one.
+ * 11. The `headers` and the `native` facts of a delivery are frozen, and nobody else writes to its `body`: handlers and hooks
+ *    get the same objects.
  */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
@@ -146,9 +151,9 @@ export interface Subscription {
   /**
    * Names the copy of a message that was delivered: every delivery of this copy has the same name, and no other message
    * in the queue has it. The name comes from the broker or from the adapter, never from an id or a header that a producer
-   * can repeat. By it the core knows a message whose delivery was lost. Default: the broker cannot tell.
+   * can repeat. By it the core knows a message whose delivery was lost. `undefined`: nothing tells this message from others.
    */
-  readonly identify?: ((delivery: Delivery) => string | undefined) | undefined
+  readonly identify: (delivery: Delivery) => string | undefined
   /**
    * Whether every retry publishes a copy, also one without a delay: then a message that comes again while its retry is under
    * way comes because its lease has ended, and waits for the answer. Default: it may be the retry itself.

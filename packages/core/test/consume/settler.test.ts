@@ -52,7 +52,8 @@ const start = Effect.fnUntraced(function* ({ batch = 1, dies = false, failing = 
     extend: (deliveries) => {
       log.push(`extend ${deliveries.map(({ metadata }) => metadata.id).join(" ")}`)
       return answer(deliveries)
-    }
+    },
+    identify: () => undefined
   }
   const settler = Settler.make({
     broker: "test",

@@ -52,7 +52,7 @@ export const naming =
   (outlet: Outlet, reporter: Pick<Reporter, "threw">): Identify =>
   (delivery) => {
     try {
-      const name: unknown = outlet.subscription?.identify?.(delivery)
+      const name: unknown = outlet.subscription?.identify(delivery)
       return typeof name === "string" ? name : undefined
     } catch (error) {
       reporter.threw("the adapter's identify", error)
