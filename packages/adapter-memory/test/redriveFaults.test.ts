@@ -74,7 +74,7 @@ const keepsAcks =
 const unnamed = (broker: Broker.Service): Broker.Service => ({
   ...broker,
   subscribe: (options) =>
-    Effect.map(broker.subscribe(options), ({ credit, extend, settle }) => ({ credit, extend, settle }))
+    Effect.map(broker.subscribe(options), (subscription) => ({ ...subscription, identify: () => undefined }))
 })
 
 describe("settlements that fail", () => {

@@ -64,7 +64,8 @@ export const request = (
   context: ErrorContext,
   timeout: number,
   question: Question
-): Effect.Effect<unknown, BrokerError.BrokerError> => Effect.map(response(context, timeout, question), ({ json }) => json)
+): Effect.Effect<unknown, BrokerError.BrokerError> =>
+  Effect.map(response(context, timeout, question), ({ json }) => json)
 
 const failure = (
   { operation, queue }: ErrorContext,

@@ -190,21 +190,21 @@ export const of = (
 
 const ofBroker = (broker: Service, queue: string): DeadLetters => {
   /** A call whose functions run in the async context of the call. */
-  const calling = <O extends object | undefined, A, E>(
+  const calling = <O extends object | undefined, A, E, R>(
     operation: string,
     refused: RangeError | undefined,
     options: O,
-    call: (watched: Service, given: O) => Effect.Effect<A, E>
+    call: (watched: Service, given: O) => Effect.Effect<A, E, R>
   ) =>
     OptionNames.orDie(refused, () =>
       tell(broker, queue, operation, (watched) => call(watched, AsyncContext.bound(options)))
     )
   /** One that moves or removes letters. */
-  const acting = <O extends { readonly force?: string | undefined } | undefined, A, E>(
+  const acting = <O extends { readonly force?: string | undefined } | undefined, A, E, R>(
     operation: string,
     refused: RangeError | undefined,
     options: O,
-    call: (watched: Service, given: O) => Effect.Effect<A, E>
+    call: (watched: Service, given: O) => Effect.Effect<A, E, R>
   ) => {
     const isClear = options?.force === queue || KnownQueues.isDeadLetterQueue(broker, queue)
     return calling(operation, refused, options, (watched, given) =>

@@ -153,12 +153,8 @@ export const make = <R>(settings: Settings): Effect.Effect<Started, StartError, 
     yield* Effect.addFinalizer(() => shutdown.drain())
 
     if (!isJob) {
-      const annotations = {
-        queue: queue.name,
-        broker: capabilities.broker,
-        retry: RetryPolicy.describe(retry, retryDelay).text
-      }
-      yield* Log.info("consuming", annotations)
+      const { text } = RetryPolicy.describe(retry, retryDelay)
+      yield* Log.info("consuming", { queue: queue.name, broker: capabilities.broker, retry: text })
     }
 
     const { pause, resume } = engine
