@@ -30,6 +30,7 @@ import * as Declarer from "./internal/declare/declare.ts"
 import { safetyNet } from "./internal/declare/objects.ts"
 import * as Admin from "./internal/inspect/admin.ts"
 import * as Found from "./internal/inspect/found.ts"
+import * as Policies from "./internal/inspect/policies.ts"
 import * as Remembered from "./internal/inspect/remembered.ts"
 import * as Management from "./internal/inspect/management.ts"
 import { operations } from "./internal/inspect/operations.ts"
@@ -82,6 +83,16 @@ const readyDelays = (
   for (const exchange of new Set(delays.filter((ms) => ms > 0).map((ms) => route(ms).exchange))) open(exchange)
 }
 
+/** Plans queues for the server as it is. */
+const planner =
+  (settings: Settings, serverVersion: () => string) =>
+  (request: Plan.Request): Effect.Effect<Plan.Plan, BrokerError.BrokerError> => {
+    const made = Plan.make(request, settings, serverVersion())
+    return made instanceof ConfigurationError.ConfigurationError
+      ? Effect.fail(BrokerError.ofPlan("rabbitmq", made))
+      : Effect.succeed(made)
+  }
+
 /** Makes connections that end at the same time: a server that does not answer is waited for once. */
 const connector = (settings: Settings) =>
   Effect.gen(function* () {
@@ -98,6 +109,14 @@ const teller = (planned: Plan.Plan) => {
     return isNews ? tell(next) : Effect.void
   }
 }
+
+/** Plans a queue as it is found now, and tells of that plan; `undefined` where nobody tells what the queue is. */
+const lookedAt = (
+  found: Effect.Effect<RabbitMqQueue.RabbitMqQueue | undefined>,
+  plan: (found: RabbitMqQueue.RabbitMqQueue) => Effect.Effect<Plan.Plan, BrokerError.BrokerError>,
+  tellOf: (next: Plan.Plan) => Effect.Effect<void, BrokerError.BrokerError>
+): Effect.Effect<Plan.Plan | undefined, BrokerError.BrokerError> =>
+  Effect.flatMap(found, (one) => (one === undefined ? Effect.undefined : Effect.tap(plan(one), tellOf)))
 
 /** Sends messages of producers, whose plans know no policy. */
 const producing = (
@@ -157,12 +176,8 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
   /** Queues that were found out. */
   const found = new Map<string, RabbitMqQueue.RabbitMqQueue>()
 
-  const plan = (request: Plan.Request): Effect.Effect<Plan.Plan, BrokerError.BrokerError> => {
-    const made = Plan.make(request, settings, serverVersion())
-    return made instanceof ConfigurationError.ConfigurationError
-      ? Effect.fail(BrokerError.ofPlan("rabbitmq", made))
-      : Effect.succeed(made)
-  }
+  const plan = planner(settings, serverVersion)
+  const policies = Policies.make(management, serverVersion)
   const prepare = preparer({ ...finder, ensure: declarer.ensure, found, plan })
   const service: Broker.Service = {
     capabilities,
@@ -174,10 +189,13 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
         const request = { queue, retry, deadLetterQueues }
         const prepared = prepare(request)
         const planned = yield* Effect.tap(foundOut(prepared), tell)
+        yield* Effect.ignore(policies.look(planned)) // The search for the queue logs an interface that does not answer.
         readyDelays(planned, retry, publisher)
         const tellNews = teller(planned)
-        const looked = Effect.flatMap(Found.now(finder, queue), (one) =>
-          one === undefined ? Effect.undefined : Effect.tap(plan({ ...request, found: one }), tellNews)
+        const looked = lookedAt(
+          Found.now(finder, queue),
+          (one) => plan({ ...request, found: one }),
+          (next) => Effect.andThen(tellNews(next), policies.look(next))
         )
         return yield* subscribe(options, planned, {
           settings,
@@ -185,6 +203,7 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
           declarer,
           sender,
           uniqueName,
+          early: policies.early,
           now,
           fork,
           replan: Effect.tap(prepared, tellNews),

@@ -59,17 +59,25 @@ const smallest = (...limits: ReadonlyArray<unknown>): number | undefined => {
   return given.length === 0 ? undefined : Math.min(...given)
 }
 
+/** Arguments of which the smaller value counts, that of the queue or that of the policies. */
+const limits = ["x-message-ttl", "x-expires", "x-max-length", "x-max-length-bytes"]
+
 /**
- * The arguments that count: those of the queue, and policies of the server where it has none. Of the delays that a queue
- * gives by itself, the policy decides the type, and the smaller value counts.
+ * The arguments that count: those of the queue, and policies of the server where it has none. Of limits, the smaller value counts.
+ * Of the delays that a queue gives by itself, the policy decides the type, and the smaller value counts.
  */
 const effective = (args: Arguments, policy: Arguments): Arguments => {
   const ofPolicy = Object.fromEntries(Object.entries(policy).map(([key, value]) => [`x-${key}`, value]))
   const both = { ...ofPolicy, ...args }
   const delaysOf = (source: Arguments) => [source["x-delayed-retry-min"], source["x-delayed-retry-max"]]
   const [min, max] = delaysOf(args).map((value, index) => smallest(value, delaysOf(ofPolicy)[index]))
+  const bounds = limits.flatMap((name) => {
+    const value = smallest(args[name], ofPolicy[name])
+    return value === undefined ? [] : [[name, value] as const]
+  })
   return {
     ...both,
+    ...Object.fromEntries(bounds),
     ...("x-delayed-retry-type" in ofPolicy ? { "x-delayed-retry-type": ofPolicy["x-delayed-retry-type"] } : {}),
     ...(min === undefined ? {} : { "x-delayed-retry-min": min }),
     ...(max === undefined ? {} : { "x-delayed-retry-max": max })

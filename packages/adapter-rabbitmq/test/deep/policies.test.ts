@@ -1,7 +1,8 @@
-/** A policy of the server that changes a queue while it is consumed. */
-import { DeadLetters, RetryPolicy } from "@requeue/core"
+/** Policies of the server that change queues while they are used. */
+import { Backoff, DeadLetters, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { assert, test } from "vitest"
+import { adapter } from "../../src/index.ts"
 import { policyOf } from "../real/adoptedBooks.ts"
 import { shared } from "../real/server.ts"
 import { consume, no, type Run } from "./traps/trap.ts"
@@ -36,6 +37,44 @@ test.runIf(broker.managementUrl !== undefined)(
         const groups = yield* letters.group({ filter: ({ metadata }) => metadata.id === `m${sent}` })
         assert.strictEqual(groups[0]?.reason, "retries-exhausted")
       })
+    )
+  }
+)
+
+test.runIf(broker.managementUrl !== undefined)(
+  "a shorter TTL on delay queues brings no retry early, and verify calls it bad",
+  { timeout: 120_000 },
+  async () => {
+    const [queue, prefix] = [queueName("early"), queueName("p").slice(0, 20)]
+    const runs: Array<Run> = []
+    const delay = 3000
+    const retry = RetryPolicy.make({ maxRetries: 1, backoff: Backoff.constant(delay) })
+    const options = { url, management, prefix }
+    // Its queues are there, and the policy as well, before the consumer that is asked about.
+    await on(options, () => consume(queue, [], { retry }))
+    const rung = `${prefix}.v1.q.delay.${delay}`
+    await policyOf(management, rung, { "message-ttl": 500 })
+    await on(options, (one) =>
+      Effect.gen(function* () {
+        yield* consume(queue, runs, { retry }, no)
+        yield* one.publish([outgoing(queue, "a")])
+        yield* until("the retry", () => runs.length === 2)
+      })
+    )
+    const [first, second] = runs
+    assert.isAtLeast(second!.at - first!.at, delay)
+    assert.strictEqual(second!.attempts, 2)
+    const { findings } = await Effect.runPromise(
+      Effect.scoped(
+        Effect.flatMap(adapter.operations!.operate(new URL(url), { management, prefix }), (operator) =>
+          operator.inspect({ queue, retry })
+        )
+      )
+    )
+    const detail = `queue ${rung}: a policy of the server ends delays of 3s after 500ms`
+    assert.isTrue(
+      findings.some((one) => one.verdict === "bad" && one.detail.startsWith(detail)),
+      JSON.stringify(findings)
     )
   }
 )

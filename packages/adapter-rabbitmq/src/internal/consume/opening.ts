@@ -22,6 +22,8 @@ export interface Dependencies {
   readonly connection: Connection
   readonly declarer: Declarer
   readonly uniqueName: () => string
+  /** Delay queues whose delays a policy of the server ends early, as far as it is known at the moment. */
+  readonly early: ReadonlySet<string>
   /** Milliseconds since the epoch. */
   readonly now: () => number
   /** Runs an effect for as long as the broker lives. */
@@ -84,7 +86,7 @@ const toReceived =
 export const open = (
   { found, objects }: Target,
   declare: Declarer["renew"],
-  env: Pick<Dependencies, "connection" | "now" | "settings" | "uniqueName"> & {
+  env: Pick<Dependencies, "connection" | "early" | "now" | "settings" | "uniqueName"> & {
     readonly queue: string
     readonly keepsNotBefore: boolean
     readonly onDelivery: (delivery: Received) => void
@@ -95,14 +97,25 @@ export const open = (
   }
 ): Effect.Effect<Session.Session, BrokerError.BrokerError> =>
   Effect.gen(function* () {
-    const { after, connection, keepsNotBefore, now, onConsuming, onDelivery, queue, settings, takenBack, uniqueName } =
-      env
+    const {
+      after,
+      connection,
+      early,
+      keepsNotBefore,
+      now,
+      onConsuming,
+      onDelivery,
+      queue,
+      settings,
+      takenBack,
+      uniqueName
+    } = env
     const context = { operation: "subscribe", queue }
     const live = yield* connection.within(context)
     yield* declare(objects, queue)
     const channel = yield* openChannel(live, context, settings.requestTimeout, (driver) => driver.channel())
     const { version } = live.driver
-    const source = { queue, type: found.type, keepsNotBefore, now, serverVersion: version }
+    const source = { queue, type: found.type, keepsNotBefore, early, now, serverVersion: version }
     return Session.make(channel, {
       queue,
       // Of a single active consumer's queue, and so perhaps of one nobody knows, a second consumer would wait for ever.

@@ -17,6 +17,8 @@ export interface Source {
   readonly serverVersion: string
   /** Whether a message that comes out of our own delay queue may still have to wait. */
   readonly keepsNotBefore: boolean
+  /** Delay queues whose delays a policy of the server ends early. Default: none. */
+  readonly early?: ReadonlySet<string> | undefined
   /** Milliseconds since the epoch. */
   readonly now: () => number
 }
@@ -68,7 +70,7 @@ const decoded = (message: Incoming, source: Source): Decoded => {
   const metadata = withOrigin(known ?? foreign(message, source.now), message, source.now)
   const formerReturns = Returns.read(native[Wire.returnsHeader], () => identify(message.content, message.properties))
   const isUncounted = metadata.deadLetter !== undefined && formerReturns === undefined
-  const isDue = !source.keepsNotBefore && hasWaited(native)
+  const isDue = !source.keepsNotBefore && hasWaited(native, source.early)
   return {
     body: message.content,
     headers: textHeaders(message.properties),
@@ -116,9 +118,13 @@ const countOf = (header: unknown): number =>
 
 /**
  * Whether a delay queue kept this copy for the whole of its delay. Then the server's clock has decided, and the
- * consumer's, which may be behind, is not asked. A copy is published without `x-death`, so that any record is its own.
+ * consumer's, which may be behind, is not asked. A copy is published without `x-death`, so that any record is its own. One of a
+ * queue whose delays end `early` proves nothing of the whole.
  */
-const hasWaited = (native: Native): boolean => Wire.deathsOf(native).some(({ reason }) => reason === "expired")
+const hasWaited = (native: Native, early?: ReadonlySet<string>): boolean => {
+  const expired = Wire.deathsOf(native).filter(({ reason }) => reason === "expired")
+  return expired.length > 0 && !expired.some(({ queue }) => early?.has(String(queue)) === true)
+}
 
 const foreign = ({ content, properties }: Incoming, now: () => number): Metadata.Metadata => {
   const { messageId, timestamp } = properties

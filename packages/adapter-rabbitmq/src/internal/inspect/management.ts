@@ -53,6 +53,8 @@ export interface Management {
   /** One queue; `undefined` when it does not exist. */
   readonly queue: (name: string) => Effect.Effect<QueueInfo | undefined, BrokerError.BrokerError>
   readonly queues: Effect.Effect<ReadonlyArray<QueueInfo>, BrokerError.BrokerError>
+  /** The types and policies of all queues. */
+  readonly policies: Effect.Effect<ReadonlyArray<Pick<QueueInfo, "name" | "policy" | "type">>, BrokerError.BrokerError>
   readonly exchanges: Effect.Effect<ReadonlyArray<ExchangeInfo>, BrokerError.BrokerError>
   /** All bindings. */
   readonly bindings: Effect.Effect<ReadonlyArray<BindingInfo>, BrokerError.BrokerError>
@@ -158,6 +160,9 @@ export const make = ({ address, management, requestTimeout }: Settings): Managem
         json === undefined ? undefined : toQueue(json)
       ),
     queues: Effect.map(get(`queues/${vhost}`), (json) => list(json, toQueue)),
+    policies: Effect.map(get(`queues/${vhost}?columns=name,type,effective_policy_definition`), (json) =>
+      list(json, toQueue)
+    ),
     exchanges: Effect.map(get(`exchanges/${vhost}`), (json) => list(json, toExchange)),
     bindings: Effect.map(get(`bindings/${vhost}`), (json) => list(json, toBinding))
   }

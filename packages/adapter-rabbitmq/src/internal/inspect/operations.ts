@@ -19,6 +19,7 @@ import * as FormerPrefix from "./formerPrefix.ts"
 import * as Found from "./found.ts"
 import { leftBehind } from "./leftBehind.ts"
 import * as Management from "./management.ts"
+import * as Policies from "./policies.ts"
 import { planFor } from "./planned.ts"
 import * as Planned from "./planned.ts"
 
@@ -169,7 +170,11 @@ const operate = Effect.fnUntraced(function* (settings: Settings) {
           object._tag === "Queue" ? formerFinding(declarer, object) : []
         )
         const left = yield* leftBehind(declarer, plan, settings)
-        return { objects, findings: [...former, ...left, ...(yield* findings(found))] }
+        const known = yield* management?.policies ?? Effect.succeed([])
+        const policies = Policies.harmsIn(plan, known, version).map(
+          ({ detail }): Plan.Finding => ({ about: "policies", verdict: "bad", detail })
+        )
+        return { objects, findings: [...former, ...left, ...(yield* findings(found)), ...policies] }
       }),
     create: (request) =>
       Effect.gen(function* () {

@@ -1,0 +1,100 @@
+/**
+ * Policies of the server that change the queues of the adapter: the pattern of a policy may match their names as well.
+ * https://www.rabbitmq.com/docs/policies
+ */
+import { type BrokerError, Delay, Log } from "@requeue/core/adapter-kit"
+import * as Effect from "effect/Effect"
+import type * as RabbitMqPlan from "../../RabbitMqPlan.ts"
+import * as RabbitMqQueue from "../../RabbitMqQueue.ts"
+import type { Management, QueueInfo } from "./management.ts"
+import * as Together from "./together.ts"
+
+/** The harm that a policy does to a queue of the plan. */
+export interface Harm {
+  readonly queue: string
+  /** Whether delays of this queue end early. */
+  readonly isEarly: boolean
+  readonly detail: string
+}
+
+const ttl = "x-message-ttl"
+const letterKey = "x-dead-letter-routing-key"
+const remedy = "Exclude the queue from the pattern of the policy or operator policy"
+
+/** The harm to one queue, which was declared with `planned` arguments. Pure. */
+export const harmsOf = (
+  { arguments: planned, name }: RabbitMqPlan.NativeQueue,
+  { policy, type }: Pick<QueueInfo, "policy" | "type">,
+  serverVersion: string
+): ReadonlyArray<Harm> => {
+  const found = RabbitMqQueue.managed(name, { arguments: planned, policy, type }, serverVersion, true)
+  const { [ttl]: effective, ...others } = found.arguments
+  const [own, key, limit] = [planned[ttl], found.arguments[letterKey], planned["x-delivery-limit"]]
+  const harms: Array<Harm> = []
+  const add = (text: string, isEarly = false): void => {
+    harms.push({ queue: name, isEarly, detail: `${text}. ${remedy}` })
+  }
+  if (typeof own === "number" && typeof effective === "number" && effective < own)
+    add(
+      `queue ${name}: a policy of the server ends delays of ${Delay.format(own)} after ${Delay.format(effective)}`,
+      true
+    )
+  // The end of a delay queue's own TTL is no loss.
+  const losses = RabbitMqQueue.warnings({ ...found, arguments: own === undefined ? found.arguments : others })
+  const before = RabbitMqQueue.warnings({ ...found, arguments: planned })
+  for (const text of losses) if (!before.includes(text)) add(`${text}, by a policy of the server`)
+  if (typeof limit === "number" && found.deliveryLimit !== undefined && found.deliveryLimit < limit)
+    add(`queue ${name}: a policy of the server removes its messages after ${found.deliveryLimit + 1} deliveries`)
+  if (planned["x-dead-letter-exchange"] !== undefined && key !== planned[letterKey])
+    add(
+      `queue ${name}: a policy of the server gives its messages the routing key "${String(key)}", which leads elsewhere`
+    )
+  return harms
+}
+
+/** The harm to the queues of a plan but for its own, whose policies are those of its consumer's plan. Pure. */
+export const harmsIn = (
+  { objects, onDemand, queue }: Pick<RabbitMqPlan.Plan, "objects" | "onDemand" | "queue">,
+  known: ReadonlyArray<Pick<QueueInfo, "name" | "policy" | "type">>,
+  serverVersion: string
+): ReadonlyArray<Harm> => {
+  const policies = new Map(known.map((info) => [info.name, info]))
+  return [...objects, ...onDemand].flatMap((object) => {
+    if (object._tag !== "Queue" || object.name === queue || object.assert === "never") return []
+    const info = policies.get(object.name)
+    return info === undefined ? [] : harmsOf(object, info, serverVersion)
+  })
+}
+
+/** Milliseconds for which all consumers share an answer of the management interface. */
+const fresh = 10_000
+
+/** The policies on the queues of a broker. */
+export interface Policies {
+  /** Delay queues whose delays end early, by the last looks. */
+  readonly early: ReadonlySet<string>
+  /** Looks at the queues of a plan, and warns of harm that is new. Does nothing without a management interface. */
+  readonly look: (plan: RabbitMqPlan.Plan) => Effect.Effect<void, BrokerError.BrokerError>
+}
+
+/** No harm, at first. */
+export const make = (management: Management | undefined, serverVersion: () => string): Policies => {
+  const early = new Set<string>()
+  const warned = new Set<string>()
+  const known = management && Together.make(() => management.policies, fresh)
+  return {
+    early,
+    look: (plan) =>
+      Effect.gen(function* () {
+        if (known === undefined) return
+        const harms = harmsIn(plan, yield* known("policies"), serverVersion())
+        for (const object of [...plan.objects, ...plan.onDemand]) if (object._tag === "Queue") early.delete(object.name)
+        for (const { isEarly, queue } of harms) if (isEarly) early.add(queue)
+        for (const { detail } of harms) {
+          if (warned.has(detail)) continue
+          warned.add(detail)
+          yield* Log.warning(detail, { queue: plan.queue })
+        }
+      })
+  }
+}
