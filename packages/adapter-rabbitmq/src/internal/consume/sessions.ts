@@ -111,6 +111,8 @@ export const make = (
     let planned = first
     /** Whether an object that was declared may be gone. */
     let isStale = false
+    /** Why an object that is missing cannot be declared again: without it, retries may not come back. */
+    let lacking: Trouble.Trouble | undefined
 
     const opening = { ...dependencies, ...options, after, queue, takenBack, onConsuming: () => fork(trouble.over) }
     const open = (target: Effect.Effect<Opening.Target, BrokerError.BrokerError>, declare: Declarer["renew"]) =>
@@ -151,10 +153,19 @@ export const make = (
       }
     })
 
-    /** Nothing tells of a binding that was deleted, nor of a level in the middle: messages go aside, or wait. */
-    const redeclared = Effect.suspend(() => declarer.refresh(planned, queue))
-    const refresh = Effect.andThen(
+    /**
+     * Declares again what was deleted. The server reports neither an exchange behind a delay queue, nor a binding, nor a level in the
+     * middle: messages go aside, or wait.
+     */
+    const redeclared = Effect.gen(function* () {
+      const { error, missing } = yield* declarer.refresh(planned, queue)
       // What may not be declared may well be there.
+      lacking = error === undefined || missing.length === 0 ? undefined : { since: lacking?.since ?? now(), error }
+      if (error !== undefined) return yield* error
+      const objects = missing.map(({ _tag, name }) => `${_tag.toLowerCase()} ${name}`).join(", ")
+      if (objects !== "") yield* Log.warning("declared deleted objects again", { queue, objects })
+    })
+    const refresh = Effect.andThen(
       noted(queue, "cannot be declared again", redeclared),
       noted(queue, "cannot be looked at", look)
     )
@@ -171,7 +182,7 @@ export const make = (
     yield* Effect.forkScoped(Effect.forever(Effect.andThen(refreshPause, refreshed)))
 
     return {
-      trouble: trouble.current,
+      trouble: () => trouble.current() ?? lacking,
       credit: (wanted) => {
         limit = wanted
         session?.credit.set(wanted)

@@ -16,6 +16,16 @@ import { keyOf, type NativeObject, type NativeQueue } from "./objects.ts"
 import { openChannel } from "../connect/openChannel.ts"
 import { request } from "../connect/request.ts"
 
+/** The outcome of a look after objects that had been declared before. */
+export interface Refreshed {
+  /** The exchanges and queues among them that were deleted. */
+  readonly missing: ReadonlyArray<Exclude<NativeObject, NativeBinding>>
+  /** Why they could not be declared again; `undefined` where they were. */
+  readonly error: BrokerError.BrokerError | undefined
+}
+
+const unchanged: Refreshed = { missing: [], error: undefined }
+
 /** Declares objects, and remembers which exist for as long as the connection lives. */
 export interface Declarer {
   /** Declares those that are not known to exist. `queue` is named in errors. Default: none, they belong to no queue. */
@@ -30,12 +40,12 @@ export interface Declarer {
   readonly renew: (objects: ReadonlyArray<NativeObject>, queue: string) => Effect.Effect<void, BrokerError.BrokerError>
   /**
    * The same for those that nobody has declared within the last {@link fresh} milliseconds, and for those of `onDemand` that
-   * somebody has declared before.
+   * somebody has declared before. It looks for them first, and reports what was missing.
    */
   readonly refresh: (
     plan: { readonly objects: ReadonlyArray<NativeObject>; readonly onDemand: ReadonlyArray<NativeObject> },
     queue: string
-  ) => Effect.Effect<void, BrokerError.BrokerError>
+  ) => Effect.Effect<Refreshed>
   /** Whether all of these are known to exist. Only for lists that `ensure` has seen: the same array, not an equal one. */
   readonly knows: (objects: ReadonlyArray<NativeObject>) => boolean
   /** A queue that has arguments of former settings, as it was found by `ensure`; `undefined` for every other one. */
@@ -117,9 +127,11 @@ export const make = (connection: Connection, { requestTimeout }: Settings): Effe
         lock.withPermits(1)(declaring(live, objects, queue, Declaring.ways.renew))
       )
 
+    const onChannel: Declarer["onChannel"] = (operation, queue, run) =>
+      Effect.flatMap(connection.within({ operation, queue }), (live) => onLive(live, operation, queue, run))
+
     return {
-      onChannel: (operation, queue, run) =>
-        Effect.flatMap(connection.within({ operation, queue }), (live) => onLive(live, operation, queue, run)),
+      onChannel,
       channel: (operation, queue) =>
         Effect.flatMap(connection.within({ operation, queue }), (live) => channelOf(live, operation, queue)),
       former: formers.get,
@@ -130,7 +142,15 @@ export const make = (connection: Connection, { requestTimeout }: Settings): Effe
         const due = [...objects, ...demanded].filter(
           (object) => object.assert !== "never" && (declaredAt.get(keyOf(object)) ?? 0) < old
         )
-        return due.length === 0 ? Effect.void : renew(due, queue)
+        if (due.length === 0) return Effect.succeed(unchanged)
+        return Effect.gen(function* () {
+          const missing = yield* Declaring.missing(due, (run) => onChannel("declare", queue, run))
+          const error = yield* Effect.match(renew(due, queue), {
+            onFailure: (cause) => cause,
+            onSuccess: () => undefined
+          })
+          return { missing, error }
+        })
       },
       knows: (objects) => {
         const live = connection.current()

@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import type { Channel } from "../client.ts"
 import type { Live } from "../connect/connection.ts"
 import type { Formers } from "./formers.ts"
-import type { NativeObject } from "./objects.ts"
+import type { NativeBinding, NativeObject } from "./objects.ts"
 
 /** Declares one object. If it exists with the same arguments, nothing happens; with others, the server refuses. */
 export const declare = async (channel: Channel, object: NativeObject): Promise<void> => {
@@ -26,8 +26,11 @@ export const declare = async (channel: Channel, object: NativeObject): Promise<v
   }
 }
 
+/** An object that can be looked for. */
+type Named = Exclude<NativeObject, NativeBinding>
+
 /** The same object, only to be looked for. A binding cannot be looked for, and needs no permission to configure. */
-const passive = (object: NativeObject): NativeObject =>
+const passive = <O extends NativeObject>(object: O): O =>
   object._tag === "Binding" || object.assert === "never" ? object : { ...object, assert: "passive" }
 
 /** How objects are declared. */
@@ -56,6 +59,31 @@ export type Declaring = (
   way: Way,
   from?: number
 ) => Effect.Effect<void, BrokerError.BrokerError>
+
+/**
+ * Looks for exchanges and queues, and returns those that are missing. Where the server refuses the question, the rest counts as
+ * present: a declaration then reports why.
+ */
+export const missing = (
+  objects: ReadonlyArray<NativeObject>,
+  onChannel: (run: (channel: Channel) => Promise<void>) => Effect.Effect<void, BrokerError.BrokerError>
+): Effect.Effect<ReadonlyArray<Named>> => {
+  const asked = objects.filter((object) => object._tag !== "Binding").map(passive)
+  const from = (start: number): Effect.Effect<ReadonlyArray<Named>> => {
+    let next = start
+    const run = async (channel: Channel): Promise<void> => {
+      for (; next < asked.length; next++) await declare(channel, asked[next]!)
+    }
+    return Effect.matchEffect(onChannel(run), {
+      onSuccess: () => Effect.succeed([]),
+      onFailure: ({ reason }) =>
+        reason === "QueueMissing"
+          ? Effect.map(from(next + 1), (others) => [asked[next]!, ...others])
+          : Effect.succeed([])
+    })
+  }
+  return Effect.suspend(() => from(0))
+}
 
 /** They share one channel until one is refused, which closes it. */
 export const make = (env: {
