@@ -23,7 +23,7 @@ const publication = (name: string, size = 1): Publication => ({
 })
 
 /** A connection whose server confirms when it is told to, and the publisher on it. */
-const start = Effect.fnUntraced(function* (options: RabbitMqOptions.Options = {}) {
+const start = Effect.fnUntraced(function* (options: RabbitMqOptions.Options = {}, channelMax = 2047) {
   const written: Array<{ readonly name: unknown; readonly confirm: (error: unknown) => void }> = []
   const unblocked = yield* Latch.make(true)
   let blockedBy: string | undefined
@@ -32,6 +32,7 @@ const start = Effect.fnUntraced(function* (options: RabbitMqOptions.Options = {}
   let refusal: { readonly told: string; readonly failure?: Error } | undefined
   const confirmChannel = async () => {
     if (refusal !== undefined) throw new Error(refusal.told)
+    if (channels === channelMax) throw new Error("No channels left to allocate")
     channels++
     const channel = new EventEmitter()
     const unconfirmed = new Set<(error: unknown) => void>()
@@ -54,7 +55,7 @@ const start = Effect.fnUntraced(function* (options: RabbitMqOptions.Options = {}
     }) as unknown as ConfirmChannel
   }
   const live = {
-    driver: { confirmChannel, heard: () => 0 },
+    driver: { channelMax, confirmChannel, heard: () => 0 },
     unblocked,
     blockedBy: () => blockedBy,
     isGone: () => refusal?.failure !== undefined,
@@ -205,6 +206,27 @@ describe("a publisher", () => {
       yield* settled
       assert.strictEqual(channels(), 2)
     })
+  )
+
+  it.effect(
+    "shares channels between exchanges where the connection has few, and leaves one for what is too large",
+    () =>
+      Effect.gen(function* () {
+        const { answers, channels, closeChannel, submit, written } = yield* start({}, 3)
+        for (const name of ["a", "b", "c"]) submit(name, 1, { exchange: name })
+        yield* settled
+        for (const { confirm } of written.splice(0)) confirm(null)
+        assert.deepStrictEqual([...answers.values()], ["Confirmed", "Confirmed", "Confirmed"])
+        assert.strictEqual(channels(), 2)
+        submit("large", 500, { exchange: "c" })
+        closeChannel(
+          '406 (PRECONDITION_FAILED) with message "PRECONDITION_FAILED - message size 500 is larger than configured max size 400"'
+        )
+        submit("again", 500, { exchange: "c" })
+        yield* settled
+        assert.strictEqual(written.at(-1)?.name, "again")
+        assert.strictEqual(channels(), 3)
+      })
   )
 
   it.effect("keeps what the server refuses apart: each exchange, and what is as large as something refused", () =>

@@ -336,6 +336,7 @@ describe("toBrokerError", () => {
       "AccessRefused",
       /virtual host/
     ],
+    ["No channels left to allocate", "AccessRefused", /channel_max/],
     [
       `Operation failed: QueueDeclare; 403 (ACCESS-REFUSED) with message "ACCESS_REFUSED - access to queue 'q' refused"`,
       "AccessRefused",

@@ -7,13 +7,15 @@ import { assert, describe, it } from "vitest"
 import { type ConfirmChannel, type Publication, publish } from "../src/internal/client.ts"
 import * as FirstSend from "../src/internal/publish/firstSend.ts"
 import { direct, toPublication } from "../src/internal/publish/toPublication.ts"
+import { isOfHeaders, ofEncoding, tooLarge } from "../src/internal/toBrokerError.ts"
 import * as Writer from "../src/internal/publish/writer.ts"
 
 const require = createRequire(import.meta.url)
 const driver = (file: string): Readonly<Record<string, any>> =>
   require(join(dirname(require.resolve("amqplib")), "lib", file))
 
-const frameMax = 4096
+/** The smallest at which frames are put together here, and not by the driver. */
+const frameMax = 32_768
 
 /** Counts what a channel publishes; a trial of what the driver writes is made with another one. */
 const counting = (channel: Record<string, any>, published: Array<unknown>): void => {
@@ -63,7 +65,7 @@ const anyText = fc.oneof(
 const short = fc.oneof(fc.string({ unit: "grapheme", maxLength: 20 }), fc.constantFrom("", "k".repeat(255)))
 
 const bodies = fc
-  .oneof(fc.nat(300), fc.constantFrom(0, frameMax - 9, frameMax - 8, frameMax - 7, 2 * (frameMax - 8), 20_000))
+  .oneof(fc.nat(300), fc.constantFrom(0, frameMax - 9, frameMax - 8, frameMax - 7, 2 * (frameMax - 8), 8192, 8193))
   .map((size) => new Uint8Array(size).map((_, at) => (at * 31) & 255))
 
 const typed: fc.Arbitrary<unknown> = fc.letrec<{ any: unknown }>((tie) => ({
@@ -230,6 +232,51 @@ const publication = (id: string, more: Partial<Publication> = {}): Publication =
 })
 
 const ids = ["a", "b", "c"]
+
+describe("headers that need a larger frame than the connection takes", () => {
+  const header = (size: number) => ({ [Metadata.header]: "m", "requeue-copy": "c", h: "h".repeat(size) })
+  const larger: ReadonlyArray<readonly [name: string, publication: (size: number) => Publication]> = [
+    ["of a first send", (size) => publication("a", { headers: header(size), shape: {} })],
+    ["of text", (size) => publication("a", { headers: header(size), shape: undefined })],
+    ["with types", (size) => publication("a", { typed: { h: Buffer.alloc(size) }, shape: undefined })],
+    [
+      "of a copy",
+      (size) => {
+        const bytes = Buffer.concat([Buffer.from("\x01hS\0\0", "latin1"), Buffer.from([size >> 8, size & 255])])
+        const kept = [{ name: "h", bytes: Buffer.concat([bytes, Buffer.alloc(size)]) }]
+        return publication("a", { kept, shape: undefined })
+      }
+    ]
+  ]
+  // The smallest of RabbitMQ 4, one that a chunk fits into, and one for which a chunk is too small.
+  const limits = [8192, frameMax, 50_000]
+
+  it.each(larger.flatMap(([name, make]) => limits.map((limit) => [name, limit, make] as const)))(
+    "are refused before anything is written: %s, frame_max %i",
+    async (_, limit, make) => {
+      const { bytes, channel, connection } = open()
+      connection.frameMax = limit
+      const writer = Writer.make(channel)
+      const refusal = (size: number) => attempt(() => writer.write(make(size), () => {}))
+      assert.match(String(refusal(limit)), new RegExp(`Encoded field table: .* frame_max .* is ${limit}$`))
+      assert.deepStrictEqual([bytes().length, channel["unconfirmed"].length], [0, 0])
+      let size = limit
+      while (refusal(size) !== undefined) size--
+      assert.isAbove(size, limit - 300, "the largest that fits is written")
+      await setImmediate()
+      const frames = bytes()
+      const second = 8 + frames.readUInt32BE(3)
+      assert.strictEqual(8 + frames.readUInt32BE(second + 3), limit)
+      assert.strictEqual(channel["unconfirmed"].length, 1)
+    }
+  )
+
+  it("fail as too large, with the limit, so that a smaller copy applies", () => {
+    const error = ofEncoding(new RangeError(tooLarge(9000, 8192)), "orders")
+    assert.deepStrictEqual([error.reason, isOfHeaders(error)], ["BodyTooLarge", true])
+    assert.include(error.message, "9000 bytes, and frame_max of this connection is 8192")
+  })
+})
 
 describe("a driver that is another one", () => {
   const others: Readonly<Record<string, (one: ReturnType<typeof open>) => void>> = {

@@ -78,6 +78,10 @@ export interface DriverConnection {
   /** Another number whenever the server has sent something that is no heartbeat. */
   readonly heard: () => number
   readonly channel: () => Promise<Channel>
+  /** The most channels that may be open at the same time. */
+  readonly channelMax: number
+  /** A channel that a consumer keeps. Fails where it would take the last one, which is for declarations. */
+  readonly consumerChannel: () => Promise<Channel>
   readonly confirmChannel: () => Promise<ConfirmChannel>
   /** Tells the server another password or token; may never resolve on a dead connection. */
   readonly updateSecret: (secret: Redacted.Redacted) => Promise<void>
@@ -132,8 +136,11 @@ export const connect = async (
   )
   const { stream } = model.connection as unknown as { readonly stream: Socket } // The driver's types lack its socket.
   coalesceWrites(stream)
-  const receiver = model.connection as unknown as Receiver // The driver's types lack how it receives.
+  const receiver = model.connection as unknown as Receiver // The driver's types lack these.
   const heard = watch(receiver)
+  const { channelMax } = receiver
+  /** Channels that consumers have. */
+  let consumers = 0
   let failure: unknown
   let closed = false
   // Attached before anything is awaited: an `error` without a listener ends the process.
@@ -152,6 +159,20 @@ export const connect = async (
     version: typeof version === "string" ? version : "0.0",
     heard,
     channel: () => model.createChannel().then(guard),
+    channelMax,
+    consumerChannel: async () => {
+      if (consumers >= channelMax - 1) throw new Error(noneLeft(channelMax))
+      consumers++
+      const left = () => void consumers--
+      try {
+        const channel = await model.createChannel()
+        channel.once("close", left)
+        return guard(channel)
+      } catch (error) {
+        left()
+        throw error
+      }
+    },
     confirmChannel: () => model.createConfirmChannel().then(guard),
     updateSecret: (secret) => model.updateSecret(Buffer.from(Redacted.value(secret)), "renewed before it ends"),
     close: () => model.close(),
@@ -176,14 +197,19 @@ const coalesceWrites = (stream: Socket): void => {
   }
 }
 
+const noneLeft = (channelMax: number): string =>
+  `No channels left for a consumer: the connection allows ${channelMax} channels (channel_max), each consumer has one, ` +
+  "and declarations need the last"
+
 interface Frame {
   readonly channel: number
   readonly id?: number
   readonly fields?: { headers?: unknown; table?: Buffer | undefined }
 }
 
-/** The part of a driver's connection that takes frames from the bytes that have come. */
+/** The part of a driver's connection that the driver's types lack: its limit, and how it takes frames from the bytes that have come. */
 interface Receiver {
+  readonly channelMax: number
   /** Bytes that have come, from the beginning of the next frame on. */
   rest: Buffer
   /** Takes the next frame; calls itself again when it has read more bytes. */

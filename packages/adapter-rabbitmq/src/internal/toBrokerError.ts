@@ -27,7 +27,8 @@ const remedies = {
   protocol: "Check host and port: something answers there that does not speak AMQP 0-9-1",
   size: "Send a smaller body, or raise max_message_size of the server",
   user: "Leave userId out, or set it to the user that logs in, or give that user the tag impersonator",
-  headers: "Send fewer or shorter headers",
+  headers: "Send fewer or shorter headers, or raise frame_max of the server",
+  channels: "Raise channel_max of the server, or start fewer consumers on this broker and the others on another one",
   encoding: "Send headers as text, and properties of at most 255 bytes",
   plain: "The server speaks no TLS on this port: name the one of amqps:, 5671 by default",
   reset: "Check that the server runs, and that this is its port of AMQP 0-9-1; if it wants TLS, write amqps:",
@@ -107,6 +108,7 @@ const byCode = (code: number, text: string): Diagnosis | undefined => {
 }
 
 const patterns: ReadonlyArray<readonly [RegExp, Diagnosis]> = [
+  [/^No channels left/, { reason: "AccessRefused", remedy: remedies.channels }],
   [/ACCESS[_-]REFUSED.*(login|authentication)/i, { reason: "AccessRefused", remedy: remedies.login }],
   [/ACCESS[_-]REFUSED/i, { reason: "AccessRefused", remedy: remedies.permission }],
   [/NOT[_-]ALLOWED.*vhost|vhost .*not found/i, { reason: "AccessRefused", remedy: remedies.vhost }],
@@ -165,6 +167,10 @@ export const toBrokerError = (
 
 /** The start of the driver's error for headers that do not fit. */
 const overflow = "Encoded field table"
+
+/** The text of an error for headers and properties that do not fit into a frame of the connection. */
+export const tooLarge = (size: number, frameMax: number): string =>
+  `${overflow}: headers and properties need a frame of ${size} bytes, and frame_max of this connection is ${frameMax}`
 
 /** Whether a copy with shorter headers may be taken where this one was refused. */
 export const isOfHeaders = ({ detail, reason }: BrokerError.BrokerError): boolean =>

@@ -4,7 +4,8 @@
  */
 import { BrokerError, Log } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
-import type { DriverConnection } from "../client.ts"
+import * as Schedule from "effect/Schedule"
+import type { Channel, DriverConnection } from "../client.ts"
 import { type ErrorContext, lostRemedy, toBrokerError } from "../toBrokerError.ts"
 import type { Live } from "./connection.ts"
 import { request } from "./request.ts"
@@ -39,4 +40,18 @@ export const openChannel = <C>(
       return Effect.andThen(Effect.andThen(dropping, Effect.sync(driver.destroy)), Effect.fail(error))
     }
     return request(context, millis, () => open(driver)).pipe(Effect.catch(failing))
+  })
+
+/** Whether all channels of the connection are open, by the driver's words. */
+const isFull = ({ detail }: BrokerError.BrokerError): boolean => detail.startsWith("No channels left to allocate")
+
+/** Milliseconds between two attempts to open a channel where all are open. */
+const fullPause = 50
+
+/** Opens a channel, and waits for one where all of the connection are open: declarations have theirs for milliseconds. */
+export const openFreeChannel = (...request: Parameters<typeof openChannel<Channel>>) =>
+  Effect.retry(openChannel(...request), {
+    while: isFull,
+    schedule: Schedule.spaced(fullPause),
+    times: Math.ceil(request[2] / fullPause)
   })

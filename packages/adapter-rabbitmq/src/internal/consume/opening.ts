@@ -5,7 +5,7 @@ import type { Settings } from "../../RabbitMqOptions.ts"
 import type { Plan } from "../../RabbitMqPlan.ts"
 import type { Incoming } from "../client.ts"
 import type { Connection } from "../connect/connection.ts"
-import { openChannel } from "../connect/openChannel.ts"
+import { openFreeChannel } from "../connect/openChannel.ts"
 import type { Declarer } from "../declare/declare.ts"
 import * as KeptBack from "../settle/keptBack.ts"
 import * as Version from "../version.ts"
@@ -113,7 +113,7 @@ export const open = (
     const context = { operation: "subscribe", queue }
     const live = yield* connection.within(context)
     yield* declare(objects, queue)
-    const channel = yield* openChannel(live, context, settings.requestTimeout, (driver) => driver.channel())
+    const channel = yield* openFreeChannel(live, context, settings.requestTimeout, (driver) => driver.consumerChannel())
     const { version } = live.driver
     const source = { queue, type: found.type, keepsNotBefore, early, now, serverVersion: version }
     return Session.make(channel, {

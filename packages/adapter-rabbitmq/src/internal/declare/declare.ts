@@ -12,8 +12,8 @@ import type { Channel } from "../client.ts"
 import type { Connection, Live } from "../connect/connection.ts"
 import * as Declaring from "./declaring.ts"
 import * as Formers from "./formers.ts"
-import { keyOf, type NativeObject, type NativeQueue } from "./objects.ts"
-import { openChannel } from "../connect/openChannel.ts"
+import { keyOf, type NativeBinding, type NativeObject, type NativeQueue } from "./objects.ts"
+import { openFreeChannel } from "../connect/openChannel.ts"
 import { request } from "../connect/request.ts"
 
 /** The outcome of a look after objects that had been declared before. */
@@ -87,7 +87,7 @@ export const make = (connection: Connection, { requestTimeout }: Settings): Effe
 
     const channelOf = (live: Live, operation: string, queue: string | undefined) =>
       Effect.acquireRelease(
-        openChannel(live, { operation, queue }, requestTimeout, (driver) => driver.channel()),
+        openFreeChannel(live, { operation, queue }, requestTimeout, (driver) => driver.channel()),
         (channel) => Effect.ignore(request({ operation, queue }, requestTimeout, () => channel.close()))
       )
 

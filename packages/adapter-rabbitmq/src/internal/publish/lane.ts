@@ -28,9 +28,6 @@ interface Lane<A> {
   isOpening: boolean
 }
 
-/** Each lane is a channel of the server. Exchanges and user ids beyond so many share the last one. */
-const maxLanes = 64
-
 /** Whose user id the server takes depends on the way of logging in and on the user's tags: nobody can tell before. */
 const nameOf = ({ exchange, options: { userId } }: Publication): string =>
   userId === undefined ? exchange : `${exchange}\nof ${String(userId)}`
@@ -55,6 +52,8 @@ const unpark = <A>(
 /** No lane, at first. */
 export const make = <A extends { readonly publication: Publication }>(env: {
   readonly channels: () => Channels
+  /** Each lane is a channel of the server. Exchanges and user ids beyond so many share the last one. */
+  readonly maxLanes: () => number
   /** Writes an item; `wasParked` when it has waited for the channel. */
   readonly write: (channel: Confirms, item: A, wasParked: boolean) => void
   /** The channel of these items was refused: nothing of them was written. */
@@ -62,7 +61,7 @@ export const make = <A extends { readonly publication: Publication }>(env: {
   /** Runs an effect for as long as the publisher lives. */
   readonly fork: (effect: Effect.Effect<void>) => void
 }): Lanes<A> => {
-  const { channels, fail, fork, write } = env
+  const { channels, fail, fork, maxLanes, write } = env
   const open = (): Lane<A> => ({ channels: channels(), parked: new Set(), isOpening: false })
   const lanes = new Map<string, Lane<A>>()
   const large = open()
@@ -78,7 +77,7 @@ export const make = <A extends { readonly publication: Publication }>(env: {
   const laneTo = (name: string): Lane<A> => {
     const known = lanes.get(name)
     if (known !== undefined) return known
-    if (lanes.size >= maxLanes) return last
+    if (lanes.size >= maxLanes()) return last
     last = open()
     lanes.set(name, last)
     return last

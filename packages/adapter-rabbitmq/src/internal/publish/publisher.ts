@@ -16,6 +16,9 @@ import * as Lane from "./lane.ts"
 /** Unconfirmed bytes at which the next publication waits: a slow connection must carry them within `publishTimeout`. */
 const maxBytes = 16 * 1024 * 1024
 
+/** The most channels, besides that of what is as large as something that was refused for its size. */
+const maxLanes = 64
+
 /** Publishes messages, as many at once as may be unconfirmed. */
 export interface Publisher {
   /** Opens the channel for an exchange, so that the first publication there need not wait for that. */
@@ -117,6 +120,7 @@ export const make = (connection: Connection, settings: Settings): Effect.Effect<
 
     const lanes = Lane.make<Submission>({
       channels: () => Confirms.make(connection, requestTimeout),
+      maxLanes: () => Math.min(maxLanes, (connection.current()?.driver.channelMax ?? maxLanes + 1) - 1),
       write: (channel, submission, wasParked) => {
         if (wasParked) {
           // The wait for the confirmation has a limit of its own.

@@ -6,6 +6,7 @@
  */
 import * as Client from "../client.ts"
 import type { ConfirmChannel, Publication } from "../client.ts"
+import { tooLarge } from "../toBrokerError.ts"
 import * as Template from "./template.ts"
 
 /** A channel's writer. */
@@ -69,12 +70,30 @@ const encoder =
     return Buffer.concat(written)
   }
 
+/**
+ * Bytes of the largest frame of headers and properties that the driver can write: it encodes tables of 64 KiB at most, and each
+ * property has 255 bytes at most.
+ */
+const largestHeaders = 65_536 + 3072
+
+/** The bytes of the frame of headers and properties; 0 where the driver cannot encode them, which it reports itself. */
+const headerFrameSize = (encode: ReturnType<typeof encoder>, publication: Publication): number => {
+  try {
+    const frames = encode({ ...publication, content: new Uint8Array(0) })
+    const second = Template.frameOverhead + frames.readUInt32BE(3)
+    return Template.frameOverhead + frames.readUInt32BE(second + 3)
+  } catch {
+    return 0
+  }
+}
+
 /** A writer of nothing yet. */
 export const make = (channel: ConfirmChannel): Writer => {
   const inside = channel as unknown as Inside // No template is made where it is not.
   const { connection, sendMessage } = inside
   const sendsOfConnection = connection?.sendMessage
   const encode = encoder(channel)
+  const frameMax = connection?.frameMax ?? Number.POSITIVE_INFINITY
   const templates = new WeakMap<object, { readonly template: Template.Template | undefined }>()
   let chunk = newChunk()
   /** The part of the chunk that has been written, and the part of that which has been handed on. */
@@ -108,14 +127,11 @@ export const make = (channel: ConfirmChannel): Writer => {
 
   /** Puts frames into the chunk; false where they are the driver's to write. */
   const put = (publication: Publication): boolean => {
+    // Else a frame that fits into a chunk may be larger than the connection takes.
+    if (frameMax < chunkSize) return false
     const template = templateOf(publication)
     const { content } = publication
-    if (
-      template === undefined ||
-      content.length > largest ||
-      content.length > connection.frameMax - Template.frameOverhead
-    )
-      return false
+    if (template === undefined || content.length > largest) return false
     if (!isOpen()) return false
     let after = template.write(publication, chunk, used)
     if (after === -1 && used > chunkSize / 2) {
@@ -131,9 +147,17 @@ export const make = (channel: ConfirmChannel): Writer => {
     return true
   }
 
+  /** Refuses headers that need a larger frame than the connection takes: the server would close it, for all that share it. */
+  const check = (publication: Publication): void => {
+    if (frameMax >= largestHeaders) return
+    const size = headerFrameSize(encode, publication)
+    if (size > frameMax) throw new RangeError(tooLarge(size, frameMax))
+  }
+
   return {
     write: (publication, done) => {
       if (put(publication)) return inside.pushConfirmCallback(done)
+      check(publication)
       flush()
       Client.publish(channel, publication, done)
     }
