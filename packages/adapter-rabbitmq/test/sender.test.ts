@@ -9,6 +9,7 @@ import { type Publisher, Submission } from "../src/internal/publish/publisher.ts
 import * as Routes from "../src/internal/publish/routes.ts"
 import * as Sender from "../src/internal/publish/sender.ts"
 import * as Plan from "../src/RabbitMqPlan.ts"
+import { RabbitMqNative } from "../src/index.ts"
 import * as RabbitMqOptions from "../src/RabbitMqOptions.ts"
 import { bytes } from "./world.ts"
 
@@ -223,6 +224,32 @@ describe("delays with a queue each", () => {
       assert.deepStrictEqual(yield* reasons(sender, [delayed(5000)]), ["AccessRefused"])
       const answers = yield* reasons(sender, [0, 5000, 7000].map(delayed))
       assert.deepStrictEqual(answers, [undefined, "AccessRefused", undefined])
+    })
+  )
+})
+
+describe("an answer to a requester without a queue", () => {
+  it.effect("is published without mandatory before 4.3, which returns it though it arrives", () =>
+    Effect.sync(() => {
+      const native = RabbitMqNative.make({ exchange: "", routingKey: "amq.rabbitmq.reply-to.g1" })
+      const sent = { ...item("answers"), original: undefined }
+      const mandatory = (serverVersion: string, message: Partial<typeof sent.message>) => {
+        const made = Routes.make({
+          settings: settings(),
+          maxBodySize: 100,
+          serverVersion: () => serverVersion,
+          uniqueName: () => "copy",
+          elapsed: () => 0
+        }).publication({ ...sent, message: { ...sent.message, ...message } }, 0)
+        return "options" in made ? made.options["mandatory"] : made
+      }
+      const other = RabbitMqNative.make({ exchange: "", routingKey: "answers" })
+      assert.deepStrictEqual(
+        ["3.10.8", "3.13.7", "4.0.5", "4.3.6"].map((version) => mandatory(version, { native })),
+        [false, false, false, true]
+      )
+      assert.isTrue(mandatory("3.10.8", { native: other }))
+      assert.isTrue(mandatory("3.10.8", {}))
     })
   )
 })

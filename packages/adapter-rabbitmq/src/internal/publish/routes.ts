@@ -7,6 +7,7 @@ import { keyOf, type NativeObject } from "../declare/objects.ts"
 import * as Names from "../names.ts"
 import * as Native from "../native.ts"
 import { ofEncoding } from "../toBrokerError.ts"
+import * as Version from "../version.ts"
 import * as Wire from "../wire.ts"
 import * as FirstSend from "./firstSend.ts"
 import { direct, toPublication } from "./toPublication.ts"
@@ -75,6 +76,19 @@ const wishes = (native: Message.Native | undefined): Native.Options => {
 const toExchange = (native: Message.Native | undefined, queue: string): ReturnType<typeof direct> | undefined => {
   const { exchange, routingKey = queue } = wishes(native)
   return exchange === undefined ? undefined : { ...direct(routingKey), exchange }
+}
+
+/** The start of the names by which a requester gets answers without a queue. https://www.rabbitmq.com/docs/direct-reply-to */
+const directReply = "amq.rabbitmq.reply-to."
+
+/**
+ * The wishes of a message for this server. One before 4.3 may return an answer to such a name although the requester has got it: there,
+ * as the requester is the only one who knows, an answer counts as sent when the server has taken it.
+ */
+const wishesOn = (native: Message.Native | undefined, serverVersion: string): Native.Options => {
+  const asked = wishes(native)
+  const isReply = asked.exchange === "" && asked.routingKey?.startsWith(directReply) === true
+  return isReply && !Version.isAtLeast(serverVersion, "4.3") ? { ...asked, mandatory: false } : asked
 }
 
 /** The messages of an exchange that have the same routing key. */
@@ -183,7 +197,7 @@ export const make = (env: {
       const kept = returns === undefined ? undefined : original?.headers?.[Wire.copyHeader]
       const copy = typeof kept === "string" ? kept : env.uniqueName()
       try {
-        return toPublication(message, route, { copy, own, returns }, original, wishes(native))
+        return toPublication(message, route, { copy, own, returns }, original, wishesOn(native, env.serverVersion()))
       } catch (error) {
         return ofEncoding(error, queue)
       }
