@@ -336,6 +336,12 @@ describe("toBrokerError", () => {
       "AccessRefused",
       /virtual host/
     ],
+    [
+      `Connection closed: 530 (NOT-ALLOWED) with message "NOT_ALLOWED - access to vhost '/' refused for user 'u': connection limit (1) is reached"`,
+      "AccessRefused",
+      /^Raise that limit/
+    ],
+    ["Expected ConnectionOpenOk; got <ConnectionClose channel:0>", "AccessRefused", /virtual host.*max-connections/],
     ["No channels left to allocate", "AccessRefused", /channel_max/],
     [
       `Operation failed: QueueDeclare; 403 (ACCESS-REFUSED) with message "ACCESS_REFUSED - access to queue 'q' refused"`,

@@ -17,6 +17,9 @@ interface Diagnosis {
 const remedies = {
   login: "Check user name and password; by default, guest may only log in from localhost",
   vhost: "Create the virtual host and give the user permissions in it, or name another one in the URL",
+  unopened:
+    "Create the virtual host and give the user permissions in it; where both are there, raise max-connections of the virtual " +
+    "host or the user, or end programs that have connections open",
   limit: "Raise that limit on the server, or end programs that have connections and channels open",
   full: "Raise that limit, as max-queues by rabbitmqctl set_vhost_limits, or delete what is not needed there",
   permission: "Grant configure, write and read on the names involved: rabbitmqctl set_permissions",
@@ -108,6 +111,7 @@ const byCode = (code: number, text: string): Diagnosis | undefined => {
 }
 
 const patterns: ReadonlyArray<readonly [RegExp, Diagnosis]> = [
+  [/^NOT_ALLOWED - vhost .* a limit of connections/, { reason: "AccessRefused", remedy: remedies.unopened }],
   [/^No channels left/, { reason: "AccessRefused", remedy: remedies.channels }],
   [/ACCESS[_-]REFUSED.*(login|authentication)/i, { reason: "AccessRefused", remedy: remedies.login }],
   [/ACCESS[_-]REFUSED/i, { reason: "AccessRefused", remedy: remedies.permission }],
@@ -154,7 +158,7 @@ export const toBrokerError = (
 ): BrokerError.BrokerError => {
   if (cause instanceof BrokerError.BrokerError) return cause
   const text = unopened.test(textOf(cause))
-    ? `NOT_ALLOWED - vhost ${vhost}: it does not exist, or the user may not enter it`
+    ? `NOT_ALLOWED - vhost ${vhost}: it does not exist, the user may not enter it, or a limit of connections is reached`
     : textOf(cause)
   const code = /\b(311|320|403|404|405|406|530|540) \(/.exec(text)?.[1]
   const { reason, remedy } = (code === undefined ? undefined : byCode(Number(code), text)) ??
