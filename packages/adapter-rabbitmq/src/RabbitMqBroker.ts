@@ -30,6 +30,7 @@ import * as Declarer from "./internal/declare/declare.ts"
 import { safetyNet } from "./internal/declare/objects.ts"
 import * as Admin from "./internal/inspect/admin.ts"
 import * as Found from "./internal/inspect/found.ts"
+import * as LeftBehind from "./internal/inspect/leftBehind.ts"
 import * as Policies from "./internal/inspect/policies.ts"
 import * as Remembered from "./internal/inspect/remembered.ts"
 import * as Management from "./internal/inspect/management.ts"
@@ -192,8 +193,10 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
         yield* Effect.ignore(policies.look(planned)) // The search for the queue logs an interface that does not answer.
         readyDelays(planned, retry, publisher)
         const tellNews = teller(planned)
+        const stranded = LeftBehind.warn(declarer, planned, settings)
+        yield* stranded
         const looked = lookedAt(
-          Found.now(finder, queue),
+          Effect.andThen(stranded, Found.now(finder, queue)),
           (one) => plan({ ...request, found: one }),
           (next) => Effect.andThen(tellNews(next), policies.look(next))
         )

@@ -1,30 +1,55 @@
 /** Messages that a former `waitLoop` has left, and that no consumer moves on any more. */
-import type { BrokerError, Plan } from "@requeue/core/adapter-kit"
+import { type BrokerError, Log, type Plan } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type * as RabbitMqPlan from "../../RabbitMqPlan.ts"
 import type { Settings } from "../../RabbitMqOptions.ts"
 import type { Declarer } from "../declare/declare.ts"
 import * as Names from "../names.ts"
 
-/** The finding about such messages, where there are any. */
-export const leftBehind = (
+/** The sentence about such messages: empty where there are none, `undefined` where there is no queue for them. */
+const sentence = (
   { onChannel }: Pick<Declarer, "onChannel">,
   { queue, waiting }: Pick<RabbitMqPlan.Plan, "queue" | "waiting">,
   settings: Settings
-): Effect.Effect<ReadonlyArray<Plan.Finding>, BrokerError.BrokerError> => {
+): Effect.Effect<string | undefined, BrokerError.BrokerError> => {
   const name = Names.waiting(settings, queue)
-  if (waiting === name) return Effect.succeed([])
+  if (waiting === name) return Effect.undefined
   return onChannel("inspect", name, (channel) => channel.checkQueue(name)).pipe(
-    Effect.map(({ consumerCount, messageCount }): ReadonlyArray<Plan.Finding> => {
-      if (messageCount === 0 || consumerCount > 0) return []
-      const detail =
-        `${messageCount} messages wait in ${name} since the topology was changed, and nothing moves them on: ` +
-        "run requeue clean, with the option management"
-      return [{ about: "left behind", verdict: "bad", detail }]
-    }),
+    Effect.map(({ consumerCount, messageCount }) =>
+      messageCount === 0 || consumerCount > 0
+        ? ""
+        : `${messageCount} messages wait in ${name} since the topology was changed, and nothing moves them on: ` +
+          "run requeue clean, with the option management"
+    ),
     Effect.catchIf(
       ({ reason }) => reason === "QueueMissing" || reason === "AccessRefused",
-      () => Effect.succeed([])
+      () => Effect.undefined
     )
   )
+}
+
+/** The finding about such messages, where there are any. */
+export const leftBehind = (
+  ...about: Parameters<typeof sentence>
+): Effect.Effect<ReadonlyArray<Plan.Finding>, BrokerError.BrokerError> =>
+  Effect.map(sentence(...about), (detail = "") =>
+    detail === "" ? [] : [{ about: "left behind", verdict: "bad", detail }]
+  )
+
+/**
+ * Warns of such messages, once, whenever it runs: those that were still delayed come later. It asks no more where there was no queue
+ * for them at first.
+ */
+export const warn = (...about: Parameters<typeof sentence>): Effect.Effect<void> => {
+  let isOver = false
+  return Effect.suspend(() => {
+    if (isOver) return Effect.void
+    return Effect.matchEffect(sentence(...about), {
+      onFailure: () => Effect.void,
+      onSuccess: (detail) => {
+        isOver = detail !== ""
+        return detail === undefined || detail === "" ? Effect.void : Log.warning(detail, { queue: about[1].queue })
+      }
+    })
+  })
 }
