@@ -16,6 +16,7 @@ import {
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Address from "./internal/address.ts"
+import { problemOf } from "./internal/nameRules.ts"
 import * as Kinds from "./internal/fields.ts"
 import type { Credentials, Provider } from "./internal/connect/credentials.ts"
 
@@ -236,6 +237,19 @@ const accountRefusal = (
   return undefined
 }
 
+/** The names of queues and exchanges, and the routing keys, each with its option. */
+const namesIn = ({ exchanges, names, queues }: Settings): ReadonlyArray<readonly [field: string, name: string]> => [
+  ...Object.entries(names).map(([key, name]) => [`names.${key}`, name ?? ""] as const),
+  ...Object.keys(exchanges).map((name) => ["exchanges", name] as const),
+  ...Object.entries(queues).flatMap(([name, { bindings = [] }]) => [
+    ["queues", name] as const,
+    ...bindings.flatMap(({ exchange, routingKey = "" }, at) => [
+      [`queues.${name}.bindings[${at}].exchange`, exchange] as const,
+      [`queues.${name}.bindings[${at}].routingKey`, routingKey] as const
+    ])
+  ])
+]
+
 /** The error of options that do not go together. */
 const contradiction = (settings: Settings): ConfigurationError.ConfigurationError | undefined => {
   if (settings.queueType === "classic" && settings.topology === "native") {
@@ -244,6 +258,10 @@ const contradiction = (settings: Settings): ConfigurationError.ConfigurationErro
   if (settings.reconnectMax < settings.reconnectFirst) {
     const detail = `${Delay.format(settings.reconnectMax)} is less than reconnectFirst`
     return refuse("reconnectMax", detail, "Set it to reconnectFirst or more")
+  }
+  for (const [field, name] of namesIn(settings)) {
+    const problem = problemOf(name)
+    if (problem !== undefined) return refuse(field, problem.detail, problem.remedy)
   }
   for (const [name, own] of Object.entries(settings.queues)) {
     const at = `queues.${name}`

@@ -12,6 +12,7 @@ import type { NativeBinding, NativeExchange, NativeObject, NativeQueue } from ".
 import * as Objects from "./internal/declare/objects.ts"
 import * as Topologies from "./internal/declare/topologies/index.ts"
 import { hasDelays, type Route } from "./internal/declare/topologies/topology.ts"
+import { problemOf } from "./internal/nameRules.ts"
 import * as Names from "./internal/names.ts"
 import * as Version from "./internal/version.ts"
 import { type Settings, typeOf } from "./RabbitMqOptions.ts"
@@ -133,18 +134,12 @@ const formerLetters = (found: RabbitMqQueue.RabbitMqQueue, settings: Settings): 
     : [Objects.exchange(behind, "fanout"), Objects.exchange(letters, "direct", behind)]
 }
 
-/** The error of a name that AMQP cannot carry; `undefined` for every other one. */
-const tooLong = (field: string, name: string): ConfigurationError.ConfigurationError | undefined => {
-  const size = Buffer.byteLength(name)
-  if (size <= Names.limit) return undefined
-  const detail = `the name has ${size} bytes, AMQP carries at most ${Names.limit}`
-  return new ConfigurationError.ConfigurationError({
-    field,
-    queue: name,
-    broker: "rabbitmq",
-    detail,
-    remedy: "Use a shorter name"
-  })
+/** The error of a name that AMQP cannot carry, or that the server would change; `undefined` for every other one. */
+const unfit = (field: string, name: string): ConfigurationError.ConfigurationError | undefined => {
+  const problem = problemOf(name)
+  return problem === undefined
+    ? undefined
+    : new ConfigurationError.ConfigurationError({ field, queue: name, broker: "rabbitmq", ...problem })
 }
 
 /**
@@ -170,8 +165,8 @@ export const make = (
 ): Plan | ConfigurationError.ConfigurationError => {
   const found = told ?? assumed(name, settings)
   const refusal =
-    tooLong("queue", name) ??
-    deadLetterQueues.flatMap((one) => tooLong("retry.deadLetter", one) ?? [])[0] ??
+    unfit("queue", name) ??
+    deadLetterQueues.flatMap((one) => unfit("retry.deadLetter", one) ?? [])[0] ??
     Version.refusal(serverVersion) ??
     RabbitMqQueue.refusal(found, retry, settings)
   if (refusal !== undefined) return refusal

@@ -117,6 +117,23 @@ describe("options", () => {
     assert.match(Result.isFailure(refused) ? refused.failure.message : "", words)
   })
 
+  it.each<[RabbitMqOptions.Options, string]>([
+    [{ queues: { "orders\n": {} } }, "queues"],
+    [{ exchanges: { "events\r\n": { type: "topic" } } }, "exchanges"],
+    [{ names: { retryQueue: "re\ntry" } }, "names.retryQueue"],
+    [{ queues: { orders: { bindings: [{ exchange: "events\n" }] } } }, "queues.orders.bindings[0].exchange"],
+    [
+      { queues: { orders: { bindings: [{ exchange: "events", routingKey: "a\n" }] } } },
+      "queues.orders.bindings[0].routingKey"
+    ]
+  ])("refuse a name that the server would change: %o", (options, field) => {
+    const refused = decode(options)
+    assert.isTrue(Result.isFailure(refused))
+    if (!Result.isFailure(refused)) return
+    assert.strictEqual(refused.failure.field, field)
+    assert.include(refused.failure.message, "has a line break")
+  })
+
   it("take certificates as text and as bytes", () => {
     const key = { key: Buffer.from("-----BEGIN C"), cert: "-----BEGIN E", passphrase: Redacted.make("d") }
     const tls = { ca: ["-----BEGIN A", Buffer.from("-----BEGIN B")], ...key, servername: "h" }

@@ -6,7 +6,7 @@ import * as Ladder from "../src/internal/declare/topologies/ladder.ts"
 import * as Levels from "../src/internal/declare/topologies/levels.ts"
 import * as Objects from "../src/internal/declare/objects.ts"
 import * as WaitLoop from "../src/internal/declare/topologies/waitLoop.ts"
-import { RabbitMqOptions, RabbitMqPlan } from "../src/index.ts"
+import { RabbitMqNative, RabbitMqOptions, RabbitMqPlan } from "../src/index.ts"
 
 const settings = (options: RabbitMqOptions.Options = {}) => Result.getOrThrow(RabbitMqOptions.decode(options))
 
@@ -33,6 +33,19 @@ const queues = ({ objects }: RabbitMqPlan.Plan) =>
 
 const argumentsOf = ({ objects }: RabbitMqPlan.Plan, name: string) =>
   objects.flatMap((object) => (object._tag === "Queue" && object.name === name ? [object.arguments] : []))[0]
+
+describe("a name with a line break", () => {
+  it.each([{ queue: "orders\n" }, { queue: "orders", deadLetterQueues: ["dead\r"] }])("has no plan: %o", (request) => {
+    const refused = RabbitMqPlan.make(request, Result.getOrThrow(RabbitMqOptions.decode()), "4.3.6")
+    assert.instanceOf(refused, Error)
+    assert.match(String(refused), /has a line break, which RabbitMQ drops/)
+  })
+
+  it("is no exchange or routing key of a message", () => {
+    for (const native of [{ exchange: "e\n" }, { exchange: "e", routingKey: "k\n" }])
+      assert.throws(() => RabbitMqNative.make(native), /without a line break/)
+  })
+})
 
 describe("what all queues have in common", () => {
   const planOf = (queue: string, own: RabbitMqOptions.Settings) => {

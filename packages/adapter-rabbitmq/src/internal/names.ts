@@ -1,6 +1,7 @@
 /** The names of the adapter's own objects. `v1` in a name is the layout's version; `q` or `c` is the type of queue. */
 import { Digest } from "@requeue/core/adapter-kit"
 import type { Settings } from "../RabbitMqOptions.ts"
+import { limit } from "./nameRules.ts"
 
 /** The settings that are in the names. */
 type Naming = Pick<Settings, "prefix" | "queueType">
@@ -11,9 +12,6 @@ export const waiting = ({ names }: Pick<Settings, "names">, queue: string): stri
 
 /** The delay queues that are for one queue alone and have their delay in their name, by topology; unless `names` says otherwise. */
 export const delayQueues = { perDelayQueue: "{queue}_dlq_{s}", waitLoop: "{queue}.wait.v1.{ms}" } as const
-
-/** The longest name or routing key that AMQP carries, in UTF-8 bytes. */
-export const limit = 255
 
 const type = ({ queueType }: Naming): string => (queueType === "quorum" ? "q" : "c")
 

@@ -3,6 +3,7 @@
  */
 import { Delay, type Message, OptionKind, type OptionNames, Wishes } from "@requeue/core/adapter-kit"
 import * as HeaderValues from "./headerValues.ts"
+import { problemOf as nameProblem } from "./nameRules.ts"
 import * as Wire from "./wire.ts"
 
 /** The name under which core passes them on. */
@@ -85,12 +86,17 @@ const short: OptionKind.OptionKind = {
   holds: (value) => typeof value === "string" && Buffer.byteLength(value) <= 255
 }
 
+const route: OptionKind.OptionKind = {
+  expected: "text of at most 255 bytes without a line break",
+  holds: (value) => typeof value === "string" && nameProblem(value) === undefined
+}
+
 /** The longest expiration, in milliseconds: 28 days. */
 const longest = 28 * Delay.max
 
 const kinds: OptionNames.Of<Options> = {
-  exchange: short,
-  routingKey: short,
+  exchange: route,
+  routingKey: route,
   mandatory: OptionKind.flag,
   headers: OptionKind.object("an object of headers"),
   appId: short,
