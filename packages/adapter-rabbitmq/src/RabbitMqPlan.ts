@@ -72,7 +72,12 @@ export const queue = (name: string, settings: Settings): NativeQueue => {
           "x-dead-letter-strategy": "at-least-once",
           "x-overflow": "reject-publish"
         }
-      : { "x-dead-letter-exchange": Names.dead(settings), "x-dead-letter-routing-key": name }
+      : {
+          // Without it, the virtual host's default decides.
+          "x-queue-type": "classic",
+          "x-dead-letter-exchange": Names.dead(settings),
+          "x-dead-letter-routing-key": name
+        }
   const planned = Objects.queue(name, { ...args, ...own?.arguments }, RabbitMqQueue.assertOf(name, settings))
   return own?.exclusive === true ? { ...planned, exclusive: true } : planned
 }

@@ -145,6 +145,7 @@ describe("the work queue", () => {
       queues: { orders: { arguments: { "x-max-priority": 5 }, bindings: [{ exchange: "shop", routingKey: "#.paid" }] } }
     })
     assert.deepStrictEqual(argumentsOf(made, "orders"), {
+      "x-queue-type": "classic",
       "x-dead-letter-exchange": "requeue.v1.dead",
       "x-dead-letter-routing-key": "orders",
       "x-max-priority": 5

@@ -169,3 +169,28 @@ test("arguments that no settings of ours explain are refused as before", async (
   const error = await on({ url }, (one) => Effect.flip(one.publish([outgoing(queue, "a")])))
   assert.strictEqual(reasonOf(error), "QueueMismatch")
 })
+
+test(
+  "classic queues that were made before their type was written are used as they are",
+  { timeout: 120_000 },
+  async () => {
+    const [queue, prefix] = [queueName("untyped"), queueName("p").slice(0, 20)]
+    const settings = { url, prefix, queueType: "classic" } as const
+    const dead = { "x-dead-letter-exchange": `${prefix}.v1.dead` }
+    const rung = { "x-message-ttl": 400, "x-dead-letter-exchange": `${prefix}.v1.deliver` }
+    await raw(url, async (channel) => {
+      for (const name of [queue, `${queue}.dlq`])
+        await channel.assertQueue(name, { arguments: { ...dead, "x-dead-letter-routing-key": name } })
+      await channel.assertQueue(`${prefix}.v1.c.undelivered`)
+      await channel.assertQueue(`${prefix}.v1.c.delay.400`, { arguments: rung })
+    })
+    const runs: Array<Run> = []
+    await on(settings, (one) =>
+      Effect.gen(function* () {
+        yield* consume(queue, runs, { retry }, handler(new Set()))
+        yield* one.publish([outgoing(queue, "m1")])
+        yield* until("all of its runs", () => runs.length === 3)
+      })
+    )
+  }
+)

@@ -1,8 +1,8 @@
 /**
  * Queues of ours that were made under former settings. The arguments of a queue that exists cannot be changed, and none of
  * those that depend on settings is needed to be as they are now: with any delivery limit, either type, and any exchange of
- * ours for the server's own dead letters, a policy holds. So such a queue is used with the arguments that it has. A queue
- * with other differences is somebody else's, or has arguments that people have given, and stays refused. Pure.
+ * ours for the server's own dead letters, a policy holds. So such a queue is used with the arguments that it has. Of queues
+ * that are neither work queues nor dead-letter queues, only the type may differ. A queue with other differences is somebody else's, or has arguments that people have given, and stays refused. Pure.
  */
 import * as Names from "../names.ts"
 import type { Arguments, NativeQueue } from "./objects.ts"
@@ -25,8 +25,14 @@ const ofOtherType = ({ arguments: args, ...queue }: NativeQueue): NativeQueue =>
   if (args["x-queue-type"] !== "quorum")
     return { ...queue, arguments: { ...args, ...ofQuorum, "x-delivery-limit": limit ?? 1 } }
   const rest = Object.fromEntries(Object.entries(others).filter(([name]) => !(name in ofQuorum)))
-  return { ...queue, arguments: rest }
+  return { ...queue, arguments: { ...rest, "x-queue-type": "classic" } }
 }
+
+/** A queue without some of its arguments. */
+const without = (queue: NativeQueue, isLeftOut: (name: string) => boolean): NativeQueue => ({
+  ...queue,
+  arguments: Object.fromEntries(Object.entries(queue.arguments).filter(([name]) => !isLeftOut(name)))
+})
 
 /**
  * The queue as it may be by the server's words on why it is not like `queue`; `undefined` where no former settings of ours
@@ -36,11 +42,21 @@ export const next = (queue: NativeQueue, refusal: string, hasOther: boolean): Na
   const told = Refusal.parse(refusal)
   if (told === undefined) return undefined
   const { name, value } = told
+  const type = queue.arguments["x-queue-type"]
+  // Classic queues were once declared without a type, and the virtual host's default made quorum queues of some.
+  if (name === "x-queue-type" && value === undefined && type === "classic") return without(queue, (one) => one === name)
+  if (!isHome(queue))
+    return name === "x-queue-type" && value === "quorum" && type === "classic"
+      ? { ...queue, arguments: { ...queue.arguments, [name]: value } }
+      : undefined
   const limit = Number(value)
   if (name === "x-delivery-limit" && value !== undefined && Number.isSafeInteger(limit))
     return { ...queue, arguments: { ...queue.arguments, [name]: limit } }
   if (name === "x-dead-letter-exchange" && typeof value === "string" && Names.isDead(value))
     return { ...queue, arguments: { ...queue.arguments, [name]: value } }
+  const isOfQuorum = (one: string) => one === "x-delivery-limit" || (one in ofQuorum && one !== "x-queue-type")
+  if (isOfQuorum(name) && value === undefined && hasOther && type === "quorum" && name in queue.arguments)
+    return without(queue, isOfQuorum)
   return (name in ofQuorum || name === "x-delivery-limit") && !hasOther ? ofOtherType(queue) : undefined
 }
 

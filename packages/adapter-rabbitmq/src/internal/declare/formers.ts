@@ -24,6 +24,9 @@ export interface Formers {
 /** More arguments than former settings explain. */
 const maxQuestions = 6
 
+/** The type by the arguments alone: on most virtual hosts, that is classic where none is written. */
+const typeOf = ({ arguments: args }: NativeQueue): unknown => args["x-queue-type"] ?? "classic"
+
 /** Finds the arguments of a queue of ours that is refused; `undefined` where former settings do not explain them. */
 const find = (planned: NativeQueue, first: BrokerError.BrokerError, ask: Parameters<Formers["explain"]>[2]) =>
   Effect.gen(function* () {
@@ -33,7 +36,7 @@ const find = (planned: NativeQueue, first: BrokerError.BrokerError, ask: Paramet
     for (let asked = 0; asked < maxQuestions; asked++) {
       const next = Former.next(candidate, refusal, hasOther)
       if (next === undefined) return undefined
-      hasOther ||= next.arguments["x-queue-type"] !== candidate.arguments["x-queue-type"]
+      hasOther ||= typeOf(next) !== typeOf(candidate)
       candidate = next
       const made = yield* Effect.result(ask(candidate))
       if (Result.isSuccess(made)) return candidate
@@ -53,7 +56,7 @@ export const make = (): Formers => {
     explain: (refused, error, ask) =>
       Effect.gen(function* () {
         if (error.reason !== "QueueMismatch" || refused._tag !== "Queue") return false
-        if (refused.assert !== "declare" || !Former.isHome(refused)) return false
+        if (refused.assert !== "declare") return false
         // It may have been made anew.
         if (known.delete(refused.name)) return true
         const found = yield* find(refused, error, ask)

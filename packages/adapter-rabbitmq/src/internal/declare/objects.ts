@@ -104,7 +104,7 @@ export const delayQueue = (
       ...(queueType === "quorum"
         ? // Without both of these, a delayed message whose target is gone for a moment is lost.
           { "x-queue-type": "quorum", "x-dead-letter-strategy": "at-least-once", "x-overflow": "reject-publish" }
-        : {}),
+        : { "x-queue-type": "classic" }),
       ...(to.ttl === undefined ? {} : { "x-message-ttl": to.ttl }),
       "x-dead-letter-exchange": to.exchange,
       ...(to.key === undefined ? {} : { "x-dead-letter-routing-key": to.key })
@@ -114,7 +114,7 @@ export const delayQueue = (
 
 /** A queue that keeps what comes. None is behind it: the default limit of 4.0 and later would drop what was looked at often. */
 export const kept = (name: string, { queueType }: Pick<Settings, "queueType">): NativeQueue =>
-  queue(name, queueType === "quorum" ? { "x-queue-type": "quorum", "x-delivery-limit": 1_000_000 } : {})
+  queue(name, { "x-queue-type": queueType, ...(queueType === "quorum" ? { "x-delivery-limit": 1_000_000 } : {}) })
 
 /** Makes what is the same for all queues of the same settings once, so that each further queue costs no more than its own. */
 export const once = <A>(make: (settings: Settings) => A): ((settings: Settings) => A) => {
