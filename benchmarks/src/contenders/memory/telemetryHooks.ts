@@ -14,7 +14,7 @@ export const hooks: Readonly<Record<string, ReadonlyArray<Change>>> = {
   ],
   "settler.ts": [["watch === undefined ? settled : watch.settle(requests, settled)", "settled"]],
   "dispatch.ts": [
-    ["within === undefined ? call(task, context) : within(() => call(task, context))", "call(task, context)"]
+    ["watched === undefined ? call(task, context) : watched(() => call(task, context))", "call(task, context)"]
   ]
 }
 

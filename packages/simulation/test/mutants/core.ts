@@ -140,7 +140,7 @@ const running: ReadonlyArray<Mutant> = [
   {
     name: "handlers have no time limit",
     file: consume("dispatch"),
-    from: "    this.#deadlines.start(this)\n",
+    from: "    deadlines.start(this)\n",
     to: ""
   },
   {
@@ -292,7 +292,7 @@ const losing: ReadonlyArray<Mutant> = [
   {
     name: "a message is known by its id and its time",
     file: consume("copies"),
-    from: "const name: unknown = outlet.subscription?.identify?.(delivery)",
+    from: "const name: unknown = outlet.subscription?.identify(delivery)",
     to: "const name: unknown = `${delivery.metadata.firstPublished} ${delivery.metadata.id}`",
     was: "Of two messages with one id and one time, one was acked without a run."
   },
