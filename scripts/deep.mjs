@@ -17,7 +17,10 @@ const versions = {
   "adapter-rabbitmq": {
     variable: "REQUEUE_RABBITMQ_VERSION",
     names: ["3.10", "4.0"],
-    files: ["conformance", "traps/", "topologies", "badInput", "adoption", "native", "queues", "credentials", "tls"]
+    files: [
+      ...["conformance", "traps/", "topologies", "badInput", "adoption", "native", "queues", "credentials", "tls"],
+      ...["returned", "policies", "connectionLimits"]
+    ]
   }
 }
 
