@@ -6,6 +6,7 @@ import * as BatchPolicy from "../../src/policy/BatchPolicy.ts"
 import * as Consumer from "../../src/consume/Consumer.ts"
 import * as DeadLetterBudget from "../../src/policy/DeadLetterBudget.ts"
 import type { Event } from "../../src/observe/Event.ts"
+import * as Metadata from "../../src/message/Metadata.ts"
 import * as RetryPolicy from "../../src/policy/RetryPolicy.ts"
 import * as Scripted from "../scripted.ts"
 
@@ -24,6 +25,28 @@ describe("settlements", () => {
       assert.deepStrictEqual(broker.take(), [])
       yield* TestClock.adjust(1)
       assert.deepStrictEqual(broker.take(), ["d:Ack"])
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+
+  it.effect("of what comes again before they are answered cost no attempt that brought no run", () => {
+    const broker = Scripted.make({ uncountedRelease: false })
+    return Effect.gen(function* () {
+      const runs: Array<number> = []
+      let told = 1
+      broker.faults.settle = ({ delivery: { metadata }, settlement: { _tag } }) => {
+        if (_tag === "DeadLetter") return undefined
+        told++
+        broker.deliver("a", { attempts: told, metadata: told < 4 ? metadata : { ...metadata, notBefore: 0 } })
+        return undefined
+      }
+      const retry = RetryPolicy.make({ maxRetries: 1 })
+      yield* Consumer.start("q", { retry, retryDelay: 0 }, ({ attempts }) => {
+        runs.push(attempts)
+        return fail()
+      })
+      broker.deliver("a", { metadata: Metadata.make("a", 0, 1000) })
+      yield* TestClock.adjust(100)
+      assert.deepStrictEqual([runs, told], [[1, 2], 5])
     }).pipe(Effect.scoped, Effect.provide(broker.layer))
   })
 

@@ -114,6 +114,8 @@ export const make = (dependencies: Dependencies): Deliveries => {
       item.isUncounted = true
     }
     settler.settle(item, isBegun ? { ...allowed, isBegun } : allowed)
+    // Its redelivery may come before the broker's answer.
+    if (allowed._tag !== "Ack") redeliveries.onReturned(item)
     if (allowed !== settlement) dependencies.onExhausted()
     return allowed
   }
@@ -124,7 +126,6 @@ export const make = (dependencies: Dependencies): Deliveries => {
     if (reporter.isWatched || settlement._tag !== "Ack") reporter.settled(item.delivery, settlement)
     if (load.kept > 0) recovery.onSettled(item)
     remove(item)
-    redeliveries.onReturned(item)
     if (item.again !== undefined || item.hasLostAgain) redeliveries.onSettled(item, settlement)
     if (item.group !== undefined) onEnded(item, keepsPlace(settlement))
   }
