@@ -1,6 +1,6 @@
 /** What is under way when a connection closes: it ends well, or rejects with an error that says what became of it. */
 import { assert, describe, it } from "@effect/vitest"
-import { Broker, BrokerError, type Outgoing, Producer } from "@requeue/core"
+import { Broker, BrokerError, Codec, type Outgoing, Producer } from "@requeue/core"
 import { ConnectionClosed, queue as define } from "@requeue/core/promise"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -38,6 +38,21 @@ const outcomes = async (sends: ReadonlyArray<Promise<unknown>>): Promise<Readonl
 const many = (count: number, send: () => Promise<unknown>) => Array.from({ length: count }, send)
 
 describe("a send that is under way when the connection closes", () => {
+  it("is not one whose codec has failed", async () => {
+    await using broker = await open()
+    const { requeue } = broker
+    const seal = () => Promise.reject(new Error("the store is full"))
+    const orders = define("q", { codec: { ...Codec.json, seal } })
+    await requeue.send(orders, 1).then(
+      () => assert.fail("it was sent"),
+      () => {}
+    )
+    let isClosed = false
+    void requeue.close().then(() => (isClosed = true))
+    await turns()
+    assert.isTrue(isClosed)
+  })
+
   it("is waited for, also when it has yet to find room", async () => {
     await using broker = await open({}, slow("5 seconds").wrap)
     const sends = outcomes(many(2500, () => broker.requeue.send("q", 1)))

@@ -110,15 +110,35 @@ describe("settlements that fail", () => {
   })
 })
 
-it("a letter that was published, and whose ack is refused, is not published again by the next stage", async () => {
-  await using broker = await open({}, keepsAcks("0", "2"))
-  await fill(broker, 6)
-  const runs: Array<string> = []
-  // Without it, the first stage would be the last one.
-  await broker.requeue.consume("q", {}, ({ id }) => void runs.push(id))
-  const report = await broker.finish(broker.requeue.deadLetters("q.dlq").redrive({ to: "q", stages: [1, 2] }))
-  assert.deepStrictEqual(sorted(runs), numbers(6))
-  assert.deepInclude(report, { published: 6, unremoved: 2, queued: 2, stoppedBy: undefined })
+describe("a stage", () => {
+  it("publishes no letter that an earlier stage has published, and whose ack the broker refused", async () => {
+    await using broker = await open({}, keepsAcks("0"))
+    await fill(broker, 10)
+    const handled: Array<string> = []
+    await broker.requeue.consume("q", {}, ({ id }) => void handled.push(id))
+    const letters = broker.requeue.deadLetters("q.dlq")
+    const report = await broker.finish(letters.redrive({ to: "q", stages: [2, 4] }))
+    assert.deepStrictEqual(sorted(handled), numbers(10))
+    assert.deepStrictEqual(await idsIn(broker, "q.dlq"), ["0"])
+    assert.deepStrictEqual([report.published, report.redriven, report.unremoved], [10, 9, 1])
+  })
+
+  it("tries no letter again that an earlier stage was refused, and counts what it passes over once", async () => {
+    const tried: Array<string> = []
+    const refusal = (id: string) => {
+      tried.push(id)
+      return id === "0" ? "Unroutable" : undefined
+    }
+    await using broker = await open({}, publishing(refusal))
+    await fill(broker, 12)
+    await broker.requeue.consume("q", {}, () => {})
+    const letters = broker.requeue.deadLetters("q.dlq")
+    const filter = (letter: Delivery.Delivery) => idOf(letter) !== "1"
+    const report = await broker.finish(letters.redrive({ to: "q", stages: [2, 4], filter }))
+    const wanted = numbers(12).filter((id) => id !== "1")
+    assert.deepStrictEqual(sorted(tried), wanted)
+    assert.deepStrictEqual([report.redriven, report.refused, report.filtered], [10, 1, 1])
+  })
 })
 
 describe("a connection that is cut", () => {
@@ -249,6 +269,17 @@ describe("publishes that fail", () => {
         [["7", false, "Unroutable"]]
       )
     }
+  })
+
+  it("a letter that is refused takes no place of a limit", async () => {
+    await using broker = await open(
+      {},
+      publishing((id) => (id === "0" ? "Unroutable" : undefined))
+    )
+    await fill(broker, 5)
+    const report = await broker.finish(broker.requeue.deadLetters("q.dlq").redrive({ to: "q", limit: 2 }))
+    assert.deepStrictEqual([report.redriven, report.refused], [2, 1])
+    assert.deepStrictEqual(await idsIn(broker, "q"), ["1", "2"])
   })
 
   it("tries again what got no answer, and says that it may be there twice", async () => {
