@@ -17,7 +17,7 @@ import { openFreeChannel } from "../connect/openChannel.ts"
 import { request } from "../connect/request.ts"
 
 /** The outcome of a look after objects that had been declared before. */
-export interface Refreshed {
+interface Refreshed {
   /** The exchanges and queues among them that were deleted. */
   readonly missing: ReadonlyArray<Exclude<NativeObject, NativeBinding>>
   /** Why they could not be declared again; `undefined` where they were. */

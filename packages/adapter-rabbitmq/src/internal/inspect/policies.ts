@@ -22,7 +22,7 @@ const letterKey = "x-dead-letter-routing-key"
 const remedy = "Exclude the queue from the pattern of the policy or operator policy"
 
 /** The harm to one queue, which was declared with `planned` arguments. Pure. */
-export const harmsOf = (
+const harmsOf = (
   { arguments: planned, name }: RabbitMqPlan.NativeQueue,
   { policy, type }: Pick<QueueInfo, "policy" | "type">,
   serverVersion: string
