@@ -3,16 +3,20 @@ import { assert, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { TestClock } from "effect/testing"
 import * as Silence from "../../src/dead-letters/internal/silence.ts"
-import type { Service } from "../../src/port/Broker.ts"
+import type { Counts, Service } from "../../src/port/Broker.ts"
+import { BrokerError } from "../../src/port/BrokerError.ts"
 
-const empty = {
-  capabilities: { broker: "test", exactCounts: true },
-  connection: () => ({ state: "up" }),
-  admin: { counts: () => Effect.succeed({ ready: 0, inFlight: 0, delayed: 0 }) }
-} as unknown as Service // Cast, because nothing else of it is asked.
+const counting = (counts: Effect.Effect<Counts, BrokerError>) =>
+  ({
+    capabilities: { broker: "test", exactCounts: true },
+    connection: () => ({ state: "up" }),
+    admin: { counts: () => counts }
+  }) as unknown as Service // Cast, because nothing else of it is asked.
 
-/** Seconds after which a sweep ends on a broker that counts nothing. */
-const endsAfter = (wanted: number) =>
+const empty = counting(Effect.succeed({ ready: 0, inFlight: 0, delayed: 0 }))
+
+/** Seconds after which a sweep ends that misses so many letters. */
+const endsAfter = (wanted: number, broker = empty) =>
   Effect.gen(function* () {
     const waiting = {
       isPublishing: () => false,
@@ -21,7 +25,7 @@ const endsAfter = (wanted: number) =>
       isPaused: () => false,
       trouble: () => undefined
     }
-    const fiber = yield* Effect.forkChild(Silence.make().end(empty, "orders.dlq", waiting))
+    const fiber = yield* Effect.forkChild(Silence.make().end(broker, "orders.dlq", waiting))
     let seconds = 0
     for (; fiber.pollUnsafe() === undefined; seconds++) yield* TestClock.adjust("1 second")
     return seconds
@@ -31,5 +35,17 @@ it.effect("a sweep that has all letters ends soon; one that misses a letter wait
   Effect.gen(function* () {
     assert.isAtMost(yield* endsAfter(0), 2)
     assert.strictEqual(yield* endsAfter(1), 11)
+  })
+)
+
+it.effect("a broker that does not answer is not taken for an empty one", () =>
+  Effect.gen(function* () {
+    const lost = (reason: "Timeout" | "AccessRefused") =>
+      counting(Effect.fail(new BrokerError({ broker: "test", operation: "counts", reason, detail: "no" })))
+    // A count that is never answered takes as long again as the pause before it.
+    assert.isAtLeast(yield* endsAfter(1, counting(Effect.never)), 60)
+    assert.isAtLeast(yield* endsAfter(1, lost("Timeout")), 60)
+    // What the broker refuses to count will not be counted later.
+    assert.isAtMost(yield* endsAfter(1, lost("AccessRefused")), 5)
   })
 )

@@ -50,6 +50,12 @@ const limits = { counted: 10_000, uncounted: 3000 }
 
 const unknown: Counts = { ready: undefined, inFlight: undefined, delayed: undefined }
 
+/** `undefined` where the broker does not answer now. What it refuses to count, it does not count. */
+const counted = (broker: Service, queue: string): Effect.Effect<Counts | undefined> =>
+  Effect.map(Effect.timeoutOption(broker.admin.counts(queue), Duration.millis(interval)), Option.getOrUndefined).pipe(
+    Effect.catch(({ isRetryable }) => Effect.succeed(isRetryable ? undefined : unknown))
+  )
+
 /** Time is that in which this process looks: while it stands still, it sees no letter, and that is no silence. */
 export const make = (): Silence => {
   let [quietFor, isBroken] = [0, true]
@@ -70,8 +76,11 @@ export const make = (): Silence => {
           ? yield* fail("Timeout", `no settlement has been taken for ${Delay.format(quiet)}`)
           : yield* fail("Timeout", `no letter has come for ${Delay.format(quiet)}: ${because}`)
       }
-      const counts = yield* Effect.option(Effect.timeoutOption(broker.admin.counts(queue), Duration.millis(interval)))
-      const { inFlight, ready } = Option.getOrElse(Option.flatten(counts), () => unknown)
+      const counts = yield* counted(broker, queue)
+      // A broker that is too slow to count is slow to bring letters as well.
+      if (counts === undefined && quiet < timeout) return undefined
+      if (counts === undefined) return yield* fail("Timeout", `letters could not be counted for ${Delay.format(quiet)}`)
+      const { inFlight, ready } = counts
       const left = { ready: 0, held: inFlight === undefined ? undefined : Math.max(0, inFlight - held - working) }
       const { exactCounts } = broker.capabilities
       // What is in flight beyond the held ones may be on its way. So may a letter that was counted: while a broker moves it to
