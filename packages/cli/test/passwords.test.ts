@@ -18,7 +18,7 @@ import { afterAll, assert, describe, it } from "vitest"
 import { unreachable } from "../src/ExitCode.ts"
 import { requeue } from "./requeue.ts"
 
-const passwords = process.env["REQUEUE_CAMPAIGNS"] === "1" ? 10_000 : 100
+const passwords = process.env["REQUEUE_CAMPAIGNS"] === "1" ? 10_000 : 30
 
 /** What a driver would log in with, in the words of its adapter; the whole URL must have been read as it was meant. */
 const decoders: Readonly<Record<string, (options: object) => string | undefined>> = {
