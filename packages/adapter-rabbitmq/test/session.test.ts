@@ -1,8 +1,11 @@
-/** A session that ends: what it asks the server for before its channel closes. */
+/** What a session asks the server for, and in which order: as credit falls, and before its channel closes. */
+import { Direct, Settlement } from "@requeue/core/adapter-kit"
+import * as Effect from "effect/Effect"
 import { assert, describe, test } from "vitest"
 import type { Channel, Incoming } from "../src/internal/client.ts"
 import type { Receipt, Received } from "../src/internal/consume/receipt.ts"
 import * as Session from "../src/internal/consume/session.ts"
+import * as Settle from "../src/internal/settle/settle.ts"
 
 /** A session on a channel whose server sends so many messages with its answer to a consumer; each is claimed. */
 const opened = (messages: number) => {
@@ -23,6 +26,7 @@ const opened = (messages: number) => {
     cancel: () => ask("cancel"),
     close: () => ask("close"),
     nack: () => void ask("nack"),
+    reject: () => void ask("reject"),
     ack: () => void ask("ack")
   } as unknown as Channel
   let names = 0
@@ -49,6 +53,34 @@ const opened = (messages: number) => {
   session.credit.set(messages)
   return { asked, claimed, session }
 }
+
+describe("credit that falls because a message goes back", () => {
+  const ways = [
+    ["Nack", Settlement.Release()],
+    ["Reject", Settlement.Retry(0, { name: "Error", message: "no" })]
+  ] as const
+
+  // A server before 4.3 counts the message twice that it delivers to a consumer which is cancelled next.
+  test.each(ways)("is written before the message goes back by a %s", async (command, settlement) => {
+    const { asked, claimed, session } = opened(2)
+    // One more consumer.
+    session.credit.set(3)
+    await new Promise(setImmediate)
+    const settle = Settle.make({
+      queue: "q",
+      toCommand: () => ({ _tag: command }),
+      publish: () => Effect.succeed([]),
+      settled: () => {}
+    })
+    const [receipt] = claimed as [Receipt, Receipt]
+    receipt.state = "open"
+    const delivery = { receipt } as unknown as Received
+    // As the core does it: what is settled has left its room.
+    Direct.run(settle([{ delivery, settlement }]), Effect.runFork, () => session.credit.set(2))
+    await new Promise(setImmediate)
+    assert.deepStrictEqual(asked.slice(4), ["cancel", "cancel", command.toLowerCase(), "qos", "consume"])
+  })
+})
 
 describe("a channel that closes", () => {
   // A cancel is answered after the first 32 settlements, and a further request after all of them.

@@ -18,6 +18,7 @@ const world = () => {
   const acked = new Set<number>()
   let [frames, settled, tag, isOpen] = [0, 0, 0, true]
   let moments: Array<() => void> = []
+  let barrier: Promise<void> | undefined
 
   const answer = (asked: ReadonlyArray<number>): void => {
     frames++
@@ -35,7 +36,7 @@ const world = () => {
     nack: requeued,
     reject: requeued
   } as unknown as Channel
-  const credit = { barrier: () => undefined, settled: () => void settled++ } as unknown as Credit
+  const credit = { barrier: () => barrier, settled: () => void settled++ } as unknown as Credit
   const settler = make({
     channel,
     credit,
@@ -74,7 +75,18 @@ const world = () => {
       for (const run of due) run()
     },
     seen: () => ({ frames, acked: acked.size, settled }),
-    isOpen: () => isOpen
+    isOpen: () => isOpen,
+    /** Credit falls, and its cancels are written when the function is called that this returns. */
+    lower: () => {
+      let written: () => void = () => {}
+      barrier = new Promise((resolve) => {
+        written = () => {
+          barrier = undefined
+          resolve()
+        }
+      })
+      return () => written()
+    }
   }
 }
 
@@ -140,7 +152,38 @@ describe("acknowledgements behind a copy that is not stored yet", () => {
   })
 })
 
-test("whatever comes, is copied, fails and is given back: all that was acknowledged is, once, and nothing else", () => {
+/** The end of the job of the event loop. */
+const endOfJob = () => new Promise(setImmediate)
+
+describe("a message that goes back", () => {
+  test("does so at the end of the job, and acknowledgements behind it are one frame", async () => {
+    const { ack, arrive, seen, settler } = world()
+    const [back, ...others] = arrive(20) as [Receipt, ...Array<Receipt>]
+    settler.claim(back)
+    assert.isTrue(settler.requeue(back, "Nack"))
+    ack(...others)
+    assert.deepStrictEqual(seen(), { frames: 0, acked: 0, settled: 0 })
+    await endOfJob()
+    assert.deepStrictEqual(seen(), { frames: 2, acked: 19, settled: 20 })
+  })
+
+  test("waits until the cancels of lowered credit are written, and the channel does not close before", async () => {
+    const { arrive, lower, seen, settler } = world()
+    const [back] = arrive(1) as [Receipt]
+    settler.claim(back)
+    settler.requeue(back, "Reject")
+    const written = lower()
+    let isOver = false
+    const over = settler.copied().then(() => (isOver = true))
+    await endOfJob()
+    assert.deepStrictEqual([seen().frames, isOver], [0, false])
+    written()
+    await over
+    assert.deepStrictEqual(seen(), { frames: 1, acked: 0, settled: 1 })
+  })
+})
+
+test("whatever comes, is copied, fails and is given back: all that was acknowledged is, once, and nothing else", async () => {
   const index = fc.nat({ max: 200 })
   const step = fc.oneof(
     fc.record({ arrive: fc.integer({ min: 1, max: 50 }) }),
@@ -151,8 +194,8 @@ test("whatever comes, is copied, fails and is given back: all that was acknowled
     fc.record({ back: index, how: fc.constantFrom("Reject", "Nack") }),
     fc.constant({ moment: true })
   )
-  fc.assert(
-    fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
       const { ack, acked, arrive, isOpen, moment, seen, settler } = world()
       const [open, copying]: [Array<Receipt>, Array<Receipt>] = [[], []]
       const asked = new Set<number>()
@@ -183,6 +226,7 @@ test("whatever comes, is copied, fails and is given back: all that was acknowled
             back++
           }
         else moment()
+        await Promise.resolve()
         assert.isTrue([...acked].every((tag) => asked.has(tag)))
         assert.strictEqual(seen().settled, acked.size + back, "credit is for what the server knows")
         const oldest = Math.min(...copying.map(({ tag }) => tag))

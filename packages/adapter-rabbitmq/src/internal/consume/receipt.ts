@@ -46,9 +46,9 @@ export interface Settler {
   readonly ack: (receipts: ReadonlyArray<Receipt>) => boolean
   /** Writes acknowledgements that wait; from now on, none does. */
   readonly flush: () => void
-  /** Resolves when no delivery is claimed: whatever was to be copied is stored, or is not. */
+  /** Resolves when no delivery is claimed: whatever was to be copied is stored, or is not, and returns are written. */
   readonly copied: () => Promise<void>
-  /** Puts a claimed delivery back into its queue; false when the channel has gone. */
+  /** Puts a claimed delivery back into its queue, at the end of the job and after lowered credit; false when the channel has gone. */
   readonly requeue: (receipt: Receipt, how: "Reject" | "Nack") => boolean
 }
 

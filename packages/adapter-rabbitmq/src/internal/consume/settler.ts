@@ -1,4 +1,5 @@
 /** The settler of a channel. */
+import { EventLoop } from "@requeue/core/adapter-kit"
 import * as Client from "../client.ts"
 import type { Credit } from "./credit.ts"
 import type { Receipt, Settler } from "./receipt.ts"
@@ -15,6 +16,9 @@ interface Dependencies {
   /** Called with the number of frames. */
   readonly wrote: (frames: number) => void
 }
+
+/** How a message goes back into its queue. */
+type Return = Parameters<Settler["requeue"]>[1]
 
 /** Milliseconds for which an acknowledgement waits at most. */
 const maxWait = 5
@@ -74,6 +78,32 @@ const acknowledgements = (
   }
 }
 
+/**
+ * Messages that go back into their queue, at the end of the job and after lowered credit. Often the credit falls because the
+ * message goes back. If the server had the message back before the cancel, it would deliver it to the consumer that is
+ * cancelled next and take it back again, which servers before 4.3 count as one more delivery.
+ */
+const returns = (
+  { credit, isOpen }: Dependencies,
+  write: (receipt: Receipt, how: Return) => boolean,
+  over: () => void
+) => {
+  const waiting: Array<readonly [Receipt, Return]> = []
+
+  const writeAll = (): void => {
+    const barrier = credit.barrier()
+    if (barrier !== undefined) return void barrier.then(writeAll)
+    for (const [receipt, how] of waiting.splice(0)) if (!isOpen() || !write(receipt, how)) return
+    over()
+  }
+  const writeSoon = EventLoop.atEndOfJob(writeAll)
+
+  return (receipt: Receipt, how: Return): void => {
+    waiting.push([receipt, how])
+    writeSoon()
+  }
+}
+
 /** Makes the settler of a channel. */
 export const make = (dependencies: Dependencies): Settler => {
   const { channel, credit, end, isOpen, wrote } = dependencies
@@ -97,6 +127,17 @@ export const make = (dependencies: Dependencies): Settler => {
   }
 
   const acks = acknowledgements(dependencies, unacknowledged, write)
+
+  const writeReturn = (receipt: Receipt, how: Return): boolean => {
+    if (!write(() => Client.requeue(channel, receipt.tag, how))) return false
+    unacknowledged.answered(receipt)
+    credit.settled(receipt.consumer)
+    return true
+  }
+  const requeue = returns(dependencies, writeReturn, () => {
+    acks.again()
+    tellCopied()
+  })
 
   return {
     isOpen,
@@ -126,9 +167,8 @@ export const make = (dependencies: Dependencies): Settler => {
         tellCopied()
       }),
     requeue: (receipt, how) => {
-      if (!isOpen() || !write(() => Client.requeue(channel, receipt.tag, how))) return false
-      unacknowledged.answered(receipt)
-      credit.settled(receipt.consumer)
+      if (!isOpen()) return false
+      requeue(receipt, how)
       return true
     }
   }
