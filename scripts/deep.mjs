@@ -18,8 +18,18 @@ const versions = {
     variable: "REQUEUE_RABBITMQ_VERSION",
     names: ["3.10", "4.0"],
     files: [
-      ...["conformance", "traps/", "topologies", "badInput", "adoption", "native", "queues", "credentials", "tls"],
-      ...["returned", "policies", "connectionLimits"]
+      "conformance",
+      "traps/",
+      "topologies",
+      "badInput",
+      "adoption",
+      "native",
+      "queues",
+      "credentials",
+      "tls",
+      "returned",
+      "policies",
+      "connectionLimits"
     ]
   }
 }
