@@ -21,6 +21,16 @@ const credits = (lab: Lab) => lab.entriesOf("Credit").map(({ limit }) => limit)
 const pauses = (lab: Lab) =>
   lab.eventsOf("BackoffEntered").flatMap(({ because, wait }) => (because === "handler" ? [wait / lab.unit] : []))
 
+/** The settlements that the broker had yet to answer when credit was given last. */
+const unsettled = ({ log }: Lab): number => {
+  const before = log.slice(
+    0,
+    log.findLastIndex(({ _tag }) => _tag === "Credit")
+  )
+  const count = (tag: "Settling" | "Settled") => before.filter(({ _tag }) => _tag === tag).length
+  return count("Settling") - count("Settled")
+}
+
 const hasLeft = (lab: Lab) => lab.eventsOf("BackoffLeft").some(({ because }) => because === "handler")
 
 /** Checks the pauses. A lost lease counts as a failure, so further pauses may follow it. */
@@ -61,10 +71,10 @@ export const cases: ReadonlyArray<Case.Case> = [
     Check.isTrue("credit never falls", isSlowed || !credits(lab).slice(1).includes(0), credits(lab))
   }),
   test("a failure pauses the consumer, then one probe decides", function* (lab) {
-    let atProbe: ReadonlyArray<number> = []
+    let [atProbe, beside]: [ReadonlyArray<number>, number] = [[], 0]
     yield* lab.send("a", "b", "c", "d", "e")
     yield* lab.start({ retry: patient(lab), consumerBackoff: policy(lab) }, () => {
-      if (lab.runs.length === 2) atProbe = credits(lab)
+      if (lab.runs.length === 2) [atProbe, beside] = [credits(lab), unsettled(lab)]
       return lab.runs.length === 1 ? fail() : undefined
     })
     yield* lab.untilRuns(3)
@@ -73,7 +83,8 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* lab.until("the end of the backoff", () => hasLeft(lab))
     // On a machine that is late, the probe may begin before there is credit for it.
     Check.equal("credit in the pause", atProbe.slice(0, 2), [2, 0])
-    Check.isTrue("credit of the probe", Math.max(...atProbe.slice(1)) <= 1, atProbe)
+    // A broker that is late may still have the settlement of the first one, which takes room of its own.
+    Check.isTrue("credit of the probe", Math.max(...atProbe.slice(1)) <= 1 + beside, atProbe)
     yield* lab.until("all the credit", () => credits(lab).at(-1) === 2)
   }),
   test("credit 0 is given before the retry of the message that caused it", function* (lab) {
