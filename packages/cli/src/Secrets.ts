@@ -1,10 +1,10 @@
 /** Passwords in URLs of a command line, which no output may repeat. */
+import { BrokerUrl } from "@requeue/core/adapter-kit"
 
 /** Replaces the passwords of all URLs among the arguments; each is looked for as it is written, as it is meant, and in JSON. */
 export const mask = (text: string, args: ReadonlyArray<string>): string =>
   args
-    // A password that is not percent-encoded may have anything in it, and ends at the last @.
-    .flatMap((arg) => /^(?:--\w+=)?\w[\w+.-]*:\/\/[^:]*:(.*)@/s.exec(arg)?.[1] ?? [])
+    .flatMap((arg) => BrokerUrl.passwordOf(arg.replace(/^--\w+=/, "")) ?? [])
     .flatMap((password) => forms(password))
     // Shorter ones would be found in words.
     .filter((password) => password.length > 2)

@@ -1,4 +1,5 @@
 /** The error of a config file. */
+import { BrokerUrl } from "@requeue/core/adapter-kit"
 import type { StrictSchema } from "@requeue/core/schema"
 import * as Data from "effect/Data"
 
@@ -14,6 +15,9 @@ const show = (path: StrictSchema.Problem["path"]): string =>
 const line = ({ detail, path, remedy }: StrictSchema.Problem): string =>
   `${path.length === 0 ? "" : `${show(path)}: `}${detail}${remedy === undefined ? "" : `. ${remedy}`}`
 
+const withoutPassword = <Key extends string | number>(key: Key) =>
+  typeof key === "string" ? BrokerUrl.withoutPassword(key) : key
+
 /** A config file that cannot be used: everything that is wrong with it, each with its path and its remedy. */
 export class ConfigFileError extends Data.TaggedError("ConfigFileError")<{
   /** The file's name as it was given, or its path relative to the working directory. */
@@ -21,6 +25,13 @@ export class ConfigFileError extends Data.TaggedError("ConfigFileError")<{
   /** Everything that is wrong; at least one problem. */
   readonly problems: ReadonlyArray<StrictSchema.Problem>
 }> {
+  constructor({ file, problems }: { readonly file: string; readonly problems: ReadonlyArray<StrictSchema.Problem> }) {
+    super({
+      file: BrokerUrl.withoutPassword(file),
+      problems: problems.map((problem) => ({ ...problem, path: problem.path.map(withoutPassword) }))
+    })
+  }
+
   override get message() {
     return this.problems.map((problem) => `${this.file}: ${line(problem)}`).join("\n")
   }

@@ -6,7 +6,7 @@
  * {@link Configuration.layer} is built.
  */
 import { type Adapter, Adapters, Broker, BrokerError, ConfigurationError, RetryPolicy } from "@requeue/core"
-import { KnownQueues, OptionKind, OptionNames } from "@requeue/core/adapter-kit"
+import { BrokerUrl, KnownQueues, OptionKind, OptionNames } from "@requeue/core/adapter-kit"
 import { StrictSchema } from "@requeue/core/schema"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -189,7 +189,8 @@ interface Context extends Pick<Options, "adapters">, Pick<Environment.Expanded, 
 /** The problem of a broker's name, which may be any value in a program without types. */
 const problemOfName = (name: unknown, known: ReadonlyArray<string>): StrictSchema.Problem | undefined => {
   if (name === undefined) {
-    const remedy = `Write broker: ${known[0]}, or name one of ${known.join(", ")}`
+    const names = known.map(BrokerUrl.withoutPassword)
+    const remedy = `Write broker: ${names[0]}, or name one of ${names.join(", ")}`
     return { path: ["broker"], detail: "no broker is the default", remedy }
   }
   if (typeof name !== "string") {
@@ -197,7 +198,7 @@ const problemOfName = (name: unknown, known: ReadonlyArray<string>): StrictSchem
     return { path: ["brokers"], detail, remedy: 'Write connect("NAME", options), or connect() for the default' }
   }
   if (known.includes(name)) return undefined
-  return { path: ["brokers"], detail: `there is no broker named ${name}`, remedy: OptionNames.remedy(name, known) }
+  return { path: ["brokers"], ...Link.unknown("broker", name, known) }
 }
 
 /** The `secrets` are those outside of the brokers. */
@@ -291,11 +292,6 @@ export const queue = <A = any>(
   Effect.suspend(() => {
     const found = Object.hasOwn(config.queues, key) ? config.queues[key] : undefined
     if (found !== undefined) return Effect.succeed(found)
-    const remedy = OptionNames.remedy(String(key), Object.keys(config.queues))
-    return Effect.fail(
-      new ConfigFileError({
-        file: config.file,
-        problems: [{ path: ["queues"], detail: `there is no queue named ${String(key)}`, remedy }]
-      })
-    )
+    const problem = Link.unknown("queue", String(key), Object.keys(config.queues))
+    return Effect.fail(new ConfigFileError({ file: config.file, problems: [{ path: ["queues"], ...problem }] }))
   })

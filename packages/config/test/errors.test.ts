@@ -1,7 +1,8 @@
 /** A bad file: each error shows its path in the file and what to do. */
 import * as Effect from "effect/Effect"
+import { inspect } from "node:util"
 import { assert, describe, it } from "vitest"
-import { type Configuration, ConfigFileError } from "../src/index.ts"
+import { Configuration, ConfigFileError } from "../src/index.ts"
 import { mask } from "../src/internal/environment.ts"
 import { complaints, sound } from "./folder.ts"
 
@@ -241,6 +242,86 @@ describe("a policy that SQS cannot keep", () => {
     ]
   ])("%s", async (_, yaml, expected) => {
     assert.include((await refusal(await sound(sqs + yaml))).message, file + expected)
+  })
+})
+
+describe("a URL with a password, in the place of a name", () => {
+  const url = "amqp://me:hunter2@host/"
+  const expected =
+    "this must be the name of a broker, got a URL. Use one of main, and set REQUEUE_BROKERS_<NAME>_URL to the URL"
+
+  it.each<[string, string, Record<string, string>, string]>([
+    ["the default broker", `broker: "${url}"\nbrokers: { main: "memory:" }`, {}, `broker: ${expected}`],
+    [
+      "the default broker, in the environment",
+      'brokers: { main: "memory:" }',
+      { REQUEUE_BROKER: url },
+      `broker: ${expected}`
+    ],
+    [
+      "a queue's broker",
+      `brokers: { main: "memory:" }\nqueues: { a: { broker: "${url}" } }`,
+      {},
+      `queues.a.broker: ${expected}`
+    ],
+    [
+      "a broker without a scheme",
+      'broker: "me:hunter2@host"\nbrokers: { main: "memory:" }',
+      {},
+      `broker: ${expected}`
+    ],
+    [
+      "a policy",
+      `brokers: { main: "memory:" }\nqueues: { a: { retry: "${url}" } }`,
+      {},
+      "queues.a.retry: there is no policy named amqp://me:***@host/. Write it under policies"
+    ],
+    [
+      "the name of a broker",
+      `broker: main\nbrokers: { "${url}": {} }`,
+      {},
+      'brokers["amqp://me:***@host/"].url: it is missing. Add it'
+    ],
+    [
+      "a known broker",
+      `broker: main\nbrokers: { "${url}": "memory:" }`,
+      {},
+      "broker: there is no broker named main. Use one of amqp://me:***@host/"
+    ],
+    [
+      "a key",
+      `brokers: { main: "memory:" }\n"${url}": 1`,
+      {},
+      '["amqp://me:***@host/"]: unknown key. Use one of $schema, broker, brokers, policies, queues'
+    ],
+    [
+      "a number",
+      `brokers: { main: "memory:" }\nqueues: { a: { concurrency: "${url}" } }`,
+      {},
+      'queues.a.concurrency: must be a number, got "amqp://me:***@host/"'
+    ],
+    [
+      "a duration",
+      `brokers: { main: "memory:" }\nqueues: { a: { delay: "${url}" } }`,
+      {},
+      "queues.a.delay: must be a duration"
+    ]
+  ])("is not shown: %s", async (_, yaml, environment, line) => {
+    const lines = await complaints(yaml, environment)
+    assert.notInclude(lines.join("\n"), "hunter2")
+    assert.isTrue(
+      lines.some((each) => each.startsWith(file + line)),
+      lines.join("\n")
+    )
+  })
+
+  it("is not shown by a program's call", async () => {
+    const config = await sound('brokers: { main: "memory:" }')
+    const ofBroker = await refusal(config, url)
+    const ofQueue = await Effect.runPromise(Effect.flip(Configuration.queue(config, url)))
+    const ofFile = await Effect.runPromise(Effect.flip(Configuration.load({ file: url, environment: {} })))
+    assert.strictEqual(ofBroker.message, `${file}brokers: ${expected}`)
+    assert.notInclude(inspect([ofBroker, ofQueue, ofFile], { depth: 9 }), "hunter2")
   })
 })
 

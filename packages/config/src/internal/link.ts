@@ -1,6 +1,6 @@
 /** Linking: turns a decoded file into values, and looks up the names of policies and brokers. */
 import { Codec, ConsumerBackoff, ConsumerOptions, QueueDefinition, type RetryPolicy } from "@requeue/core"
-import { OptionNames } from "@requeue/core/adapter-kit"
+import { BrokerUrl, OptionNames } from "@requeue/core/adapter-kit"
 import { StrictSchema } from "@requeue/core/schema"
 import * as Result from "effect/Result"
 import type { ConfigFile } from "../ConfigFile.ts"
@@ -22,22 +22,36 @@ const codecs: Readonly<Record<NonNullable<Written["codec"]>, Codec.Codec<any>>> 
   bytes: Codec.bytes
 }
 
+/** The problem of a name that nothing has. Text that may hold a password, such as a URL, is not shown. */
+export const unknown = (
+  what: "broker" | "policy" | "queue",
+  name: string,
+  known: ReadonlyArray<string>
+): Pick<StrictSchema.Problem, "detail" | "remedy"> => {
+  const names = known.map(BrokerUrl.withoutPassword).join(", ")
+  if (what === "broker" && /:\/\/|:.*@/s.test(name)) {
+    const detail = "this must be the name of a broker, got a URL"
+    return { detail, remedy: `Use one of ${names}, and set REQUEUE_BROKERS_<NAME>_URL to the URL` }
+  }
+  const detail = `there is no ${what} named ${BrokerUrl.withoutPassword(name)}`
+  return { detail, remedy: OptionNames.remedy(name, known) }
+}
+
 /** Names in the file that no broker or policy has. */
 const missing = (file: ConfigFile, brokers: ReadonlyArray<string>): ReadonlyArray<StrictSchema.Problem> => {
   const problems: Array<StrictSchema.Problem> = []
-  const lookUp = (what: string, name: string, known: ReadonlyArray<string>, path: StrictSchema.Problem["path"]) => {
+  const lookUp = (what: "broker" | "policy", name: string, known: ReadonlyArray<string>, path: StrictSchema.Problem["path"]) => {
     if (known.includes(name)) return
-    const remedy =
-      known.length === 0
-        ? `Write it under ${path[0] === "broker" ? "brokers" : "policies"}`
-        : OptionNames.remedy(name, known)
-    problems.push({ path, detail: `there is no ${what} named ${name}`, remedy })
+    const isFirst = known.length === 0
+    const problem = unknown(what, name, known)
+    const remedy = isFirst ? `Write it under ${what === "broker" ? "brokers" : "policies"}` : problem.remedy
+    problems.push({ path, ...problem, remedy })
   }
   if (file.broker !== undefined) lookUp("broker", file.broker, brokers, ["broker"])
   for (const [key, { broker, retry }] of Object.entries(file.queues ?? {})) {
     if (broker !== undefined) lookUp("broker", broker, brokers, ["queues", key, "broker"])
     else if (file.broker === undefined && brokers.length !== 1) {
-      const remedy = `Write broker: and one of ${brokers.join(", ")}, here or for all queues at the top`
+      const remedy = `Write broker: and one of ${brokers.map(BrokerUrl.withoutPassword).join(", ")}, here or for all queues at the top`
       problems.push({ path: ["queues", key, "broker"], detail: "no broker is given, and none is the default", remedy })
     }
     if (typeof retry === "string") {

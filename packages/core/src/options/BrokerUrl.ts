@@ -19,6 +19,8 @@ import * as Result from "effect/Result"
 import { show } from "./OptionKind.ts"
 import { remedy } from "./OptionNames.ts"
 
+export { passwordOf, withoutPassword } from "./urlPassword.ts"
+
 /** The parts of a URL, decoded. */
 export interface BrokerUrl {
   readonly url: URL

@@ -3,6 +3,7 @@
  * sends must not load `effect/Schema`.
  */
 import { nearest } from "./nearest.ts"
+import { withoutPassword } from "./urlPassword.ts"
 
 /** A kind of value. */
 export interface OptionKind<out A = unknown> {
@@ -139,7 +140,7 @@ const longest = 40
 export const show = (value: unknown): string => {
   if (value === undefined || value === null) return String(value)
   if (typeof value === "string")
-    return value.length > longest ? `a text of ${value.length} characters` : JSON.stringify(value)
+    return value.length > longest ? `a text of ${value.length} characters` : JSON.stringify(withoutPassword(value))
   if (typeof value === "number" || typeof value === "boolean") return String(value)
   return Array.isArray(value) ? "an array" : typeof value === "object" ? "an object" : `a ${typeof value}`
 }

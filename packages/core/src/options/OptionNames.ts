@@ -14,6 +14,7 @@
 import * as Effect from "effect/Effect"
 import { nearest } from "./nearest.ts"
 import { isObject, type OptionKind, show } from "./OptionKind.ts"
+import { withoutPassword } from "./urlPassword.ts"
 
 export { nearest } from "./nearest.ts"
 
@@ -83,7 +84,7 @@ const problemOfName = (name: string, known: Known): Problem => {
   const example = meant === undefined ? undefined : exampleOf(known, meant)
   const advice = remedy(name, names)
   return {
-    detail: `unknown option ${name}`,
+    detail: `unknown option ${withoutPassword(name)}`,
     remedy: example === undefined ? advice : `${advice} Write ${meant}: ${example}`
   }
 }
@@ -163,5 +164,7 @@ export const orDie = <A, E, R>(
 export const remedy = (name: string, known: ReadonlyArray<string>): string => {
   if (known.length === 0) return "There are none; add it first"
   const meant = nearest(name, known)
-  return meant === undefined ? `Use one of ${known.join(", ")}` : `Did you mean ${meant}?`
+  return meant === undefined
+    ? `Use one of ${known.map(withoutPassword).join(", ")}`
+    : `Did you mean ${withoutPassword(meant)}?`
 }
