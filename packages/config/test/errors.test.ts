@@ -1,10 +1,11 @@
 /** A bad file: each error shows its path in the file and what to do. */
 import * as Effect from "effect/Effect"
-import { inspect } from "node:util"
+import { execFile } from "node:child_process"
+import { inspect, promisify } from "node:util"
 import { assert, describe, it } from "vitest"
 import { Configuration, ConfigFileError } from "../src/index.ts"
 import { mask } from "../src/internal/environment.ts"
-import { complaints, sound } from "./folder.ts"
+import { complaints, folder, sound } from "./folder.ts"
 
 const file = "requeue.config.yaml: "
 
@@ -112,7 +113,7 @@ const cases: ReadonlyArray<readonly [what: string, yaml: string, expected: Reado
     "a URL without quotes, whose colon YAML takes for the end of a key",
     "brokers: { main: memory: }",
     [
-      "Block collections are not allowed within flow collections at line 1, column 18. " +
+      "there is a key without a value at line 1, column 18. " +
         'Put text that contains a colon in quotes, as in main: "memory:"'
     ]
   ],
@@ -120,14 +121,14 @@ const cases: ReadonlyArray<readonly [what: string, yaml: string, expected: Reado
     "the same on a line of its own",
     "brokers:\n  main: memory:",
     [
-      "Nested mappings are not allowed in compact mappings at line 2, column 9. " +
+      "there is a second key in one line at line 2, column 9. " +
         'Put text that contains a colon in quotes, as in main: "memory:"'
     ]
   ],
   [
     "what is no YAML",
     "brokers: { main: 'memory:'",
-    ["Flow map in block collection must be sufficiently indented and end with a }"]
+    ["it is not valid YAML at line 1, column 27. Fix the file"]
   ]
 ]
 
@@ -322,6 +323,57 @@ describe("a URL with a password, in the place of a name", () => {
     const ofFile = await Effect.runPromise(Effect.flip(Configuration.load({ file: url, environment: {} })))
     assert.strictEqual(ofBroker.message, `${file}brokers: ${expected}`)
     assert.notInclude(inspect([ofBroker, ofQueue, ofFile], { depth: 9 }), "hunter2")
+  })
+})
+
+describe("a mistake in the syntax of a file", () => {
+  const first = "text begins with a character that has a meaning in YAML"
+  const quotes = "Put text that begins with *, &, !, @, % or ` in quotes"
+
+  it.each<[string, string, string]>([
+    ["yaml", "a: 1\nb: *hunter2", `${first} at line 2, column 4. ${quotes}`],
+    ["yaml", "a: 1\nb: &hunter2 x", `${first} at line 2, column 13. ${quotes}`],
+    ["yaml", "b: &hunter2", `${first} at line 1, column 12. ${quotes}`],
+    ["yaml", "b: !hunter2 x", `${first} at line 1, column 4. ${quotes}`],
+    ["yaml", "b: @hunter2", `${first} at line 1, column 4. ${quotes}`],
+    ["yaml", "b: %hunter2", `${first} at line 1, column 4. ${quotes}`],
+    ["yaml", "b: `hunter2`", `${first} at line 1, column 4. ${quotes}`],
+    ["yaml", "%hunter2\n---\nb: 1", `${first} at line 1, column 1. ${quotes}`],
+    ["yaml", "b: |hunter2", "it is not valid YAML at line 1, column 5. Fix the file"],
+    ["yaml", 'b: "hunter2', "a quote, a bracket or a comma is missing at line 1, column 12. Add it"],
+    ["yaml", "b: 1\nb: hunter2", "the same key stands there twice at line 2, column 1. Remove one of them"],
+    ["yaml", "b:\n\tc: hunter2", "a tab indents the line at line 2, column 1. Indent it with spaces"],
+    ["yaml", "b: 1\n---\nb: hunter2", "a second document begins at line 2, column 1. Remove the line of ---"],
+    ["json", '{"password": hunter2}', "it is not valid JSON at line 1, column 14. Fix the file"],
+    ["json", '{"a": 1,\n "password": "hunter2\n"}', "it is not valid JSON at line 2, column 22. Fix the file"],
+    ["json", '{"password": "hunter2"', "it is not valid JSON at line 1, column 23. Fix the file"],
+    ["json", "", "it is not valid JSON at line 1, column 1. Fix the file"]
+  ])("is told by its place, and without the text: %s %j", async (extension, text, expected) => {
+    const cwd = await folder({ [`requeue.config.${extension}`]: text })
+    const error = await Effect.runPromise(Effect.flip(Configuration.load({ cwd, environment: {} })))
+    assert.notInclude(inspect(error, { depth: 9 }).replaceAll(cwd, ""), "hunter2")
+    assert.strictEqual(error.message, `requeue.config.${extension}: ${expected}`)
+  })
+
+  it("is no anchor that an alias names", async () => {
+    const { policies } = await sound(
+      "brokers: { main: 'memory:' }\npolicies: { a: { maxRetries: &n 7 }, b: { maxRetries: *n } }"
+    )
+    assert.deepStrictEqual(policies["a"], policies["b"])
+  })
+
+  // Here, vitest would load the module, with an error of its own.
+  it.each([
+    ["a name", "export default {\n  password: hunter2\n}", "it uses a name that is not defined at line 2. Put text in quotes"],
+    ["syntax", "export default {\n  password: 'a' hunter2\n}", "it is not valid JavaScript. Run node requeue.config.mjs to see where"],
+    ["its own error", "throw new Error('set HOST')", "set HOST. Fix the file"]
+  ])("of a module is told without the text: %s", async (_, text, expected) => {
+    const cwd = await folder({ "requeue.config.mjs": text })
+    const program = `import { loadConfig } from ${JSON.stringify(new URL("../src/index.ts", import.meta.url))}
+      await loadConfig({ cwd: ${JSON.stringify(cwd)} }).catch((error) => console.log(error.message))`
+    const flags = ["--conditions=@requeue/source", "--input-type=module", "--eval", program]
+    const { stdout } = await promisify(execFile)(process.execPath, flags)
+    assert.strictEqual(stdout, `requeue.config.mjs: ${expected}\n`)
   })
 })
 

@@ -4,8 +4,8 @@ import * as Effect from "effect/Effect"
 import { existsSync, readFileSync } from "node:fs"
 import { basename, dirname, extname, join, relative, resolve } from "node:path"
 import { pathToFileURL } from "node:url"
-import * as Yaml from "yaml"
 import { ConfigFileError } from "../ConfigFileError.ts"
+import * as Syntax from "./syntax.ts"
 
 /** The names of config files; the first that is there wins. */
 const names = ["ts", "mts", "js", "mjs", "json", "yaml", "yml"].map((extension) => `requeue.config.${extension}`)
@@ -51,9 +51,7 @@ const parse = async ({ path }: Source): Promise<unknown> => {
     if (module.default === undefined) throw new Error("it has no default export; write export default { … }")
     return module.default
   }
-  const text = readFileSync(path, "utf8")
-  const value: unknown = extname(path) === ".json" ? JSON.parse(text) : Yaml.parse(text)
-  return value
+  return Syntax.parse(readFileSync(path, "utf8"), extname(path) === ".json" ? "json" : "yaml")
 }
 
 /** The words of Node for a module's syntax in a file that it takes for CommonJS, as the package of the file tells it to. */
@@ -65,20 +63,22 @@ const inCommonJs = ({ file }: Source): ConfigFileError => {
   return refuse(file, detail, `Rename it to ${renamed}`)
 }
 
-/** YAML takes a colon at the end of text for the end of a key. */
-const remedyOf = (detail: string): string =>
-  /^(Nested mappings|Block collections) are not allowed/.test(detail)
-    ? 'Put text that contains a colon in quotes, as in main: "memory:"'
-    : "Fix the file"
+/** Node's words for mistakes of the language repeat parts of the text, such as a password without quotes. */
+const inModule = (cause: unknown, { file, path }: Source): ConfigFileError => {
+  const { message, name } = Failure.summarize(cause)
+  const [first = ""] = message.split("\n")
+  if (isModuleInCommonJs.test(first)) return inCommonJs({ file, path })
+  if (name === "SyntaxError") return refuse(file, "it is not valid JavaScript", `Run node ${file} to see where`)
+  if (name !== "ReferenceError") return refuse(file, first.replace(/[.:]$/, ""), "Fix the file")
+  const [, after] = (cause instanceof Error ? (cause.stack ?? "") : "").split(`${pathToFileURL(path).href}:`)
+  const line = after === undefined ? "" : ` at line ${Number.parseInt(after, 10)}`
+  return refuse(file, `it uses a name that is not defined${line}`, "Put text in quotes")
+}
 
 /** Reads the value in a file. */
 export const read = (from: Source): Effect.Effect<unknown, ConfigFileError> =>
   Effect.tryPromise({
     try: () => parse(from),
-    catch: (cause) => {
-      const [detail = "it cannot be read"] = Failure.summarize(cause).message.split("\n")
-      return isModuleInCommonJs.test(detail)
-        ? inCommonJs(from)
-        : refuse(from.file, detail.replace(/[.:]$/, ""), remedyOf(detail))
-    }
+    catch: (cause) =>
+      cause instanceof Syntax.SyntaxProblem ? refuse(from.file, cause.message, cause.remedy) : inModule(cause, from)
   })

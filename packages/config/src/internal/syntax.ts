@@ -1,0 +1,94 @@
+/** Parsing JSON and YAML. No error repeats a part of the text, because it may be a password. */
+import * as Yaml from "yaml"
+
+/** A text that cannot be parsed. */
+export class SyntaxProblem extends Error {
+  readonly remedy: string
+  constructor(detail: string, remedy: string) {
+    super(detail)
+    this.remedy = remedy
+  }
+}
+
+const quotes = "Put text that begins with *, &, !, @, % or ` in quotes"
+
+/** What is wrong, and how to fix it, by the code of an error of YAML. */
+const faults: Readonly<Record<string, readonly [detail: string, remedy: string]>> = {
+  BAD_DIRECTIVE: ["text begins with a character that has a meaning in YAML", quotes],
+  BAD_SCALAR_START: ["text begins with a character that has a meaning in YAML", quotes],
+  TAG_RESOLVE_FAILED: ["text begins with a character that has a meaning in YAML", quotes],
+  BLOCK_AS_IMPLICIT_KEY: [
+    "there is a second key in one line",
+    'Put text that contains a colon in quotes, as in main: "memory:"'
+  ],
+  BLOCK_IN_FLOW: ["there is a key without a value", 'Put text that contains a colon in quotes, as in main: "memory:"'],
+  DUPLICATE_KEY: ["the same key stands there twice", "Remove one of them"],
+  MISSING_CHAR: ["a quote, a bracket or a comma is missing", "Add it"],
+  MULTIPLE_DOCS: ["a second document begins", "Remove the line of ---"],
+  TAB_AS_INDENT: ["a tab indents the line", "Indent it with spaces"]
+}
+
+const place = ({ col, line }: { readonly line: number; readonly col: number }): string =>
+  `at line ${line}, column ${col}`
+
+/** The first alias without an anchor, or anchor of a text that no alias names: there, the first character was no syntax. */
+const mistakenText = (document: Yaml.Document): Yaml.Node | undefined => {
+  const named = new Set<string>()
+  const anchored: Array<Yaml.Scalar> = []
+  let found: Yaml.Node | undefined
+  Yaml.visit(document, {
+    Alias: (_, alias) => {
+      named.add(alias.source)
+      if (alias.resolve(document) === undefined) found ??= alias
+    },
+    Scalar: (_, scalar) => void (scalar.anchor !== undefined && anchored.push(scalar))
+  })
+  return found ?? anchored.find(({ anchor }) => !named.has(anchor!)) // Each of them has one.
+}
+
+const parseYaml = (text: string): unknown => {
+  const lines = new Yaml.LineCounter()
+  const document = Yaml.parseDocument(text, { lineCounter: lines, logLevel: "error", prettyErrors: false })
+  const [wrong] = [...document.errors, ...document.warnings]
+  const mistaken = wrong === undefined ? mistakenText(document) : undefined
+  const [code, offset] = wrong === undefined ? ["BAD_SCALAR_START", mistaken?.range?.[0]] : [wrong.code, wrong.pos[0]]
+  if (offset !== undefined) {
+    const [detail, remedy] = faults[code] ?? ["it is not valid YAML", "Fix the file"]
+    throw new SyntaxProblem(`${detail} ${place(lines.linePos(offset))}`, remedy)
+  }
+  return document.toJS()
+}
+
+/** Whether the first `length` characters of a text of JSON can be continued, as far as the parser tells. */
+const isBeginning = (text: string, length: number): boolean => {
+  try {
+    JSON.parse(text.slice(0, length))
+    return true
+  } catch (error) {
+    const { message } = error as SyntaxError // What JSON.parse throws for text.
+    const [, position] = /at position (\d+)/.exec(message) ?? []
+    return /end of JSON|Unterminated/.test(message) || Number(position) >= length
+  }
+}
+
+const parseJson = (text: string): unknown => {
+  try {
+    const value: unknown = JSON.parse(text)
+    return value
+  } catch {
+    // The parser tells the position of some errors only, and shows the text of others.
+    let [good, bad] = [0, text.length + 1]
+    while (bad - good > 1) {
+      const middle = Math.floor((good + bad) / 2)
+      if (isBeginning(text, middle)) good = middle
+      else bad = middle
+    }
+    const before = text.slice(0, good).split("\n")
+    const where = place({ line: before.length, col: before.at(-1)!.length + 1 }) // A split text has at least one part.
+    throw new SyntaxProblem(`it is not valid JSON ${where}`, "Fix the file")
+  }
+}
+
+/** Parses a text. Throws a {@link SyntaxProblem}. */
+export const parse = (text: string, format: "json" | "yaml"): unknown =>
+  format === "json" ? parseJson(text) : parseYaml(text)
