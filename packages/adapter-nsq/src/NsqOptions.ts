@@ -151,17 +151,10 @@ const defaults = {
   http: true
 } as const satisfies Partial<Fields>
 
-const decodeFields = AdapterOptions.decoder("nsq", fields)
+const decodeFields = AdapterOptions.decoder("nsq", fields, ["url", "authSecret", "tls", "httpTls", "resolveAddress"])
 
 const refuse = (field: string, detail: string, remedy: string): ConfigurationError.ConfigurationError =>
   new ConfigurationError.ConfigurationError({ field, detail, remedy, broker: "nsq" })
-
-const textOf = (secret: string | Redacted.Redacted): string =>
-  typeof secret === "string" ? secret : Redacted.value(secret)
-
-/** A secret of digits only may be a number in a config file. */
-const isText = (given: unknown): boolean =>
-  given === undefined || typeof given === "string" || Redacted.isRedacted(given)
 
 /** TLS as it is asked for; `undefined` for none. */
 const decodeTls = (
@@ -175,8 +168,9 @@ const decodeTls = (
 /** Decodes options. No error shows a secret. */
 export const decode = (options: Options = {}): Result.Result<Settings, ConfigurationError.ConfigurationError> => {
   const { authSecret, httpTls: ofHttp, resolveAddress, tls: given, url, ...rest } = AsyncContext.bound(options)
-  if (!isText(authSecret)) return Result.fail(refuse("authSecret", "must be text", "Write it in quotes"))
-  if (authSecret !== undefined && textOf(authSecret) === "") {
+  const notText = AdapterOptions.secretProblem("nsq", { authSecret })
+  if (notText !== undefined) return Result.fail(notText)
+  if (authSecret !== undefined && AdapterOptions.textOf(authSecret) === "") {
     return Result.fail(refuse("authSecret", "is empty", "Give the secret, or leave it out"))
   }
   if (resolveAddress !== undefined && typeof resolveAddress !== "function") {

@@ -164,7 +164,7 @@ const defaults = {
   queues: {}
 } as const satisfies Partial<Fields>
 
-const decodeFields = AdapterOptions.decoder("rabbitmq", Kinds.fields)
+const decodeFields = AdapterOptions.decoder("rabbitmq", Kinds.fields, ["url", "username", "password", "credentials", "tls"])
 
 const refuse = (field: string, detail: string, remedy: string): ConfigurationError.ConfigurationError =>
   new ConfigurationError.ConfigurationError({ field, detail, remedy, broker: "rabbitmq" })

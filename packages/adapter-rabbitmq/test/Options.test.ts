@@ -73,6 +73,30 @@ describe("options", () => {
     assert.notInclude(told, "hunter2")
   })
 
+  it.each<[string, unknown]>([
+    ["password", 271828],
+    ["password", true],
+    ["password", null],
+    ["password", ["x"]],
+    ["password", Buffer.from("x")],
+    ["password", Redacted.make(271828)],
+    ["username", 271828]
+  ])("refuse %s where it is no text, as YAML makes it of digits: %o", (field, given) => {
+    const refused = decode({ url: "amqp://h", [field]: given } as RabbitMqOptions.Options)
+    if (Result.isSuccess(refused)) assert.fail(field)
+    else assert.deepInclude(refused.failure, { field, detail: "must be text", remedy: "Put it in quotes" })
+  })
+
+  it.each([
+    ["passwort", /Did you mean password\?/],
+    ["colour", /Use one of url, username, password, credentials, tls, auth,/]
+  ])("tell all names of options beside the unknown %s", (name, words) => {
+    const refused = decode({ url: "amqp://h", [name]: "hunter2" } as RabbitMqOptions.Options)
+    const told = Result.isFailure(refused) ? refused.failure.message : ""
+    assert.match(told, words)
+    assert.notInclude(told, "hunter2")
+  })
+
   it.each<[RabbitMqOptions.Options, RegExp]>([
     [{ queues: { q: { exclusive: true, type: "quorum" } } }, /queues\.q\.exclusive.*a quorum queue cannot/],
     [{ queues: { q: { exclusive: true, assert: "passive" } } }, /queues\.q\.exclusive.*Set its assert: "declare"/],

@@ -150,18 +150,10 @@ const defaults = {
 /** Options that are read one by one. Here they are known by their names, so that one of a wrong name is told the right one. */
 const others = ["accessKeyId", "secretAccessKey", "sessionToken", "client", "credentials", "endpoint", "requestHandler"]
 
-const elsewhere: OptionKind.OptionKind = { expected: "given beside the URL", holds: () => false }
-
-const all = { ...Object.fromEntries(others.map((name) => [name, elsewhere])), ...fields }
-
-const decodeFields = AdapterOptions.decoder("sqs", all)
+const decodeFields = AdapterOptions.decoder("sqs", fields, ["url", ...others])
 
 const refuse = (field: string, detail: string, remedy: string): ConfigurationError.ConfigurationError =>
   new ConfigurationError.ConfigurationError({ field, detail, remedy, broker: "sqs" })
-
-/** A key that is written in digits without quotes comes from a config file as a number. */
-const isText = (given: unknown): boolean =>
-  given === undefined || typeof (Redacted.isRedacted(given) ? Redacted.value(given) : given) === "string"
 
 const isEmpty = (given: unknown): boolean => (Redacted.isRedacted(given) ? Redacted.value(given) : given) === ""
 
@@ -181,11 +173,10 @@ const isEmpty = (given: unknown): boolean => (Redacted.isRedacted(given) ? Redac
 export const decode = (options: Options): Result.Result<Settings, ConfigurationError.ConfigurationError> => {
   const { accessKeyId, client, credentials, endpoint, requestHandler, secretAccessKey, sessionToken, url, ...rest } =
     AsyncContext.bound(options)
-  const texts = Object.entries({ accessKeyId, secretAccessKey, sessionToken })
-  const wrong = texts.find(([, given]) => !isText(given))
-  if (wrong !== undefined) return Result.fail(refuse(wrong[0], "must be text", "Write it in quotes"))
+  const notText = AdapterOptions.secretProblem("sqs", { accessKeyId, secretAccessKey, sessionToken })
+  if (notText !== undefined) return Result.fail(notText)
   if (isEmpty(sessionToken)) return Result.fail(refuse("sessionToken", "it is empty", "Write it, or leave it out"))
-  const parsed = Address.parse(url, Object.keys(all), accessKeyId, secretAccessKey)
+  const parsed = Address.parse(url, [...others, ...Object.keys(fields)], accessKeyId, secretAccessKey)
   if (Result.isFailure(parsed)) return Result.fail(parsed.failure)
   const address = Sdk.sessionToken(sessionToken, parsed.success.address)
   if (Result.isFailure(address)) return Result.fail(address.failure)

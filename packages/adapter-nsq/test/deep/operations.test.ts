@@ -185,7 +185,7 @@ describe("options from an object", () => {
   test.each([
     [{ chanel: "billing" }, "chanel", "Did you mean channel?"],
     [{ channel: "a/b" }, "channel", "See the options table of the adapter for nsq"],
-    [{ authSecret: 1234 }, "authSecret", "Write it in quotes"],
+    [{ authSecret: 1234 }, "authSecret", "Put it in quotes"],
     [{ tls: "yes" }, "tls", "Give ca, cert and key"]
   ])("are refused when they are wrong: %j", async (options, field, remedy) => {
     const error = await refusal(options)

@@ -1,5 +1,5 @@
 /** A broker's address and the account to log in with, from a URL. The password is redacted as soon as it is read. */
-import { BrokerUrl, ConfigurationError } from "@requeue/core/adapter-kit"
+import { AdapterOptions, BrokerUrl, ConfigurationError } from "@requeue/core/adapter-kit"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import { fields } from "./fields.ts"
@@ -37,9 +37,6 @@ const decodeParameter = (text: string): unknown => {
   }
 }
 
-const textOf = (secret: string | Redacted.Redacted): string =>
-  typeof secret === "string" ? secret : Redacted.value(secret)
-
 /** A further node of the cluster, from `host` or `host:port`; port and account are those of `address` otherwise. */
 export const node = (text: string, address: Address): Address => {
   const [, host = text, port] = /^(\[.+\]|[^:]+)(?::(\d+))?$/.exec(text) ?? []
@@ -53,6 +50,8 @@ export const parse = (
   username?: string,
   password?: string | Redacted.Redacted
 ): Result.Result<Parsed, ConfigurationError.ConfigurationError> => {
+  const notText = AdapterOptions.secretProblem("rabbitmq", { username, password })
+  if (notText !== undefined) return Result.fail(notText)
   const parsed = BrokerUrl.parse(input, Object.keys(fields))
   if (Result.isFailure(parsed)) return refuse(parsed.failure.detail, parsed.failure.remedy)
   const { parameters, password: secret, path: vhost, url, username: user } = parsed.success
@@ -69,7 +68,7 @@ export const parse = (
       port: url.port === "" ? (secure ? 5671 : 5672) : Number(url.port),
       vhost: vhost === "" ? "/" : vhost,
       username: username ?? (anonymous ? "guest" : user),
-      password: Redacted.make(password === undefined ? (anonymous ? "guest" : secret) : textOf(password))
+      password: Redacted.make(password === undefined ? (anonymous ? "guest" : secret) : AdapterOptions.textOf(password))
     },
     parameters: Object.fromEntries(Object.entries(parameters).map(([name, text]) => [name, decodeParameter(text)]))
   })

@@ -1,5 +1,5 @@
 /** The endpoint, the region and the credentials of SQS, from a URL. The secret is redacted as soon as it has been read. */
-import { BrokerUrl, ConfigurationError } from "@requeue/core/adapter-kit"
+import { AdapterOptions, BrokerUrl, ConfigurationError } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
@@ -42,9 +42,6 @@ const refuse = (
 /** Whether a part of a host name is the name of a region of AWS. */
 export const isRegion = (text: string): boolean => /^[a-z]{2,}(-[a-z]+)+-\d$/.test(text)
 
-const textOf = (secret: string | Redacted.Redacted): string =>
-  typeof secret === "string" ? secret : Redacted.value(secret)
-
 /** Reads a URL, whose query may have the `known` options; `accessKeyId` and `secretAccessKey` beat those of the URL. */
 export const parse = (
   input: string | URL | Redacted.Redacted,
@@ -65,8 +62,8 @@ export const parse = (
   if (aws && given !== undefined) return refuse("the region is given twice")
   if (!aws && given === undefined) return refuse("a server needs ?region=, or the host is no region")
   const [id, password] = [
-    accessKeyId === undefined ? key : textOf(accessKeyId),
-    secretAccessKey === undefined ? secret : textOf(secretAccessKey)
+    accessKeyId === undefined ? key : AdapterOptions.textOf(accessKeyId),
+    secretAccessKey === undefined ? secret : AdapterOptions.textOf(secretAccessKey)
   ]
   if ((id === "") !== (password === "")) {
     const [missing, given] = id === "" ? ["accessKeyId", "secretAccessKey"] : ["secretAccessKey", "accessKeyId"]
