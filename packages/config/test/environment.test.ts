@@ -91,6 +91,7 @@ describe("a variable in a URL", () => {
   it.each([
     ["amqp://me:p@${V}", "evil@host", /characters that no host or port has/],
     ["amqp://me:${V}@host", "", /is empty/],
+    ["${V}", "", /^the environment variable V is empty$/],
     ["amqp://me:${V}@host", "\ud800", /a character that no URL can have/],
     ["amqp://host?management=http%3A%2F%2Fu%3A${V}%40h", "a%41", /part of a URL in the query of another URL/]
   ])("%s is refused with %j", (text, value, words) => {

@@ -131,13 +131,15 @@ const isNested = (before: string): boolean => /[?&][^=&]*=[^&]*(:|%3a)(\/|%2f){2
 /** Encodes a variable's value for its place in a text, or returns the problem. */
 const inserted = (name: string, value: string, before: string, after: string): string | Omit<Problem, "path"> => {
   const part = partOf(before, after)
-  if (part === undefined) return value
   const what = `the environment variable ${name}`
+  // A password that is empty by mistake would be logged in with.
+  const isNeeded = part === "account" || `${before}${after}` === ""
+  if (isNeeded && value === "") return { detail: `${what} is empty`, remedy: `Set ${name}` }
+  if (part === undefined) return value
   if (part === "host") {
     if (/^[\w.:[\]-]*$/.test(value)) return value
     return { detail: `${what} has characters that no host or port has`, remedy: `Set ${name} to a host or a port` }
   }
-  if (part === "account" && value === "") return { detail: `${what} is empty`, remedy: `Set ${name}` }
   if (isNested(before)) {
     const detail = `${what} is part of a URL in the query of another URL`
     return { detail, remedy: "Write the inner URL as an option beside the outer one" }
