@@ -11,11 +11,16 @@ const test = Case.inGroup("contexts")
 /** Notes in which contexts functions run. Each function leaves another context behind. */
 const witness = () => {
   const seen = new Map<string, Set<string>>()
-  const see = (what: string): void => {
+  const note = (what: string): void => {
     seen.set(what, (seen.get(what) ?? new Set()).add(AsyncContext.current()))
+  }
+  const see = (what: string): void => {
+    note(what)
     AsyncContext.enter(`after ${what}`)
   }
   return {
+    /** Notes only, for what runs several times in one call of ours. */
+    note,
     see,
     /** Fails unless exactly these functions ran, each in this context alone. */
     check: (context: string, ...functions: ReadonlyArray<string>) => {
@@ -96,6 +101,39 @@ export const cases: ReadonlyArray<Case.Case> = [
     )
     yield* lab.untilEvents("Succeeded", 1)
     check("consumer", "hook", "codec", "listener", "classifier", "redactor")
+  }),
+  test("the properties of a thrown error are read in the async context of its consumer", function* (lab) {
+    const { check, note } = witness()
+    /** An error with getters, as those of some libraries have. */
+    const failed = (): Error => {
+      const error = new Error("again")
+      for (const name of ["message", "cause", "permanent", "retryAfter"]) {
+        Object.defineProperty(error, name, { get: () => note(name) })
+      }
+      return error
+    }
+    const handle: Handler.MessageHandler<string> = (message) => {
+      if (message.body === "effect") return Effect.fail(failed())
+      if (message.body === "promise") return Promise.reject(failed())
+      if (message.body === "plain") throw failed()
+      return message.fail(failed())
+    }
+    const retry = RetryPolicy.make({ maxRetries: 1, backoff: Backoff.constant(lab.unit) })
+    const codec: Codec.Codec<string> = {
+      ...Codec.json,
+      decode: (bytes, headers) => {
+        const body = Codec.json.decode(bytes, headers)
+        if (body === "undecodable") throw failed()
+        return body
+      }
+    }
+    const queue = QueueDefinition.make(lab.queue, { codec })
+    const producer = yield* AsyncContext.within("client", lab.producer(queue))
+    yield* AsyncContext.within("consumer", lab.start({ retry }, handle, queue))
+    const bodies = [...kinds, "fail", "undecodable"]
+    for (const body of bodies) yield* AsyncContext.within(`request of ${body}`, producer.send(body))
+    yield* lab.untilDeadLetters(bodies.length)
+    check("consumer", "message", "cause", "permanent", "retryAfter")
   }),
   test("a codec encodes in the async context of its producer, and not in that of a send", function* (lab) {
     const { check, see } = witness()

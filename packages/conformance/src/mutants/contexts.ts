@@ -1,7 +1,7 @@
 /** Consumers, producers and operations that run a program's functions in the async context of something else. */
 import { Classifier, type Codec, type Consumer, DeadLetterRouting, QueueDefinition, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
-import { AsyncContext } from "@requeue/core/adapter-kit"
+import { AsyncContext, Failure } from "@requeue/core/adapter-kit"
 import { inside } from "../internal/asyncContext.ts"
 import type { Mutant } from "../Mutant.ts"
 import type { Shape } from "../Subject.ts"
@@ -67,6 +67,22 @@ export const mutants: ReadonlyArray<Mutant> = [
       retry: { ...retry, deadLetter: DeadLetterRouting.make({ routes, redact: AsyncContext.bind(elsewhere, redact) }) }
     }
   }),
+  {
+    name: "reads a thrown error in another async context",
+    kills: "the properties of a thrown error are read in the async context of its consumer",
+    subject: (subject) => ({
+      ...subject,
+      start: (queue, given, handler) =>
+        subject.start(queue, given, (message, context) => {
+          try {
+            return handler(message, context)
+          } catch (error) {
+            elsewhere(Failure.summarize, error)
+            throw error
+          }
+        })
+    })
+  },
   {
     name: "decodes in another async context",
     kills: hooks,

@@ -59,9 +59,8 @@ export class PermanentError extends Data.TaggedError("PermanentError")<Report> {
  * ```
  */
 export class RetryLaterError extends Data.TaggedError("RetryLaterError")<Later> {
-  // oxlint-disable-next-line no-useless-constructor -- editors show nothing of the type that the one above it has
   constructor(report: Later) {
-    super(report)
+    super(toReport(report) as Later) // In JavaScript it may be text. The consumer logs that there is no time.
   }
 }
 
@@ -107,6 +106,8 @@ export interface Failure {
   readonly permanent: boolean
   /** The error's `retryAfter` in milliseconds, at most 24 hours. */
   readonly retryAfter: Delay.Delay | undefined
+  /** Why `permanent` or `retryAfter` of the error is not followed as it was written. Default: it is. */
+  readonly problem?: string | undefined
 }
 
 /**
@@ -121,7 +122,8 @@ export const make = (error: unknown, now: number): Failure => {
     summary: summarize(error),
     tags,
     permanent: chain.find(({ permanent }) => typeof permanent === "boolean")?.permanent === true,
-    retryAfter: chain.map(({ retryAfter }) => parseRetryAfter(retryAfter, now)).find((delay) => delay !== undefined)
+    retryAfter: chain.map(({ retryAfter }) => parseRetryAfter(retryAfter, now)).find((delay) => delay !== undefined),
+    problem: problemOf(chain, now)
   }
 }
 
@@ -197,25 +199,33 @@ const causes = (error: unknown): ReadonlyArray<Properties> => {
   return chain
 }
 
-/**
- * Says what is wrong with the `retryAfter` of an error, and where it is: that it is no time at all, or one that is over.
- * `undefined` where the retry comes at the time that the error asks for. `now` is in milliseconds since the epoch.
- */
-export const retryAfterProblem = (error: unknown, now: number): string | undefined => {
+/** The first property of the errors of a chain that is not followed as it was written, with its place. */
+const problemOf = (chain: ReadonlyArray<Properties>, now: number): string | undefined => {
   let path = "error"
-  for (const { retryAfter } of causes(error)) {
-    if (retryAfter !== undefined && retryAfter !== null) {
-      const got = `${path}.retryAfter is ${show(retryAfter).slice(0, 100)}`
-      if (parseRetryAfter(retryAfter, now) === undefined) {
-        return `${got}, which is neither a number of seconds nor a date; it is ignored`
-      }
-      const date = typeof retryAfter === "string" ? parseDate(retryAfter) : timeOf(retryAfter)
-      return date < now - datesAreWhole ? `${got}, which is in the past; the retry comes at once` : undefined
+  for (const { _tag, permanent, retryAfter } of chain) {
+    if (permanent !== undefined && permanent !== null && typeof permanent !== "boolean") {
+      return `${path}.permanent is ${quoted(permanent)}, which is neither true nor false; it is ignored`
+    }
+    if (retryAfter !== undefined && retryAfter !== null) return problemOfTime(`${path}.retryAfter`, retryAfter, now)
+    if (_tag === "RetryLaterError") {
+      return `${path} is a RetryLaterError without retryAfter. Write new RetryLaterError({ message, retryAfter: seconds })`
     }
     path += ".cause"
   }
   return undefined
 }
+
+const problemOfTime = (place: string, retryAfter: unknown, now: number): string | undefined => {
+  const got = `${place} is ${quoted(retryAfter)}`
+  const millis = millisOf(retryAfter, now)
+  if (!(millis >= 0)) return `${got}, which is neither a number of seconds nor a date; it is ignored`
+  if (millis > Delay.max) return `${got}, which is more than 24 hours from now; the retry comes after 24 hours`
+  const date = typeof retryAfter === "string" ? parseDate(retryAfter) : timeOf(retryAfter)
+  return date < now - datesAreWhole ? `${got}, which is in the past; the retry comes at once` : undefined
+}
+
+const quoted = (value: unknown): string =>
+  (typeof value === "string" ? JSON.stringify(value) : show(value)).slice(0, 100)
 
 /** An HTTP date has whole seconds, so one that means now may be so many milliseconds old. */
 const datesAreWhole = 1000

@@ -18,6 +18,7 @@ const make = (retry: RetryPolicy.Options = {}, more: Partial<Parameters<typeof D
     budget: undefined,
     random: () => 0.5,
     wallClock: () => now,
+    readFailure: (error) => Failure.make(error, now),
     ...more
   })
 

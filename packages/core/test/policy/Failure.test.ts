@@ -83,7 +83,8 @@ describe("make", () => {
       summary: { name: "Error", message: "no" },
       tags: ["Error"],
       permanent: false,
-      retryAfter: undefined
+      retryAfter: undefined,
+      problem: undefined
     })
   })
 
@@ -124,6 +125,32 @@ describe("make", () => {
     assert.strictEqual(make(caused("a", inner, { retryAfter: 0 })).retryAfter, 0)
     assert.strictEqual(make(caused("a", inner, { retryAfter: "soon" })).retryAfter, 7000)
   })
+
+  const javascript = Failure.RetryLaterError as new (...given: ReadonlyArray<unknown>) => Error
+  const form = "is a RetryLaterError without retryAfter. Write new RetryLaterError({ message, retryAfter: seconds })"
+  const ignored: ReadonlyArray<readonly [error: unknown, problem: string | undefined]> = [
+    [caused("a", undefined, { permanent: true, retryAfter: 86_400 }), undefined],
+    [caused("a", undefined, { permanent: null, retryAfter: null }), undefined],
+    [
+      caused("a", undefined, { permanent: "true" }),
+      'error.permanent is "true", which is neither true nor false; it is ignored'
+    ],
+    [
+      caused("a", caused("b", undefined, { permanent: 1 })),
+      "error.cause.permanent is 1, which is neither true nor false; it is ignored"
+    ],
+    [
+      caused("a", undefined, { retryAfter: 86_401 }),
+      "error.retryAfter is 86401, which is more than 24 hours from now; the retry comes after 24 hours"
+    ],
+    [new javascript("busy", { retryAfter: 2 }), `error ${form}`],
+    [new javascript({ message: "busy", delay: 2 }), `error ${form}`],
+    [caused("a", new javascript("busy")), `error.cause ${form}`]
+  ]
+  it.each(ignored)("says what is not followed: %o", (error, problem) => assert.strictEqual(make(error).problem, problem))
+
+  it("keeps the message of a RetryLaterError that is given text alone", () =>
+    assert.strictEqual(new javascript("busy").message, "busy"))
 
   it("takes anything", () => {
     fc.assert(

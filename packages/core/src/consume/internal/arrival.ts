@@ -41,7 +41,7 @@ export interface Admission {
   readonly isJob?: boolean
 }
 
-export interface Dependencies extends Admission, Pick<Runtime, "timers" | "wallClock" | "within"> {
+export interface Dependencies extends Admission, Pick<Runtime, "readFailure" | "timers" | "wallClock" | "within"> {
   readonly codec: Decoder
   readonly deliveries: Deliveries
   readonly batcher: Batcher
@@ -93,7 +93,7 @@ const opening = (open: NonNullable<Decoder["open"]>) => {
  */
 export const make = (dependencies: Dependencies): Arrival => {
   const { batcher, codec, deliveries, flow, groups, isJob = false, load, reporter } = dependencies
-  const { jobTime, onArrived, queue, retry, timers, wallClock, within } = dependencies
+  const { jobTime, onArrived, queue, readFailure, retry, timers, wallClock, within } = dependencies
   const jobDate = EventLoop.oncePerJob(wallClock)
   let lastDelivery: number | undefined
   const decoding = Decoding.make(timers, load)
@@ -148,13 +148,13 @@ export const make = (dependencies: Dependencies): Arrival => {
 
   /** No retry makes it decodable, unless the error says that one may. */
   const refuseUnread = (item: Item, error: unknown): void =>
-    Failure.isTemporary(error)
+    within(Failure.isTemporary, error)
       ? fail(item, error)
-      : refuse(item, RetryPolicy.giveUp(retry, queue, "undecodable", Failure.summarize(error)))
+      : refuse(item, RetryPolicy.giveUp(retry, queue, "undecodable", within(Failure.summarize, error)))
 
   /** Nobody knows whether the body can be decoded, so that this is no dead letter yet. */
   const fail = (item: Item, error: unknown): void => {
-    const failure = Failure.make(error, wallClock())
+    const failure = readFailure(error)
     reporter.failed(item.delivery, failure, false)
     deliveries.conclude(item, Acknowledgement.finalise(undefined, "failure"), failure)
     deliveries.flush()

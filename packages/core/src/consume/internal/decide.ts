@@ -6,7 +6,7 @@ import * as Classifier from "../../policy/Classifier.ts"
 import * as DeadLetterBudget from "../../policy/DeadLetterBudget.ts"
 import type { Delay } from "../../message/Delay.ts"
 import type { Delivery } from "../../message/Delivery.ts"
-import * as Failure from "../../policy/Failure.ts"
+import type * as Failure from "../../policy/Failure.ts"
 import * as RetryPolicy from "../../policy/RetryPolicy.ts"
 import * as Settlement from "../../message/Settlement.ts"
 import type { Runtime } from "./runtime.ts"
@@ -33,7 +33,7 @@ export interface Decider {
   readonly refund: (settlement: Settlement.Settlement) => void
 }
 
-export interface Options extends Pick<Runtime, "random" | "wallClock"> {
+export interface Options extends Pick<Runtime, "random" | "readFailure" | "wallClock"> {
   readonly queue: string
   readonly retry: RetryPolicy.RetryPolicy
   /** Milliseconds until a retry for which neither the handler nor the policy has a delay; `undefined`: 0. */
@@ -44,7 +44,7 @@ export interface Options extends Pick<Runtime, "random" | "wallClock"> {
   readonly budget: DeadLetterBudget.DeadLetterBudget | undefined
 }
 
-export const make = ({ budget, longest, queue, random, retry, retryDelay, wallClock }: Options): Decider => {
+export const make = ({ budget, longest, queue, random, readFailure, retry, retryDelay, wallClock }: Options): Decider => {
   let left = budget?.max ?? 0
 
   /**
@@ -56,7 +56,7 @@ export const make = ({ budget, longest, queue, random, retry, retryDelay, wallCl
   return {
     failure: (verdict, thrown) => {
       const own = verdict._tag === "Retry" ? verdict.failed : undefined
-      return own === undefined ? thrown : Failure.make(own.error, wallClock())
+      return own === undefined ? thrown : readFailure(own.error)
     },
     settlement: (delivery, verdict, failure) => {
       if (verdict._tag === "Ack") return Settlement.Ack

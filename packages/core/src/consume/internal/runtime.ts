@@ -8,11 +8,14 @@ import type * as Fiber from "effect/Fiber"
 import * as AsyncContext from "../../adapter-kit/AsyncContext.ts"
 import * as Random from "../../adapter-kit/Random.ts"
 import type { Timers } from "../../adapter-kit/Timers.ts"
+import * as Failure from "../../policy/Failure.ts"
 
 export interface Runtime {
   readonly timers: Timers
   /** Calls a function of the program in the async context in which the consumer was created. */
   readonly within: AsyncContext.Within
+  /** Reads a thrown value in that context: its properties may be getters, which are functions of the program. */
+  readonly readFailure: (error: unknown) => Failure.Failure
   /** Starts a fiber in that context, with the services that the handler needs. */
   readonly fork: <A, E>(effect: Effect.Effect<A, E>) => Fiber.Fiber<A, E>
   /** Gives the event loop a turn, then calls back. */
@@ -33,6 +36,7 @@ export const make = <R>(timers: Timers): Effect.Effect<Runtime, never, R> =>
     return {
       timers,
       within,
+      readFailure: (error) => within(Failure.make, error, clock.currentTimeMillisUnsafe()),
       fork,
       yieldThen: (resume) => void fork(Effect.yieldNow).addObserver(resume),
       random: () => Random.draw(source),

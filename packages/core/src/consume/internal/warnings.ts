@@ -5,7 +5,7 @@ import type * as ConsumerBackoff from "../../policy/ConsumerBackoff.ts"
 import * as Delay from "../../message/Delay.ts"
 import type { Delivery } from "../../message/Delivery.ts"
 import type { Event } from "../../observe/Event.ts"
-import { type Failure, retryAfterProblem, summarize } from "../../policy/Failure.ts"
+import { type Failure, summarize } from "../../policy/Failure.ts"
 import { cutError, type ErrorSummary } from "../../message/Metadata.ts"
 import type { Settlement } from "../../message/Settlement.ts"
 import type { Item } from "./item.ts"
@@ -44,15 +44,14 @@ export const make = ({ queue, redact, wallClock, warn }: Options): Warnings => {
   const defects = new Set<string>()
   let warnedOfIgnored = false
   let warnedOfHeldBack = false
-  let warnedOfRetryAfter = false
+  let warnedOfProblem = false
   const subject = ({ attempts, metadata }: Told) => ({ queue, id: metadata.id, attempts })
 
   return {
     // A handler that fails from the start must not look like one that is not called.
-    failed: (delivery, { error, summary }) => {
-      const problem = warnedOfRetryAfter ? undefined : retryAfterProblem(error, wallClock())
-      if (problem !== undefined) {
-        warnedOfRetryAfter = true
+    failed: (delivery, { problem, summary }) => {
+      if (problem !== undefined && !warnedOfProblem) {
+        warnedOfProblem = true
         warn(`${problem}; further ones are not logged`, subject(delivery))
       }
       const known = cutError(summary).name

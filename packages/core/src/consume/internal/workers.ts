@@ -5,7 +5,7 @@
 import type * as Acknowledgement from "../../policy/Acknowledgement.ts"
 import * as Classifier from "../../policy/Classifier.ts"
 import * as DeadLetterRouting from "../../policy/DeadLetterRouting.ts"
-import * as Failure from "../../policy/Failure.ts"
+import type * as Failure from "../../policy/Failure.ts"
 import type { RetryPolicy } from "../../policy/RetryPolicy.ts"
 import * as Settlement from "../../message/Settlement.ts"
 import type * as Telemetry from "../../observe/Telemetry.ts"
@@ -42,7 +42,7 @@ export interface Workers {
 export interface Dependencies
   extends
     Pick<Task.Options, "queue" | "longest">,
-    Pick<Runtime, "wallClock" | "yieldThen">,
+    Pick<Runtime, "readFailure" | "yieldThen">,
     Omit<Suspects.Dependencies, "onGathered"> {
   readonly retry: RetryPolicy
   readonly runHandler: RunHandler
@@ -187,7 +187,7 @@ const after =
 
 /** Runs handlers for messages that they answer for together. */
 const runner = (
-  { deliveries, jobTime, load, onWrongHandler, reporter, retry, runHandler, wallClock, watch }: Dependencies,
+  { deliveries, jobTime, load, onWrongHandler, reporter, retry, runHandler, readFailure, watch }: Dependencies,
   taskOptions: Task.Options
 ) => {
   const running = Bag.make<Task.Task>()
@@ -213,7 +213,7 @@ const runner = (
     const outcome: typeof ended = wrong === undefined ? ended : { _tag: "Interrupted" }
     if (wrong !== undefined) onWrongHandler(wrong)
     running.delete(task)
-    const failure = outcome._tag === "Failed" ? Failure.make(outcome.error, wallClock()) : undefined
+    const failure = outcome._tag === "Failed" ? readFailure(outcome.error) : undefined
     watched?.end(failure === undefined ? (outcome as Telemetry.Ending) : redacted(retry, failure)) // It did not fail.
     // A promise cannot be interrupted: a handler that was timed out may go on, and must not run beside itself.
     const isLate = outcome._tag === "Failed" && outcome.isLate === true
