@@ -31,7 +31,7 @@ const rooms = [
   },
   { files: /^packages\/core\/src\//, may: /^effect\// },
   // Files are read in one place.
-  { files: /^packages\/config\/src\/internal\/source\.ts$/, may: /^(effect\/|@requeue\/core\/|node:|yaml$)/ },
+  { files: /^packages\/config\/src\/internal\/syntax\.ts$/, may: /^(effect\/|@requeue\/core\/|node:|yaml$)/ },
   { files: /^packages\/config\/src\//, may: /^(effect\/|@requeue\/core(\/|$))/ },
   {
     files: /^packages\/cli\/src\//,

@@ -39,7 +39,10 @@ describe("retryAfter", () => {
   it.effect.each([
     ["soon", 'error.retryAfter is "soon", which is neither a number of seconds nor a date; it is ignored'],
     [-5, "error.retryAfter is -5, which is neither a number of seconds nor a date; it is ignored"],
-    ["1969-12-31T00:00:00Z", 'error.retryAfter is "1969-12-31T00:00:00Z", which is in the past; the retry comes at once'],
+    [
+      "1969-12-31T00:00:00Z",
+      'error.retryAfter is "1969-12-31T00:00:00Z", which is in the past; the retry comes at once'
+    ],
     ["1970-01-01T00:00:00Z", undefined],
     [0, undefined],
     [null, undefined]

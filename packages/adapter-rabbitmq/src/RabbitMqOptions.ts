@@ -164,7 +164,13 @@ const defaults = {
   queues: {}
 } as const satisfies Partial<Fields>
 
-const decodeFields = AdapterOptions.decoder("rabbitmq", Kinds.fields, ["url", "username", "password", "credentials", "tls"])
+const decodeFields = AdapterOptions.decoder("rabbitmq", Kinds.fields, [
+  "url",
+  "username",
+  "password",
+  "credentials",
+  "tls"
+])
 
 const refuse = (field: string, detail: string, remedy: string): ConfigurationError.ConfigurationError =>
   new ConfigurationError.ConfigurationError({ field, detail, remedy, broker: "rabbitmq" })

@@ -125,11 +125,7 @@ const cases: ReadonlyArray<readonly [what: string, yaml: string, expected: Reado
         'Put text that contains a colon in quotes, as in main: "memory:"'
     ]
   ],
-  [
-    "what is no YAML",
-    "brokers: { main: 'memory:'",
-    ["it is not valid YAML at line 1, column 27. Fix the file"]
-  ]
+  ["what is no YAML", "brokers: { main: 'memory:'", ["it is not valid YAML at line 1, column 27. Fix the file"]]
 ]
 
 describe("a bad file", () => {
@@ -265,12 +261,7 @@ describe("a URL with a password, in the place of a name", () => {
       {},
       `queues.a.broker: ${expected}`
     ],
-    [
-      "a broker without a scheme",
-      'broker: "me:hunter2@host"\nbrokers: { main: "memory:" }',
-      {},
-      `broker: ${expected}`
-    ],
+    ["a broker without a scheme", 'broker: "me:hunter2@host"\nbrokers: { main: "memory:" }', {}, `broker: ${expected}`],
     [
       "a policy",
       `brokers: { main: "memory:" }\nqueues: { a: { retry: "${url}" } }`,
@@ -364,8 +355,16 @@ describe("a mistake in the syntax of a file", () => {
 
   // Here, vitest would load the module, with an error of its own.
   it.each([
-    ["a name", "export default {\n  password: hunter2\n}", "it uses a name that is not defined at line 2. Put text in quotes"],
-    ["syntax", "export default {\n  password: 'a' hunter2\n}", "it is not valid JavaScript. Run node requeue.config.mjs to see where"],
+    [
+      "a name",
+      "export default {\n  password: hunter2\n}",
+      "it uses a name that is not defined at line 2. Put text in quotes"
+    ],
+    [
+      "syntax",
+      "export default {\n  password: 'a' hunter2\n}",
+      "it is not valid JavaScript. Run node requeue.config.mjs to see where"
+    ],
     ["its own error", "throw new Error('set HOST')", "set HOST. Fix the file"]
   ])("of a module is told without the text: %s", async (_, text, expected) => {
     const cwd = await folder({ "requeue.config.mjs": text })

@@ -40,7 +40,12 @@ export const unknown = (
 /** Names in the file that no broker or policy has. */
 const missing = (file: ConfigFile, brokers: ReadonlyArray<string>): ReadonlyArray<StrictSchema.Problem> => {
   const problems: Array<StrictSchema.Problem> = []
-  const lookUp = (what: "broker" | "policy", name: string, known: ReadonlyArray<string>, path: StrictSchema.Problem["path"]) => {
+  const lookUp = (
+    what: "broker" | "policy",
+    name: string,
+    known: ReadonlyArray<string>,
+    path: StrictSchema.Problem["path"]
+  ) => {
     if (known.includes(name)) return
     const isFirst = known.length === 0
     const problem = unknown(what, name, known)

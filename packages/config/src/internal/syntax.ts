@@ -12,7 +12,7 @@ export class SyntaxProblem extends Error {
 
 const quotes = "Put text that begins with *, &, !, @, % or ` in quotes"
 
-/** What is wrong, and how to fix it, by the code of an error of YAML. */
+/** The fault, and how to fix it, by the code of an error of YAML. */
 const faults: Readonly<Record<string, readonly [detail: string, remedy: string]>> = {
   BAD_DIRECTIVE: ["text begins with a character that has a meaning in YAML", quotes],
   BAD_SCALAR_START: ["text begins with a character that has a meaning in YAML", quotes],

@@ -147,7 +147,9 @@ describe("make", () => {
     [new javascript({ message: "busy", delay: 2 }), `error ${form}`],
     [caused("a", new javascript("busy")), `error.cause ${form}`]
   ]
-  it.each(ignored)("says what is not followed: %o", (error, problem) => assert.strictEqual(make(error).problem, problem))
+  it.each(ignored)("says what is not followed: %o", (error, problem) =>
+    assert.strictEqual(make(error).problem, problem)
+  )
 
   it("keeps the message of a RetryLaterError that is given text alone", () =>
     assert.strictEqual(new javascript("busy").message, "busy"))

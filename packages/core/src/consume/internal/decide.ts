@@ -44,7 +44,16 @@ export interface Options extends Pick<Runtime, "random" | "readFailure" | "wallC
   readonly budget: DeadLetterBudget.DeadLetterBudget | undefined
 }
 
-export const make = ({ budget, longest, queue, random, readFailure, retry, retryDelay, wallClock }: Options): Decider => {
+export const make = ({
+  budget,
+  longest,
+  queue,
+  random,
+  readFailure,
+  retry,
+  retryDelay,
+  wallClock
+}: Options): Decider => {
   let left = budget?.max ?? 0
 
   /**
