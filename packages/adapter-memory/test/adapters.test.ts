@@ -48,7 +48,7 @@ describe("an adapter that is handed over", () => {
     const { message } = await refusal("kafka://user:hunter2@localhost", [adapter])
     assert.match(
       message,
-      /^url: no adapter serves the scheme kafka:\. Use one of memory:, .*install requeue-adapter-kafka/
+      /^url: no adapter serves the scheme kafka:\. Use one of memory:, .*or name the package of another adapter as adapter/
     )
     assert.notInclude(message, "hunter2")
   })

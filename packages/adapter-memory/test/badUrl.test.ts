@@ -37,7 +37,20 @@ describe("connect", () => {
   it("a scheme that no adapter serves", async () => {
     const { message } = await refusal("gopher://localhost")
     assert.include(message, "url: no adapter serves the scheme gopher:. Use one of memory:")
-    assert.include(message, "install requeue-adapter-gopher, or name another package as adapter")
+    assert.include(message, "or name the package of another adapter as adapter")
+  })
+
+  it.each([
+    ["ampq://me:hunter2@host", "no adapter serves the scheme ampq:. Did you mean amqp:?"],
+    [
+      "rabbitmq://me:hunter2@host",
+      "no adapter serves the scheme rabbitmq:. Use one of memory:, amqp:, amqps:, nsq:, sqs:,"
+    ],
+    ["kafka://host", "no adapter serves the scheme kafka:. Use one of memory:, amqp:, amqps:, nsq:, sqs:,"]
+  ])("%s, and no package that may be anybody's", async (url, words) => {
+    const { message } = await refusal(url)
+    assert.include(message, words)
+    assert.notMatch(message, /install|requeue-adapter|hunter2/)
   })
 
   it.each(["https://sqs.eu-west-1.amazonaws.com/123456789012/orders", "http://localhost:4566"])(

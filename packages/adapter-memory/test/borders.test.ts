@@ -188,6 +188,15 @@ it.each<readonly [string, unknown]>([
   assert.deepStrictEqual(await broker.waiting("q"), [])
 })
 
+it("a codec whose encode is async fails the send, which says how", async () => {
+  await using broker = await open()
+  const encode = async () => Promise.reject(new Error("also when the promise rejects"))
+  const codec: Codec.Codec<any> = { ...Codec.text, encode: encode as never }
+  const error = await broker.requeue.send(define("q", { codec }), 1).catch((e: unknown) => e)
+  assert.instanceOf(error, EncodeError)
+  assert.match(error.message, /must answer a Uint8Array, got a promise\. encode must be synchronous: .* an async seal$/)
+})
+
 it("bytes of another realm are bytes", async () => {
   await using broker = await open()
   const codec: Codec.Codec<any> = { ...identity, encode: () => runInNewContext("new Uint8Array([1, 2])") as Uint8Array }

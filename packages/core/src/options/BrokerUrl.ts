@@ -38,7 +38,8 @@ export interface Problem {
   readonly remedy?: string
 }
 
-const encoding = "Percent-encode special characters inside the parts: @ is %40, / is %2F, ? is %3F, # is %23, % is %25"
+const encoding =
+  "Percent-encode special characters inside the parts, with encodeURIComponent: @ is %40, / is %2F, ? is %3F, # is %23, % is %25"
 
 const refuse = (detail: string, how?: string): Result.Result<never, Problem> =>
   Result.fail(how === undefined ? { detail } : { detail, remedy: how })
@@ -80,7 +81,8 @@ export const parse = (
     return refuse("it has a line break, a path of dots, or a character that no URL can have", encoding)
   }
   const url = given instanceof URL ? given : URL.parse(given)
-  if (url === null) return refuse("it is not a valid URL")
+  // An @ ends a password, in which one of these characters would end the host.
+  if (url === null) return refuse("it is not a valid URL", String(given).includes("@") ? encoding : undefined)
   if (url.href.includes("#")) return refuse("it has a #, which would start a fragment", encoding)
   if (`${url.pathname}${url.search}`.includes("@")) return refuse("it has an @ after the host", encoding)
   const [username, password] = [decoded(url.username), decoded(url.password)]

@@ -16,6 +16,14 @@ describe("a URL", () => {
     }
   })
 
+  it.each(["/", "?", "#"])("a password with %s, which ends the host, is told to be percent-encoded", (character) => {
+    const refused = parse(`acme://me:hun${character}ter2@host/`)
+    const { detail, remedy = "" } = Result.isFailure(refused) ? refused.failure : assert.fail("it was accepted")
+    assert.strictEqual(detail, "it is not a valid URL")
+    assert.include(remedy, "with encodeURIComponent: @ is %40, / is %2F, ? is %3F, # is %23")
+    assert.notMatch(remedy, /hun|ter2/)
+  })
+
   it.each([
     ["hunter2", "it is not a valid URL"],
     ["acme://me:1#hunter2@host", "it has a #"],

@@ -6,6 +6,7 @@ import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as BrokerUrl from "../../options/BrokerUrl.ts"
 import { ConfigurationError } from "../../options/ConfigurationError.ts"
+import { nearest } from "../../options/nearest.ts"
 import { show } from "../../options/OptionKind.ts"
 import * as Runtime from "../../options/runtime.ts"
 import { summarize } from "../../policy/Failure.ts"
@@ -150,11 +151,15 @@ const missing = (name: string, scheme: string): ConfigurationError => {
     const examples = "sqs://eu-west-1/123456789012 for SQS, amqp://host for RabbitMQ or nsq://host:4150 for NSQ"
     return refusal("url", `${scheme}: is not the scheme of a broker`, `Write ${examples}`)
   }
-  const known = [...packages.keys()].map((each) => `${each}:`)
+  // A package of this name may be anybody's, so that a mistyped scheme must not suggest to install it.
+  const meant = nearest(scheme, [...packages.keys()])
+  const known = [...packages.keys()].map((each) => `${each}:`).join(", ")
   return refusal(
     "url",
     `no adapter serves the scheme ${scheme}:`,
-    `Use one of ${known.join(", ")}, install ${name}, or name another package as adapter`
+    meant === undefined
+      ? `Use one of ${known}, or name the package of another adapter as adapter`
+      : `Did you mean ${meant}:?`
   )
 }
 

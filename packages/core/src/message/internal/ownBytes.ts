@@ -80,5 +80,10 @@ const separated = (sealed: Sealed): Sealed => ({ ...sealed, body: copy(verified(
 const verified = (bytes: unknown): Uint8Array => {
   const tag = ArrayBuffer.isView(bytes) ? Reflect.get(bytes, Symbol.toStringTag) : typeof bytes
   if (tag === "Uint8Array") return bytes as Uint8Array // Its tag says so.
-  throw new TypeError(`codec.encode must answer a Uint8Array, got ${String(tag)}`)
+  const error = new TypeError(
+    `codec.encode must answer a Uint8Array, got ${bytes instanceof Promise ? "a promise" : String(tag)}`
+  )
+  if (!(bytes instanceof Promise)) throw error
+  bytes.catch(() => {}) // It is not waited for.
+  throw Object.assign(error, { remedy: "encode must be synchronous: make it answer bytes, or write an async seal" })
 }
