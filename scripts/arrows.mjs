@@ -30,8 +30,9 @@ const rooms = [
     may: /^(effect\/|node:)/
   },
   { files: /^packages\/core\/src\//, may: /^effect\// },
-  // Files are read in one place.
-  { files: /^packages\/config\/src\/internal\/syntax\.ts$/, may: /^(effect\/|@requeue\/core\/|node:|yaml$)/ },
+  // Files are read in one place, and parsed in another.
+  { files: /^packages\/config\/src\/internal\/source\.ts$/, may: /^(effect\/|@requeue\/core\/|node:)/ },
+  { files: /^packages\/config\/src\/internal\/syntax\.ts$/, may: /^yaml$/ },
   { files: /^packages\/config\/src\//, may: /^(effect\/|@requeue\/core(\/|$))/ },
   {
     files: /^packages\/cli\/src\//,
