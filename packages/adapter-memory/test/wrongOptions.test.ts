@@ -340,7 +340,7 @@ const rows: ReadonlyArray<Wrong> = [
   [
     "Cloudflare.consume, a queue's name",
     (r) => Cloudflare.consume(r, { queue: "q", dead_letter_queue: "" }, { queue: handler }, {}),
-    'Cloudflare.consume (queue q): dead_letter_queue must be a queue\'s name of 1 to 200 characters, got ""'
+    'Cloudflare.consume (queue q): dead_letter_queue must be a queue\'s name of 1 to 200 characters without broken surrogates, got ""'
   ],
   [
     "Testing.open",

@@ -47,6 +47,18 @@ describe("a name with a line break", () => {
   })
 })
 
+describe("a name with a broken surrogate", () => {
+  it("has no plan, is no option, and no exchange or routing key of a message", () => {
+    const own = settings()
+    for (const request of [{ queue: "lo\ud800op" }, { queue: "orders", deadLetterQueues: ["lo\ud801op"] }])
+      assert.match(String(RabbitMqPlan.make(request, own, "4.3.6")), /has a broken surrogate/)
+    for (const options of [{ exchanges: { "e\ud800": { type: "topic" } } }, { queues: { "q\ud800": {} } }])
+      assert.throws(() => settings(options), /has a broken surrogate/)
+    for (const native of [{ exchange: "e\ud800" }, { exchange: "e", routingKey: "k\ud800" }])
+      assert.throws(() => RabbitMqNative.make(native), /without a line break or a broken surrogate/)
+  })
+})
+
 describe("what all queues have in common", () => {
   const planOf = (queue: string, own: RabbitMqOptions.Settings) => {
     const made = RabbitMqPlan.make({ queue }, own, "4.3.6")

@@ -87,7 +87,7 @@ const short: OptionKind.OptionKind = {
 }
 
 const route: OptionKind.OptionKind = {
-  expected: "text of at most 255 bytes without a line break",
+  expected: "text of at most 255 bytes without a line break or a broken surrogate",
   holds: (value) => typeof value === "string" && nameProblem(value) === undefined
 }
 

@@ -33,8 +33,17 @@ export interface Options<A, I = A> {
   readonly delay?: Delay.Input | undefined
 }
 
-/** Whether a queue may have this name: 1 to 200 characters. */
-export const isName = (name: string): boolean => name.length > 0 && name.length <= 200
+/**
+ * Why a queue cannot have this name; `undefined` where it can. All broken surrogates become the same character in UTF-8, and so
+ * several names one queue.
+ */
+export const problemOfName = (name: string): string | undefined => {
+  if (name.length < 1 || name.length > 200) return `must have 1 to 200 characters, got ${JSON.stringify(name)}`
+  return name.isWellFormed() ? undefined : `must have no broken surrogates, got ${JSON.stringify(name)}`
+}
+
+/** Whether a queue may have this name: 1 to 200 characters without broken surrogates. */
+export const isName = (name: string): boolean => problemOfName(name) === undefined
 
 const codecKind = OptionKind.object("a codec, such as Codec.text", "encode", "decode")
 
@@ -54,7 +63,7 @@ const kinds: OptionNames.Of<Options<AnyBody>> = {
  *
  * When to use: in place of a queue's name, where bodies have a type or messages a default delay.
  *
- * @throws RangeError when the name has not 1 to 200 characters, an option is unknown or of another kind, the delay is not 0
+ * @throws RangeError when the name does not have 1 to 200 characters, or has broken surrogates, an option is unknown or of another kind, the delay is not 0
  * to 24 hours, or there are both a codec and a schema
  *
  * @example
@@ -67,9 +76,8 @@ const kinds: OptionNames.Of<Options<AnyBody>> = {
  * ```
  */
 export const make = <A = AnyBody, I = A>(name: string, options: Options<A, I> = {}): QueueDefinition<A, I> => {
-  if (!isName(name)) {
-    throw new RangeError(`QueueDefinition.make: name must have 1 to 200 characters, got ${JSON.stringify(name)}`)
-  }
+  const problem = problemOfName(name)
+  if (problem !== undefined) throw new RangeError(`QueueDefinition.make: name ${problem}`)
   OptionNames.check("QueueDefinition.make", options, kinds, name)
   const { delay, schema } = options
   if (schema !== undefined && options.codec !== undefined) {
@@ -87,7 +95,7 @@ export type Input<A, I = A> = string | QueueDefinition<A, I>
  * The definition itself, or a definition of the queue with this name. Its codec shares no bytes with anybody: where one
  * might, as one of your own may, its bytes are copied on both ways.
  *
- * @throws RangeError when the input is neither, or the name has not 1 to 200 characters
+ * @throws RangeError when the input is neither, or the name does not have 1 to 200 characters, or has broken surrogates
  */
 export const from = <A, I = A>(queue: Input<A, I>): QueueDefinition<A, I> => {
   if (typeof queue === "string") return make<A, I>(queue)

@@ -47,7 +47,7 @@ export const isRouting = (value: unknown): value is DeadLetterRouting =>
 /**
  * Builds a routing. Default: `<queue>.dlq`, for every reason.
  *
- * @throws RangeError when an option or a reason is unknown, a queue's name is empty or no text, or `redact` is no function
+ * @throws RangeError when an option or a reason is unknown, a queue's name is empty, no text or has broken surrogates, or `redact` is no function
  *
  * @example
  * ```ts
@@ -82,6 +82,7 @@ const refuse = (constraint: string, got: unknown): never => {
 const checkName = (field: string, name: unknown): void => {
   if (typeof name !== "string") refuse(`${field}must be a queue's name`, name)
   if (name === "") refuse(`${field}must not be an empty queue name`, name)
+  if (!String(name).isWellFormed()) refuse(`${field}must have no broken surrogates`, name)
 }
 
 /** The queue that takes a dead letter from `origin` with this reason; `undefined` when none is kept. */

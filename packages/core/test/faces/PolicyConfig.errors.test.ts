@@ -53,6 +53,7 @@ const cases: ReadonlyArray<Case> = [
     "RetryPolicy.make: maxRetries must be a whole number >= 0"
   ],
   ["a limit that is no number", RetryPolicy, { maxRetries: "many" }, '["maxRetries"]', '"unlimited"'],
+  ["half a surrogate", RetryPolicy, { deadLetter: "lo\ud801op" }, '["deadLetter"]', "must have no broken surrogates"],
   ["no dead-letter queue", RetryPolicy, { deadLetter: "" }, '["deadLetter"]', "must not be an empty queue name"],
   ["an unknown preset", RetryPolicy, { preset: "magic" }, '["preset"]', '"webhookSender"'],
   [

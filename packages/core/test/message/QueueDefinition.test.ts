@@ -26,6 +26,13 @@ describe("QueueDefinition", () => {
     )
   )
 
+  it("refuses broken surrogates: in UTF-8, several such names are one", () =>
+    assert.throws(
+      () => QueueDefinition.from("lo\ud800op"),
+      RangeError,
+      'QueueDefinition.make: name must have no broken surrogates, got "lo\\ud800op"'
+    ))
+
   it.each([-1, Number.NaN, "25 hours" as const])("refuses a delay of %s", (delay) =>
     assert.throws(
       () => QueueDefinition.make("work", { delay }),

@@ -184,9 +184,8 @@ export const park = (call: string, queue: string, options: ParkOptions = {}): Ra
 const target = (call: string, queue: string, to: string | undefined): RangeError | undefined => {
   if (to === undefined) return undefined
   if (to === queue) return OptionNames.error(call, queue, `to must be another queue, got ${JSON.stringify(to)}`)
-  return QueueDefinition.isName(to)
-    ? undefined
-    : OptionNames.error(call, queue, `to must have 1 to 200 characters, got ${JSON.stringify(to)}`)
+  const problem = QueueDefinition.problemOfName(to)
+  return problem === undefined ? undefined : OptionNames.error(call, queue, `to ${problem}`)
 }
 
 /** The error of the letter or of the options of `edit`. */

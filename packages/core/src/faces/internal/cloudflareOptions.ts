@@ -83,7 +83,7 @@ export const consumerKinds: OptionNames.Of<ConsumerSettings> = {
   max_batch_timeout: seconds(60),
   max_retries: OptionKind.whole(0),
   dead_letter_queue: {
-    expected: "a queue's name of 1 to 200 characters",
+    expected: "a queue's name of 1 to 200 characters without broken surrogates",
     holds: (value) => typeof value === "string" && isName(value)
   },
   max_concurrency: { ...concurrency, holds: (value) => value === null || concurrency.holds(value) },
