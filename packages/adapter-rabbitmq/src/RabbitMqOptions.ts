@@ -159,9 +159,7 @@ const defaults = {
   prefix: "requeue",
   assert: "declare",
   names: {},
-  hosts: [],
-  exchanges: {},
-  queues: {}
+  hosts: []
 } as const satisfies Partial<Fields>
 
 const decodeFields = AdapterOptions.decoder("rabbitmq", Kinds.fields, [
@@ -203,6 +201,8 @@ export const decode = (options: Options = {}): Result.Result<Settings, Configura
   const settings: Settings = {
     ...defaults,
     ...values,
+    exchanges: byName(values.exchanges),
+    queues: byName(values.queues),
     address: address.success.address,
     credentials,
     tls: tls.success,
@@ -212,6 +212,10 @@ export const decode = (options: Options = {}): Result.Result<Settings, Configura
   const conflict = contradiction(settings)
   return conflict === undefined ? Result.succeed(settings) : Result.fail(conflict)
 }
+
+/** The same by name, where no name of `Object.prototype`, such as `constructor`, is found that was not given. */
+const byName = <A>(given: { readonly [name: string]: A } = {}): { readonly [name: string]: A } =>
+  Object.assign(Object.create(null), given)
 
 const managementRefusal = (management: string): ConfigurationError.ConfigurationError | undefined => {
   const parsed = BrokerUrl.parse(management)

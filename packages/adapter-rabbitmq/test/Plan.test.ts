@@ -59,6 +59,25 @@ describe("a name with a broken surrogate", () => {
   })
 })
 
+describe("a name of Object.prototype", () => {
+  const names = ["constructor", "toString", "valueOf", "hasOwnProperty", "__proto__"]
+
+  it.each(names)("%s is a queue, a dead-letter queue and an exchange like any other", (name) => {
+    const own = settings()
+    const argumentsLike = JSON.stringify(RabbitMqPlan.queue("plain", own)).replaceAll("plain", name)
+    assert.strictEqual(JSON.stringify(RabbitMqPlan.queue(name, own)), argumentsLike)
+    const made = RabbitMqPlan.make({ queue: name, deadLetterQueues: [`${name}.dlq`, "valueOf"] }, own, "4.3.6")
+    assert.notInstanceOf(made, Error)
+    assert.deepStrictEqual(RabbitMqPlan.target(name, own, "4.3.6"), [Objects.exchange(name, "", undefined, "passive")])
+  })
+
+  it.each(names)("%s can have options", (name) => {
+    const own = settings(JSON.parse(`{"queues":{"${name}":{"type":"classic"}},"exchanges":{"${name}":{"type":"topic"}}}`))
+    assert.strictEqual(RabbitMqOptions.typeOf(name, own), "classic")
+    assert.include(RabbitMqPlan.target(name, own, "4.3.6")[0], { name, type: "topic" })
+  })
+})
+
 describe("what all queues have in common", () => {
   const planOf = (queue: string, own: RabbitMqOptions.Settings) => {
     const made = RabbitMqPlan.make({ queue }, own, "4.3.6")
