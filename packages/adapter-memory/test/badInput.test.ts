@@ -135,7 +135,10 @@ describe("consume", () => {
     [{ retry: { immediate: 11 } }, /immediate must be a whole number from 0 to 10, got 11/],
     [{ retry: { maxAge: -1 } }, /maxAge must be a duration of at least 0ms, or Infinity, got -1/],
     [{ retry: { deadLetter: "lo\ud801op" } }, /deadLetter must have no broken surrogates/],
-    [{ retry: { deadLetter: { routes: { undecodable: "lo\ud801op" } } } }, /routes.undecodable must have no broken surrogates/],
+    [
+      { retry: { deadLetter: { routes: { undecodable: "lo\ud801op" } } } },
+      /routes.undecodable must have no broken surrogates/
+    ],
     [{ retry: { deadLetter: "" } }, /deadLetter must not be an empty queue name, got ""/],
     [{ batch: { maxBatchSize: 0 } }, /maxBatchSize must be a whole number from 1 to 100, got 0/],
     [{ batch: { maxBatchTimeout: "61 seconds" } }, /maxBatchTimeout must be .* to 1m, got "61 seconds"/],

@@ -48,7 +48,8 @@ export const assertOf = (name: string, settings: Settings): Settings["assert"] =
 
 const number = (value: unknown): number | undefined => (typeof value === "number" ? value : undefined)
 
-const typeOf = (args: Arguments): Type => {
+/** The type of a queue that is declared with these arguments. */
+export const typeOf = (args: Arguments): Type => {
   const type = args["x-queue-type"] ?? "classic"
   return type === "quorum" || type === "classic" || type === "stream" ? type : "unknown"
 }

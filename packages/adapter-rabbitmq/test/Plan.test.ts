@@ -72,7 +72,9 @@ describe("a name of Object.prototype", () => {
   })
 
   it.each(names)("%s can have options", (name) => {
-    const own = settings(JSON.parse(`{"queues":{"${name}":{"type":"classic"}},"exchanges":{"${name}":{"type":"topic"}}}`))
+    const own = settings(
+      JSON.parse(`{"queues":{"${name}":{"type":"classic"}},"exchanges":{"${name}":{"type":"topic"}}}`)
+    )
     assert.strictEqual(RabbitMqOptions.typeOf(name, own), "classic")
     assert.include(RabbitMqPlan.target(name, own, "4.3.6")[0], { name, type: "topic" })
   })

@@ -41,7 +41,7 @@ it.live("what comes in meanwhile, without an end, does not keep stale queues fro
             unacknowledged: () => Effect.succeed(0),
             queue: () => Effect.succeed(stale),
             queues: Effect.succeed([]),
-            policies: Effect.succeed([]),
+            policies: Effect.succeed({ queues: [], rules: undefined }),
             exchanges: Effect.succeed([]),
             bindings: Effect.succeed([])
           },

@@ -3,7 +3,9 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Result from "effect/Result"
 import { Backoff, Metadata, RetryPolicy } from "@requeue/core"
 import { toDelivery } from "../src/internal/consume/toDelivery.ts"
+import type { KnownPolicies } from "../src/internal/inspect/management.ts"
 import * as Policies from "../src/internal/inspect/policies.ts"
+import * as PolicyRules from "../src/internal/inspect/policyRules.ts"
 import * as Plan from "../src/RabbitMqPlan.ts"
 import * as RabbitMqOptions from "../src/RabbitMqOptions.ts"
 
@@ -29,12 +31,15 @@ const harms = (policy: Readonly<Record<string, unknown>>) => {
   const known = plan().objects.flatMap((object) =>
     object._tag === "Queue" ? [{ name: object.name, type: "quorum" as const, policy }] : []
   )
-  return Policies.harmsIn(plan(), known, "4.3.6").map(({ detail, isEarly, queue }) => {
+  return harmsKnown({ queues: known, rules: undefined })
+}
+
+const harmsKnown = (known: KnownPolicies) =>
+  Policies.harmsIn(plan(), known, "4.3.6").map(({ detail, isEarly, queue }) => {
     const [text, remedy] = detail.split(". ")
     assert.strictEqual(remedy, "Exclude the queue from the pattern of the policy or operator policy")
     return [queue, isEarly, text]
   })
-}
 const queues = (policy: Readonly<Record<string, unknown>>) => harms(policy).map(([queue]) => queue)
 const undelivered = "requeue.v1.q.undelivered"
 
@@ -76,6 +81,53 @@ describe("policies on our own queues", () => {
       { "dead-letter-exchange": "e", "queue-leader-locator": "balanced" }
     ])
       assert.deepStrictEqual(queues(policy), [])
+  })
+
+  it("a policy is known before its queues exist, and the server's answer counts for those that do", () => {
+    const policy = { vhost: "/", name: "p", pattern: "^requeue\\.v1\\.q\\.", "apply-to": "queues", priority: 0 }
+    const rules = PolicyRules.make([{ ...policy, definition: { "message-ttl": 300 } }], [])
+    const early = harmsKnown({ queues: [], rules }).filter(([, isEarly]) => isEarly)
+    assert.deepStrictEqual(early[0], [
+      rung,
+      true,
+      `queue ${rung}: a policy of the server ends delays of 5s after 300ms`
+    ])
+    assert.include(early.map(([queue]) => queue).join(), "requeue.v1.q.level.50.9")
+    const queues = [{ name: rung, type: "quorum" as const, policy: {} }]
+    assert.notDeepInclude(
+      harmsKnown({ queues, rules }).map(([queue]) => queue),
+      rung
+    )
+    assert.include(
+      harmsKnown({ queues: [{ ...queues[0]!, policy: undefined }], rules }).map(([queue]) => queue),
+      rung
+    )
+  })
+
+  it("of several policies that match, one of the highest priority holds, and the operator's beside it", () => {
+    const rule = (pattern: string, definition: object, others: object = {}) => ({ pattern, definition, ...others })
+    const rules = PolicyRules.make(
+      [
+        rule("^orders", { "delivery-limit": 9 }, { "apply-to": "all", priority: 1 }),
+        rule("^orders", { "delivery-limit": 7, "max-length": 5 }, { "apply-to": "quorum_queues", priority: 5 }),
+        rule("^orders", { "ha-mode": "all", "delivery-limit": 1 }, { "apply-to": "queues", priority: 9 }),
+        rule("^orders", { "delivery-limit": 2 }, { "apply-to": "exchanges", priority: 10 }),
+        rule("(?<bad", { "delivery-limit": 3 }, { "apply-to": "queues", priority: 11 }),
+        "no policy"
+      ],
+      [rule("orders$", { "delivery-limit": 8, "max-length": 4, expires: 6 }, { "apply-to": "queues", priority: 0 })]
+    )
+    assert.deepStrictEqual(PolicyRules.definitionFor(rules, "orders", "quorum"), {
+      "delivery-limit": 7,
+      "max-length": 4,
+      expires: 6
+    })
+    assert.deepStrictEqual(PolicyRules.definitionFor(rules, "orders.dlq", "quorum"), {
+      "delivery-limit": 7,
+      "max-length": 5
+    })
+    assert.deepStrictEqual(PolicyRules.definitionFor(rules, "other", "quorum"), {})
+    assert.deepStrictEqual(PolicyRules.definitionFor(PolicyRules.make(undefined, undefined), "orders", "quorum"), {})
   })
 
   it("the record of a queue whose delays end early is no delay that was served", () => {

@@ -3,7 +3,7 @@ import { Backoff, DeadLetters, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { assert, test } from "vitest"
 import { adapter } from "../../src/index.ts"
-import { policyOf } from "../real/adoptedBooks.ts"
+import { policyOf, put } from "../real/adoptedBooks.ts"
 import { shared } from "../real/server.ts"
 import { consume, no, type Run } from "./traps/trap.ts"
 import { on, outgoing, queueName, until } from "../world.ts"
@@ -75,6 +75,36 @@ test.runIf(broker.managementUrl !== undefined)(
     assert.isTrue(
       findings.some((one) => one.verdict === "bad" && one.detail.startsWith(detail)),
       JSON.stringify(findings)
+    )
+  }
+)
+
+test.runIf(broker.managementUrl !== undefined)(
+  "a policy on queues that do not exist yet is known at the first start",
+  { timeout: 120_000 },
+  async () => {
+    const [queue, prefix] = [queueName("first"), queueName("p").slice(0, 20)]
+    const delay = 3000
+    const retry = RetryPolicy.make({ maxRetries: 1, backoff: Backoff.constant(delay) })
+    const policy = (name: string, definition: object) =>
+      put(management, `policies/%2F/${name}`, { pattern: `^${name}$`, definition, "apply-to": "queues" })
+    await policy(`${prefix}.v1.q.delay.${delay}`, { "message-ttl": 500 })
+    const runs: Array<Run> = []
+    await on({ url, management, prefix }, (one) =>
+      Effect.gen(function* () {
+        yield* consume(queue, runs, { retry }, no)
+        yield* one.publish([outgoing(queue, "a")])
+        yield* until("the retry", () => runs.length === 2)
+      })
+    )
+    assert.isAtLeast(runs[1]!.at - runs[0]!.at, delay)
+    const limited = queueName("none-yet")
+    await policy(limited, { "delivery-limit": 0 })
+    await on({ url, management, prefix }, () =>
+      Effect.gen(function* () {
+        const refused = yield* Effect.flip(consume(limited, [], { retry: RetryPolicy.make({ maxRetries: 30 }) }, no))
+        assert.include(String(refused), "the server gives a message up after 1 deliveries")
+      })
     )
   }
 )

@@ -7,6 +7,7 @@ import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import type { Settings } from "../../RabbitMqOptions.ts"
 import type { Type } from "../../RabbitMqQueue.ts"
+import * as PolicyRules from "./policyRules.ts"
 
 /** A queue. Its counts are `undefined` until the server has counted. */
 export interface QueueInfo {
@@ -14,7 +15,10 @@ export interface QueueInfo {
   /** Its type; `undefined` for one that is not known here. */
   readonly type?: Type | undefined
   readonly arguments: Readonly<Record<string, unknown>>
-  /** The definition of the server's policies for it, such as `delivery-limit`; `undefined` in its first seconds. */
+  /**
+   * The definition of the server's policies for it, such as `delivery-limit`. In its first seconds it is what the policies say of
+   * its name, or `undefined` where the user may not read them.
+   */
   readonly policy: Readonly<Record<string, unknown>> | undefined
   readonly messages: number | undefined
   readonly unacknowledged: number | undefined
@@ -46,6 +50,12 @@ export interface BindingInfo {
   readonly isToQueue: boolean
 }
 
+/** The policies on queues that exist, and those that will hold for others; the latter are empty where the user may not read them. */
+export interface KnownPolicies {
+  readonly queues: ReadonlyArray<Pick<QueueInfo, "name" | "policy" | "type">>
+  readonly rules: PolicyRules.Rules | undefined
+}
+
 /** Questions to the interface, about the virtual host of the connection. Each fails after `requestTimeout`. */
 export interface Management {
   /** The number of deliveries that consumers have; `undefined` when the server has not counted within seven seconds. */
@@ -53,8 +63,8 @@ export interface Management {
   /** One queue; `undefined` when it does not exist. */
   readonly queue: (name: string) => Effect.Effect<QueueInfo | undefined, BrokerError.BrokerError>
   readonly queues: Effect.Effect<ReadonlyArray<QueueInfo>, BrokerError.BrokerError>
-  /** The types and policies of all queues. */
-  readonly policies: Effect.Effect<ReadonlyArray<Pick<QueueInfo, "name" | "policy" | "type">>, BrokerError.BrokerError>
+  /** The types and policies of all queues, and the policies themselves. */
+  readonly policies: Effect.Effect<KnownPolicies, BrokerError.BrokerError>
   readonly exchanges: Effect.Effect<ReadonlyArray<ExchangeInfo>, BrokerError.BrokerError>
   /** All bindings. */
   readonly bindings: Effect.Effect<ReadonlyArray<BindingInfo>, BrokerError.BrokerError>
@@ -153,15 +163,29 @@ export const make = ({ address, management, requestTimeout }: Settings): Managem
       return undefined
     })
 
+  // Only a user with the tag policymaker or administrator may read them.
+  const rules = Effect.orElseSucceed(
+    Effect.zipWith(get(`policies/${vhost}`), get(`operator-policies/${vhost}`), PolicyRules.make, { concurrent: true }),
+    () => undefined
+  )
+
   return {
     unacknowledged,
     queue: (name) =>
-      Effect.map(get(`queues/${vhost}/${encodeURIComponent(name)}`), (json) =>
-        json === undefined ? undefined : toQueue(json)
-      ),
+      Effect.gen(function* () {
+        const json = yield* get(`queues/${vhost}/${encodeURIComponent(name)}`)
+        if (json === undefined) return undefined
+        const told = toQueue(json)
+        if (told.policy !== undefined) return told
+        const known = yield* rules
+        return { ...told, policy: known && PolicyRules.definitionFor(known, name, told.type ?? "unknown") }
+      }),
     queues: Effect.map(get(`queues/${vhost}`), (json) => list(json, toQueue)),
-    policies: Effect.map(get(`queues/${vhost}?columns=name,type,effective_policy_definition`), (json) =>
-      list(json, toQueue)
+    policies: Effect.zipWith(
+      get(`queues/${vhost}?columns=name,type,effective_policy_definition`),
+      rules,
+      (json, known) => ({ queues: list(json, toQueue), rules: known }),
+      { concurrent: true }
     ),
     exchanges: Effect.map(get(`exchanges/${vhost}`), (json) => list(json, toExchange)),
     bindings: Effect.map(get(`bindings/${vhost}`), (json) => list(json, toBinding))

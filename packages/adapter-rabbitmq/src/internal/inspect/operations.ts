@@ -170,7 +170,7 @@ const operate = Effect.fnUntraced(function* (settings: Settings) {
           object._tag === "Queue" ? formerFinding(declarer, object) : []
         )
         const left = yield* leftBehind(declarer, plan, settings)
-        const known = yield* management?.policies ?? Effect.succeed([])
+        const known = yield* management?.policies ?? Effect.succeed({ queues: [], rules: undefined })
         const policies = Policies.harmsIn(plan, known, version).map(
           ({ detail }): Plan.Finding => ({ about: "policies", verdict: "bad", detail })
         )

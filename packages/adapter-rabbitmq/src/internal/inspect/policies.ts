@@ -6,7 +6,8 @@ import { type BrokerError, Delay, Log } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type * as RabbitMqPlan from "../../RabbitMqPlan.ts"
 import * as RabbitMqQueue from "../../RabbitMqQueue.ts"
-import type { Management, QueueInfo } from "./management.ts"
+import type { KnownPolicies, Management, QueueInfo } from "./management.ts"
+import * as PolicyRules from "./policyRules.ts"
 import * as Together from "./together.ts"
 
 /** The harm that a policy does to a queue of the plan. */
@@ -52,22 +53,29 @@ const harmsOf = (
   return harms
 }
 
-/** The harm to the queues of a plan but for its own, whose policies are those of its consumer's plan. Pure. */
+/**
+ * The harm to the queues of a plan but for its own, whose policies are those of its consumer's plan. A policy harms a queue that
+ * does not exist yet as soon as it does. Pure.
+ */
 export const harmsIn = (
   { objects, onDemand, queue }: Pick<RabbitMqPlan.Plan, "objects" | "onDemand" | "queue">,
-  known: ReadonlyArray<Pick<QueueInfo, "name" | "policy" | "type">>,
+  { queues, rules = PolicyRules.none }: KnownPolicies,
   serverVersion: string
 ): ReadonlyArray<Harm> => {
-  const policies = new Map(known.map((info) => [info.name, info]))
+  const known = new Map(queues.map((info) => [info.name, info]))
   return [...objects, ...onDemand].flatMap((object) => {
     if (object._tag !== "Queue" || object.name === queue || object.assert === "never") return []
-    const info = policies.get(object.name)
-    return info === undefined ? [] : harmsOf(object, info, serverVersion)
+    const { policy, type = RabbitMqQueue.typeOf(object.arguments) } = known.get(object.name) ?? {}
+    const definition = policy ?? PolicyRules.definitionFor(rules, object.name, type)
+    return harmsOf(object, { policy: definition, type }, serverVersion)
   })
 }
 
 /** Milliseconds for which all consumers share an answer of the management interface. */
 const fresh = 10_000
+
+/** Harms that one look logs one by one: a policy may match all queues of delays. */
+const mostWarnings = 3
 
 /** The policies on the queues of a broker. */
 export interface Policies {
@@ -90,11 +98,12 @@ export const make = (management: Management | undefined, serverVersion: () => st
         const harms = harmsIn(plan, yield* known("policies"), serverVersion())
         for (const object of [...plan.objects, ...plan.onDemand]) if (object._tag === "Queue") early.delete(object.name)
         for (const { isEarly, queue } of harms) if (isEarly) early.add(queue)
-        for (const { detail } of harms) {
-          if (warned.has(detail)) continue
-          warned.add(detail)
-          yield* Log.warning(detail, { queue: plan.queue })
-        }
+        const news = harms.filter(({ detail }) => !warned.has(detail))
+        for (const { detail } of news) warned.add(detail)
+        for (const { detail } of news.slice(0, mostWarnings)) yield* Log.warning(detail, { queue: plan.queue })
+        const others = news.length - mostWarnings
+        const text = `policies of the server harm ${others} more queues of this plan, which requeue verify lists. ${remedy}`
+        if (others > 0) yield* Log.warning(text, { queue: plan.queue })
       })
   }
 }
