@@ -64,7 +64,8 @@ const start = Effect.fnUntraced(function* (options: RabbitMqOptions.Options = {}
   let isUp = true
   const connection = {
     live: Effect.suspend(() => (isUp ? Effect.succeed(live) : Effect.never)),
-    current: () => (isUp ? live : undefined)
+    current: () => (isUp ? live : undefined),
+    error: () => undefined
   } as unknown as Connection
   const scope = yield* Scope.make()
   const settings = Result.getOrThrow(RabbitMqOptions.decode({ publishTimeout: 1000, ...options }))

@@ -93,6 +93,8 @@ export interface DriverConnection {
 
 /** Callbacks for a connection's events. */
 export interface Listener {
+  /** Ends the attempt to connect, and its socket. The driver's own limit begins again with each byte that comes. */
+  readonly signal: AbortSignal
   /** Called once. */
   readonly closed: (error: unknown) => void
   /** Called when the server blocks publishers, because of an alarm of memory or disk. */
@@ -114,6 +116,8 @@ export const connect = async (
   const { auth, tls } = settings
   // An import of the adapter, which may only be one of several to choose from, does not load the driver.
   const { connect: open, credentials } = await import("amqplib")
+  // The driver passes it to the socket, and its types lack it.
+  const limit = { signal: on.signal }
   const model = await open(
     {
       protocol: address.secure ? "amqps" : "amqp",
@@ -129,7 +133,7 @@ export const connect = async (
           : credentials.plain(account.username, Redacted.value(account.password)),
       noDelay: true,
       keepAlive: true,
-      timeout: settings.connectTimeout,
+      ...limit,
       clientProperties: { connection_name: `${settings.connectionName}:${role}` },
       ...TlsOptions.toNode(tls, readFileSync)
     }

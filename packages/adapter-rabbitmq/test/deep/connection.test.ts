@@ -4,6 +4,7 @@ import { connect, isLive, isReady } from "@requeue/core/promise"
 import { Control } from "@requeue/conformance"
 import * as Effect from "effect/Effect"
 import * as Logger from "effect/Logger"
+import { createServer, type AddressInfo } from "node:net"
 import { assert, expect, test } from "vitest"
 import { RabbitMqBroker } from "../../src/index.ts"
 import type { Live } from "../../src/internal/connect/connection.ts"
@@ -29,7 +30,9 @@ test("a connection that cannot be made again is down since it was lost, and then
     yield* until("the loss to be noticed", () => broker.connection().state === "down")
     const lost = broker.connection()
     yield* until("two attempts of both connections to be refused", () => refusals === 4)
-    assert.deepStrictEqual(broker.connection(), lost)
+    const { because, ...refused } = broker.connection()
+    assert.deepStrictEqual(refused, lost)
+    assert.match(because ?? "", /^rabbitmq: connect: ConnectionFailed: /)
     one.proxy.refuse(false)
     const allowed = Date.now()
     yield* until("the connection", () => broker.connection().state === "up")
@@ -121,3 +124,20 @@ test.for([
     assert.strictEqual(error.reason, reason)
   }
 )
+
+test("connectTimeout limits the whole attempt, also where the server writes a byte from time to time", async () => {
+  const server = createServer((socket) => {
+    const drip = setInterval(() => socket.write("\u0001"), 50)
+    socket.on("error", () => {}).on("close", () => clearInterval(drip))
+  })
+  await new Promise<void>((resume) => server.listen(0, "127.0.0.1", resume))
+  const { port } = server.address() as AddressInfo // It listens on TCP.
+  for (const scheme of ["amqp", "amqps"]) {
+    const made = RabbitMqBroker.make({ url: `${scheme}://127.0.0.1:${port}`, connectTimeout: 500 })
+    const error = await Effect.runPromise(Effect.flip(Effect.scoped(made)))
+    assert.match(error.message, /ConnectionFailed: /)
+  }
+  const left = () => new Promise((resume) => server.getConnections((_, count) => resume(count)))
+  await Effect.runPromise(until("the sockets to be closed", async () => (await left()) === 0))
+  server.close()
+})

@@ -6,6 +6,8 @@ export interface Connection {
   readonly state: "up" | "down"
   /** When this state began, in milliseconds since the epoch. */
   readonly since: number
+  /** Why it is down, as the last attempt to connect has failed; `undefined` where none has, or the adapter does not report it. */
+  readonly because?: string | undefined
 }
 
 /**

@@ -2,7 +2,7 @@
  * A connection to the server that is made again for ever, on each node of the cluster in turn. A delivery tag, a channel
  * and a declaration belong to one live connection, and are never used on the next.
  */
-import { type Broker, BrokerError, Delay, Reconnect, Reconnecting } from "@requeue/core/adapter-kit"
+import { type Broker, BrokerError, Reconnect, Reconnecting } from "@requeue/core/adapter-kit"
 import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
@@ -14,7 +14,7 @@ import type { Settings } from "../../RabbitMqOptions.ts"
 import * as Address from "../address.ts"
 import * as Client from "../client.ts"
 import * as Credentials from "./credentials.ts"
-import { request, unreached } from "./request.ts"
+import { request, unconnected } from "./request.ts"
 import { type ErrorContext, toBrokerError } from "../toBrokerError.ts"
 
 /** Since when a connection is up or down. */
@@ -38,10 +38,16 @@ export interface Live {
 }
 
 /** The live connection of the moment. */
-export interface Connection extends Pick<Reconnecting.Reconnecting<Live, BrokerError.BrokerError>, "current" | "live"> {
-  /** The live connection, as soon as there is one. Fails with `ConnectionFailed` after `requestTimeout`. */
+export interface Connection extends Pick<
+  Reconnecting.Reconnecting<Live, BrokerError.BrokerError>,
+  "current" | "live" | "error"
+> {
+  /**
+   * The live connection, as soon as there is one. Fails with `ConnectionFailed` after `requestTimeout`, and with the words of the
+   * last attempt to connect.
+   */
   readonly within: (context: ErrorContext) => Effect.Effect<Live, BrokerError.BrokerError>
-  /** The state of the last live connection, which may be gone. */
+  /** The state of the last live connection, which may be gone, and why there is none since. */
   readonly state: () => State
 }
 
@@ -71,6 +77,7 @@ const open = (
     const driver = yield* Effect.tryPromise({
       try: async (signal) => {
         const opened = await Client.connect(settings, address, account, role, {
+          signal,
           closed: (error) => {
             failure = error
             down = { state: "down", since: now() }
@@ -92,7 +99,12 @@ const open = (
       },
       catch: (cause) =>
         toBrokerError(cause, { operation: "connect", vhost: settings.address.vhost }, "ConnectionFailed")
-    })
+    }).pipe(
+      Effect.timeoutOrElse({
+        duration: Duration.millis(settings.connectTimeout),
+        orElse: () => Effect.fail(toBrokerError(new Error("connect ETIMEDOUT"), { operation: "connect" }))
+      })
+    )
     const up: State = { state: "up", since: now() }
     return {
       driver,
@@ -138,7 +150,7 @@ export const make = (
       // Only connecting can be interrupted: a connection that was opened is closed with the scope.
       const initial = yield* restore(Effect.retry(connect, { times: nodes.length - 1 }))
       let last = initial
-      const { current, live } = yield* Reconnecting.make({
+      const { current, error, live } = yield* Reconnecting.make({
         connect,
         isOpen: ({ isGone }) => !isGone(),
         ended: ({ gone, renew }) => Effect.raceFirst(Deferred.await(gone), Effect.andThen(renew, Effect.never)),
@@ -152,6 +164,7 @@ export const make = (
       return {
         current,
         live,
+        error,
         within: (context) =>
           Effect.timeoutOrElse(live, {
             duration: Duration.millis(settings.requestTimeout),
@@ -161,12 +174,15 @@ export const make = (
                   broker: "rabbitmq",
                   ...context,
                   reason: "ConnectionFailed",
-                  detail: `no connection within ${Delay.format(settings.requestTimeout)}`,
-                  remedy: unreached("requestTimeout")
+                  ...unconnected(settings.requestTimeout, "requestTimeout", error())
                 })
               )
           }),
-        state: () => last.state()
+        state: () => {
+          const state = last.state()
+          const refusal = error()
+          return state.state === "up" || refusal === undefined ? state : { ...state, because: refusal.message }
+        }
       }
     })
   )

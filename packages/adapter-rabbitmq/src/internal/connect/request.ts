@@ -7,9 +7,22 @@ import { type ErrorContext, toBrokerError } from "../toBrokerError.ts"
 /** An option that limits a wait. */
 export type TimeoutOption = "publishTimeout" | "requestTimeout"
 
-/** The remedy where there is no connection, for which so long was waited. */
+/** The remedy where there is no connection or channel, for which so long was waited. */
 export const unreached = (option: TimeoutOption): string =>
   `Check that the server runs and can be reached; the connection is reopened automatically. Or raise ${option}`
+
+/** The text of an error after so many milliseconds without a connection, with the reason of the last attempt to connect. */
+export const unconnected = (
+  millis: number,
+  option: TimeoutOption,
+  refusal: BrokerError.BrokerError | undefined
+): Pick<BrokerError.BrokerError, "detail" | "remedy"> => ({
+  detail: `no connection within ${Delay.format(millis)}${refusal === undefined ? "" : `: ${refusal.detail}`}`,
+  remedy:
+    refusal === undefined || refusal.reason === "ConnectionFailed"
+      ? unreached(option)
+      : (refusal.remedy ?? unreached(option))
+})
 
 /** The error of a request that the server has not answered within so many milliseconds, which this option has set. */
 export const timedOut = (

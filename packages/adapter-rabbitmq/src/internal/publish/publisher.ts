@@ -8,7 +8,7 @@ import * as Scope from "effect/Scope"
 import type { Settings } from "../../RabbitMqOptions.ts"
 import type { Publication } from "../client.ts"
 import type { Connection, Live } from "../connect/connection.ts"
-import { timedOut, unreached } from "../connect/request.ts"
+import { timedOut, unconnected, unreached } from "../connect/request.ts"
 import * as Confirms from "./confirms.ts"
 import * as InFlight from "./inFlight.ts"
 import * as Lane from "./lane.ts"
@@ -73,16 +73,20 @@ const unwritten = (queue: string, live: Live | undefined, detail: string, remedy
     : failed(queue, "Throttled", alarmOf(blockedBy), alarmRemedy)
 }
 
-/** The error of a submission that has waited for `timeout` milliseconds. `live` is the connection, if there is one. */
+/** The error of a submission that has waited for `timeout` milliseconds. */
 const late = (
   { publication, written }: Submission,
-  live: Live | undefined,
+  connection: Connection,
   timeout: number
 ): BrokerError.BrokerError => {
   const { queue } = publication
   if (written === undefined) {
-    const missing = live === undefined ? "connection" : "channel"
-    return unwritten(queue, live, `no ${missing} within ${Delay.format(timeout)}`, unreached("publishTimeout"))
+    const live = connection.current()
+    const { detail, remedy } =
+      live === undefined
+        ? unconnected(timeout, "publishTimeout", connection.error())
+        : { detail: `no channel within ${Delay.format(timeout)}`, remedy: unreached("publishTimeout") }
+    return unwritten(queue, live, detail, remedy)
   }
   const error = timedOut({ operation: "publish", queue }, timeout, "publishTimeout")
   const blockedBy = written.channel.live.blockedBy()
@@ -149,7 +153,7 @@ export const make = (connection: Connection, settings: Settings): Effect.Effect<
 
     const owner: Submission["owner"] = {
       late: (submission) => {
-        const error = late(submission, connection.current(), publishTimeout)
+        const error = late(submission, connection, publishTimeout)
         submission.written?.channel.giveUp(submission.written)
         end(submission, error)
       }
