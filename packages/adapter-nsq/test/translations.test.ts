@@ -408,6 +408,14 @@ describe("toBrokerError", () => {
     assert.include(error.detail, "h:1")
   })
 
+  it("says that a server does not speak NSQ, where the driver reads past its buffer", () => {
+    const cause = Object.assign(new RangeError("outside of buffer bounds"), { code: "ERR_BUFFER_OUT_OF_BOUNDS" })
+    const error = toBrokerError(cause, { operation: "connect", node: "h:1" })
+    assert.strictEqual(error.reason, "ConnectionFailed")
+    assert.match(error.message, /nsqd h:1: the server does not speak NSQ.*Check host and port/)
+    assert.notInclude(error.message, "ERR_")
+  })
+
   it("is made of anything that was thrown", () => {
     const unprintable = Object.create(null) as object
     const error = toBrokerError(unprintable, { operation: "publish" })

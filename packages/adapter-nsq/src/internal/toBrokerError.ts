@@ -22,6 +22,7 @@ const remedies = {
   permission:
     "Let the authentication server grant this secret publish and subscribe on the queue's topics and channels",
   name: "Use letters, digits, dots, underscores and dashes, at most 64",
+  protocol: "Check host and port: they must be those of nsqd's TCP address, 4150 by default",
   reach: "Check host, port and TLS; is nsqd running there?",
   tls: "Check the certificate authority, servername and the client certificate in tls, or in httpTls",
   tlsRequired: "This nsqd takes TLS connections only: set tls",
@@ -33,6 +34,9 @@ const remedies = {
   lease: "Raise messageTimeout, unless somebody emptied the channel",
   identify: "Keep heartbeat, messageTimeout and outputBufferTimeout within the limits of nsqd's configuration"
 } as const
+
+/** The beginning of the error of a server whose bytes are no frames of NSQ. */
+const notNsq = "the server does not speak NSQ"
 
 /** Errors of https://nsq.io/clients/tcp_protocol_spec.html, then those of TLS and of the network; the first that fits counts. */
 const patterns: ReadonlyArray<readonly [RegExp, Meaning]> = [
@@ -53,6 +57,7 @@ const patterns: ReadonlyArray<readonly [RegExp, Meaning]> = [
     { reason: "Throttled", remedy: "Look at nsqd's log: is its disk full, does it end?" }
   ],
   [/^E_/, { reason: "Unsupported" }],
+  [new RegExp(`^${notNsq}`), { reason: "ConnectionFailed", remedy: remedies.protocol }],
   [/certificate|self.signed|SSL|TLS|altnames|EPROTO/i, { reason: "ConnectionFailed", remedy: remedies.tls }],
   [
     /ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT/,
@@ -61,6 +66,9 @@ const patterns: ReadonlyArray<readonly [RegExp, Meaning]> = [
 ]
 
 const textOf = (cause: unknown): string => {
+  // The driver takes what it reads for the size of a frame.
+  if (cause instanceof Error && "code" in cause && cause.code === "ERR_BUFFER_OUT_OF_BOUNDS")
+    return `${notNsq}: ${cause.message}`
   if (!(cause instanceof Error)) return Failure.summarize(cause).message
   const code = "code" in cause && typeof cause.code === "string" ? `${cause.code} ` : ""
   // When several addresses were tried, the outer error has no text.

@@ -1,5 +1,6 @@
 /** The error of a message that cannot be sent as it is. */
 import * as Data from "effect/Data"
+import { quoted } from "../options/quoted.ts"
 
 /** The characters of the problem, and of its remedy, that the error's message shows: either may be a codec's own text. */
 const longest = 2000
@@ -22,6 +23,6 @@ export class EncodeError extends Data.TaggedError("EncodeError")<{
 }> {
   override get message() {
     const id = this.id === undefined ? "" : ` (id ${this.id})`
-    return `send to queue ${this.queue}: ${this.field}${id}: ${cut(this.detail)}. ${cut(this.remedy)}`
+    return `send to queue ${quoted(this.queue)}: ${this.field}${id}: ${cut(this.detail)}. ${cut(this.remedy)}`
   }
 }

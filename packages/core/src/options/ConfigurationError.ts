@@ -1,6 +1,7 @@
 /** The error of a configuration that cannot work. */
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
+import { quoted } from "./quoted.ts"
 
 /** A configuration that cannot work. It is found when a consumer or producer is built, never when a message comes. */
 export class ConfigurationError extends Data.TaggedError("ConfigurationError")<{
@@ -16,7 +17,7 @@ export class ConfigurationError extends Data.TaggedError("ConfigurationError")<{
   readonly cause?: unknown
 }> {
   override get message() {
-    const where = [this.queue && `queue ${this.queue}`, this.broker && `broker ${this.broker}`].filter(Boolean)
+    const where = [this.queue && `queue ${quoted(this.queue)}`, this.broker && `broker ${this.broker}`].filter(Boolean)
     return `${this.field}${where.length === 0 ? "" : ` (${where.join(", ")})`}: ${this.detail}. ${this.remedy}`
   }
 }

@@ -13,6 +13,7 @@
  */
 import * as Effect from "effect/Effect"
 import { nearest } from "./nearest.ts"
+import { quoted } from "./quoted.ts"
 import { isObject, type OptionKind, show } from "./OptionKind.ts"
 import { withoutPassword } from "./urlPassword.ts"
 
@@ -31,7 +32,7 @@ export type Queue = string | { readonly name: string } | undefined
 export const error = (call: string, queue: Queue, problem: string, remedy?: string): RangeError => {
   const name = typeof queue === "string" ? queue : queue?.name
   return new RangeError(
-    `${call}${name === undefined ? "" : ` (queue ${name})`}: ${problem}${remedy === undefined ? "" : `. ${remedy}`}`
+    `${call}${name === undefined ? "" : ` (queue ${quoted(name)})`}: ${problem}${remedy === undefined ? "" : `. ${remedy}`}`
   )
 }
 

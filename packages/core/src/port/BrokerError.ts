@@ -1,6 +1,7 @@
 /** Errors of brokers. They are never reported as failures of a handler. */
 import * as Data from "effect/Data"
 import type { ConfigurationError } from "../options/ConfigurationError.ts"
+import { quoted } from "../options/quoted.ts"
 
 /**
  * Why an operation failed, and whether the same operation may succeed later.
@@ -75,7 +76,7 @@ export class BrokerError extends Data.TaggedError("BrokerError")<{
   readonly entries?: ReadonlyArray<Entry> | undefined
 }> {
   override get message() {
-    const at = this.queue === undefined ? "" : ` on queue ${this.queue}`
+    const at = this.queue === undefined ? "" : ` on queue ${quoted(this.queue)}`
     const remedy = this.remedy === undefined ? "" : `. ${this.remedy}`
     return `${this.broker}: ${this.operation}${at}: ${this.reason}: ${this.detail}${remedy}`
   }

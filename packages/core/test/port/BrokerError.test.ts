@@ -1,5 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
+import { EncodeError } from "../../src/message/EncodeError.ts"
+import { ConfigurationError } from "../../src/options/ConfigurationError.ts"
+import * as OptionNames from "../../src/options/OptionNames.ts"
 import * as BrokerError from "../../src/port/BrokerError.ts"
 
 const reasons = ["ConnectionLost", "Timeout", "Throttled", "QueueFull", "BodyTooLarge"] as const
@@ -61,4 +64,22 @@ describe("the error of what was tried again", () => {
         assert.strictEqual(told, second === undefined ? undefined : isOpen ? first : second)
       })
     ))
+})
+
+describe("the message of an error", () => {
+  it("is one line, whatever the queue's name is, and shows plain names as they are", () => {
+    const of = (queue: string) =>
+      new BrokerError.BrokerError({ broker: "test", operation: "publish", queue, reason: "Timeout", detail: "no" })
+        .message
+    assert.strictEqual(of('or"ders'), 'test: publish on queue or"ders: Timeout: no')
+    assert.strictEqual(of("a\nWARN b\u2028\u0085"), 'test: publish on queue "a\\nWARN b\\u2028\\u0085": Timeout: no')
+    for (const name of ["a\nb", "a\r", "\u001b[2J"]) {
+      const shown = [
+        new ConfigurationError({ field: "f", detail: "d", remedy: "r", queue: name }),
+        new EncodeError({ queue: name, field: "body", detail: "d", remedy: "r" }),
+        OptionNames.error("send", name, "p")
+      ]
+      for (const { message } of shown) assert.notMatch(message, /\p{Cc}/u)
+    }
+  })
 })
