@@ -65,6 +65,7 @@ describe("options", () => {
     ["amqp://me:hunter2@host/a/b", /Write it as %2F/],
     ["amqp://me:hunter2%@host", /a % that encodes no character/],
     ["amqp://me:hunter2@host?prefetch=5", /a parameter that is not an option.*Use one of/],
+    [`amqp://me:hunter2@host/${"x".repeat(256)}`, /the virtual host has 256 bytes, AMQP carries at most 255/],
     ["amqp://me:hunter2@host?heartbeat=5", /heartbeat/]
   ])("say what is wrong with a URL, without its secret: %s", (url, words) => {
     const refused = decode({ url })

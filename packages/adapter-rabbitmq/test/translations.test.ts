@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Metadata, Outgoing, Settlement } from "@requeue/core"
 import type { Incoming, Properties } from "../src/internal/client.ts"
-import { timedOut } from "../src/internal/connect/request.ts"
+import { timedOut, unconnected, unreached } from "../src/internal/connect/request.ts"
 import { toBrokerError } from "../src/internal/toBrokerError.ts"
 import { type Input, mustReplace, toCommand } from "../src/internal/settle/toCommand.ts"
 import { toDelivery } from "../src/internal/consume/toDelivery.ts"
@@ -348,6 +348,16 @@ describe("toBrokerError", () => {
       "AccessRefused",
       /set_permissions/
     ],
+    [
+      `Operation failed: QueueDeclare; 403 (ACCESS-REFUSED) with message "ACCESS_REFUSED - queue name 'amq.mine' contains reserved prefix 'amq.*'"`,
+      "AccessRefused",
+      /^Use another name: only the server/
+    ],
+    [
+      `Operation failed: QueueBind; 404 (NOT-FOUND) with message "NOT_FOUND - no queue 'amq.rabbitmq.reply-to.x' in vhost '/'"`,
+      "QueueMissing",
+      /RabbitMqNative\.make\({ exchange: "", routingKey: replyTo }\)/
+    ],
     [inequivalent, "QueueMismatch", /queues\["q"\]\.assert: "passive"/],
     [
       `Operation failed: QueueDeclare; 404 (NOT-FOUND) with message "NOT_FOUND - no queue 'q'"`,
@@ -384,6 +394,22 @@ describe("toBrokerError", () => {
     assert.strictEqual(error.reason, reason)
     if (remedy !== undefined) assert.match(error.remedy ?? "", remedy)
     assert.strictEqual(error.operation, "test")
+  })
+
+  it("where there is no connection, the server's words for refusing it and their remedy are told", () => {
+    const refused = toBrokerError(new Error("Expected ConnectionOpenOk; got <ConnectionClose channel:0>"), {
+      operation: "connect",
+      vhost: "full"
+    })
+    const { detail, remedy } = unconnected(2000, "publishTimeout", refused)
+    assert.match(detail, /^no connection within 2s: NOT_ALLOWED - vhost full: .* a limit of connections is reached$/)
+    assert.match(remedy ?? "", /raise max-connections/)
+    const away = toBrokerError(new Error("connect ECONNREFUSED 127.0.0.1:1"), { operation: "connect" })
+    assert.deepStrictEqual(unconnected(2000, "publishTimeout", away), {
+      detail: "no connection within 2s: connect ECONNREFUSED 127.0.0.1:1",
+      remedy: unreached("publishTimeout")
+    })
+    assert.strictEqual(unconnected(2000, "requestTimeout", undefined).detail, "no connection within 2s")
   })
 
   it("prints what cannot be printed", () => {

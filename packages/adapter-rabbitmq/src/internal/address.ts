@@ -3,6 +3,7 @@ import { AdapterOptions, BrokerUrl, ConfigurationError } from "@requeue/core/ada
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import { fields } from "./fields.ts"
+import { limit } from "./nameRules.ts"
 
 /** One node of the server, and the account to log in with. */
 export interface Address {
@@ -60,6 +61,9 @@ export const parse = (
   const hostname = url.hostname.replace(/^\[|\]$/g, "")
   if (hostname === "") return refuse("it has no host")
   if (url.pathname.slice(1).includes("/")) return refuse("the virtual host has a slash", "Write it as %2F")
+  const size = Buffer.byteLength(vhost)
+  if (size > limit)
+    return refuse(`the virtual host has ${size} bytes, AMQP carries at most ${limit}`, "Use a shorter one")
   const anonymous = user === "" && secret === ""
   return Result.succeed({
     address: {

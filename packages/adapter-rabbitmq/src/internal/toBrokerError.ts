@@ -23,6 +23,10 @@ const remedies = {
   limit: "Raise that limit on the server, or end programs that have connections and channels open",
   full: "Raise that limit, as max-queues by rabbitmqctl set_vhost_limits, or delete what is not needed there",
   permission: "Grant configure, write and read on the names involved: rabbitmqctl set_permissions",
+  reserved: "Use another name: only the server makes queues and exchanges whose names begin with amq.",
+  reply:
+    'Answer a request without declaring its queue: send(queue, body, { native: RabbitMqNative.make({ exchange: "", ' +
+    "routingKey: replyTo }) })",
   alone: "Somebody else consumes it exclusively: end that consumer, or consume another queue",
   mismatch: "The object exists with other arguments: delete it, or set another prefix",
   missing: `Create it, or let a consumer or a send with assert: "declare" make it`,
@@ -82,8 +86,9 @@ const byPrecondition = (text: string): Diagnosis => {
 /** A login, a permission, or a queue that is read by another consumer alone. */
 const byAccess = (text: string): Diagnosis => {
   const isLogin = /login was refused|authentication/i.test(text)
-  const remedy = isLogin ? remedies.login : /in exclusive use/.test(text) ? remedies.alone : remedies.permission
-  return { reason: "AccessRefused", remedy }
+  if (isLogin) return { reason: "AccessRefused", remedy: remedies.login }
+  if (/reserved prefix/.test(text)) return { reason: "AccessRefused", remedy: remedies.reserved }
+  return { reason: "AccessRefused", remedy: /in exclusive use/.test(text) ? remedies.alone : remedies.permission }
 }
 
 /** By the reply codes of AMQP 0-9-1. https://www.rabbitmq.com/amqp-0-9-1-reference#constants */
@@ -161,11 +166,13 @@ export const toBrokerError = (
     ? `NOT_ALLOWED - vhost ${vhost}: it does not exist, the user may not enter it, or a limit of connections is reached`
     : textOf(cause)
   const code = /\b(311|320|403|404|405|406|530|540) \(/.exec(text)?.[1]
-  const { reason, remedy } = (code === undefined ? undefined : byCode(Number(code), text)) ??
+  const isReply = /'amq\.rabbitmq\.reply-to/.test(text)
+  const { reason, remedy: usual } = (code === undefined ? undefined : byCode(Number(code), text)) ??
     patterns.find(([pattern]) => pattern.test(text))?.[1] ?? {
       reason: otherwise,
       remedy: otherwise === "ConnectionLost" ? lostRemedy : undefined
     }
+  const remedy = isReply ? remedies.reply : usual
   return new BrokerError.BrokerError({ broker: "rabbitmq", operation, queue, reason, detail: detailOf(text), remedy })
 }
 
