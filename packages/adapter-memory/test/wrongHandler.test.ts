@@ -26,4 +26,23 @@ describe("a handler of the other kind", () => {
     await expect(broker.finish(worker.done())).rejects.toThrow(/reads batch\.body.*Use consume/)
     assert.deepStrictEqual((await broker.waiting("q")).toSorted(), ["1", "2"])
   })
+
+  it.each([
+    ["consume", "ackAll"],
+    ["consume", "retryAll"],
+    ["consumeBatch", "ack"],
+    ["consumeBatch", "retry"],
+    ["consumeBatch", "fail"]
+  ] as const)("given to %s, which calls only %s: the consumer stops at the first message", async (start, method) => {
+    await using broker = await open()
+    const handler: any = async (received: any) => received[method]() // any: TypeScript refuses it
+    const worker = await broker.requeue[start]("q", { retry: { maxRetries: 0 } }, handler)
+    await broker.requeue.sendBatch("q", [{ body: 1 }, { body: 2 }, { body: 3 }])
+    await turns()
+    await expect(broker.finish(worker.done())).rejects.toThrow(
+      new RegExp(`reads (message|batch)\\.${method}, but gets`)
+    )
+    assert.deepStrictEqual((await broker.waiting("q")).toSorted(), ["1", "2", "3"])
+    assert.strictEqual(await broker.requeue.deadLetters("q.dlq").count(), 0)
+  })
 })

@@ -237,7 +237,13 @@ class ReceivedMessage implements Received<unknown> {
     return nativeOf(this.#delivery)
   }
   get messages(): never {
-    throw WrongHandler.make("message.messages")
+    throw WrongHandler.make("message", "messages")
+  }
+  get ackAll(): never {
+    throw WrongHandler.make("message", "ackAll")
+  }
+  get retryAll(): never {
+    throw WrongHandler.make("message", "retryAll")
   }
   ack(): void {
     ReceivedMessage.#check("message.ack", this)
@@ -274,6 +280,15 @@ class ReceivedBatch implements Batch<unknown> {
       recorder.record({ _tag: "RetryAll", ...parseRetry("batch.retryAll", options, longest, queue) })
   }
   get body(): never {
-    throw WrongHandler.make("batch.body")
+    throw WrongHandler.make("batch", "body")
+  }
+  get ack(): never {
+    throw WrongHandler.make("batch", "ack")
+  }
+  get retry(): never {
+    throw WrongHandler.make("batch", "retry")
+  }
+  get fail(): never {
+    throw WrongHandler.make("batch", "fail")
   }
 }

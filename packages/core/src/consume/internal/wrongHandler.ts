@@ -5,12 +5,12 @@
 
 const made = new WeakSet<object>()
 
-/** Makes the error of a handler that reads what only the other kind of handler gets. Its consumer stops. */
-export const make = (read: "message.messages" | "batch.body"): RangeError => {
+/** Makes the error of a handler that reads a member that only the other kind of handler gets. Its consumer stops. */
+export const make = (got: "message" | "batch", member: string): RangeError => {
   const error = new RangeError(
-    read === "message.messages"
-      ? "the handler reads message.messages, but gets one message at a time. Use consumeBatch or startBatch"
-      : "the handler reads batch.body, but gets batches. Use consume or start, or read batch.messages"
+    got === "message"
+      ? `the handler reads message.${member}, but gets one message at a time. Use consumeBatch or startBatch`
+      : `the handler reads batch.${member}, but gets batches. Use consume or start, or read batch.messages`
   )
   made.add(error)
   return error
