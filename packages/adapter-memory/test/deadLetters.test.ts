@@ -2,7 +2,7 @@
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
 import { assert, describe, expect, it } from "@effect/vitest"
-import type { Broker, DeadLetters, Delivery } from "@requeue/core"
+import type { Broker, DeadLetters, Delivery, RetryPolicy } from "@requeue/core"
 import { PermanentError, queue } from "@requeue/core/promise"
 import * as Effect from "effect/Effect"
 import { bytes } from "./harness.ts"
@@ -212,6 +212,23 @@ describe("dead letters", () => {
     )
     const [standard] = await broker.requeue.deadLettersOf(queue("any"))
     assert.strictEqual(standard!.queue, "any.dlq")
+  })
+
+  it("a policy that deadLettersOf is given decides that call alone, and makes no queue known", async () => {
+    await using broker = await open()
+    const names = async (queue: string, retry?: RetryPolicy.Options) =>
+      (await broker.requeue.deadLettersOf(queue, { retry })).map((found) => found.queue)
+    await broker.requeue.consume("orders", { retry: { deadLetter: "graves" } }, () => {})
+    await broker.requeue.send("live", 1)
+    assert.deepStrictEqual(await names("orders", { deadLetter: "discard" }), [])
+    assert.deepStrictEqual(await names("orders", { deadLetter: "live" }), ["live"])
+    assert.deepStrictEqual(await names("orders"), ["graves"])
+    assert.deepStrictEqual(await names("others", { deadLetter: "discard" }), [])
+    assert.deepStrictEqual(await names("others"), ["others.dlq"])
+    const [named] = await broker.requeue.deadLettersOf("orders", { retry: { deadLetter: "live" } })
+    for (const live of [broker.requeue.deadLetters("live"), named!])
+      await expect(live.purge({ all: true })).rejects.toMatchObject({ reason: "QueueMismatch" })
+    assert.strictEqual((await broker.requeue.counts("live")).ready, 1)
   })
 
   it("purge removes what a filter means, and leaves the rest as it was", async () => {

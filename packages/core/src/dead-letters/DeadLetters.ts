@@ -155,7 +155,9 @@ export const make = (queue: string): Effect.Effect<DeadLetters, never, Broker> =
 
 /** Options of {@link of}. */
 export interface OfOptions {
-  /** The retry policy of the queue's consumers. Default: those that are known here, else the default policy. */
+  /**
+   * The retry policy of the queue's consumers, for this call alone. Default: those that are known here, else the default policy.
+   */
   readonly retry?: RetryPolicy.Options | RetryPolicy.RetryPolicy | undefined
 }
 
@@ -183,8 +185,11 @@ export const of = (
   OptionNames.orDie(OptionNames.refusal("DeadLetters.of", options, ofKinds, queue), () =>
     Effect.map(Broker, (broker) => {
       const { name } = QueueDefinition.from(queue)
-      if (options.retry !== undefined) KnownQueues.add(broker, name, RetryPolicy.from(options.retry))
-      return KnownQueues.deadLetterQueues(broker, name).map((dead) => ofBroker(broker, dead))
+      const found =
+        options.retry === undefined
+          ? KnownQueues.deadLetterQueues(broker, name)
+          : RetryPolicy.deadLetterQueues(RetryPolicy.from(options.retry), name)
+      return found.map((dead) => ofBroker(broker, dead))
     })
   )
 
