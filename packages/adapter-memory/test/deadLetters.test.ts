@@ -292,7 +292,9 @@ describe("redrive", () => {
         [1, 1, "QueueMissing"]
       )
       assert.isTrue((await broker.requeue.counts(name)).isMissing)
-      await expect(letters.edit((await letters.list())[0]!, {})).rejects.toMatchObject({ reason: "QueueMissing" })
+      await expect(letters.edit((await letters.list())[0]!, { headers: {} })).rejects.toMatchObject({
+        reason: "QueueMissing"
+      })
       assert.strictEqual((await broker.finish(letters.redrive({ create: true }))).redriven, 1)
     }
   )

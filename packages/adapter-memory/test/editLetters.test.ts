@@ -86,7 +86,10 @@ it("publishes nothing for a letter that is not there any more", async () => {
   await using broker = await open()
   const { letter, letters } = await bury(broker)
   await broker.finish(letters.purge({ filter: ({ metadata }) => metadata.id === "a" }))
-  assert.deepInclude(await broker.finish(letters.edit(letter, {})), { outcome: "missing", isRemoved: false })
+  assert.deepInclude(await broker.finish(letters.edit(letter, { body: encode(0) })), {
+    outcome: "missing",
+    isRemoved: false
+  })
   assert.deepStrictEqual(await broker.waiting("q"), [])
 })
 
@@ -103,6 +106,19 @@ it("refuses wrong options, and letters of unknown origin", async () => {
       "headers must be a plain object of text, without requeue, got an object. Object.fromEntries(…) makes one of it"
     ],
     [letter, { to: "q.dlq" }, 'to must be another queue, got "q.dlq"'],
+    [
+      letter,
+      { to: "discard" },
+      'to must name a queue, got "discard", by which policies keep no letters. To remove letters, use purge'
+    ],
+    ...[{}, { to: "elsewhere" }, { body: letter.body, headers: { ...letter.headers } }].map(
+      (same) =>
+        [
+          letter,
+          same,
+          "the copy must differ from the letter. Give another body or headers; to send the letter back as it is, use redrive with a filter"
+        ] as const
+    ),
     [{ ...stray, origin: undefined }, {}, "nobody knows the queue that the letter came from. Give to"],
     [{}, {}, "the letter must be one that list has shown"]
   ] as const

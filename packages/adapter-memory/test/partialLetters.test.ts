@@ -72,7 +72,7 @@ describe("while a part of the broker does not answer", () => {
     const { broker, dead } = await world(away)
     const [letter] = await broker.finish(dead.list())
     said.mockClear()
-    await broker.finish(dead.edit(letter!, { wait: 100 }))
+    await broker.finish(dead.edit(letter!, { headers: {}, wait: 100 }))
     assert.lengthOf(told(), 1)
     assert.match(told()[0]!, /operation=edit .*east is away/)
     await broker.requeue.close()

@@ -94,6 +94,12 @@ export const destination = Effect.fnUntraced(function* (
   if (mayCreate) return
   const names = configured.map(({ name }) => name)
   yield* Existing.check([to], names, "To make a queue that nobody reads yet, give --create")
+  if (to === "discard") {
+    return yield* new UsageError({
+      detail: "--to: discard is how policies keep no dead letters, and no queue",
+      remedy: "Give a queue, or remove letters with dead-letters purge"
+    })
+  }
 })
 
 /** Answers the queues with the number of their letters, for a question. */

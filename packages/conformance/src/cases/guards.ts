@@ -26,7 +26,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     Check.equal("redrive", yield* reasonOf(live.redrive({ to: lab.dlq })), "QueueMismatch")
     Check.equal("park", yield* reasonOf(live.park({ to: aside })), "QueueMismatch")
     const [letter] = yield* live.list({ limit: 1 })
-    Check.equal("edit", yield* reasonOf(live.edit(letter!, { to: lab.dlq })), "QueueMismatch")
+    Check.equal("edit", yield* reasonOf(live.edit(letter!, { to: lab.dlq, body: new Uint8Array() })), "QueueMismatch")
     yield* lab.untilPending({ ready: 2, inFlight: 0 })
     Check.equal("purge by its name", yield* live.purge({ filter: () => true, force: lab.queue }), 2)
     yield* lab.untilPending({ ready: 0, inFlight: 0 })

@@ -119,7 +119,7 @@ export interface DeadLetters {
    * copy has the id and the history of the letter, and counts as redriven. The original stays here until the copy has
    * succeeded as far as the broker can tell, and is removed only then.
    *
-   * @throws RangeError when an option is unknown or of another kind, or nobody knows where to
+   * @throws RangeError when an option is unknown or of another kind, the copy is as the letter is, or nobody knows where to
    */
   readonly edit: (letter: DeadLetter, options: EditOptions) => Effect.Effect<EditReport, BrokerError | AuditFailed>
   /**

@@ -132,7 +132,7 @@ export const edit = (
 type Content = Pick<DeadLetter, "body" | "headers">
 
 /** Whether both have the same content; brokers keep headers in any order. */
-const isAlike = (one: Content, other: Content): boolean =>
+export const isAlike = (one: Content, other: Content): boolean =>
   one.body.length === other.body.length &&
   Object.keys(one.headers).length === Object.keys(other.headers).length &&
   Object.entries(one.headers).every(([name, value]) => other.headers[name] === value) &&

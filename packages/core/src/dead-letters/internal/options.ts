@@ -9,7 +9,7 @@ import * as Delay from "../../message/Delay.ts"
 import * as Operation from "./operation.ts"
 import type { Audit } from "./audit.ts"
 import type { DeadLetter } from "./deadLetter.ts"
-import type { EditOptions } from "./edit.ts"
+import { type EditOptions, isAlike } from "./edit.ts"
 import type { Progress } from "./reading.ts"
 import { parkingQueue, type Options as RedriveOptions, type ParkOptions } from "./redrive.ts"
 
@@ -190,18 +190,33 @@ const target = (call: string, queue: string, to: string | undefined): RangeError
 
 /** The error of the letter or of the options of `edit`. */
 export const edit = (call: string, queue: string, letter: unknown, options: EditOptions): RangeError | undefined => {
-  const { id, origin } = (OptionKind.isObject(letter) ? letter : {}) as Partial<DeadLetter> // Its id is checked.
-  if (typeof id !== "string") {
+  // Cast, because its parts are checked.
+  const { body, headers, id, origin } = (OptionKind.isObject(letter) ? letter : {}) as Partial<DeadLetter>
+  if (typeof id !== "string" || !ArrayBuffer.isView(body) || headers === undefined) {
     return OptionNames.error(call, queue, "the letter must be one that list has shown")
   }
   const refused =
     OptionNames.refusal(call, options, editKinds, queue) ??
     forced(call, queue, options.force) ??
     target(call, queue, options.to)
-  if (refused !== undefined || options.to !== undefined || origin !== undefined) return refused
-  return OptionNames.error(call, queue, "nobody knows the queue that the letter came from", "Give to")
+  if (refused !== undefined) return refused
+  if (options.to === undefined && origin === undefined) {
+    return OptionNames.error(call, queue, "nobody knows the queue that the letter came from", "Give to")
+  }
+  if (!isAlike({ body: options.body ?? body, headers: options.headers ?? headers }, { body, headers })) return undefined
+  const remedy = "Give another body or headers; to send the letter back as it is, use redrive with a filter"
+  return OptionNames.error(call, queue, "the copy must differ from the letter", remedy)
 }
 
 /** The error of the options of `purge`. */
 export const purge = (call: string, queue: string, options: PurgeOptions): RangeError | undefined =>
   Removal.refusal({ call, queue, things: "dead letters" }, options, purgeKinds) ?? forced(call, queue, options.force)
+  if (to === "discard") {
+    const remedy = "To remove letters, use purge"
+    return OptionNames.error(
+      call,
+      queue,
+      'to must name a queue, got "discard", by which policies keep no letters',
+      remedy
+    )
+  }
