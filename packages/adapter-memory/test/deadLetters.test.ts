@@ -231,6 +231,42 @@ describe("dead letters", () => {
     assert.strictEqual((await broker.requeue.counts("live")).ready, 1)
   })
 
+  it("a queue that two queues share is acted on for one of them only by origin or by its name", async () => {
+    await using broker = await open()
+    const retry = { maxRetries: 0, deadLetter: "graves" }
+    for (const queue of ["one", "two"]) {
+      const worker = await broker.requeue.consume(queue, { retry }, () => Promise.reject(new Error("no")))
+      await broker.requeue.sendBatch(queue, [{ body: 1 }, { body: 2 }, { body: 3 }])
+      await turns()
+      await broker.finish(worker.drain())
+    }
+    const [graves] = await broker.requeue.deadLettersOf("one")
+    assert.lengthOf(await graves!.list(), 6)
+    const [letter] = await graves!.list({ filter: ({ metadata }) => metadata.deadLetter?.queue === "two" })
+    const body = new Uint8Array()
+    for (const call of [
+      () => graves!.purge({ all: true }),
+      () => graves!.purge({ filter: () => true, dryRun: true }),
+      () => graves!.redrive(),
+      () => graves!.park(),
+      () => graves!.edit(letter!, { body })
+    ]) {
+      const refusal = await call().catch(String)
+      assert.match(
+        String(refusal),
+        /nothing was done: it also takes dead letters of two. For those of one alone, use { origin: "one" } or --origin one; for all, use { force: "graves" } or --force graves/
+      )
+    }
+    assert.strictEqual(await graves!.count(), 6)
+    assert.strictEqual(await broker.finish(graves!.purge({ all: true, origin: "one", dryRun: true })), 3)
+    const filter = ({ metadata }: Delivery.Delivery) => metadata.id !== letter!.id
+    assert.strictEqual(await broker.finish(graves!.purge({ filter, origin: "two" })), 2)
+    assert.deepInclude(await broker.finish(graves!.redrive({ origin: "one" })), { redriven: 3, filtered: 1 })
+    // One origin is left, but the policy of the other queue still names it.
+    await expect(graves!.purge({ all: true })).rejects.toMatchObject({ reason: "QueueMismatch" })
+    assert.strictEqual(await graves!.purge({ all: true, force: "graves" }), 1)
+  })
+
   it("purge removes what a filter means, and leaves the rest as it was", async () => {
     await using broker = await open()
     await bury(broker, "q", "a", "b", "a")

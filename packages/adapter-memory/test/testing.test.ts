@@ -179,6 +179,27 @@ describe("what was sent, and what was given up", () => {
     assert.strictEqual((await broker.sent("q")).length, 2)
   })
 
+  it("shows the letters of all queues that share a dead-letter queue, each with its origin", async () => {
+    await using broker = await Testing.open()
+    for (const queue of ["one", "two"]) {
+      const retry = { maxRetries: 0, deadLetter: "graves" }
+      await broker.requeue.consume(queue, { retry }, () => Promise.reject(new Error("no")))
+      await broker.requeue.send(queue, 1)
+      await broker.waitUntilIdle()
+    }
+    const origins = (await broker.deadLettersOf("one")).map(({ origin }) => origin)
+    assert.deepStrictEqual(origins, ["one", "two"])
+    assert.deepStrictEqual(await broker.deadLettersOf("elsewhere"), [])
+  })
+
+  it.each([
+    ["orders.dlq", /no such queue\. Start the consumer whose policy names it first, or correct the name$/],
+    ["orders", /no such queue\. For the dead letters of orders, use deadLettersOf$/]
+  ])("says what to do about %s, which is missing", async (name, message) => {
+    await using broker = await Testing.open()
+    await expect(broker.deadLetters(name)).rejects.toThrow(message)
+  })
+
   it("leaves out what the broker did not confirm", async () => {
     await using broker = await Testing.open({ vices: { duplicateOnLostConfirmation: 1 } })
     await expect(broker.requeue.send("q", 1)).rejects.toThrow("the confirmation was lost")

@@ -22,7 +22,7 @@ const handler = (): void => {}
 const consumer =
   "retry, retryDelay, batch, concurrency, prefetch, handlerTimeout, consumerBackoff, deadLetterBudget, drainTimeout"
 const redrive =
-  "to, limit, filter, dryRun, rate, maxRedrives, signal, audit, onProgress, stages, stopAt, wait, create, force, watch, operation"
+  "to, limit, filter, origin, dryRun, rate, maxRedrives, signal, audit, onProgress, stages, stopAt, wait, create, force, watch, operation"
 const duration = 'Write a number of milliseconds, or text such as "10 seconds" or "5 minutes"'
 
 type Wrong = readonly [string, (requeue: Loose) => unknown, string]
@@ -252,17 +252,17 @@ const rows: ReadonlyArray<Wrong> = [
   [
     "purge, where",
     (r) => r.deadLetters("d").purge({ where: handler }),
-    "deadLetters.purge (queue d): unknown option where. Use one of all, filter, dryRun, force, audit, signal"
+    "deadLetters.purge (queue d): unknown option where. Use one of all, filter, origin, dryRun, force, audit, signal"
   ],
   [
     "purge, reason",
     (r) => r.deadLetters("d").purge({ reason: "permanent" }),
-    "deadLetters.purge (queue d): unknown option reason. Use one of all, filter, dryRun, force, audit, signal"
+    "deadLetters.purge (queue d): unknown option reason. Use one of all, filter, origin, dryRun, force, audit, signal"
   ],
   [
     "purge, a function",
     (r) => r.deadLetters("d").purge(() => false),
-    "deadLetters.purge (queue d): options must be an object with all, filter, dryRun, force, audit, signal, got a function"
+    "deadLetters.purge (queue d): options must be an object with all, filter, origin, dryRun, force, audit, signal, got a function"
   ],
   ...[undefined, {}, { dryRun: true }, { filter: undefined }].map(
     (options) =>

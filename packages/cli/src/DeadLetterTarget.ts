@@ -23,7 +23,7 @@ export const actingFlags = {
   force: TextFlag.make("force").pipe(
     Flag.withMetavar("NAME"),
     Flag.withDescription(
-      "Confirms by its name a queue of --dlq that nothing shows to be a dead-letter queue; can be repeated"
+      "Confirms by its name a queue that nothing shows to be a dead-letter queue, or one that takes letters of other queues than --queue; can be repeated"
     ),
     Flag.atLeast(0)
   )
@@ -51,18 +51,14 @@ export const of = ({ name, options }: Target.Queue): ReadonlyArray<string> =>
 /** Finds the dead-letter queues that the flags name. Does not connect. */
 export const resolve = ({ dlq, force = [], ...flags }: Flags) =>
   Effect.gen(function* () {
-    const stray = force.find((name) => !dlq.includes(name))
-    if (stray !== undefined) {
-      const remedy = `Give --dlq ${stray} as well, or leave --force out`
-      return yield* new UsageError({ detail: `--force: ${stray} is not a queue of --dlq`, remedy })
-    }
     const forced = (queue: string) => (force.includes(queue) ? { force: queue } : {})
-    if (dlq.length > 0) {
-      const found: DeadLetterTarget = { ...(yield* Target.place(flags)), queues: dlq, of: [], forced }
-      return found
+    const target = dlq.length > 0 ? { ...(yield* Target.place(flags)), queues: [] } : yield* Target.resolve(flags)
+    const queues = dlq.length > 0 ? dlq : [...new Set(target.queues.flatMap(of))]
+    const stray = force.find((name) => !queues.includes(name))
+    if (stray !== undefined) {
+      const remedy = `Give --dlq ${stray}, or leave --force out`
+      return yield* new UsageError({ detail: `--force: ${stray} is not a dead-letter queue of this command`, remedy })
     }
-    const target = yield* Target.resolve(flags)
-    const queues = [...new Set(target.queues.flatMap(of))]
     const found: DeadLetterTarget = { ...target, queues, of: target.queues, forced }
     return found
   })
@@ -75,7 +71,14 @@ export const open = ({ configured, of: named, queues }: DeadLetterTarget) =>
     for (const { name, options } of [...configured, ...named]) {
       KnownQueues.add(broker, name, options.retry ?? RetryPolicy.make())
     }
-    return yield* Effect.forEach(queues, DeadLetters.make)
+    return yield* Effect.forEach(queues, (queue) =>
+      named.length === 0
+        ? DeadLetters.make(queue)
+        : DeadLetters.foundFor(
+            queue,
+            named.filter((each) => of(each).includes(queue)).map(({ name }) => name)
+          )
+    )
   })
 
 /** Refuses a queue to which letters are to go, if it is their own, or if it is missing and must not be made. */
@@ -91,15 +94,15 @@ export const destination = Effect.fnUntraced(function* (
       remedy: "Give another queue"
     })
   }
-  if (mayCreate) return
-  const names = configured.map(({ name }) => name)
-  yield* Existing.check([to], names, "To make a queue that nobody reads yet, give --create")
   if (to === "discard") {
     return yield* new UsageError({
       detail: "--to: discard is how policies keep no dead letters, and no queue",
       remedy: "Give a queue, or remove letters with dead-letters purge"
     })
   }
+  if (mayCreate) return
+  const names = configured.map(({ name }) => name)
+  yield* Existing.check([to], names, "To make a queue that nobody reads yet, give --create")
 })
 
 /** Answers the queues with the number of their letters, for a question. */

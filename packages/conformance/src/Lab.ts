@@ -82,6 +82,8 @@ export interface Lab extends Observer.View {
   readonly letters: Effect.Effect<DeadLetters.DeadLetters>
   /** The dead letters under test, in any queue. */
   readonly lettersIn: (queue: string) => Effect.Effect<DeadLetters.DeadLetters>
+  /** The dead letters under test, in a queue that was found by the policy of the case's own queue. */
+  readonly lettersFoundIn: (queue: string) => Effect.Effect<DeadLetters.DeadLetters>
   /** Waits until a dead-letter queue has so many messages or more, and answers them. Default: the case's own. */
   readonly untilDeadLetters: (count: number, queue?: string) => Effect.Effect<ReadonlyArray<Delivery.Delivery>, unknown>
   /** Waits until the broker's numbers of a queue are these. Numbers that it cannot tell are not compared. */
@@ -161,6 +163,7 @@ export const at = (queue: string): Effect.Effect<Lab, never, Broker.Broker | Har
       onBroker: provided,
       letters: provided(subject.makeDeadLetters(`${queue}.dlq`)),
       lettersIn: (name) => provided(subject.makeDeadLetters(name)),
+      lettersFoundIn: (name) => provided(subject.findDeadLetters(name, [queue])),
       untilReconnected: Effect.suspend(() =>
         lab.until("the new connection", () => lab.entriesOf("Reconnected").length > 0, recovery)
       ),

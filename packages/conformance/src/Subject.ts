@@ -10,6 +10,7 @@ export interface Shape {
   readonly startBatch: typeof Consumer.startBatch
   readonly makeProducer: typeof Producer.make
   readonly makeDeadLetters: typeof DeadLetters.make
+  readonly findDeadLetters: typeof DeadLetters.foundFor
 }
 
 /** Requeue's own. */
@@ -17,7 +18,8 @@ export const original: Shape = {
   start: Consumer.start,
   startBatch: Consumer.startBatch,
   makeProducer: Producer.make,
-  makeDeadLetters: DeadLetters.make
+  makeDeadLetters: DeadLetters.make,
+  findDeadLetters: DeadLetters.foundFor
 }
 
 /** All of them. Default: {@link original}. */

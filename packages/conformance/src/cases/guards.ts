@@ -3,6 +3,7 @@ import { BrokerError } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
 import * as Check from "../Check.ts"
+import type { Lab } from "../Lab.ts"
 import * as Needs from "../Needs.ts"
 import * as Workload from "../Workload.ts"
 
@@ -14,6 +15,14 @@ const reasonOf = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<unknown> =>
     onSuccess: (answer) => answer,
     onFailure: (error) => (error instanceof BrokerError.BrokerError ? error.reason : error)
   })
+
+/** A message that looks like a dead letter of a queue. */
+const letterOf = (lab: Lab, into: string, id: string, origin: string) => {
+  const { metadata, ...message } = Workload.outgoing(into, id, { now: lab.now() })
+  const error = { name: "Error", message: "boom" }
+  const deadLetter = { queue: origin, attempts: 1, reason: "permanent", at: lab.now(), error } as const
+  return { ...message, metadata: { ...metadata, deadLetter } }
+}
 
 export const cases: ReadonlyArray<Case.Case> = [
   test("a live queue is not taken for a dead-letter queue, unless its name confirms it", function* (lab) {
@@ -35,10 +44,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     "a queue that only a letter names is not made by a redrive, nor by its dry run",
     function* (lab) {
       const ghost = `${lab.queue}-ghost`
-      const { metadata, ...message } = Workload.outgoing(lab.dlq, "a", { now: lab.now() })
-      const error = { name: "Error", message: "boom" }
-      const deadLetter = { queue: ghost, attempts: 1, reason: "permanent", at: lab.now(), error } as const
-      yield* lab.broker.publish([{ ...message, metadata: { ...metadata, deadLetter } }])
+      yield* lab.broker.publish([letterOf(lab, lab.dlq, "a", ghost)])
       yield* lab.untilPending({ ready: 1 }, lab.dlq)
       const letters = yield* lab.letters
       const planned = yield* letters.redrive({ dryRun: true })
@@ -53,13 +59,40 @@ export const cases: ReadonlyArray<Case.Case> = [
   ),
   test("the letters themselves make any queue a dead-letter queue", function* (lab) {
     const graves = `${lab.queue}-graves`
-    const { metadata, ...message } = Workload.outgoing(graves, "a", { now: lab.now() })
-    const error = { name: "Error", message: "boom" }
-    const deadLetter = { queue: lab.queue, attempts: 1, reason: "permanent", at: lab.now(), error } as const
-    yield* lab.broker.publish([{ ...message, metadata: { ...metadata, deadLetter } }])
+    yield* lab.broker.publish([letterOf(lab, graves, "a", lab.queue)])
     yield* lab.untilPending({ ready: 1 }, graves)
     const letters = yield* lab.lettersIn(graves)
     Check.equal("purged", yield* letters.purge({ filter: () => true }), 1)
+  }),
+  test("a live queue that begins with twelve dead letters is not taken for a dead-letter queue", function* (lab) {
+    for (let n = 0; n < 12; n++)
+      yield* lab.broker.publish([letterOf(lab, lab.queue, `forged-${n}`, `${lab.queue}-other`)])
+    yield* lab.send("a")
+    yield* lab.untilPending({ ready: 13 })
+    const live = yield* lab.lettersIn(lab.queue)
+    Check.equal("purge", yield* reasonOf(live.purge({ filter: () => true })), "QueueMismatch")
+    yield* lab.untilPending({ ready: 13, inFlight: 0 })
+  }),
+  test("a queue that was found for one queue and holds letters of two is refused, unless an origin or its name is given", function* (lab) {
+    const graves = `${lab.queue}-graves`
+    const other = `${lab.queue}-other`
+    yield* lab.broker.publish([letterOf(lab, graves, "a", lab.queue)])
+    yield* lab.broker.publish([letterOf(lab, graves, "b", other)])
+    yield* lab.broker.publish([letterOf(lab, graves, "c", other)])
+    yield* lab.untilPending({ ready: 3 }, graves)
+    const letters = yield* lab.lettersFoundIn(graves)
+    const foreign = (yield* letters.list()).find(({ origin }) => origin?.queue === other)
+    Check.equal("purge of all", yield* reasonOf(letters.purge({ all: true })), "QueueMismatch")
+    Check.equal("purge of some", yield* reasonOf(letters.purge({ filter: () => true })), "QueueMismatch")
+    Check.equal("redrive", yield* reasonOf(letters.redrive({ to: lab.queue })), "QueueMismatch")
+    Check.equal("park", yield* reasonOf(letters.park({ to: lab.dlq })), "QueueMismatch")
+    const body = new Uint8Array()
+    Check.equal("edit", yield* reasonOf(letters.edit(foreign!, { to: lab.dlq, body })), "QueueMismatch")
+    yield* lab.untilPending({ ready: 3, inFlight: 0 }, graves)
+    Check.equal("purge of an origin", yield* letters.purge({ all: true, origin: lab.queue }), 1)
+    yield* lab.untilPending({ ready: 2, inFlight: 0 }, graves)
+    Check.equal("purge by its name", yield* letters.purge({ filter: () => true, force: graves }), 2)
+    yield* lab.untilPending({ ready: 0, inFlight: 0 }, graves)
   }),
   test(
     "dead letters of a queue that is missing are an error",

@@ -38,6 +38,11 @@ const byName = (groups: DeadLetters.Groups): DeadLetters.Groups => {
 }
 
 const live = "a live queue is not taken for a dead-letter queue, unless its name confirms it"
+const begun = "a live queue that begins with twelve dead letters is not taken for a dead-letter queue"
+
+const shared =
+  "a queue that was found for one queue and holds letters of two is refused, unless an origin or its name is given"
+
 const stopped = "a redrive that mends nothing stops by itself, and its figures are those of the broker"
 
 const known =
@@ -187,6 +192,17 @@ export const mutants: ReadonlyArray<Mutant> = [
     purge: (options) => purge({ ...options, force }),
     redrive: (options) => redrive({ ...options, force })
   })),
+  letters("looks at the first ten messages alone", begun, ({ list, purge, queue: force }) => ({
+    purge: (given) =>
+      Effect.flatMap(list({ limit: 10 }), (first) =>
+        purge(first.every(({ origin }) => origin !== undefined) ? { ...given, force } : given)
+      )
+  })),
+  {
+    name: "takes the letters of all queues for those of one",
+    kills: shared,
+    subject: (subject) => ({ ...subject, findDeadLetters: (queue) => subject.makeDeadLetters(queue) })
+  },
   letters("purges all of a live queue", live, ({ purge, queue: force }) => ({
     purge: (options) => purge(options.all === true ? { ...options, force } : options)
   })),

@@ -153,6 +153,13 @@ export interface DeadLetters {
 export const make = (queue: string): Effect.Effect<DeadLetters, never, Broker> =>
   Effect.map(Broker, (broker) => ofBroker(broker, queue))
 
+/**
+ * The dead letters in a queue that the policies of these queues name. Where it takes letters of another queue too, `redrive`,
+ * `park`, `edit` and `purge` refuse it, unless they are given `origin` or `force`.
+ */
+export const foundFor = (queue: string, queues: ReadonlyArray<string>): Effect.Effect<DeadLetters, never, Broker> =>
+  Effect.map(Broker, (broker) => ofBroker(broker, queue, queues))
+
 /** Options of {@link of}. */
 export interface OfOptions {
   /**
@@ -166,7 +173,8 @@ export const ofKinds: OptionNames.Of<OfOptions> = { retry: OptionKind.object("a 
 
 /**
  * The dead letters of a queue, for example of `orders`: those in each dead-letter queue that the queue's policy names. Known
- * are the policies of this program's consumers and of its config file.
+ * are the policies of this program's consumers and of its config file. A dead-letter queue is answered whole; what acts on one
+ * that takes letters of another queue too needs `origin` or `force`.
  *
  * @example
  * ```ts
@@ -189,11 +197,11 @@ export const of = (
         options.retry === undefined
           ? KnownQueues.deadLetterQueues(broker, name)
           : RetryPolicy.deadLetterQueues(RetryPolicy.from(options.retry), name)
-      return found.map((dead) => ofBroker(broker, dead))
+      return found.map((dead) => ofBroker(broker, dead, [name]))
     })
   )
 
-const ofBroker = (broker: Service, queue: string): DeadLetters => {
+const ofBroker = (broker: Service, queue: string, found?: ReadonlyArray<string>): DeadLetters => {
   /** A call whose functions run in the async context of the call. */
   const calling = <O extends object | undefined, A, E, R>(
     operation: string,
@@ -205,16 +213,18 @@ const ofBroker = (broker: Service, queue: string): DeadLetters => {
       tell(broker, queue, operation, (watched) => call(watched, AsyncContext.bound(options)))
     )
   /** One that moves or removes letters. */
-  const acting = <O extends { readonly force?: string | undefined } | undefined, A, E, R>(
+  const acting = <O extends Options.Acting | undefined, A, E, R>(
     operation: string,
     refused: RangeError | undefined,
     options: O,
-    call: (watched: Service, given: O) => Effect.Effect<A, E, R>
+    call: (watched: Service, given: O) => Effect.Effect<A, E, R>,
+    isOfOrigin = options?.origin !== undefined
   ) => {
-    const isClear = options?.force === queue || KnownQueues.isDeadLetterQueue(broker, queue)
-    return calling(operation, refused, options, (watched, given) =>
-      isClear ? call(watched, given) : Effect.andThen(Role.check(watched, queue, operation), call(watched, given))
-    )
+    const asked = { operation, of: found, isOfOrigin }
+    return calling(operation, refused, options, (watched, given) => {
+      const acted = call(watched, Options.ofOrigin(given))
+      return options?.force === queue ? acted : Effect.andThen(Role.check(broker, watched, queue, asked), acted)
+    })
   }
   return {
     queue,
@@ -242,8 +252,13 @@ const ofBroker = (broker: Service, queue: string): DeadLetters => {
         park(watched, queue, given)
       ),
     edit: (letter, options) =>
-      acting("edit", Options.edit("DeadLetters.edit", queue, letter, options), options, (watched, given) =>
-        edit(watched, queue, letter, given)
+      acting(
+        "edit",
+        Options.edit("DeadLetters.edit", queue, letter, options),
+        options,
+        (watched, given) => edit(watched, queue, letter, given),
+        // The origin of the letter that was chosen.
+        found?.some((name) => name === letter?.origin?.queue)
       ),
     purge: (options) =>
       acting("purge", Options.purge("DeadLetters.purge", queue, options), options, (watched, given) =>

@@ -139,7 +139,8 @@ export interface Requeue extends AsyncDisposable {
   readonly deadLetters: (queue: string) => DeadLetterQueue
   /**
    * The dead letters of a queue, such as `orders`: those in each dead-letter queue that its policy names. Known are the policies
-   * of this connection's consumers and of its config file; for others give `retry`, or it is the default policy.
+   * of this connection's consumers and of its config file; for others give `retry`, which counts for this call alone, or it is the
+   * default policy. What acts on a queue that takes letters of another queue too needs `origin` or `force`.
    */
   readonly deadLettersOf: (
     queue: QueueDefinition.Input<unknown, never>,
@@ -243,7 +244,7 @@ export const connect = async <E>(
     deadLettersOf: async (queue, ofOptions = {}) => {
       OptionNames.check("requeue.deadLettersOf", ofOptions, DeadLetters.ofKinds, queue)
       const found = await run(DeadLetters.of(queue, ofOptions))
-      return found.map(({ queue: dead }) => deadLetterQueue(dead, session))
+      return found.map((letters) => deadLetterQueue(letters.queue, session, Promise.resolve(letters)))
     },
     delayed: Delayed.opener(run),
     counts: async (queue, { timeout, ...others } = {}) => {
@@ -264,9 +265,13 @@ const rejected = (reason: unknown): Promise<never> => {
 }
 
 /** The dead letters of a queue. Options are checked before anything is awaited. */
-const deadLetterQueue = (queue: string, session: Session.Session): DeadLetterQueue => {
+const deadLetterQueue = (
+  queue: string,
+  session: Session.Session,
+  found?: Promise<DeadLetters.DeadLetters>
+): DeadLetterQueue => {
   const { run } = session
-  const letters = () => run(DeadLetters.make(queue))
+  const letters = () => found ?? run(DeadLetters.make(queue))
   return {
     queue,
     ...reads(session, queue),

@@ -41,6 +41,10 @@ export const start = (broker: Service, queue: string, retry: RetryPolicy.RetryPo
 export const deadLetterQueues = (broker: Service, queue: string): ReadonlyArray<string> =>
   known.get(broker)?.get(queue) ?? RetryPolicy.deadLetterQueues(RetryPolicy.make(), queue)
 
+/** Returns the queues whose known policies name this dead-letter queue. */
+export const origins = (broker: Service, name: string): ReadonlyArray<string> =>
+  [...(known.get(broker) ?? [])].flatMap(([queue, names]) => (names.includes(name) ? [queue] : []))
+
 /** Whether a policy that is known, or convention, makes this a dead-letter queue. */
 export const isDeadLetterQueue = (broker: Service, name: string): boolean =>
-  convention.test(name) || [...(known.get(broker)?.values() ?? [])].some((names) => names.includes(name))
+  convention.test(name) || origins(broker, name).length > 0

@@ -73,6 +73,10 @@ const makeTools = (control: Control, drive: Drive.Drive, journal: Journal.Journa
   let seen = 0
   const queues = (): ReadonlyMap<string, Snapshot> => Effect.runSync(control.queues)
   const left = () => Report.left(queues())
+  const lettersOf = (queue: string) =>
+    queues()
+      .get(queue)
+      ?.ready.filter(({ metadata }) => metadata.deadLetter !== undefined) ?? []
 
   return {
     now: drive.now,
@@ -107,21 +111,23 @@ const makeTools = (control: Control, drive: Drive.Drive, journal: Journal.Journa
     },
     deadLetters: async (input) => {
       const { codec, name } = QueueDefinition.from(input)
-      const found = queues().get(name)
-      const letters = found?.ready.filter(({ metadata }) => metadata.deadLetter !== undefined) ?? []
-      if (found === undefined || (letters.length === 0 && !KnownQueues.isDeadLetterQueue(journal.broker, name))) {
-        const problem = found === undefined ? "there is no such queue" : "it is not a dead-letter queue"
-        throw new Error(`deadLetters: ${name}: ${problem}. For the dead letters of ${name}, use deadLettersOf`)
+      const isMissing = !queues().has(name)
+      const letters = lettersOf(name)
+      const isKnown = KnownQueues.isDeadLetterQueue(journal.broker, name)
+      if (isMissing || (letters.length === 0 && !isKnown)) {
+        const problem = isMissing ? "there is no such queue" : "it is not a dead-letter queue"
+        const remedy = isKnown
+          ? "Start the consumer whose policy names it first, or correct the name"
+          : `For the dead letters of ${name}, use deadLettersOf`
+        throw new Error(`deadLetters: ${name}: ${problem}. ${remedy}`)
       }
       return Promise.all(letters.map((delivery) => letter(name, delivery, codec, drive.start)))
     },
     deadLettersOf: async (input) => {
       const { codec, name } = QueueDefinition.from(input)
       return Promise.all(
-        [...queues()].flatMap(([queue, { ready }]) =>
-          ready
-            .filter(({ metadata }) => metadata.deadLetter?.queue === name)
-            .map((delivery) => letter(queue, delivery, codec, drive.start))
+        KnownQueues.deadLetterQueues(journal.broker, name).flatMap((queue) =>
+          lettersOf(queue).map((delivery) => letter(queue, delivery, codec, drive.start))
         )
       )
     },
@@ -148,10 +154,11 @@ const letter = async <A>(
   codec: Codec.Codec<A, never>,
   start: number
 ): Promise<DeadLetter<A>> => {
-  const { at, attempts, error, reason } = metadata.deadLetter!
+  const { at, attempts, error, queue: origin, reason } = metadata.deadLetter!
   return {
     at: at - start,
     queue,
+    origin,
     id: metadata.id,
     body: await decode(codec, body, headers),
     headers,

@@ -38,6 +38,8 @@ export interface DeadLetter<A> {
   readonly at: number
   /** The dead-letter queue that it lies in. */
   readonly queue: string
+  /** The queue whose consumers gave it up. */
+  readonly origin: string
   readonly id: string
   /** The bytes, where the queue's codec cannot decode them. */
   readonly body: A | Uint8Array
@@ -82,7 +84,10 @@ export interface Tools {
    * such queue, or nothing makes it a dead-letter queue: no policy, no convention and no dead letter in it.
    */
   readonly deadLetters: <A = AnyBody>(queue: QueueDefinition.Input<A, never>) => Promise<ReadonlyArray<DeadLetter<A>>>
-  /** The dead letters of a queue, such as `orders`, in whatever queue they are, oldest first. */
+  /**
+   * The dead letters of a queue, such as `orders`: all in each dead-letter queue that the policies of its consumers name, those of
+   * `<queue>.dlq` without consumers. Each queue is oldest first. Where queues share one, `origin` of a letter tells them apart.
+   */
   readonly deadLettersOf: <A = AnyBody>(queue: QueueDefinition.Input<A, never>) => Promise<ReadonlyArray<DeadLetter<A>>>
   /** Moves the clock until the promise has settled, and settles as it does. For a drain, a pull, a slow redrive. */
   readonly finish: <A>(promise: Promise<A>) => Promise<A>

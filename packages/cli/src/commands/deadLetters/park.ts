@@ -78,6 +78,7 @@ export const park = Command.make("park", flags, ({ create, dlq, dryRun, limit, t
             park({
               ...options,
               ...target.forced(queue),
+              origin: Option.getOrUndefined(rest.origin),
               filter: (letter) => isMeant(LetterFilter.subject(letter)),
               dryRun,
               audit: audit(queue),

@@ -4,6 +4,7 @@ import * as Clock from "effect/Clock"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as Audit from "../../Audit.ts"
 import * as Confirmation from "../../Confirmation.ts"
 import * as DeadLetterTarget from "../../DeadLetterTarget.ts"
@@ -70,7 +71,15 @@ export const purge = Command.make("purge", flags, ({ all: isAll, dlq, dryRun, ye
             })
           yield* add(
             yield* Interruption.gently(
-              (signal) => purge({ ...selection, ...target.forced(queue), audit: audit(queue), dryRun, signal }),
+              (signal) =>
+                purge({
+                  ...selection,
+                  ...target.forced(queue),
+                  origin: Option.getOrUndefined(rest.origin),
+                  audit: audit(queue),
+                  dryRun,
+                  signal
+                }),
               add
             )
           )

@@ -133,7 +133,7 @@ export const redrive = Command.make(
       }
       const asked = { dryRun, maxRedrives, stopAt: dryRun ? undefined : staged.stopAt }
       const { add, finished, json, outcome, show, told, toldAll } = reports(target.name, asked)
-      const options = { ...limits, maxRedrives, ...staged }
+      const options = { ...limits, origin: Option.getOrUndefined(rest.origin), maxRedrives, ...staged }
       const command = { id: operation, command: "dead-letters redrive", broker: target.name, queues: target.queues }
       const audit = yield* Audit.ofLetters(rest, command, { to: limits.to })
       const redriveOne = ({ queue, redrive }: DeadLetters.DeadLetters) =>

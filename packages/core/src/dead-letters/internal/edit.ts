@@ -36,8 +36,9 @@ export interface EditOptions {
   /** The id of the operation: 1 to 32 letters, digits, ".", "_" or "-". Default: a new one. */
   readonly operation?: string | undefined
   /**
-   * Confirms that this queue is meant: its own name. It is needed where no policy, no convention and no dead letter in it makes
-   * it a dead-letter queue. Default: such a queue is refused.
+   * Confirms that this queue is meant, and all of it: its own name. It is needed where no policy, no convention and no dead letter
+   * in it makes it a dead-letter queue, and where `deadLettersOf` found it and it takes letters of another queue too. Default:
+   * such a queue is refused.
    */
   readonly force?: string | undefined
   /** Told of the letter before its copy is published. Default: nobody is told. */

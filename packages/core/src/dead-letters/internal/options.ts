@@ -50,6 +50,11 @@ export type Selection =
 /** Options of `purge`. */
 export type PurgeOptions = Selection & {
   /**
+   * Only letters that consumers of this queue gave up. Where `deadLettersOf` found a queue that takes letters of another queue
+   * too, this or `force` is needed. Default: letters of all queues.
+   */
+  readonly origin?: string | undefined
+  /**
    * Ends the purge at once; what was removed stays removed. A purge of all is one call of the broker, which begins or does
    * not. Default: it is never stopped.
    */
@@ -62,8 +67,9 @@ export type PurgeOptions = Selection & {
   /** Whether to count only, and remove nothing. It looks at 100,000 letters at most. Default: false. */
   readonly dryRun?: boolean | undefined
   /**
-   * Confirms that this queue is meant: its own name. It is needed where no policy, no convention and no dead letter in it makes
-   * it a dead-letter queue. Default: such a queue is refused.
+   * Confirms that this queue is meant, and all of it: its own name. It is needed where no policy, no convention and no dead letter
+   * in it makes it a dead-letter queue, and where `deadLettersOf` found it and it takes letters of another queue too. Default:
+   * such a queue is refused.
    */
   readonly force?: string | undefined
 }
@@ -101,6 +107,7 @@ const redriveKinds: OptionNames.Of<RedriveOptions> = {
   to: OptionKind.text,
   limit: OptionKind.whole(1),
   filter: OptionKind.callback,
+  origin: OptionKind.text,
   dryRun: OptionKind.flag,
   rate: OptionKind.number(0.001),
   maxRedrives: OptionKind.whole(0),
@@ -120,6 +127,7 @@ const parkKinds: OptionNames.Of<ParkOptions> = {
   to: redriveKinds.to,
   limit: redriveKinds.limit,
   filter: redriveKinds.filter,
+  origin: redriveKinds.origin,
   dryRun: redriveKinds.dryRun,
   rate: redriveKinds.rate,
   create: redriveKinds.create,
@@ -144,10 +152,28 @@ const editKinds: OptionNames.Of<EditOptions> = {
 
 const purgeKinds: OptionNames.Of<PurgeOptions> = {
   ...Removal.kinds,
+  origin: OptionKind.text,
   dryRun: OptionKind.flag,
   force: OptionKind.text,
   audit: OptionKind.callback,
   signal: OptionKind.signal
+}
+
+/** Options of a call that moves or removes letters. */
+export interface Acting {
+  readonly all?: true | undefined
+  readonly filter?: ((letter: Delivery) => boolean) | undefined
+  readonly force?: string | undefined
+  readonly origin?: string | undefined
+}
+
+/** The options with `origin` as a part of the filter. */
+export const ofOrigin = <O extends Acting | undefined>(options: O): O => {
+  if (options?.origin === undefined) return options
+  const { filter, origin } = options
+  const isMeant = (letter: Delivery) =>
+    letter.metadata.deadLetter?.queue === origin && (filter === undefined || filter(letter))
+  return { ...options, all: undefined, filter: isMeant }
 }
 
 /** The error of a confirmation that names another queue. */
@@ -184,6 +210,15 @@ export const park = (call: string, queue: string, options: ParkOptions = {}): Ra
 const target = (call: string, queue: string, to: string | undefined): RangeError | undefined => {
   if (to === undefined) return undefined
   if (to === queue) return OptionNames.error(call, queue, `to must be another queue, got ${JSON.stringify(to)}`)
+  if (to === "discard") {
+    const remedy = "To remove letters, use purge"
+    return OptionNames.error(
+      call,
+      queue,
+      'to must name a queue, got "discard", by which policies keep no letters',
+      remedy
+    )
+  }
   const problem = QueueDefinition.problemOfName(to)
   return problem === undefined ? undefined : OptionNames.error(call, queue, `to ${problem}`)
 }
@@ -211,12 +246,3 @@ export const edit = (call: string, queue: string, letter: unknown, options: Edit
 /** The error of the options of `purge`. */
 export const purge = (call: string, queue: string, options: PurgeOptions): RangeError | undefined =>
   Removal.refusal({ call, queue, things: "dead letters" }, options, purgeKinds) ?? forced(call, queue, options.force)
-  if (to === "discard") {
-    const remedy = "To remove letters, use purge"
-    return OptionNames.error(
-      call,
-      queue,
-      'to must name a queue, got "discard", by which policies keep no letters',
-      remedy
-    )
-  }

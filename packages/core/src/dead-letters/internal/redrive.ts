@@ -22,6 +22,11 @@ interface Moving {
   readonly limit?: number | undefined
   /** Selects the dead letters to redrive: those for which it returns `true`. Default: all. */
   readonly filter?: ((letter: Delivery) => boolean) | undefined
+  /**
+   * Only letters that consumers of this queue gave up. Where `deadLettersOf` found a queue that takes letters of another queue
+   * too, this or `force` is needed. Default: letters of all queues.
+   */
+  readonly origin?: string | undefined
   /** Whether to count only, and move nothing. It looks at 100,000 letters at most. Default: false. */
   readonly dryRun?: boolean | undefined
   /** The most dead letters that are published in a second, at least 0.001. Default: no limit. */
@@ -42,8 +47,9 @@ interface Moving {
    */
   readonly create?: boolean | undefined
   /**
-   * Confirms that this queue is meant: its own name. It is needed where no policy, no convention and no dead letter in it makes
-   * it a dead-letter queue. Default: such a queue is refused.
+   * Confirms that this queue is meant, and all of it: its own name. It is needed where no policy, no convention and no dead letter
+   * in it makes it a dead-letter queue, and where `deadLettersOf` found it and it takes letters of another queue too. Default:
+   * such a queue is refused.
    */
   readonly force?: string | undefined
 }

@@ -1,35 +1,82 @@
 /**
- * Calls on dead letters name the queue that has them. One that nothing makes a dead-letter queue is refused: a purge of
- * `orders` that meant `orders.dlq` would empty the live queue.
+ * Guards the calls that move or remove letters. A queue that nothing makes a dead-letter queue is refused: a purge of `orders`
+ * that meant `orders.dlq` would empty the live queue. So is one that was found for `orders` and takes letters of others too.
  */
 import * as Effect from "effect/Effect"
 import type { Delivery } from "../../message/Delivery.ts"
 import type { Service } from "../../port/Broker.ts"
 import { BrokerError } from "../../port/BrokerError.ts"
+import * as KnownQueues from "../../port/KnownQueues.ts"
 import * as Reading from "./reading.ts"
 
-/** Messages that are looked at where neither a policy nor the name says what they are. */
-const sample = 10
+/** The messages that show what a queue is: one that is not a dead letter is enough. */
+const sample = 100
 
-const refusal = ({ capabilities: { broker } }: Service, queue: string, operation: string, seen: string) =>
-  new BrokerError({
+/** A call that acts on a queue without its name as confirmation. */
+export interface Call {
+  readonly operation: string
+  /** The queues whose policies the dead-letter queue was found by; `undefined` where the caller named it. */
+  readonly of: ReadonlyArray<string> | undefined
+  /** Whether the call acts on letters of one origin only. */
+  readonly isOfOrigin: boolean
+}
+
+const refusal = (
+  { capabilities: { broker } }: Service,
+  queue: string,
+  operation: string,
+  why: string,
+  remedy: string
+) => new BrokerError({ broker, operation, queue, reason: "QueueMismatch", detail: `nothing was done: ${why}`, remedy })
+
+const notDeadLetters = (broker: Service, queue: string, operation: string, seen: string) =>
+  refusal(
     broker,
-    operation,
     queue,
-    reason: "QueueMismatch",
-    detail: `nothing was done: no policy that is known here names it as a dead-letter queue, and it has ${seen}`,
-    remedy: `For the dead letters of ${queue}, use deadLettersOf or --queue; to act on this very queue, confirm its name: { force: ${JSON.stringify(queue)} } or --force ${queue}`
-  })
+    operation,
+    `no policy that is known here names it as a dead-letter queue, and it has ${seen}`,
+    `For the dead letters of ${queue}, use deadLettersOf or --queue; to act on this very queue, confirm its name: { force: ${JSON.stringify(queue)} } or --force ${queue}`
+  )
 
-/** Fails where nothing makes it a dead-letter queue: no policy, no convention and no metadata. */
-export const check = (broker: Service, queue: string, operation: string): Effect.Effect<void, BrokerError> =>
+const shared = (broker: Service, queue: string, { of = [], operation }: Call, others: Iterable<string>) => {
+  const each = of.map(
+    (name) => `for those of ${name} alone, use { origin: ${JSON.stringify(name)} } or --origin ${name}`
+  )
+  const all = `for all, use { force: ${JSON.stringify(queue)} } or --force ${queue}`
+  const remedy = [...each, all].join("; ")
+  const why = `it also takes dead letters of ${[...others].join(", ")}`
+  return refusal(broker, queue, operation, why, `F${remedy.slice(1)}`)
+}
+
+/** SQS names the queue that it moved a letter from as it has to write it: `orders-eu` for `orders.eu`. */
+const asWritten = (queue: string): string => queue.replaceAll(/[^\w]/g, "-")
+
+/**
+ * Fails where nothing makes it a dead-letter queue: no policy, no convention and no metadata. Fails where it was found by the
+ * policy of a queue, takes letters of another queue too, and the call does not choose among them. `watched` is the broker as
+ * the call uses it; policies are known of the broker itself.
+ */
+export const check = (broker: Service, watched: Service, queue: string, call: Call): Effect.Effect<void, BrokerError> =>
   Effect.gen(function* () {
-    let [letters, others] = [0, 0]
-    const reading = Reading.open(broker, queue, { limit: sample })
-    // Another tool may have moved a letter back to its own queue as it is: there it is none any more.
-    const visit = ({ metadata: { deadLetter } }: Delivery) =>
-      void (deadLetter === undefined || deadLetter.queue === queue ? others++ : letters++)
+    const { isOfOrigin, of, operation } = call
+    const isKnown = KnownQueues.isDeadLetterQueue(broker, queue)
+    const mustBeAlone = of !== undefined && !isOfOrigin
+    if (isKnown && !mustBeAlone) return
+    const own = new Set(of?.map(asWritten))
+    const others = new Set(KnownQueues.origins(broker, queue).filter((name) => !own.has(asWritten(name))))
+    if (mustBeAlone && others.size > 0) return yield* shared(broker, queue, call, others)
+    let [letters, strangers] = [0, 0]
+    const visit = ({ metadata: { deadLetter } }: Delivery) => {
+      // Another tool may have moved a letter back to its own queue as it is: there it is none any more.
+      if (deadLetter === undefined || deadLetter.queue === queue) return void strangers++
+      letters++
+      if (!own.has(asWritten(deadLetter.queue))) others.add(deadLetter.queue)
+    }
+    const reading = Reading.open(watched, queue, { limit: sample })
     yield* Effect.scoped(Effect.flatMap(reading, (opened) => Reading.each(opened, visit)))
-    if (others > 0) return yield* refusal(broker, queue, operation, "messages that are not dead letters")
-    if (letters === 0) return yield* refusal(broker, queue, operation, "no dead letters that would show it")
+    if (!isKnown && strangers > 0)
+      return yield* notDeadLetters(broker, queue, operation, "messages that are not dead letters")
+    if (!isKnown && letters === 0 && of === undefined)
+      return yield* notDeadLetters(broker, queue, operation, "no dead letters that would show it")
+    if (mustBeAlone && others.size > 0) return yield* shared(broker, queue, call, others)
   })
