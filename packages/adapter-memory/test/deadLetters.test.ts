@@ -2,7 +2,7 @@
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
 import { assert, describe, expect, it } from "@effect/vitest"
-import type { Broker, DeadLetters, Delivery, RetryPolicy } from "@requeue/core"
+import type { Broker, DeadLetters, RetryPolicy } from "@requeue/core"
 import { PermanentError, queue } from "@requeue/core/promise"
 import * as Effect from "effect/Effect"
 import { bytes } from "./harness.ts"
@@ -101,7 +101,7 @@ describe("dead letters", () => {
     const some = await letters.group({ limit: 2 })
     assert.deepStrictEqual([...some], [mine("a", 0), mine("b", 0)])
     assert.deepStrictEqual(counted(some), [2, 4, 0])
-    const filter = ({ metadata }: Delivery.Delivery) => metadata.deadLetter?.error.message === "b"
+    const filter = ({ origin }: DeadLetters.DeadLetter) => origin?.error.message === "b"
     const meant = await letters.group({ filter })
     assert.deepStrictEqual([...meant], [mine("b", 0)])
     assert.deepStrictEqual(counted(meant), [4, 4, 0])
@@ -271,7 +271,7 @@ describe("dead letters", () => {
     await using broker = await open()
     await bury(broker, "q", "a", "b", "a")
     const letters = broker.requeue.deadLetters("q.dlq")
-    const filter = ({ metadata }: Delivery.Delivery) => metadata.deadLetter?.error.message === "a"
+    const filter = ({ origin }: DeadLetters.DeadLetter) => origin?.error.message === "a"
     const before = await letters.list()
     assert.strictEqual(await broker.finish(letters.purge({ filter, dryRun: true })), 2)
     assert.strictEqual(await broker.finish(letters.purge({ all: true, dryRun: true })), 3)

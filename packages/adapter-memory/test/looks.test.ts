@@ -1,6 +1,6 @@
 /** Letters that are read one after the other, in virtual time. */
 import { assert, describe, expect, it } from "@effect/vitest"
-import { Broker, DeadLetters, type Delivery, Producer } from "@requeue/core"
+import { Broker, DeadLetters, Producer } from "@requeue/core"
 import { ConnectionClosed } from "@requeue/core/promise"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -36,7 +36,7 @@ describe("a read of dead letters", () => {
     await fill(broker, 2500)
     const seen: Array<string> = []
     let asked = 0
-    const filter = ({ metadata }: Delivery.Delivery) => {
+    const filter = ({ metadata }: DeadLetters.DeadLetter) => {
       asked++
       return Number(metadata.id) % 700 === 0
     }

@@ -1,6 +1,6 @@
 /** What keeps a redrive from doing harm. */
 import { assert, it } from "@effect/vitest"
-import { Broker, BrokerError, DeadLetters, type Delivery, Producer } from "@requeue/core"
+import { Broker, BrokerError, DeadLetters, Producer } from "@requeue/core"
 import { VirtualTime } from "@requeue/conformance"
 import * as Effect from "effect/Effect"
 import { MemoryBroker } from "../src/index.ts"
@@ -88,7 +88,7 @@ it("loses nothing when publishes fail midway, and fails with what it did", async
   const entries = Array.from({ length: 250 }, (_, index) => ({ body: index, id: `${index}` }))
   await broker.requeue.sendBatch("q.dlq", entries)
   const letters = broker.requeue.deadLetters("q.dlq")
-  const filter = ({ metadata }: Delivery.Delivery) => metadata.id !== "7"
+  const filter = ({ metadata }: DeadLetters.DeadLetter) => metadata.id !== "7"
   const error: unknown = await broker.finish(letters.redrive({ to: "q", filter }).catch((thrown: unknown) => thrown))
   assert.instanceOf(error, DeadLetters.DeadLettersStopped)
   const { cause, removed, report } = error as DeadLetters.DeadLettersStopped

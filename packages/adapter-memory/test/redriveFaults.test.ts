@@ -133,7 +133,7 @@ describe("a stage", () => {
     await fill(broker, 12)
     await broker.requeue.consume("q", {}, () => {})
     const letters = broker.requeue.deadLetters("q.dlq")
-    const filter = (letter: Delivery.Delivery) => idOf(letter) !== "1"
+    const filter = (letter: DeadLetters.DeadLetter) => idOf(letter) !== "1"
     const report = await broker.finish(letters.redrive({ to: "q", stages: [2, 4], filter }))
     const wanted = numbers(12).filter((id) => id !== "1")
     assert.deepStrictEqual(sorted(tried), wanted)
@@ -149,7 +149,7 @@ describe("a connection that is cut", () => {
     await using broker = await open({}, wrap)
     await fill(broker, 20)
     const judged: Array<string> = []
-    const filter = (letter: Delivery.Delivery) => {
+    const filter = (letter: DeadLetters.DeadLetter) => {
       judged.push(idOf(letter))
       return Number(idOf(letter)) % 4 !== 0
     }
@@ -318,7 +318,7 @@ describe("letters that are passed over", () => {
       most = Math.max(most, snapshot.inFlight.length)
     }
     await fill(broker, 3004)
-    const filter = (letter: Delivery.Delivery) => Number(idOf(letter)) >= 3000
+    const filter = (letter: DeadLetters.DeadLetter) => Number(idOf(letter)) >= 3000
     const redriving = broker.requeue.deadLetters("q.dlq").redrive({ to: "q", filter, onProgress })
     const report = await broker.finish(redriving)
     assert.deepStrictEqual(await idsIn(broker, "q"), ["3000", "3001", "3002", "3003"])
@@ -332,7 +332,7 @@ describe("letters that are passed over", () => {
     await using broker = await open({ vices: { capabilities: { counts } } })
     await fill(broker, 2500)
     const decided: Array<string> = []
-    const filter = (letter: Delivery.Delivery) => decided.push(idOf(letter)) === 0
+    const filter = (letter: DeadLetters.DeadLetter) => decided.push(idOf(letter)) === 0
     const report = await broker.finish(broker.requeue.deadLetters("q.dlq").redrive({ to: "q", filter }))
     assert.deepStrictEqual(sorted(decided), numbers(2500))
     assert.deepStrictEqual(await idsIn(broker, "q.dlq"), numbers(2500))
@@ -346,7 +346,7 @@ describe("letters that are passed over", () => {
     const before = await idsIn(broker, "q.dlq")
     const [group, ...others] = await broker.finish(letters.group({ limit: 200_000 }))
     assert.deepStrictEqual([group?.count, others], [100_000, []])
-    const filter = (letter: Delivery.Delivery) => Number(idOf(letter)) % 1000 === 999
+    const filter = (letter: DeadLetters.DeadLetter) => Number(idOf(letter)) % 1000 === 999
     const found = await broker.finish(letters.list({ filter, limit: 3 }))
     assert.deepStrictEqual(
       found.map(({ id }) => id),

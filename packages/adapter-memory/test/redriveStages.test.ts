@@ -235,7 +235,7 @@ describe("the letters of a stage", () => {
     await bury(broker, 4000)
     const letters = broker.requeue.deadLetters("q.dlq")
     assert.deepInclude(await broker.finish(letters.redrive({ limit: 20, rate: 1 })), { redriven: 20, queued: 3980 })
-    const filter = ({ metadata }: Delivery.Delivery) => Number(metadata.id) % 200 === 199
+    const filter = ({ metadata }: DeadLetters.DeadLetter) => Number(metadata.id) % 200 === 199
     const report = await broker.finish(letters.redrive({ filter, rate: 0.1 }))
     assert.deepInclude(report, { redriven: 20, filtered: 3960, queued: 3960 })
   })

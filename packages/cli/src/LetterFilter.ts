@@ -71,7 +71,7 @@ export interface Filter {
 /** The part of a dead letter that filters look at. */
 export type Subject = LetterFilter.Subject
 
-export const { since, subject } = LetterFilter
+export const { since } = LetterFilter
 
 /** The filter of the flags, as it is written into an audit as well. */
 export const of = ({

@@ -1,11 +1,10 @@
 /**
  * Filters of dead letters as values: by error, time, origin, reason, headers and ids.
  *
- * When to use: where people choose letters, as on a command line or a page, and what they have chosen is written down. A
- * program passes any function as `filter`.
+ * When to use: where people choose letters, as on a command line or a page, and what they have chosen is written down: pass
+ * `matches(filter, now)` as the option `filter`. A program passes any function.
  */
 import * as Delay from "../message/Delay.ts"
-import type { Delivery } from "../message/Delivery.ts"
 import * as Metadata from "../message/Metadata.ts"
 import type { DeadLetter } from "./internal/deadLetter.ts"
 
@@ -34,14 +33,6 @@ export interface LetterFilter {
 
 /** The part of a dead letter that filters look at. */
 export type Subject = Pick<DeadLetter, "id" | "origin" | "metadata" | "headers">
-
-/** Answers the part of a delivered dead letter that filters look at. */
-export const subject = ({ headers, metadata }: Delivery): Subject => ({
-  id: metadata.id,
-  headers,
-  metadata,
-  origin: metadata.deadLetter
-})
 
 /** When a letter was given up; for one that Requeue did not give up, when it was published; `undefined` where nobody knows. */
 export const since = ({ metadata, origin }: Pick<Subject, "metadata" | "origin">): number | undefined =>

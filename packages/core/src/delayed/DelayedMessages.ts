@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import * as AsyncContext from "../adapter-kit/AsyncContext.ts"
 import { type Delayed, Broker, type Service } from "../port/Broker.ts"
 import { BrokerError } from "../port/BrokerError.ts"
+import * as OwnBytes from "../message/internal/ownBytes.ts"
 import { nativeOf } from "../message/Delivery.ts"
 import type { Headers, Native } from "../message/Message.ts"
 import type { Attempt } from "../message/Metadata.ts"
@@ -16,7 +17,7 @@ import * as OptionNames from "../options/OptionNames.ts"
 import * as Removal from "../options/Removal.ts"
 import * as RetryPolicy from "../policy/RetryPolicy.ts"
 
-/** A message that waits for its delay. */
+/** A message that waits for its delay: a copy. Writing into it changes no message. */
 export interface DelayedMessage {
   /** The message's id. */
   readonly id: string
@@ -141,18 +142,23 @@ export const refusal = {
 
 const standardLimit = 100
 
-const toMessage = ({ delivery, due }: Delayed): DelayedMessage => ({
-  id: delivery.metadata.id,
-  body: delivery.body,
-  headers: delivery.headers,
-  get native() {
-    return nativeOf(delivery)
-  },
-  firstPublished: Metadata.publishedAt(delivery.metadata),
-  attempts: delivery.attempts,
-  due,
-  history: delivery.metadata.history
-})
+const toMessage = ({ delivery, due }: Delayed): DelayedMessage => {
+  let body: Uint8Array | undefined
+  return {
+    id: delivery.metadata.id,
+    get body() {
+      return (body ??= OwnBytes.copy(delivery.body))
+    },
+    headers: delivery.headers,
+    get native() {
+      return nativeOf(delivery)
+    },
+    firstPublished: Metadata.publishedAt(delivery.metadata),
+    attempts: delivery.attempts,
+    due,
+    history: delivery.metadata.history.map((attempt) => ({ ...attempt }))
+  }
+}
 
 const soonest = (a: DelayedMessage, b: DelayedMessage): number =>
   (a.due ?? Number.POSITIVE_INFINITY) - (b.due ?? Number.POSITIVE_INFINITY) ||
@@ -169,19 +175,14 @@ const unsupported = ({ capabilities: { broker } }: Service, queue: string): Brok
   })
 
 /** Goes through the messages. What a filter throws ends it, and no message is removed from then on. */
-const sift = (
-  broker: Service,
-  queue: string,
-  retry: RetryPolicy.RetryPolicy,
-  removes: (message: DelayedMessage) => boolean
-) =>
+const sift = (broker: Service, queue: string, retry: RetryPolicy.RetryPolicy, removes: (message: Delayed) => boolean) =>
   Effect.suspend(() => {
     if (broker.admin.sift === undefined) return Effect.fail(unsupported(broker, queue))
     let thrown: { readonly error: unknown } | undefined
     const contained = (delayed: Delayed): boolean => {
       if (thrown !== undefined) return false
       try {
-        return removes(toMessage(delayed))
+        return removes(delayed)
       } catch (error) {
         thrown = { error }
         return false
@@ -207,12 +208,12 @@ const remove = (
 ): Effect.Effect<Purged, BrokerError> =>
   Effect.suspend(() => {
     let [selected, left] = [0, 0]
-    const isMeant = (message: DelayedMessage): boolean => {
+    const isMeant = (message: Delayed): boolean => {
       if (signal?.aborted === true) {
         left++
         return false
       }
-      const isSelected = filter(message)
+      const isSelected = filter(toMessage(message))
       if (isSelected) selected++
       return isSelected && !dryRun
     }
@@ -253,10 +254,10 @@ export const make = (queue: string, options: Options = {}): Effect.Effect<Delaye
       Effect.suspend(() => {
         let found: Array<DelayedMessage> = []
         let selected = 0
-        const keep = (message: DelayedMessage): false => {
-          if (!filter(message)) return false
+        const keep = (message: Delayed): false => {
+          if (!filter(toMessage(message))) return false
           selected++
-          found.push(message)
+          found.push(toMessage(message))
           if (found.length > 2 * limit) found = found.toSorted(soonest).slice(0, limit)
           return false
         }

@@ -61,7 +61,7 @@ export const accepted = [
   () => exponential("1 second", { factor: 3, max: "1 hour", jitter: { proportional: 0.1 } }),
   () => dead.redrive({ to: "orders", limit: 5, filter: () => true, dryRun: true, rate: 10, maxRedrives: 5 }),
   () => dead.redrive({ signal: AbortSignal.timeout(1000), onProgress: ({ redriven }) => console.log(redriven) }),
-  () => dead.purge({ filter: ({ metadata }) => metadata.redrives > 0, dryRun: true, signal: AbortSignal.timeout(1) }),
+  () => dead.purge({ filter: ({ redrives }) => redrives > 0, dryRun: true, signal: AbortSignal.timeout(1) }),
   () => dead.purge({ all: true, dryRun: true }),
   () => dead.list({ limit: 5 }),
   () => dead.group({ limit: 5 }),
@@ -229,7 +229,9 @@ export const lookingAfterDeadLetters = [
   // @ts-expect-error a purge has no limit
   () => dead.purge({ limit: 1 }),
   // @ts-expect-error it is "retries-exhausted"
-  () => dead.purge({ filter: ({ metadata }) => metadata.deadLetter?.reason === "retries-exhaused" }),
+  () => dead.purge({ filter: ({ origin }) => origin?.reason === "retries-exhaused" }),
+  // @ts-expect-error it is origin.reason
+  () => dead.redrive({ filter: ({ reason }) => reason === "permanent" }),
   // @ts-expect-error it is called limit
   () => dead.list({ limt: 5 }),
   // @ts-expect-error it is called limit

@@ -1,5 +1,5 @@
 /** `requeue dead-letters redrive --edit`: lets one letter be edited, publishes the copy, and waits for what becomes of it. */
-import { DeadLetters, type Delivery, LetterDraft } from "@requeue/core"
+import { DeadLetters, LetterDraft } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Audit from "../../Audit.ts"
@@ -36,9 +36,10 @@ interface Found {
 /** The only letter that is meant. */
 const find = (all: ReadonlyArray<DeadLetters.DeadLetters>, { isMeant }: Asked) =>
   Effect.gen(function* () {
-    const filter = (letter: Delivery.Delivery) => isMeant(LetterFilter.subject(letter))
     const found = yield* Effect.forEach(all, (dead) =>
-      Effect.map(dead.list({ limit: 2, filter }), (letters) => letters.map((letter): Found => ({ dead, letter })))
+      Effect.map(dead.list({ limit: 2, filter: isMeant }), (letters) =>
+        letters.map((letter): Found => ({ dead, letter }))
+      )
     )
     const [first, ...others] = found.flat()
     if (first !== undefined && others.length === 0) return first

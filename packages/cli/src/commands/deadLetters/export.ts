@@ -1,5 +1,5 @@
 /** `requeue dead-letters export`: writes dead letters as lines of JSON, and leaves them where they are. */
-import { type DeadLetters, type Delivery, LetterLine } from "@requeue/core"
+import { type DeadLetters, LetterLine } from "@requeue/core"
 import * as Clock from "effect/Clock"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
@@ -41,7 +41,7 @@ interface Written {
 /** Writes the letters of a queue. */
 const write = (
   dead: DeadLetters.DeadLetters,
-  filter: (letter: Delivery.Delivery) => boolean,
+  filter: (letter: LetterFilter.Subject) => boolean,
   limit: number,
   to: NewFile.NewFile["write"],
   written: Written
@@ -68,7 +68,7 @@ const write = (
 const writeAll = (
   all: ReadonlyArray<DeadLetters.DeadLetters>,
   output: Option.Option<string>,
-  filter: (letter: Delivery.Delivery) => boolean,
+  filter: (letter: LetterFilter.Subject) => boolean,
   limit: number
 ) =>
   Effect.gen(function* () {
@@ -104,8 +104,7 @@ export const exportLetters = Command.make("export", flags, ({ dlq, limit, output
   Effect.gen(function* () {
     const { result } = yield* Output
     const target = yield* DeadLetterTarget.resolve({ ...rest, dlq })
-    const isMeant = LetterFilter.matches(rest, yield* Clock.currentTimeMillis)
-    const filter = (letter: Delivery.Delivery) => isMeant(LetterFilter.subject(letter))
+    const filter = LetterFilter.matches(rest, yield* Clock.currentTimeMillis)
     const work = Effect.scoped(
       Effect.gen(function* () {
         const all = yield* DeadLetterTarget.open(target)

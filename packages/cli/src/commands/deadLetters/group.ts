@@ -1,5 +1,5 @@
 /** `requeue dead-letters group`: shows the causes, most frequent first. */
-import type { DeadLetters, Delivery } from "@requeue/core"
+import type { DeadLetters } from "@requeue/core"
 import * as Clock from "effect/Clock"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
@@ -71,8 +71,7 @@ const find = Effect.fnUntraced(function* (
   limit: number,
   now: number
 ) {
-  const isMeant = LetterFilter.matches(given, now)
-  const filter = (letter: Delivery.Delivery) => isMeant(LetterFilter.subject(letter))
+  const filter = LetterFilter.matches(given, now)
   const onProgress = yield* Looking.progress(dead.queue)
   const { done } = yield* Output
   const groups = yield* Effect.ensuring(dead.group({ limit, filter, onProgress }), done)

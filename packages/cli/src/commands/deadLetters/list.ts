@@ -1,5 +1,5 @@
 /** `requeue dead-letters list` and `peek`: show dead letters, in a line each or whole. */
-import type { DeadLetters, Delivery } from "@requeue/core"
+import type { DeadLetters } from "@requeue/core"
 import * as Clock from "effect/Clock"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
@@ -33,9 +33,7 @@ const find = Effect.fnUntraced(function* (
   let progress: DeadLetters.Progress = { looked: 0, total: yield* dead.count }
   const looking = dead.list({
     limit,
-    ...(LetterFilter.isEmpty(filter)
-      ? {}
-      : { filter: (letter: Delivery.Delivery) => isMeant(LetterFilter.subject(letter)) }),
+    ...(LetterFilter.isEmpty(filter) ? {} : { filter: isMeant }),
     onProgress: (current) => {
       progress = { ...current, total: progress.total }
       show(progress)

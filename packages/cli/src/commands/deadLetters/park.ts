@@ -79,7 +79,7 @@ export const park = Command.make("park", flags, ({ create, dlq, dryRun, limit, t
               ...options,
               ...target.forced(queue),
               origin: Option.getOrUndefined(rest.origin),
-              filter: (letter) => isMeant(LetterFilter.subject(letter)),
+              filter: isMeant,
               dryRun,
               audit: audit(queue),
               signal,

@@ -41,9 +41,7 @@ export const purge = Command.make("purge", flags, ({ all: isAll, dlq, dryRun, ye
     const which = `dead letters of ${target.queues.join(", ")}`
     yield* RemovalFlag.check({ isAll, isFiltered }, which, "--older-than 30d")
     // Of all, the broker removes all at once.
-    const selection: DeadLetters.Selection = isAll
-      ? { all: true }
-      : { filter: (letter) => isMeant(LetterFilter.subject(letter)) }
+    const selection: DeadLetters.Selection = isAll ? { all: true } : { filter: isMeant }
     const finished: Array<{ readonly queue: string; readonly removed: number; readonly held?: number }> = []
     const operation = {
       id: Audit.newId(),

@@ -142,7 +142,7 @@ export const redrive = Command.make(
             redrive({
               ...options,
               ...target.forced(queue),
-              filter: (letter) => isMeant(LetterFilter.subject(letter)),
+              filter: isMeant,
               dryRun,
               audit: audit(queue),
               operation,

@@ -1,5 +1,5 @@
 /** The first letters of each cause, without their bodies: so many that people page through them, and memory stays small. */
-import { type DeadLetters, type Delivery, type Message, Metadata } from "@requeue/core"
+import { type DeadLetters, type Message, Metadata } from "@requeue/core"
 import { createHash } from "node:crypto"
 
 /** A dead letter without its body. */
@@ -20,7 +20,7 @@ export interface Kept {
 }
 
 /** A letter as far as its key tells it from others. */
-type Named = Pick<Delivery.Delivery, "body" | "headers" | "metadata">
+type Named = Pick<DeadLetters.DeadLetter, "body" | "headers" | "metadata">
 
 const digest = (...parts: ReadonlyArray<string | Uint8Array>): string => {
   const hash = createHash("sha256")

@@ -2,7 +2,7 @@
  * Looks at dead letters: one for each queue and filter, which all operators share, because a look costs the broker something,
  * and gives the letters to nobody else while it lasts. Those of a queue take turns. The last one is kept until there is another.
  */
-import { DeadLetters, type Delivery } from "@requeue/core"
+import { DeadLetters } from "@requeue/core"
 import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -36,7 +36,7 @@ interface Request {
   readonly operator: string
   readonly limit: number
   /** Selects the letters that it shows. Default: all. */
-  readonly filter?: ((letter: Delivery.Delivery) => boolean) | undefined
+  readonly filter?: ((letter: DeadLetters.DeadLetter) => boolean) | undefined
   /** Default: nothing. */
   readonly around?: Around | undefined
 }

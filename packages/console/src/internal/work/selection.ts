@@ -1,5 +1,5 @@
 /** Letters that an operator means: those of a filter, of a cause, one, or all. */
-import { DeadLetters, type Delivery, ErrorPattern, LetterFilter } from "@requeue/core"
+import { DeadLetters, ErrorPattern, LetterFilter } from "@requeue/core"
 import { mark, type Redact } from "../../Redaction.ts"
 import type { Place } from "../paths.ts"
 import * as CauseId from "./causeId.ts"
@@ -18,7 +18,7 @@ export interface Selection {
   /** The letters in words. */
   readonly title: string
   /** Whether a letter is meant; `undefined` where all are. */
-  readonly isMeant: ((letter: Delivery.Delivery) => boolean) | undefined
+  readonly isMeant: ((letter: DeadLetters.DeadLetter) => boolean) | undefined
 }
 
 /** Letters in words: of a cause, one with an id, those of a filter, or all. */
@@ -72,8 +72,7 @@ const shown = (
  */
 export const filtering = (filter: LetterFilter.LetterFilter, now: number, redact: Redact, place: Place) => {
   const passes = LetterFilter.matches(filter, now)
-  return (delivery: Delivery.Delivery): boolean => {
-    const letter = LetterFilter.subject(delivery)
+  return (letter: LetterFilter.Subject): boolean => {
     const told = filter.error === undefined ? (each: LetterFilter.Subject) => each : patterned
     if (!passes(told(letter))) return false
     try {
@@ -86,16 +85,16 @@ export const filtering = (filter: LetterFilter.LetterFilter, now: number, redact
 }
 
 /** Letters that are of the cause, have the key, and pass the filter, as far as these are given. */
-export const all = (...tests: ReadonlyArray<((letter: Delivery.Delivery) => boolean) | undefined>) => {
+export const all = (...tests: ReadonlyArray<((letter: DeadLetters.DeadLetter) => boolean) | undefined>) => {
   const given = tests.filter((test) => test !== undefined)
-  return given.length === 0 ? undefined : (letter: Delivery.Delivery) => given.every((test) => test(letter))
+  return given.length === 0 ? undefined : (letter: DeadLetters.DeadLetter) => given.every((test) => test(letter))
 }
 
 /** Letters of a cause. */
 export const ofCause =
   (cause: string) =>
-  ({ metadata }: Delivery.Delivery): boolean =>
-    CauseId.of(DeadLetters.causeOf({ origin: metadata.deadLetter })) === cause
+  (letter: DeadLetters.DeadLetter): boolean =>
+    CauseId.of(DeadLetters.causeOf(letter)) === cause
 
 /** Letters with a key, which are alike. */
 export const { withKey } = Letters

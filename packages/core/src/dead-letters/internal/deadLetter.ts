@@ -3,8 +3,9 @@ import { type Delivery, nativeOf } from "../../message/Delivery.ts"
 import type { Headers, Native } from "../../message/Message.ts"
 import type { Attempt, ErrorSummary, Reason } from "../../message/Metadata.ts"
 import * as Metadata from "../../message/Metadata.ts"
+import * as OwnBytes from "../../message/internal/ownBytes.ts"
 
-/** A dead letter. */
+/** A dead letter: a copy. Writing into it changes no message. */
 export interface DeadLetter {
   /** The message's id. */
   readonly id: string
@@ -42,11 +43,27 @@ export interface DeadLetter {
     | undefined
 }
 
+/** Copies the metadata, so that nothing of it is shared. */
+const copied = (metadata: Metadata.Metadata): Metadata.Metadata => {
+  const { deadLetter, history } = metadata
+  return {
+    ...metadata,
+    history: history.map((attempt) => ({ ...attempt })),
+    deadLetter: deadLetter && { ...deadLetter, error: { ...deadLetter.error } }
+  }
+}
+
+/** The delivery as a dead letter that shares nothing with it. Headers and native facts are frozen. */
 export const fromDelivery = (delivery: Delivery): DeadLetter => {
-  const { body, headers, metadata } = delivery
+  const { headers } = delivery
+  const metadata = copied(delivery.metadata)
+  let body: Uint8Array | undefined
   return {
     id: metadata.id,
-    body,
+    /** Copied when it is read: most filters and groups do not read bodies. */
+    get body() {
+      return (body ??= OwnBytes.copy(delivery.body))
+    },
     headers,
     get native() {
       return nativeOf(delivery)

@@ -55,7 +55,7 @@ export interface Counter {
 export const limit = 1000
 
 /**
- * The cause of a dead letter. The filter of a redrive gets deliveries: of these, `metadata.deadLetter` is the `origin`.
+ * The cause of a dead letter.
  *
  * When to use: to select the letters of a group that was shown.
  */

@@ -17,13 +17,16 @@ export interface Letters {
   readonly progress: () => Reading.Progress
 }
 
+const open = (broker: Service, queue: string, { filter, limit }: ReadOptions) =>
+  Reading.open(broker, queue, { limit, select: filter && ((letter) => Reading.matches(letter, filter)) })
+
 /** Reads letters until the scope closes. */
 export const read = (
   broker: Service,
   queue: string,
   options: ReadOptions = {}
 ): Effect.Effect<Letters, BrokerError, Scope.Scope> =>
-  Effect.map(Reading.open(broker, queue, options), (reading) => ({
+  Effect.map(open(broker, queue, options), (reading) => ({
     progress: reading.progress,
     next: Effect.flatMap(reading.next, (page) =>
       page === undefined
@@ -44,7 +47,7 @@ const through = (
     const all = Effect.scoped(
       Effect.gen(function* () {
         if (signal?.aborted === true) return
-        const reading = yield* Reading.open(broker, queue, options)
+        const reading = yield* open(broker, queue, options)
         progress = reading.progress
         yield* Reading.each(reading, (letter) => visit(fromDelivery(letter)), onProgress)
         yield* Reading.tellHidden(queue, reading)

@@ -1,5 +1,4 @@
 /** Options of the calls on dead letters and their kinds. A wrong one could remove or move everything, so that it is refused. */
-import type { Delivery } from "../../message/Delivery.ts"
 import * as Metadata from "../../message/Metadata.ts"
 import * as QueueDefinition from "../../message/QueueDefinition.ts"
 import * as OptionKind from "../../options/OptionKind.ts"
@@ -20,8 +19,8 @@ export interface ReadOptions {
    * 100,000.
    */
   readonly limit?: number | undefined
-  /** Selects the dead letters: those for which it returns `true`. Default: all. */
-  readonly filter?: ((letter: Delivery) => boolean) | undefined
+  /** Selects the dead letters: those for which it returns `true`. It gets a copy of each. Default: all. */
+  readonly filter?: ((letter: DeadLetter) => boolean) | undefined
 }
 
 /** Options of `list` and `group`. */
@@ -42,8 +41,8 @@ export type Selection =
       readonly filter?: undefined
     }
   | {
-      /** Selects the dead letters to remove: those for which it returns `true`. */
-      readonly filter: (letter: Delivery) => boolean
+      /** Selects the dead letters to remove: those for which it returns `true`. It gets a copy of each. */
+      readonly filter: (letter: DeadLetter) => boolean
       readonly all?: undefined
     }
 

@@ -7,6 +7,7 @@ import * as Outgoing from "../../message/Outgoing.ts"
 import { keyOf } from "./again.ts"
 import type * as Books from "./books.ts"
 import type * as ComeBacks from "./comeBacks.ts"
+import type { DeadLetter } from "./deadLetter.ts"
 import * as Destination from "./destination.ts"
 import type * as Ledger from "./ledger.ts"
 import * as Operation from "./operation.ts"
@@ -17,7 +18,7 @@ import type * as Watch from "./watch.ts"
 /** The options of a redrive that its passes have. */
 interface Options extends Sweep.Options {
   readonly to?: string | undefined
-  readonly filter?: ((letter: Delivery) => boolean) | undefined
+  readonly filter?: ((letter: DeadLetter) => boolean) | undefined
   readonly dryRun?: boolean | undefined
   readonly maxRedrives?: number | undefined
   readonly create?: boolean | undefined

@@ -7,6 +7,7 @@ import type { Delivery } from "../../message/Delivery.ts"
 import * as Thenable from "../../message/internal/thenable.ts"
 import type { Look, Service } from "../../port/Broker.ts"
 import type { BrokerError } from "../../port/BrokerError.ts"
+import { type DeadLetter, fromDelivery } from "./deadLetter.ts"
 import * as Held from "./held.ts"
 
 /** The most letters that a look goes through. */
@@ -27,8 +28,8 @@ const peekLimit = 10_000
 export interface Options {
   /** The most letters that are selected. Default: no limit. */
   readonly limit?: number | undefined
-  /** Selects the letters: those for which it returns `true`. Called once for each. Default: all. */
-  readonly filter?: ((letter: Delivery) => unknown) | undefined
+  /** Selects the letters. Called once for each. Default: all. */
+  readonly select?: ((letter: Delivery) => boolean) | undefined
 }
 
 /** How far a look has come. */
@@ -50,12 +51,13 @@ export interface Reading {
 }
 
 /**
- * Whether the filter returns `true` itself: one that forgets to return must not select everything.
+ * Whether the filter returns `true` itself: one that forgets to return must not select everything. It gets a copy of the
+ * letter, made only where there is a filter.
  *
  * @throws TypeError when it is async: it would select nothing, and nobody would know why
  */
-export const matches = (letter: Delivery, filter: ((letter: Delivery) => unknown) | undefined): boolean => {
-  const answer = filter === undefined || filter(letter)
+export const matches = (letter: Delivery, filter: ((letter: DeadLetter) => unknown) | undefined): boolean => {
+  const answer = filter === undefined || filter(fromDelivery(letter))
   if (!Thenable.is(answer)) return answer === true
   // Nobody else waits for it.
   answer.then(undefined, () => {})
@@ -73,7 +75,7 @@ const openLook = ({ admin }: Service, queue: string, most: number): Effect.Effec
 export const open = (
   broker: Service,
   queue: string,
-  { filter, limit: wanted = Number.POSITIVE_INFINITY }: Options
+  { limit: wanted = Number.POSITIVE_INFINITY, select }: Options
 ): Effect.Effect<Reading, BrokerError, Scope.Scope> =>
   Effect.gen(function* () {
     const { delayed = 0, held, isMissing = false, ready } = yield* Held.count(broker, queue)
@@ -84,20 +86,20 @@ export const open = (
     let [looked, selected, isGrouped, isOver] = [0, 0, false, isEmpty]
     let end = Number.POSITIVE_INFINITY
     let yielded = now()
-    const most = Math.min(filter === undefined ? wanted : limit, limit)
+    const most = Math.min(select === undefined ? wanted : limit, limit)
     const look = isOver ? undefined : yield* openLook(broker, queue, most)
     const take = (page: ReadonlyArray<Delivery>) =>
       Effect.gen(function* () {
         const taken: Array<Delivery> = []
         for (const letter of page) {
           if (selected >= wanted) break
-          if (filter !== undefined && now() - yielded >= slice) {
+          if (select !== undefined && now() - yielded >= slice) {
             yield* Effect.yieldNow
             yielded = now()
           }
           looked++
           isGrouped ||= letter.group !== undefined
-          if (!matches(letter, filter)) continue
+          if (select?.(letter) === false) continue
           selected++
           taken.push(letter)
         }

@@ -4,10 +4,10 @@ import * as Effect from "effect/Effect"
 import type { Service } from "../../port/Broker.ts"
 import type { BrokerError } from "../../port/BrokerError.ts"
 import type * as Delay from "../../message/Delay.ts"
-import type { Delivery } from "../../message/Delivery.ts"
 import * as Telemetry from "../../observe/Telemetry.ts"
 import { type Audit, AuditFailed } from "./audit.ts"
 import * as ComeBacks from "./comeBacks.ts"
+import type { DeadLetter } from "./deadLetter.ts"
 import * as Destination from "./destination.ts"
 import * as Ledger from "./ledger.ts"
 import * as Operation from "./operation.ts"
@@ -20,8 +20,8 @@ import * as Watch from "./watch.ts"
 interface Moving {
   /** The most dead letters to redrive. Default: all that wait when it begins. */
   readonly limit?: number | undefined
-  /** Selects the dead letters to redrive: those for which it returns `true`. Default: all. */
-  readonly filter?: ((letter: Delivery) => boolean) | undefined
+  /** Selects the dead letters to redrive: those for which it returns `true`. It gets a copy of each. Default: all. */
+  readonly filter?: ((letter: DeadLetter) => boolean) | undefined
   /**
    * Only letters that consumers of this queue gave up. Where `deadLettersOf` found a queue that takes letters of another queue
    * too, this or `force` is needed. Default: letters of all queues.

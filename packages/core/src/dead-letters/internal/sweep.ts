@@ -123,13 +123,13 @@ const look = (
       let books = Books.make(undefined, limit, undefined)
       const seen = Effect.gen(function* () {
         if (signal?.aborted === true) return 0
-        const filter = (letter: Delivery): boolean => {
+        const counted = (letter: Delivery): boolean => {
           books.decide()
           const isSelected = select(letter)
           if (isSelected) books.select()
           return isSelected
         }
-        const reading = yield* Reading.open(broker, queue, { limit, filter })
+        const reading = yield* Reading.open(broker, queue, { limit, select: counted })
         books = Books.make(reading.progress().total, limit, reading.held)
         const step = () => onStep(() => books.summary())
         yield* Reading.each(reading, () => {}, step)
