@@ -47,5 +47,30 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* lab.start()
     yield* lab.untilRuns(1)
     Check.equal("at work", [lab.runs.at(-1)!.id, lab.runs.at(-1)!.attempts], ["m1", 1])
+  }),
+  test("what a filter or an audit writes into its letter changes no message", function* (lab) {
+    yield* bury(lab, ids)
+    const letters = yield* lab.letters
+    const before = yield* all(letters)
+    const aside = `${lab.queue}.aside`
+    const parked = yield* Effect.provideService(DeadLetters.make(aside), Broker.Broker, lab.broker)
+    const write = ({ body, metadata, origin }: DeadLetters.DeadLetter): void => {
+      body.fill(66)
+      Object.assign(metadata, { id: "written", redrives: 99 })
+      Object.assign(origin!, { queue: "written" })
+    }
+    const { redriven } = yield* letters.park({
+      to: aside,
+      filter: (letter) => {
+        write(letter)
+        return letter.id === "m0" || letter.id === "m1"
+      },
+      audit: (told) => told.forEach(write)
+    })
+    Check.equal("parked", redriven, 2)
+    yield* lab.untilPending({ ready: 2, inFlight: 0 }, lab.dlq)
+    Check.equal("left, as they were", yield* all(letters), before.slice(2))
+    yield* lab.untilPending({ ready: 2, inFlight: 0 }, aside)
+    Check.equal("aside, as they were", yield* all(parked), before.slice(0, 2))
   })
 ]

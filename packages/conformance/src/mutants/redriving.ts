@@ -68,7 +68,34 @@ const edited = "an edited letter stays until its copy has succeeded, and is told
 
 const grouped = "letters are grouped by what failed, whatever differs in the errors' messages, and stay where they are"
 
+/** Bodies as filters left them, by the ids of their letters. */
+const written = new Map<string, Uint8Array>()
+
 export const mutants: ReadonlyArray<Mutant> = [
+  {
+    ...letters(
+      "publishes what a filter wrote into its letter",
+      "what a filter or an audit writes into its letter changes no message",
+      ({ park }) => ({
+        park: (options) =>
+          park({
+            ...options,
+            filter: (letter) => {
+              const isMeant = options?.filter?.(letter) ?? true
+              written.set(letter.id, letter.body)
+              return isMeant
+            }
+          })
+      })
+    ),
+    broker: (broker) => {
+      written.clear()
+      return decorate(broker, {
+        publish: (messages, publish) =>
+          publish(messages.map((each) => ({ ...each, body: written.get(each.metadata.id) ?? each.body })))
+      })
+    }
+  },
   redrives(
     "a redrive that says that all is well",
     "a letter that cannot be redriven holds up no other, and none is redriven twice",
