@@ -1,8 +1,9 @@
 /** Filters of dead letters and delayed messages: what they get, and what becomes of a call whose function throws. */
 import { assert, describe, it } from "@effect/vitest"
-import { DeadLetters, DelayedMessages } from "@requeue/core"
+import { DeadLetters, type DelayedMessages } from "@requeue/core"
+import type { DeadLetterQueue } from "@requeue/core/promise"
 import * as Effect from "effect/Effect"
-import { open, text, type VirtualBroker } from "./virtualBroker.ts"
+import { open, text, turns, type VirtualBroker } from "./virtualBroker.ts"
 
 const lettersOf = (broker: VirtualBroker) => broker.requeue.deadLetters("q.dlq")
 
@@ -13,6 +14,7 @@ const bury = async (broker: VirtualBroker, ...ids: ReadonlyArray<string>): Promi
     "q",
     ids.map((id) => ({ body: id, id, headers: { tenant: "t" } }))
   )
+  await turns()
   await broker.finish(worker.drain())
 }
 
@@ -51,31 +53,32 @@ describe("what a filter or an audit writes into its letter changes no message", 
     ["redrive in stages", (broker, filter) => lettersOf(broker).redrive({ filter, stages: [1], wait: "1 second" })],
     ["park", (broker, filter) => lettersOf(broker).park({ filter })],
     ["purge", (broker, filter) => lettersOf(broker).purge({ filter })],
-    ["park with an audit", (broker, filter) => lettersOf(broker).park({ audit: (all) => void all.forEach(filter) })]
+    [
+      "park with an audit",
+      (broker, filter) => lettersOf(broker).park({ audit: (all) => all.forEach((each) => filter(each)) })
+    ]
   ]
-  for (const [name, call] of calls) {
-    it(name, async () => {
-      await using broker = await open()
-      await bury(broker, "a", "b")
-      const before = await stored(broker, "q.dlq")
-      const told: Array<string> = []
-      const filter = (letter: DeadLetters.DeadLetter): boolean => {
-        const { id } = letter
-        told.push(id)
-        scrawl(letter)
-        return id === "a"
-      }
-      await broker.finish(call(broker, filter))
-      assert.includeMembers(told, name === "redrive in stages" ? ["a"] : ["a", "b"])
-      const [a, b] = before
-      const after = await stored(broker, "q.dlq")
-      assert.deepInclude([...after, ...(await stored(broker, "q.dlq.parked"))], b)
-      if (!name.startsWith("p") && !name.startsWith("redrive")) assert.deepStrictEqual(after, before)
-      if (name.startsWith("park")) assert.deepInclude(await stored(broker, "q.dlq.parked"), a)
-      if (name.startsWith("redrive"))
-        assert.deepStrictEqual(await stored(broker, "q"), [["a", `"a"`, "t", 1, undefined, undefined]])
-    })
-  }
+  it.each(calls)("%s", async (name, call) => {
+    await using broker = await open()
+    await bury(broker, "a", "b")
+    const before = await stored(broker, "q.dlq")
+    const told: Array<string> = []
+    const filter = (letter: DeadLetters.DeadLetter): boolean => {
+      const { id } = letter
+      told.push(id)
+      scrawl(letter)
+      return id === "a"
+    }
+    await broker.finish(call(broker, filter))
+    assert.includeMembers(told, name === "redrive in stages" ? ["a"] : ["a", "b"])
+    const [a, b] = before
+    const after = await stored(broker, "q.dlq")
+    assert.deepInclude([...after, ...(await stored(broker, "q.dlq.parked"))], b)
+    if (!name.startsWith("p") && !name.startsWith("redrive")) assert.deepStrictEqual(after, before)
+    if (name.startsWith("park")) assert.deepInclude(await stored(broker, "q.dlq.parked"), a)
+    if (name.startsWith("redrive"))
+      assert.deepStrictEqual(await stored(broker, "q"), [["a", `"a"`, "t", 1, undefined, undefined]])
+  })
 
   it("nor does what is written into a listed letter, and list shows what the filter has not changed", async () => {
     await using broker = await open()
@@ -128,4 +131,83 @@ it("filters get the letters that list shows", async () => {
     (await letters.list()).map(({ id }) => id),
     ["keep"]
   )
+})
+
+describe("a function that throws midway ends the call with what it has done", () => {
+  const boom = new Error("boom")
+  const digits = Array.from({ length: 10 }, (_, index) => `${index}`)
+  /** Throws in its sixth call, and answers true before. */
+  const sixth = () => {
+    let calls = 0
+    return (): boolean => {
+      if (++calls === 6) throw boom
+      return true
+    }
+  }
+  type Call = (letters: DeadLetterQueue) => Promise<unknown>
+  const onProgress = ({ redriven }: DeadLetters.RedriveReport) => {
+    if (redriven === 5) throw boom
+  }
+  const calls: ReadonlyArray<readonly [string, "filter" | "onProgress" | "watch", "purge" | "park" | "redrive", Call]> =
+    [
+      ["filter of purge", "filter", "purge", (letters) => letters.purge({ filter: sixth() })],
+      ["filter of park", "filter", "park", (letters) => letters.park({ filter: sixth() })],
+      ["filter of redrive", "filter", "redrive", (letters) => letters.redrive({ filter: sixth(), operation: "mine" })],
+      ["filter in stages", "filter", "redrive", (letters) => letters.redrive({ filter: sixth(), stages: [8] })],
+      ["onProgress of park", "onProgress", "park", (letters) => letters.park({ onProgress, rate: 1 })],
+      ["onProgress of redrive", "onProgress", "redrive", (letters) => letters.redrive({ onProgress, rate: 1 })],
+      ["onProgress in stages", "onProgress", "redrive", (letters) => letters.redrive({ onProgress, stages: [5] })],
+      [
+        "watch",
+        "watch",
+        "redrive",
+        (letters) =>
+          letters.redrive({
+            stages: [1],
+            watch: () => {
+              throw boom
+            }
+          })
+      ]
+    ]
+  it.each(calls)("%s", async (name, option, operation, call) => {
+    await using broker = await open()
+    await bury(broker, ...digits)
+    const letters = lettersOf(broker)
+    const error: unknown = await broker.finish(call(letters).catch((thrown: unknown) => thrown))
+    if (!(error instanceof DeadLetters.DeadLettersStopped)) throw error
+    const { cause, removed, report } = error
+    const left = await stored(broker, "q.dlq")
+    assert.deepStrictEqual([error.operation, removed + left.length], [operation, 10])
+    if (option === "watch") assert.strictEqual(removed, 0)
+    else assert.isTrue(removed > 0 && removed < 10, `${removed} removed`)
+    if (!(cause instanceof DeadLetters.CallbackFailed)) throw cause
+    assert.deepStrictEqual([cause.option, cause.queue, cause.cause], [option, "q.dlq", boom])
+    if (operation === "purge") assert.isUndefined(report)
+    else assert.deepInclude(report, { redriven: removed, queued: left.length })
+    if (name === "filter of redrive") assert.strictEqual(report!.operation, "mine")
+    const fix = `The option ${option} threw Error: boom. Fix ${option}, then call it again to go on`
+    const still = operation === "purge" ? "" : `, ${left.length} are still there`
+    assert.strictEqual(error.message, `${operation} of q.dlq stopped: ${removed} letters removed${still}. ${fix}`)
+    assert.deepStrictEqual((await Effect.runPromise(broker.control.snapshot("q.dlq"))).inFlight, [])
+    // Another call goes on with the others.
+    assert.strictEqual(await broker.finish(letters.purge({ filter: () => true })), left.length)
+  })
+
+  it("a dry run moves nothing, and says so", async () => {
+    await using broker = await open()
+    await bury(broker, ...digits)
+    const letters = lettersOf(broker)
+    const options = () => ({ filter: sixth(), dryRun: true })
+    const calls = [
+      () => letters.redrive(options()).then(String),
+      () => letters.park(options()).then(String),
+      () => letters.purge(options()).then(String)
+    ]
+    for (const call of calls) {
+      const error: unknown = await broker.finish(call().catch((thrown: unknown) => thrown))
+      assert.include(error, { _tag: "DeadLettersStopped", removed: 0 })
+    }
+    assert.strictEqual((await stored(broker, "q.dlq")).length, 10)
+  })
 })

@@ -97,7 +97,7 @@ const details = (error: unknown) => {
   if (error instanceof ConfigFileError) return { file: error.file, problems: error.problems }
   if (error instanceof DeadLetters.DeadLettersStopped) {
     const { cause, operation, queue, removed, report } = error
-    const broker = cause instanceof DeadLetters.AuditFailed ? undefined : cause.broker
+    const broker = cause instanceof BrokerError.BrokerError ? cause.broker : undefined
     return {
       reason: cause.reason,
       broker,

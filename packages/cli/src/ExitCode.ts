@@ -34,6 +34,7 @@ export const of = (error: unknown): number => {
   if (error instanceof OutputFailed) return error.isReaderGone ? ok : problem
   if (error instanceof DeadLetters.DeadLettersStopped) return of(error.cause)
   if (error instanceof DeadLetters.AuditFailed) return problem
+  if (error instanceof DeadLetters.CallbackFailed) return defect
   if (!(error instanceof BrokerError.BrokerError)) return misused
   return error.isRetryable || error.reason === "AccessRefused" ? unreachable : problem
 }

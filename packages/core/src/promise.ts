@@ -6,6 +6,7 @@ export { ConfigurationError } from "./options/ConfigurationError.ts"
 export { DeadLetterBudgetExhausted, make as deadLetterBudget } from "./policy/DeadLetterBudget.ts"
 export {
   AuditFailed,
+  CallbackFailed,
   type DeadLetter,
   DeadLettersStopped,
   type FailedLetter,

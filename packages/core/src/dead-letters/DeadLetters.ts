@@ -30,6 +30,7 @@ import * as Role from "./internal/role.ts"
 import type { DeadLettersStopped, Report } from "./internal/report.ts"
 
 export { type Audit, AuditFailed } from "./internal/audit.ts"
+export { CallbackFailed } from "./internal/callback.ts"
 export type { DeadLetter } from "./internal/deadLetter.ts"
 export type { EditOptions, EditOutcome, EditReport } from "./internal/edit.ts"
 export {

@@ -15,6 +15,7 @@ import type { DeadLetter } from "./deadLetter.ts"
 import * as Destination from "./destination.ts"
 import * as Ledger from "./ledger.ts"
 import * as Operation from "./operation.ts"
+import type { Failed } from "./report.ts"
 import * as Stages from "./stages.ts"
 import * as Sweep from "./sweep.ts"
 import * as Watch from "./watch.ts"
@@ -128,7 +129,7 @@ export const edit = (
     if (cameBack === 1) return report("came-back")
     if (succeeded !== 1) return report(waiting === undefined ? "unknown" : "waiting")
     return report("succeeded", yield* remove(broker, queue, isIt))
-  })
+  }).pipe(Effect.catchTag("CallbackFailed", Effect.die)) // No function of the options is asked here.
 
 type Content = Pick<DeadLetter, "body" | "headers">
 
@@ -159,7 +160,7 @@ const remove = (
   broker: Service,
   queue: string,
   select: (letter: Delivery) => boolean
-): Effect.Effect<boolean, BrokerError | Audit.AuditFailed> =>
+): Effect.Effect<boolean, Failed> =>
   Effect.gen(function* () {
     const { error, summary } = yield* Sweep.run(broker, queue, { limit: 1 }, { select, copy: "none", onStep: () => {} })
     return error === undefined ? summary.removed === 1 : yield* error

@@ -7,7 +7,6 @@ import * as Outgoing from "../../message/Outgoing.ts"
 import { keyOf } from "./again.ts"
 import type * as Books from "./books.ts"
 import type * as ComeBacks from "./comeBacks.ts"
-import type { DeadLetter } from "./deadLetter.ts"
 import * as Destination from "./destination.ts"
 import type * as Ledger from "./ledger.ts"
 import * as Operation from "./operation.ts"
@@ -18,7 +17,6 @@ import type * as Watch from "./watch.ts"
 /** The options of a redrive that its passes have. */
 interface Options extends Sweep.Options {
   readonly to?: string | undefined
-  readonly filter?: ((letter: DeadLetter) => boolean) | undefined
   readonly dryRun?: boolean | undefined
   readonly maxRedrives?: number | undefined
   readonly create?: boolean | undefined
@@ -36,20 +34,6 @@ const moved = ({ body, headers, metadata }: Delivery, queue: string): Outgoing.O
 
 const target = (letter: Delivery, { to }: Options): string | undefined => to ?? letter.metadata.deadLetter?.queue
 
-/** Why the dead letter is passed over; `undefined`: it is not. */
-const obstacle = (
-  letter: Delivery,
-  options: Options,
-  operation: Operation.Operation,
-  isParking: boolean
-): Ledger.PassedOver | undefined => {
-  if (!isParking && Operation.isOf(letter.metadata.operation, operation)) return "repeated"
-  if (!Sweep.matches(letter, options.filter)) return "filtered"
-  if (isParking) return undefined
-  if (letter.metadata.redrives >= (options.maxRedrives ?? 3)) return "guarded"
-  return target(letter, options) === undefined ? "homeless" : undefined
-}
-
 export interface Dependencies {
   /** When the redrive began, in milliseconds since the epoch. */
   readonly begun: number
@@ -62,8 +46,22 @@ export interface Dependencies {
   readonly ledger: Ledger.Ledger
   /** Whether letters are moved as they are, and not redriven. */
   readonly isParking: boolean
+  /** Whether the filter selects the letter. */
+  readonly isMeant: (letter: Delivery) => boolean
   readonly publish: Service["publish"]
   readonly onProgress: () => void
+}
+
+/** Why the dead letter is passed over; `undefined`: it is not. */
+const obstacle = (
+  letter: Delivery,
+  { isMeant, isParking, operation, options }: Dependencies
+): Ledger.PassedOver | undefined => {
+  if (!isParking && Operation.isOf(letter.metadata.operation, operation)) return "repeated"
+  if (!isMeant(letter)) return "filtered"
+  if (isParking) return undefined
+  if (letter.metadata.redrives >= (options.maxRedrives ?? 3)) return "guarded"
+  return target(letter, options) === undefined ? "homeless" : undefined
 }
 
 /** Refuses the letters of a dry run whose queue a redrive would refuse; `wanted` counts them by queue. */
@@ -113,7 +111,7 @@ export const make = (dependencies: Dependencies) => {
   const select = (letter: Delivery): boolean => {
     comeBacks?.see(letter.metadata)
     if (done.has(keyOf(letter.metadata))) return false
-    const why = obstacle(letter, options, operation, isParking)
+    const why = obstacle(letter, dependencies)
     if (why !== undefined) ledger.passOver(why)
     return why === undefined
   }

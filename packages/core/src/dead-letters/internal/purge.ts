@@ -2,6 +2,8 @@
 import * as Effect from "effect/Effect"
 import type { Service } from "../../port/Broker.ts"
 import { BrokerError } from "../../port/BrokerError.ts"
+import type { Delivery } from "../../message/Delivery.ts"
+import * as Callback from "./callback.ts"
 import * as Held from "./held.ts"
 import type { PurgeOptions } from "./options.ts"
 import { DeadLettersStopped } from "./report.ts"
@@ -32,12 +34,13 @@ export const purge = (
       if (dryRun !== true) return yield* broker.admin.purge(queue)
       if (ready !== undefined) return ready
     }
+    const isMeant = Callback.guard(queue)("filter", (letter: Delivery) => Sweep.matches(letter, filter))
     const { error, hidden, summary } = yield* Sweep.run(
       broker,
       queue,
       { audit, signal },
       {
-        select: (letter) => Sweep.matches(letter, filter),
+        select: isMeant,
         copy: dryRun === true ? "look" : "none",
         onStep: () => {}
       }

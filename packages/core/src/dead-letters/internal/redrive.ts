@@ -2,10 +2,12 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type { Service } from "../../port/Broker.ts"
-import type { BrokerError } from "../../port/BrokerError.ts"
+import type { Delivery } from "../../message/Delivery.ts"
+import { BrokerError } from "../../port/BrokerError.ts"
 import type * as Delay from "../../message/Delay.ts"
 import * as Telemetry from "../../observe/Telemetry.ts"
-import { type Audit, AuditFailed } from "./audit.ts"
+import type { Audit } from "./audit.ts"
+import * as Callback from "./callback.ts"
 import * as ComeBacks from "./comeBacks.ts"
 import type { DeadLetter } from "./deadLetter.ts"
 import * as Destination from "./destination.ts"
@@ -14,6 +16,7 @@ import * as Operation from "./operation.ts"
 import * as Passes from "./passes.ts"
 import { DeadLettersStopped, type Report } from "./report.ts"
 import * as Stages from "./stages.ts"
+import * as Sweep from "./sweep.ts"
 import * as Watch from "./watch.ts"
 
 /** Options of what moves letters. */
@@ -114,14 +117,17 @@ export const redrive = (broker: Service, queue: string, options: Options = {}) =
 const run = (
   broker: Service,
   queue: string,
-  options: Options,
+  given: Options,
   isParking: boolean
 ): Effect.Effect<Report, BrokerError | DeadLettersStopped> =>
   Effect.gen(function* () {
+    const guard = Callback.guard(queue)
+    const { filter, watch: watched } = given
+    const options = { ...given, watch: typeof watched === "function" ? guard("watch", watched) : watched }
     const operation = Operation.make(options.operation)
     const comeBacks = isWatched(options) ? ComeBacks.make(operation) : undefined
     const ledger = Ledger.make({ operation: operation.id, isDryRun: options.dryRun === true, comeBacks })
-    const onProgress = () => options.onProgress?.(ledger.report())
+    const onProgress = guard("onProgress", () => options.onProgress?.(ledger.report()))
     const publish = Telemetry.publisher(yield* Telemetry.Telemetry, broker.capabilities.broker, broker.publish)
     const begun = yield* Clock.currentTimeMillis
     const watch =
@@ -138,6 +144,7 @@ const run = (
       watch,
       ledger,
       isParking,
+      isMeant: guard("filter", (letter: Delivery) => Sweep.matches(letter, filter)),
       publish,
       onProgress
     })
@@ -157,12 +164,12 @@ const run = (
         onSeen: onProgress
       })
     })
-    return yield* Effect.matchEffect(all, {
+    return yield* Effect.matchEffect(Callback.caught(all), {
       onSuccess: (stoppedBy) => Effect.succeed(ledger.report(stoppedBy)),
       onFailure: (cause): Effect.Effect<never, BrokerError | DeadLettersStopped> => {
-        if (!passes.hasBegun() && !(cause instanceof AuditFailed)) return Effect.fail(cause)
+        if (!passes.hasBegun() && cause instanceof BrokerError) return Effect.fail(cause)
         const report = ledger.report()
-        const removed = report.redriven
+        const removed = options.dryRun === true ? 0 : report.redriven
         return Effect.fail(
           new DeadLettersStopped({ queue, operation: isParking ? "park" : "redrive", removed, report, cause })
         )

@@ -3,6 +3,7 @@ import * as Data from "effect/Data"
 import type { BrokerError } from "../../port/BrokerError.ts"
 import type { AuditFailed } from "./audit.ts"
 import type { Summary } from "./books.ts"
+import type { CallbackFailed } from "./callback.ts"
 
 /** The letters that a stage has published, or all of them, by what became of them. */
 export interface Outcome {
@@ -84,9 +85,13 @@ export interface Report
   readonly stages: ReadonlyArray<Stage>
 }
 
+/** Why a redrive, park or purge that has begun ends with an error. */
+export type Failed = BrokerError | AuditFailed | CallbackFailed
+
 /**
- * The error of a redrive or purge that had begun and could not go on: the connection was lost for a minute, the broker
- * delivers or takes nothing, or its audit failed. What it did stays done; another call goes on with the others.
+ * The error of a redrive, park or purge that had begun and could not go on: the connection was lost for a minute, the broker
+ * delivers or takes nothing, its audit failed, or its filter or another function threw. What it did stays done; another call
+ * goes on with the others.
  */
 export class DeadLettersStopped extends Data.TaggedError("DeadLettersStopped")<{
   readonly queue: string
@@ -95,7 +100,7 @@ export class DeadLettersStopped extends Data.TaggedError("DeadLettersStopped")<{
   readonly removed: number
   /** The report of a redrive, or of a park; `undefined` for a purge. */
   readonly report: Report | undefined
-  readonly cause: BrokerError | AuditFailed
+  readonly cause: Failed
 }> {
   override get message() {
     const { cause, operation, queue, removed, report } = this

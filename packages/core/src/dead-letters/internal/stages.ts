@@ -4,15 +4,13 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Delay from "../../message/Delay.ts"
 import * as RetryPolicy from "../../policy/RetryPolicy.ts"
-import type { BrokerError } from "../../port/BrokerError.ts"
-import type { AuditFailed } from "./audit.ts"
 import type { Summary } from "./books.ts"
-import type { StoppedBy } from "./report.ts"
+import type { Failed, StoppedBy } from "./report.ts"
 import * as Settling from "./settling.ts"
 import * as Sweep from "./sweep.ts"
 
 /** Redrives up to so many letters, and answers the books of that; `held` are those of the letters that were here when it began. */
-export type Pass = (limit: number | undefined) => Effect.Effect<Summary, BrokerError | AuditFailed>
+export type Pass = (limit: number | undefined) => Effect.Effect<Summary, Failed>
 
 /** The options of a redrive that its stages have. */
 interface Options extends Sweep.Options {
@@ -55,7 +53,7 @@ const slice = { letters: 1000, seconds: 5 }
 const grace = 5000
 
 /** Runs the stages, and answers why they ended early. */
-export const run = (dependencies: Dependencies): Effect.Effect<StoppedBy | undefined, BrokerError | AuditFailed> =>
+export const run = (dependencies: Dependencies): Effect.Effect<StoppedBy | undefined, Failed> =>
   Effect.gen(function* () {
     const { ledger, options, pass, watch } = dependencies
     const { rate = Number.POSITIVE_INFINITY, signal, stages = standard.stages, stopAt = standard.stopAt } = options
@@ -70,7 +68,7 @@ export const run = (dependencies: Dependencies): Effect.Effect<StoppedBy | undef
     let [left, free] = [options.limit ?? Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
     const most = Math.min(slice.letters, Math.ceil(rate * slice.seconds))
     /** Publishes a stage, and answers why it went no further; `through` when no letters are left. */
-    const publish = (size: number): Effect.Effect<StoppedBy | "through" | undefined, BrokerError | AuditFailed> =>
+    const publish = (size: number): Effect.Effect<StoppedBy | "through" | undefined, Failed> =>
       Effect.gen(function* () {
         let room = Math.min(size, left)
         let end = Number.POSITIVE_INFINITY
@@ -100,7 +98,7 @@ export const run = (dependencies: Dependencies): Effect.Effect<StoppedBy | undef
         return left > 0 ? undefined : "through"
       })
 
-    const all: Effect.Effect<StoppedBy | undefined, BrokerError | AuditFailed> = Effect.gen(function* () {
+    const all: Effect.Effect<StoppedBy | undefined, Failed> = Effect.gen(function* () {
       for (const size of [...stages, undefined]) {
         ledger.begin(size)
         const before = ledger.published()

@@ -11,7 +11,7 @@ import type { Delivery } from "../../message/Delivery.ts"
 import * as BatchPolicy from "../../policy/BatchPolicy.ts"
 import * as RetryPolicy from "../../policy/RetryPolicy.ts"
 import { Broker, type Service, type SettleFailure, type SettleRequest, type Subscription } from "../../port/Broker.ts"
-import type { BrokerError } from "../../port/BrokerError.ts"
+import { BrokerError } from "../../port/BrokerError.ts"
 import * as Telemetry from "../../observe/Telemetry.ts"
 import * as Again from "./again.ts"
 import * as Audit from "./audit.ts"
@@ -24,6 +24,8 @@ import * as Reading from "./reading.ts"
 import * as Shelf from "./shelf.ts"
 import * as Silence from "./silence.ts"
 import * as Books from "./books.ts"
+import * as Callback from "./callback.ts"
+import type { Failed } from "./report.ts"
 
 export { matches } from "./reading.ts"
 
@@ -61,8 +63,11 @@ type Moving = Omit<Work, "copy"> & { readonly copy: Exclude<Work["copy"], "look"
 /** The end of a sweep. */
 export interface Ended {
   readonly summary: Books.Summary
-  /** Why it went no further; `undefined` when it came to its end, or was aborted. A look that fails has none: the call fails. */
-  readonly error: BrokerError | Audit.AuditFailed | undefined
+  /**
+   * Why it went no further; `undefined` when it came to its end, or was aborted. Where the broker fails a look, the call
+   * fails.
+   */
+  readonly error: Failed | undefined
   /**
    * Letters that wait, and that the broker has not shown: they are behind others of their groups, which are kept. It shows no
    * more of a group before these are gone.
@@ -101,12 +106,11 @@ export const run = (broker: Service, queue: string, options: Options, work: Work
       hasBegun = true
       hidden = yield* end
     })
-    const ended = Effect.scoped(Effect.raceFirst(sweep, aborted(signal)))
+    const ended = Callback.caught(Effect.scoped(Effect.raceFirst(sweep, aborted(signal))))
     const error = yield* Effect.matchEffect(ended, {
       onSuccess: () => Effect.succeed(undefined),
-      // An audit is told of letters, which have come by then.
-      onFailure: (error) =>
-        hasBegun || error instanceof Audit.AuditFailed ? Effect.succeed(error) : Effect.fail(error)
+      // An audit or a filter gets letters, which have come by then.
+      onFailure: (error) => (hasBegun || !(error instanceof BrokerError) ? Effect.succeed(error) : Effect.fail(error))
     })
     return { summary: books.summary(), error, hidden }
   })
@@ -136,8 +140,12 @@ const look = (
         yield* Reading.tellHidden(queue, reading)
         return reading.hidden()
       })
-      const hidden = yield* Effect.raceFirst(seen, Effect.as(aborted(signal), 0))
-      return { summary: books.summary(), error: undefined, hidden }
+      return yield* Callback.caught(Effect.raceFirst(seen, Effect.as(aborted(signal), 0))).pipe(
+        Effect.map((hidden): Ended => ({ summary: books.summary(), error: undefined, hidden })),
+        Effect.catchTag("CallbackFailed", (error) =>
+          Effect.succeed<Ended>({ summary: books.summary(), error, hidden: 0 })
+        )
+      )
     })
   )
 
