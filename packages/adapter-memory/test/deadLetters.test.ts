@@ -259,7 +259,7 @@ describe("dead letters", () => {
     }
     assert.strictEqual(await graves!.count(), 6)
     assert.strictEqual(await broker.finish(graves!.purge({ all: true, origin: "one", dryRun: true })), 3)
-    const filter = ({ metadata }: Delivery.Delivery) => metadata.id !== letter!.id
+    const filter = ({ metadata }: DeadLetters.DeadLetter) => metadata.id !== letter!.id
     assert.strictEqual(await broker.finish(graves!.purge({ filter, origin: "two" })), 2)
     assert.deepInclude(await broker.finish(graves!.redrive({ origin: "one" })), { redriven: 3, filtered: 1 })
     // One origin is left, but the policy of the other queue still names it.

@@ -259,8 +259,8 @@ describe("letters that are alike in everything", () => {
     const bodies = numbers(20)
     await repeat(broker, "q.dlq", bodies)
     const judged: Array<string> = []
-    const textOf = ({ body }: Delivery.Delivery): string => JSON.parse(new TextDecoder().decode(body)) as string
-    const filter = (letter: Delivery.Delivery) => {
+    const textOf = ({ body }: DeadLetters.DeadLetter): string => JSON.parse(new TextDecoder().decode(body)) as string
+    const filter = (letter: DeadLetters.DeadLetter) => {
       judged.push(textOf(letter))
       return Number(textOf(letter)) % 4 !== 0
     }
@@ -302,7 +302,7 @@ describe("letters that are alike in everything", () => {
     const wanted = numbers(1500).map((id) => (Number(id) < 1400 ? "other" : "wanted"))
     await repeat(broker, "q.dlq", wanted)
     let judged = 0
-    const filter = ({ body }: Delivery.Delivery) => {
+    const filter = ({ body }: DeadLetters.DeadLetter) => {
       judged++
       return new TextDecoder().decode(body).includes("wanted")
     }
