@@ -45,8 +45,10 @@ const tells = (lab: Lab, operation: Operation, failure: Loss, settlement: Settle
       if (told.fate === "gone") {
         if (!isDone || tries === 1) yield* untilLost(lab, port, begun, since)
         if (isDone) return true
-        // On a slow machine, this one may be gone before it is settled as well.
-        delivery = yield* port.next
+        // It comes again, unless the broker has done what was asked for the one that is gone. So may the next one.
+        const next = yield* Effect.raceFirst(port.next, Effect.as(lab.untilEmpty, undefined))
+        if (next === undefined) return true
+        delivery = next
         return undefined
       }
       const fates: ReadonlyArray<string> = held[failure]

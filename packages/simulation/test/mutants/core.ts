@@ -28,8 +28,8 @@ const arriving: ReadonlyArray<Mutant> = [
   {
     name: "a body that cannot be decoded is retried",
     file: consume("arrival"),
-    from: 'refuse(item, RetryPolicy.giveUp(retry, queue, "undecodable", Failure.summarize(error)))',
-    to: 'deliveries.conclude(item, Acknowledgement.finalise(undefined, "failure"), Failure.make(error, wallClock()))'
+    from: 'refuse(item, RetryPolicy.giveUp(retry, queue, "undecodable", within(Failure.summarize, error)))',
+    to: 'deliveries.conclude(item, Acknowledgement.finalise(undefined, "failure"), readFailure(error))'
   },
   {
     name: "a message that arrives while the consumer stops waits for a handler",
