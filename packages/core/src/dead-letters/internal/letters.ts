@@ -82,8 +82,7 @@ export const make = (dependencies: Dependencies): Letters => {
     remove: (letter) => {
       letter.stage = "removing"
       shelf.work(letter)
-      letter.key = identify(letter.item.delivery) ?? letter.item
-      books.leaving.set(letter.key, letter)
+      books.leaving.set(identify(letter.item.delivery) ?? letter.item, letter)
       end(letter, "Succeeded")
     },
     settled: (letter) => {

@@ -8,8 +8,7 @@ import * as Delay from "../../message/Delay.ts"
 import * as Operation from "./operation.ts"
 import type { Audit } from "./audit.ts"
 import type { DeadLetter } from "./deadLetter.ts"
-import { isAlike } from "./again.ts"
-import type { EditOptions } from "./edit.ts"
+import { type EditOptions, isAlike } from "./edit.ts"
 import type { Progress } from "./reading.ts"
 import { parkingQueue, type Options as RedriveOptions, type ParkOptions } from "./redrive.ts"
 
@@ -162,7 +161,7 @@ const purgeKinds: OptionNames.Of<PurgeOptions> = {
 /** Options of a call that moves or removes letters. */
 export interface Acting {
   readonly all?: true | undefined
-  readonly filter?: ((letter: DeadLetter) => boolean) | undefined
+  readonly filter?: ((letter: Delivery) => boolean) | undefined
   readonly force?: string | undefined
   readonly origin?: string | undefined
 }
@@ -171,7 +170,7 @@ export interface Acting {
 export const ofOrigin = <O extends Acting | undefined>(options: O): O => {
   if (options?.origin === undefined) return options
   const { filter, origin } = options
-  const isMeant = (letter: DeadLetter) =>
+  const isMeant = (letter: Delivery) =>
     letter.metadata.deadLetter?.queue === origin && (filter === undefined || filter(letter))
   return { ...options, all: undefined, filter: isMeant }
 }

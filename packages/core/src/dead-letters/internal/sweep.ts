@@ -10,14 +10,7 @@ import * as Lifecycle from "../../consume/internal/lifecycle.ts"
 import type { Delivery } from "../../message/Delivery.ts"
 import * as BatchPolicy from "../../policy/BatchPolicy.ts"
 import * as RetryPolicy from "../../policy/RetryPolicy.ts"
-import {
-  Broker,
-  type Service,
-  type SettleFailure,
-  type SettleRequest,
-  type SubscribeOptions,
-  type Subscription
-} from "../../port/Broker.ts"
+import { Broker, type Service, type SettleFailure, type SettleRequest, type Subscription } from "../../port/Broker.ts"
 import { BrokerError } from "../../port/BrokerError.ts"
 import * as Telemetry from "../../observe/Telemetry.ts"
 import * as Again from "./again.ts"
@@ -75,8 +68,6 @@ export interface Ended {
    * fails.
    */
   readonly error: Failed | undefined
-  /** Letters that are done with, and that the broker has not removed. */
-  readonly unremoved: ReadonlyArray<Delivery>
   /**
    * Letters that wait, and that the broker has not shown: they are behind others of their groups, which are kept. It shows no
    * more of a group before these are gone.
@@ -121,8 +112,7 @@ export const run = (broker: Service, queue: string, options: Options, work: Work
       // An audit or a filter gets letters, which have come by then.
       onFailure: (error) => (hasBegun || !(error instanceof BrokerError) ? Effect.succeed(error) : Effect.fail(error))
     })
-    const unremoved = [...books.leaving.values()].filter(({ isPassed }) => !isPassed)
-    return { summary: books.summary(), error, unremoved: unremoved.map(({ item }) => item.delivery), hidden }
+    return { summary: books.summary(), error, hidden }
   })
 
 /** Selects, and leaves all letters where they are. */
@@ -151,9 +141,9 @@ const look = (
         return reading.hidden()
       })
       return yield* Callback.caught(Effect.raceFirst(seen, Effect.as(aborted(signal), 0))).pipe(
-        Effect.map((hidden): Ended => ({ summary: books.summary(), error: undefined, unremoved: [], hidden })),
+        Effect.map((hidden): Ended => ({ summary: books.summary(), error: undefined, hidden })),
         Effect.catchTag("CallbackFailed", (error) =>
-          Effect.succeed<Ended>({ summary: books.summary(), error, unremoved: [], hidden: 0 })
+          Effect.succeed<Ended>({ summary: books.summary(), error, hidden: 0 })
         )
       )
     })
@@ -167,10 +157,7 @@ const begin = (broker: Service, queue: string, { audit, rate }: Options, work: M
     const now = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
     // A redrive takes the letters of a group one by one, so that they stay in order.
     const together = typeof work.copy === "string" ? page : 1
-    const watched = watch(broker, together, {
-      answered: (requests, failures) => arrivals.settled(requests, failures),
-      reconnected: (isGone) => again.reconnected(isGone)
-    })
+    const watched = watch(broker, together, (requests, failures) => arrivals.settled(requests, failures))
     const { identify } = watched
     const silence = Silence.make()
     const again = Again.make(identify)
@@ -241,34 +228,26 @@ const begin = (broker: Service, queue: string, { audit, rate }: Options, work: M
   })
 
 /**
- * The broker with a subscription whose answers and reconnects are seen, and whose names of copies can be asked. It may bring so many letters
+ * The broker with a subscription whose answers are seen, and whose names of copies can be asked. It may bring so many letters
  * of a group at a time.
  */
 const watch = (
   broker: Service,
   maxBatchSize: number,
-  on: {
-    readonly answered: (requests: ReadonlyArray<SettleRequest>, failures: ReadonlyArray<SettleFailure>) => void
-    readonly reconnected: SubscribeOptions["onReconnect"]
-  }
+  onAnswer: (requests: ReadonlyArray<SettleRequest>, failures: ReadonlyArray<SettleFailure>) => void
 ) => {
   let names: Subscription["identify"]
   const watched: Service = {
     ...broker,
-    subscribe: (options) => {
-      const onReconnect: SubscribeOptions["onReconnect"] = (isGone) => {
-        on.reconnected(isGone)
-        options.onReconnect(isGone)
-      }
-      return Effect.map(broker.subscribe({ ...options, maxBatchSize, isJob: true, onReconnect }), (subscription) => {
+    subscribe: (options) =>
+      Effect.map(broker.subscribe({ ...options, maxBatchSize, isJob: true }), (subscription) => {
         names = subscription.identify
         return {
           ...subscription,
           settle: (requests) =>
-            Effect.tap(subscription.settle(requests), (failures) => Effect.sync(() => on.answered(requests, failures)))
+            Effect.tap(subscription.settle(requests), (failures) => Effect.sync(() => onAnswer(requests, failures)))
         }
       })
-    }
   }
   return { broker: watched, identify: (delivery: Delivery) => names?.(delivery) }
 }
