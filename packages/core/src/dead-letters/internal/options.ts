@@ -161,7 +161,7 @@ const purgeKinds: OptionNames.Of<PurgeOptions> = {
 /** Options of a call that moves or removes letters. */
 export interface Acting {
   readonly all?: true | undefined
-  readonly filter?: ((letter: Delivery) => boolean) | undefined
+  readonly filter?: ((letter: DeadLetter) => boolean) | undefined
   readonly force?: string | undefined
   readonly origin?: string | undefined
 }
@@ -170,7 +170,7 @@ export interface Acting {
 export const ofOrigin = <O extends Acting | undefined>(options: O): O => {
   if (options?.origin === undefined) return options
   const { filter, origin } = options
-  const isMeant = (letter: Delivery) =>
+  const isMeant = (letter: DeadLetter) =>
     letter.metadata.deadLetter?.queue === origin && (filter === undefined || filter(letter))
   return { ...options, all: undefined, filter: isMeant }
 }
