@@ -9,7 +9,7 @@ const read = (file) => readFileSync(join(root, file), "utf8")
 const page = read("docs/errors.md")
 
 /** Errors that nobody sees as such: they become another one, or an exit code. */
-const internal = ["NotSent", "UnreadableAnswer", "Problem", "Trouble"]
+const internal = ["NotSent", "SyntaxProblem", "UnreadableAnswer", "Problem", "Trouble"]
 /** BrokerError is a section with its reasons; RangeError is JavaScript's. */
 const others = ["RangeError"]
 
