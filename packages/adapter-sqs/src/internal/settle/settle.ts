@@ -80,18 +80,11 @@ export const make = (env: Dependencies): Broker.Subscription["settle"] => {
   const { calls, onEnd, onHeld, queue, settled } = env
   const { copy, hide, leave, refuse, remove } = executor(env)
 
-  /** SQS tells success also of a message that it has delivered again meanwhile. */
-  const late = ({ command, delivery }: Settling): BrokerError.BrokerError | undefined =>
-    command._tag === "Delete" && isExpired(receiptOf(delivery), env.now())
-      ? lost(queue, "its visibility timeout ended before SQS answered; the message may be delivered again")
-      : undefined
-
   /** The outcome of one request. A delivery that is not gone is still ours, and can be settled again. */
   const conclude = (
-    request: Settling,
-    error: BrokerError.BrokerError | undefined = late(request)
+    { command, delivery, settlement }: Settling,
+    error: BrokerError.BrokerError | undefined
   ): ReadonlyArray<Broker.SettleFailure> => {
-    const { command, delivery, settlement } = request
     if (error === undefined) {
       onEnd(delivery, command._tag === "Hide" || command._tag === "Leave" ? "returned" : "gone")
       return []
