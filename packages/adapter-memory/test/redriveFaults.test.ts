@@ -1,5 +1,5 @@
 /** Redrives and purges on a broker that fails, is slow, or loses its connection: nothing is lost, doubled or asked twice. */
-import { Broker, BrokerError, DeadLetters, type Delivery, type Trouble } from "@requeue/core"
+import { Broker, BrokerError, DeadLetters, type Delivery, Metadata, type Trouble } from "@requeue/core"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { open, turns, type VirtualBroker } from "./virtualBroker.ts"
@@ -138,6 +138,76 @@ describe("a stage", () => {
     const wanted = numbers(12).filter((id) => id !== "1")
     assert.deepStrictEqual(sorted(tried), wanted)
     assert.deepStrictEqual([report.redriven, report.refused, report.filtered], [10, 1, 1])
+  })
+})
+
+describe("a queue that a letter names", () => {
+  /** Sends a dead letter that says it comes from this queue, as anybody can. */
+  const forge = (broker: VirtualBroker, id: string, queue: string): Promise<void> => {
+    const error = { name: "Error", message: "forged" }
+    const deadLetter = { queue, attempts: 1, reason: "permanent" as const, at: 0, error }
+    const metadata = { ...Metadata.make(id, 0), deadLetter }
+    return Effect.runPromise(
+      broker.broker.publish([{ queue: "q.dlq", body: new TextEncoder().encode("1"), headers: {}, delay: 0, metadata }])
+    )
+  }
+
+  const reasons = ["ConnectionLost", "Timeout", "Throttled", "AccessRefused", "Unsupported"] as const
+
+  it.each([
+    ...reasons.map((reason) => ({ reason, dryRun: false })),
+    { reason: "ConnectionLost" as const, dryRun: true },
+    { reason: "ConnectionLost" as const, dryRun: false, stages: [1] }
+  ])("concerns that letter alone where the broker fails to look it up: %o", async ({ reason, ...options }) => {
+    let asked = 0
+    const failing = (broker: Broker.Service): Broker.Service => ({
+      ...broker,
+      publish: (messages) =>
+        messages.some(({ queue }) => queue === "evil")
+          ? Effect.fail(broken("publish", "Unroutable"))
+          : broker.publish(messages),
+      admin: {
+        ...broker.admin,
+        counts: (queue) =>
+          queue === "evil"
+            ? Effect.suspend(() => {
+                asked++
+                return Effect.fail(broken("counts", reason))
+              })
+            : broker.admin.counts(queue)
+      }
+    })
+    await using broker = await open({}, failing)
+    await broker.requeue.consume("q", {}, () => {})
+    for (const id of numbers(20)) await forge(broker, id, Number(id) % 4 === 0 ? "evil" : "q")
+    const report = await broker.finish(broker.requeue.deadLetters("q.dlq").redrive(options))
+    assert.deepStrictEqual(
+      [report.redriven, report.refused, report.queued, report.unconfirmed],
+      [15, 5, options.dryRun ? 20 : 5, 0]
+    )
+    assert.isAtMost(asked, reason === "AccessRefused" ? 30 : 3)
+    if (!options.dryRun) assert.strictEqual((await idsIn(broker, "q.dlq")).length, 5)
+  })
+
+  it("is looked up for as long as an outage takes", async () => {
+    let isUp = false
+    const away = (broker: Broker.Service): Broker.Service => ({
+      ...broker,
+      connection: () => (isUp ? broker.connection() : { ...broker.connection(), state: "down" }),
+      admin: {
+        ...broker.admin,
+        counts: (queue) =>
+          isUp || queue !== "q" ? broker.admin.counts(queue) : Effect.fail(broken("counts", "ConnectionFailed"))
+      }
+    })
+    await using broker = await open({}, away)
+    await broker.requeue.consume("q", {}, () => {})
+    await forge(broker, "0", "q")
+    const redriving = broker.requeue.deadLetters("q.dlq").redrive()
+    await broker.advance("40 seconds")
+    isUp = true
+    const report = await broker.finish(redriving)
+    assert.deepStrictEqual([report.redriven, report.refused], [1, 0])
   })
 })
 

@@ -13,6 +13,8 @@ import { type Control, MemoryBroker, type Options } from "../src/index.ts"
 
 export interface VirtualBroker extends AsyncDisposable {
   readonly requeue: Requeue
+  /** The broker itself, without what is put between. */
+  readonly broker: Broker.Service
   readonly control: Control.Control
   /** Milliseconds since the start. */
   readonly now: () => number
@@ -81,6 +83,7 @@ export const open = async (
 
   return {
     requeue,
+    broker,
     control,
     now: () => clock.currentTimeMillisUnsafe(),
     advance,

@@ -12,7 +12,7 @@ import type { NativeBinding, NativeExchange, NativeObject, NativeQueue } from ".
 import * as Objects from "./internal/declare/objects.ts"
 import * as Topologies from "./internal/declare/topologies/index.ts"
 import { hasDelays, type Route } from "./internal/declare/topologies/topology.ts"
-import { problemOf } from "./internal/nameRules.ts"
+import { queueProblemOf } from "./internal/nameRules.ts"
 import * as Names from "./internal/names.ts"
 import * as Version from "./internal/version.ts"
 import { type Settings, typeOf } from "./RabbitMqOptions.ts"
@@ -139,9 +139,9 @@ const formerLetters = (found: RabbitMqQueue.RabbitMqQueue, settings: Settings): 
     : [Objects.exchange(behind, "fanout"), Objects.exchange(letters, "direct", behind)]
 }
 
-/** The error of a name that AMQP cannot carry, or that the server would change; `undefined` for every other one. */
+/** The error of a name that no queue can have, or that the server would change; `undefined` for every other one. */
 const unfit = (field: string, name: string): ConfigurationError.ConfigurationError | undefined => {
-  const problem = problemOf(name)
+  const problem = queueProblemOf(name)
   return problem === undefined
     ? undefined
     : new ConfigurationError.ConfigurationError({ field, queue: name, broker: "rabbitmq", ...problem })

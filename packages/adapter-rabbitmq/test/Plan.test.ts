@@ -47,6 +47,17 @@ describe("a name with a line break", () => {
   })
 })
 
+describe("a name that the server keeps for answers", () => {
+  it.each(["amq.rabbitmq.reply-to", "amq.rabbitmq.reply-to.abc"])("has no plan: %s", (queue) => {
+    const refused = RabbitMqPlan.make({ queue }, Result.getOrThrow(RabbitMqOptions.decode()), "4.3.6")
+    assert.match(String(refused), /keeps names that begin with amq\.rabbitmq\.reply-to for answers/)
+  })
+
+  it("is the routing key of an answer", () => {
+    RabbitMqNative.make({ exchange: "", routingKey: "amq.rabbitmq.reply-to.abc" })
+  })
+})
+
 describe("what all queues have in common", () => {
   const planOf = (queue: string, own: RabbitMqOptions.Settings) => {
     const made = RabbitMqPlan.make({ queue }, own, "4.3.6")

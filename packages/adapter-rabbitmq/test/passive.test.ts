@@ -126,3 +126,18 @@ test("each is told of its own queue, what is there when it asks, and nobody wait
     { numRuns: 30 }
   )
 )
+
+test.each(["", "amq.rabbitmq.reply-to", "amq.rabbitmq.reply-to.abc", "x".repeat(256), "orders\n"])(
+  "the server is not asked about %j, which no queue can have as its name",
+  async (queue) => {
+    const fake = server(
+      () => 1,
+      () => 1,
+      async () => {}
+    )
+    const passive = Passive.make({ declarer: fake.declarer, requestTimeout: 10_000 })
+    const error = await Effect.runPromise(Effect.flip(passive(queue)))
+    assert.deepInclude(error, { reason: "QueueMissing", queue })
+    assert.strictEqual(fake.figures().asked, 0)
+  }
+)

@@ -1,7 +1,8 @@
 /** Counts, looks into and empties queues. */
-import type { Broker } from "@requeue/core/adapter-kit"
+import type { Broker, BrokerError } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
+import * as NameRules from "../nameRules.ts"
 import * as Names from "../names.ts"
 import * as Backlog from "./backlog.ts"
 import * as Counting from "./counting.ts"
@@ -18,6 +19,14 @@ type Dependencies = Omit<
   LookSession.Dependencies & Sift.Dependencies & Backlog.Dependencies,
   "own" | "sleep" | "ready" | "readyInShared" | "listed" | "passive"
 >
+
+/** Answers `otherwise` for a queue that does not exist, and does not ask for one that cannot. */
+const orMissing = <A, B, R>(
+  queue: string,
+  effect: Effect.Effect<A, BrokerError.BrokerError, R>,
+  otherwise: B
+): Effect.Effect<A | B, BrokerError.BrokerError, R> =>
+  NameRules.isQueue(queue) ? Counting.orMissing(effect, otherwise) : Effect.succeed(otherwise)
 
 /** The broker's `admin`. */
 export const make = (given: Dependencies): Broker.Admin => {
@@ -60,8 +69,8 @@ export const make = (given: Dependencies): Broker.Admin => {
     ...(settings.topology === "native"
       ? {}
       : { sift: (request, removes) => lock.withPermits(1)(Sift.sift(env, request, removes)) }),
-    peek: (queue, limit) => Counting.orMissing(Look.peek(queue, limit, env), []),
-    look: (queue, limit) => Counting.orMissing(Look.open(queue, limit, env), { next: Effect.succeed([]) }),
+    peek: (queue, limit) => orMissing(queue, Look.peek(queue, limit, env), []),
+    look: (queue, limit) => orMissing(queue, Look.open(queue, limit, env), { next: Effect.succeed([]) }),
     ...(management === undefined
       ? {}
       : {
@@ -69,7 +78,8 @@ export const make = (given: Dependencies): Broker.Admin => {
           delayedAtMost: (queue) => DelayedAtMost.of({ ...env, management }, queue)
         }),
     purge: (queue) =>
-      Counting.orMissing(
+      orMissing(
+        queue,
         Effect.map(
           declarer.onChannel("purge", queue, (channel) => channel.purgeQueue(queue)),
           ({ messageCount }) => messageCount

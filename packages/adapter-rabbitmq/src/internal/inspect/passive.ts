@@ -9,6 +9,7 @@ import * as Exit from "effect/Exit"
 import type { Channel } from "../client.ts"
 import { request } from "../connect/request.ts"
 import type { Declarer } from "../declare/declare.ts"
+import * as NameRules from "../nameRules.ts"
 
 /** The broker's own. */
 export interface Dependencies {
@@ -20,7 +21,7 @@ export interface Dependencies {
 /** The numbers of a queue; it fails with `QueueMissing` where there is none. */
 type Result = Awaited<ReturnType<Channel["checkQueue"]>>
 
-/** Asks about one queue. It declares nothing. */
+/** Asks about one queue. It declares nothing, and does not ask about a name that no queue can have. */
 export type Passive = (queue: string) => Effect.Effect<Result, BrokerError.BrokerError>
 
 interface Question {
@@ -82,6 +83,7 @@ export const make = ({ declarer, requestTimeout }: Dependencies): Passive => {
 
   return (queue) =>
     Effect.suspend(() => {
+      if (!NameRules.isQueue(queue)) return Effect.fail(noQueue(queue))
       const question: Question = { queue, answer: Deferred.makeUnsafe() }
       waiting.add(question)
       const working = open < most ? Effect.forkDetach(work) : Effect.void
@@ -90,6 +92,12 @@ export const make = ({ declarer, requestTimeout }: Dependencies): Passive => {
         Effect.sync(() => void waiting.delete(question))
       )
     })
+}
+
+/** The answer of the server, if it could be asked. Anybody may have written the name into a message. */
+const noQueue = (queue: string): BrokerError.BrokerError => {
+  const detail = "no queue can have this name"
+  return new BrokerError.BrokerError({ broker: "rabbitmq", operation, queue, reason: "QueueMissing", detail })
 }
 
 /** The same error of another queue. */

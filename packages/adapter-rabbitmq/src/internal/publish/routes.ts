@@ -4,6 +4,7 @@ import type { Settings } from "../../RabbitMqOptions.ts"
 import * as Plan from "../../RabbitMqPlan.ts"
 import type { Properties, Publication } from "../client.ts"
 import { keyOf, type NativeObject } from "../declare/objects.ts"
+import * as NameRules from "../nameRules.ts"
 import * as Names from "../names.ts"
 import * as Native from "../native.ts"
 import { ofEncoding } from "../toBrokerError.ts"
@@ -78,16 +79,13 @@ const toExchange = (native: Message.Native | undefined, queue: string): ReturnTy
   return exchange === undefined ? undefined : { ...direct(routingKey), exchange }
 }
 
-/** The start of the names by which a requester gets answers without a queue. https://www.rabbitmq.com/docs/direct-reply-to */
-const directReply = "amq.rabbitmq.reply-to."
-
 /**
  * The wishes of a message for this server. One before 4.3 may return an answer to such a name although the requester has got it: there,
  * as the requester is the only one who knows, an answer counts as sent when the server has taken it.
  */
 const wishesOn = (native: Message.Native | undefined, serverVersion: string): Native.Options => {
   const asked = wishes(native)
-  const isReply = asked.exchange === "" && asked.routingKey?.startsWith(directReply) === true
+  const isReply = asked.exchange === "" && NameRules.isDirectReply(asked.routingKey ?? "")
   return isReply && !Version.isAtLeast(serverVersion, "4.3") ? { ...asked, mandatory: false } : asked
 }
 

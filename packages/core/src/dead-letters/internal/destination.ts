@@ -1,8 +1,9 @@
 /** Queues that letters go to, or come back to, must be there: nobody would read the letters in one that is misspelt or gone. */
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as RetryPolicy from "../../policy/RetryPolicy.ts"
 import type { Service } from "../../port/Broker.ts"
-import { BrokerError } from "../../port/BrokerError.ts"
+import { BrokerError, isDoubtful } from "../../port/BrokerError.ts"
 
 /** The dead-letter queues to which letters may come back: some names, or those of each queue that is redriven to. */
 export type Watched = ReadonlyArray<string> | ((queue: string) => ReadonlyArray<string>)
@@ -56,25 +57,99 @@ interface Options {
   readonly watch?: Watched | undefined
 }
 
-/** Lets letters go to queues: `enter` must be done before the first one goes to a queue, and `targets` are those that it let. */
+/** The failures to look a queue up. */
+interface Failure {
+  readonly seen: number
+  /** Those that were no outage. */
+  readonly counted: number
+  /** The last one. */
+  readonly error: BrokerError
+}
+
+const noFailure = { seen: 0, counted: 0 }
+
+/** How often the broker may fail to look a queue up before the letters for it are refused. */
+export const tries = 3
+
+/** The error of a queue that was not looked up. Nothing has been published, so that no copy may exist. */
+const unasked = (error: BrokerError): BrokerError => {
+  if (!isDoubtful(error)) return error
+  const { broker, cause, operation, queue, remedy } = error
+  const detail = `nothing was published, because the broker did not answer whether the queue is there: ${error.detail}`
+  return new BrokerError({ broker, operation, queue, reason: "ConnectionFailed", detail, remedy, cause })
+}
+
+/** The error of a queue that could not be looked up so often. */
+const givenUp = ({ broker, cause, detail, operation, reason }: BrokerError, queue: string): BrokerError =>
+  new BrokerError({
+    broker,
+    operation,
+    queue,
+    reason: "Unsupported",
+    detail: `the broker failed ${tries} times to look the queue up, the last time with ${reason}: ${detail}`,
+    remedy: "Give another queue with to, or redrive again when the broker answers",
+    cause
+  })
+
+/** Runs effects one by one. */
+const queueing = () => {
+  let last = Deferred.makeUnsafe<void>()
+  Deferred.doneUnsafe(last, Effect.void)
+  return <E>(effect: Effect.Effect<void, E>): Effect.Effect<void, E> =>
+    Effect.suspend(() => {
+      const [before, own] = [last, Deferred.makeUnsafe<void>()]
+      last = own
+      // One that is interrupted while it waits lets the next one wait for those before it.
+      const end = Effect.sync(() => void Deferred.doneUnsafe(own, Deferred.await(before)))
+      return Effect.ensuring(Effect.andThen(Deferred.await(before), effect), end)
+    })
+}
+
+/**
+ * Lets letters go to queues: `enter` must be done before the first one goes to a queue, and `targets` are those that it let.
+ *
+ * Without `to`, a letter names the queue, and anybody may have written that. A name at which the broker fails, or closes its
+ * connection, concerns the letters with that name alone. Names are looked up one at a time, lest one fails for another.
+ */
 export const gate = (
   broker: Service,
   { create, to, watch }: Options,
   add: (queues: ReadonlyArray<string>) => Effect.Effect<void, BrokerError> = () => Effect.void
 ) => {
   const targets = new Set<string>()
-  const missing = new Map<string, BrokerError>()
+  const refused = new Map<string, BrokerError>()
+  const failures = new Map<string, Failure>()
+  const oneByOne = queueing()
+
+  const failed = (queue: string, error: BrokerError, isOutage: boolean): BrokerError => {
+    const { counted, seen } = failures.get(queue) ?? noFailure
+    const isGivenUp = error.isRetryable && to === undefined && !isOutage && counted + 1 >= tries
+    const told = isGivenUp ? givenUp(error, queue) : unasked(error)
+    failures.set(queue, { seen: seen + 1, counted: isOutage ? counted : counted + 1, error: told })
+    if (!told.isRetryable) refused.set(queue, told)
+    return told
+  }
+
+  /** `seen` failures had been seen when the letter came: a later one is its own as well. */
+  const look = (queue: string, seen: number): Effect.Effect<void, BrokerError> =>
+    Effect.suspend(() => {
+      if (targets.has(queue)) return Effect.void
+      const last = failures.get(queue)
+      const error = refused.get(queue) ?? (last !== undefined && last.seen > seen ? last.error : undefined)
+      if (error !== undefined) return Effect.fail(error)
+      // An outage is no fault of the name.
+      const isDown = broker.connection().state === "down"
+      return check(broker, queue, create ?? to !== undefined).pipe(
+        Effect.andThen(add(deadLetterQueues(queue, watch))),
+        Effect.mapError((error) => failed(queue, error, isDown)),
+        Effect.tap(() => Effect.sync(() => targets.add(queue)))
+      )
+    })
   const enter = (queue: string): Effect.Effect<void, BrokerError> =>
     Effect.suspend(() => {
       if (targets.has(queue)) return Effect.void
-      const refusal = missing.get(queue)
-      if (refusal !== undefined) return Effect.fail(refusal)
-      // Without `to`, a letter names the queue, and anybody may have written that.
-      return check(broker, queue, create ?? to !== undefined).pipe(
-        Effect.tapError((error) => Effect.sync(() => error.isRetryable || missing.set(queue, error))),
-        Effect.andThen(add(deadLetterQueues(queue, watch))),
-        Effect.tap(() => Effect.sync(() => targets.add(queue)))
-      )
+      const { seen } = failures.get(queue) ?? noFailure
+      return oneByOne(look(queue, seen))
     })
   return { enter, targets }
 }

@@ -74,7 +74,7 @@ const refuse = (
   Effect.gen(function* () {
     let refused = 0
     for (const [to, letters] of wanted) {
-      const isRefused = yield* Effect.match(enter(to), {
+      const isRefused = yield* Effect.match(Effect.retry(enter(to), { times: Destination.tries - 1 }), {
         onSuccess: () => false,
         onFailure: (error) => fateOf(error) === "refused"
       })

@@ -73,7 +73,14 @@ export const make = ({ admin }: Service, isOurs: (message: Metadata) => boolean)
 
     const one = (queue: string, isLast: boolean) =>
       Effect.gen(function* () {
-        const { delayed, inFlight, isMissing, isRead, missing = [], ready } = yield* admin.counts(queue)
+        const counted = yield* Effect.catchIf(
+          admin.counts(queue),
+          // Who may publish to it may not always count it.
+          ({ reason }) => reason === "AccessRefused",
+          () => Effect.undefined
+        )
+        if (counted === undefined) return { ...nothing, isWhole: false }
+        const { delayed, inFlight, isMissing, isRead, missing = [], ready } = counted
         const held = inFlight ?? (isRead === false ? 0 : undefined)
         const others = (ready ?? 0) + (held ?? 0)
         const waits =
