@@ -211,6 +211,137 @@ describe("a queue that a letter names", () => {
   })
 })
 
+describe("letters that are alike in everything", () => {
+  /** Sends messages that a producer has repeated, id and time included. */
+  const repeat = (broker: VirtualBroker, queue: string, bodies: ReadonlyArray<string>): Promise<void> =>
+    Effect.runPromise(
+      broker.broker.publish(
+        bodies.map((body) => ({
+          queue,
+          body: new TextEncoder().encode(JSON.stringify(body)),
+          headers: {},
+          delay: 0,
+          metadata: Metadata.make("same", 0)
+        }))
+      )
+    )
+
+  /** They have been delivered before, such as to a look. */
+  const lookedAt = (broker: Broker.Service): Broker.Service => ({
+    ...broker,
+    subscribe: (options) =>
+      broker.subscribe({
+        ...options,
+        onDelivery: (delivery) => options.onDelivery({ ...delivery, redelivered: true })
+      })
+  })
+  const both = (broker: Broker.Service) => lookedAt(unnamed(broker))
+  const ten = numbers(10).map(() => "alike")
+
+  it.each([
+    ["names copies", lookedAt],
+    ["does not name copies", both]
+  ] as const)("are decided on one by one where the broker %s", async (_, wrap) => {
+    await using broker = await open({}, wrap)
+    await repeat(broker, "q.dlq", ten)
+    const letters = broker.requeue.deadLetters("q.dlq")
+    const none = await broker.finish(letters.redrive())
+    assert.deepStrictEqual([none.homeless, none.queued, none.held], [10, 10, 0])
+    const report = await broker.finish(letters.redrive({ to: "q" }))
+    assert.deepStrictEqual([report.redriven, report.queued, report.held], [10, 0, 0])
+    assert.strictEqual((await idsIn(broker, "q")).length, 10)
+    await repeat(broker, "q.dlq", ten)
+    assert.strictEqual(await broker.finish(letters.purge({ filter: () => true })), 10)
+  })
+
+  it("are each decided on once when connections are cut, whatever their bodies", async () => {
+    await using broker = await open({}, both)
+    const bodies = numbers(20)
+    await repeat(broker, "q.dlq", bodies)
+    const judged: Array<string> = []
+    const textOf = ({ body }: Delivery.Delivery): string => JSON.parse(new TextDecoder().decode(body)) as string
+    const filter = (letter: Delivery.Delivery) => {
+      judged.push(textOf(letter))
+      return Number(textOf(letter)) % 4 !== 0
+    }
+    const redriving = broker.requeue.deadLetters("q.dlq").redrive({ to: "q", filter, rate: 5 })
+    for (let cuts = 0; cuts < 2; cuts++) {
+      await broker.advance("1 second")
+      await Effect.runPromise(broker.control.cut)
+    }
+    const report = await broker.finish(redriving)
+    assert.deepStrictEqual(sorted(judged), bodies)
+    assert.deepStrictEqual([report.redriven, report.filtered, report.queued], [15, 5, 5])
+    assert.strictEqual((await idsIn(broker, "q")).length, 15)
+  })
+
+  it("are each counted where the broker takes back the name of a copy before it answers for it", async () => {
+    const forgets = (broker: Broker.Service): Broker.Service => ({
+      ...broker,
+      subscribe: (options) =>
+        Effect.map(broker.subscribe(options), (subscription) => {
+          const settling = new Set<unknown>()
+          return {
+            ...subscription,
+            identify: (delivery) => (settling.has(delivery.receipt) ? undefined : subscription.identify(delivery)),
+            settle: (requests) => {
+              for (const { delivery } of requests) settling.add(delivery.receipt)
+              return subscription.settle(requests)
+            }
+          }
+        })
+    })
+    await using broker = await open({}, forgets)
+    await repeat(broker, "q.dlq", ten)
+    const report = await broker.finish(broker.requeue.deadLetters("q.dlq").redrive({ to: "q" }))
+    assert.deepStrictEqual([report.redriven, report.unremoved, report.queued], [10, 0, 0])
+  })
+
+  it("are each reached behind those that were moved to the tail", async () => {
+    await using broker = await open({}, both)
+    const wanted = numbers(1500).map((id) => (Number(id) < 1400 ? "other" : "wanted"))
+    await repeat(broker, "q.dlq", wanted)
+    let judged = 0
+    const filter = ({ body }: Delivery.Delivery) => {
+      judged++
+      return new TextDecoder().decode(body).includes("wanted")
+    }
+    const report = await broker.finish(broker.requeue.deadLetters("q.dlq").redrive({ to: "q", filter }))
+    assert.deepStrictEqual([judged, report.redriven, report.filtered, report.queued], [1500, 100, 1400, 1400])
+    assert.strictEqual((await idsIn(broker, "q.dlq")).length, 1400)
+  })
+
+  it("are each redriven in stages, also beside one that the broker does not remove, and come back each", async () => {
+    let acks = 0
+    const keepsFirst = (broker: Broker.Service): Broker.Service => ({
+      ...both(broker),
+      subscribe: (options) =>
+        Effect.map(both(broker).subscribe(options), (subscription) => ({
+          ...subscription,
+          settle: (requests) => {
+            const [first, ...others] = requests
+            const isKept = options.queue === "q.dlq" && first?.settlement._tag === "Ack" && acks++ === 0
+            if (!isKept) return subscription.settle(requests)
+            const failure = {
+              delivery: first.delivery,
+              error: broken("settle", "AccessRefused"),
+              fate: "refused" as const
+            }
+            return Effect.map(subscription.settle(others), (failures) => [failure, ...failures])
+          }
+        }))
+    })
+    await using broker = await open({}, keepsFirst)
+    await broker.requeue.consume("q", { retry: { maxRetries: 0 } }, () => {
+      throw new Error("broken")
+    })
+    await repeat(broker, "q.dlq", ten)
+    const letters = broker.requeue.deadLetters("q.dlq")
+    const report = await broker.finish(letters.redrive({ to: "q", stages: [2, 4], stopAt: 1 }))
+    assert.deepStrictEqual([report.published, report.redriven, report.unremoved, report.cameBack], [10, 9, 1, 10])
+  })
+})
+
 describe("a connection that is cut", () => {
   it.each([
     ["names copies", (broker: Broker.Service) => broker],

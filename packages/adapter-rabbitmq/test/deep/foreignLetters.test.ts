@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import { assert, test } from "vitest"
 import { shared } from "../real/server.ts"
 import { ids, on, outgoing, queueName } from "../world.ts"
+import { raw } from "./traps/trap.ts"
 
 const { url } = await shared()
 
@@ -34,3 +35,26 @@ test.each(["amq.rabbitmq.reply-to", "amq.rabbitmq.reply-to.abc", ""])(
     )
   }
 )
+
+test("ten messages of another program that are alike are each redriven after a look", async () => {
+  const queue = queueName("alike")
+  const dlq = `${queue}.dlq`
+  await on({ url }, (broker) =>
+    Effect.gen(function* () {
+      const letters = yield* DeadLetters.make(dlq)
+      yield* broker.publish([outgoing(queue, "there"), outgoing(dlq, "there")])
+      yield* letters.purge({ all: true })
+      yield* Effect.promise(() =>
+        raw(url, async (channel) => {
+          for (let left = 10; left > 0; left--) channel.sendToQueue(dlq, Buffer.from("alike"), { persistent: true })
+        })
+      )
+      yield* letters.list()
+      const none = yield* letters.redrive()
+      assert.deepStrictEqual([none.homeless, none.queued], [10, 10])
+      const report = yield* letters.redrive({ to: queue })
+      assert.deepStrictEqual([report.redriven, report.queued], [10, 0])
+      assert.strictEqual((yield* broker.admin.counts(queue)).ready, 11)
+    })
+  )
+})

@@ -104,7 +104,7 @@ export interface Metadata {
   /** How often the message was redriven from a dead-letter queue. */
   readonly redrives: number
   /**
-   * The redrive that published this copy, or the one that it is a retry or a dead letter of: `<operation>:<run>:<stage>`, of
+   * The redrive that published this copy, or the one that it is a retry or a dead letter of: `<operation>:<run>:<stage>:<letter>`, of
    * letters, digits, ".", "_" and "-", and 64 characters at most. `undefined` when there was none.
    */
   readonly operation?: string | undefined

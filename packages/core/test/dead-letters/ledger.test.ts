@@ -9,10 +9,16 @@ import * as Metadata from "../../src/message/Metadata.ts"
 
 const operation = Operation.make("op")
 
+const numbers = new Map<string, number>()
+const numberOf = (id: string): number => {
+  numbers.set(id, numbers.get(id) ?? numbers.size + 1)
+  return numbers.get(id)!
+}
+
 const letter = (id: string, stage: number) => ({
   ...Metadata.make(id, 0),
   redrives: 1,
-  operation: Operation.tag(operation, stage)
+  operation: Operation.tag(operation, stage, numberOf(id))
 })
 
 /** A ledger of stages that have published so many letters each, of which so many have come back. */
@@ -103,7 +109,7 @@ describe("more than the part has come back", () => {
 it("a letter comes back once, from this call alone, however often it is seen", () => {
   const comeBacks = ComeBacks.make(operation)
   for (let n = 0; n < 3; n++) comeBacks.see(letter("a", 2))
-  comeBacks.see({ ...letter("b", 1), operation: Operation.tag(Operation.make("op"), 1) })
+  comeBacks.see({ ...letter("b", 1), operation: Operation.tag(Operation.make("op"), 1, 1) })
   comeBacks.see({ ...letter("c", 1), operation: undefined })
   assert.deepStrictEqual([comeBacks.of(1), comeBacks.of(2), comeBacks.all()], [0, 1, 1])
 })

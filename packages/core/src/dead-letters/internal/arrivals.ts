@@ -28,6 +28,9 @@ export interface Arrivals {
 }
 
 export const make = ({ again, books, copies, identify, isNew, letters, select }: Dependencies): Arrivals => {
+  /** The letters by their items, which the engine settles. */
+  const byItem = new WeakMap<object, Letter.Letter>()
+
   /** The letter was delivered before, and lost. */
   const resume = (letter: Letter.Letter, known: Letter.Letter): void => {
     const isNamed = identify(letter.item.delivery) !== undefined
@@ -43,6 +46,7 @@ export const make = ({ again, books, copies, identify, isNew, letters, select }:
   const decide = (letter: Letter.Letter): void => {
     const known = again.recognise(letter)
     const isSpare = known === undefined && books.wanted() === 0
+    if (known === "moved") again.judged(letter)
     if (letters.isFinished() || isSpare || known === "moved") return letters.hold(letter)
     if (known !== undefined) return resume(letter, known)
     let isSelected = false
@@ -67,6 +71,7 @@ export const make = ({ again, books, copies, identify, isNew, letters, select }:
   return {
     arrive: (task, done) => {
       const letter = Letter.make(task.items[0]!, (outcome) => done(task, outcome))
+      byItem.set(letter.item, letter)
       decide(letter)
       return {
         interrupt: () => {
@@ -78,11 +83,15 @@ export const make = ({ again, books, copies, identify, isNew, letters, select }:
     settled: (requests, failures) => {
       const failed = new Map(failures.map((each) => [each.delivery, each]))
       for (const request of requests) {
-        // The engine's requests are its items.
-        const key = identify(request.delivery) ?? request
+        // The engine's requests are its items: the letter's, or one of the engine's own for a copy that came again.
+        const own = byItem.get(request)
+        const failure = failed.get(request.delivery)
+        if (own !== undefined && failure?.fate === "gone") own.isLost = true
+        const name = identify(request.delivery)
+        // By now, the broker may have taken back the name of a copy.
+        const key = name !== undefined && books.leaving.has(name) ? name : own?.key
         const letter = request.settlement._tag === "Ack" ? books.leaving.get(key) : undefined
         if (letter === undefined) continue
-        const failure = failed.get(request.delivery)
         letter.error = failure?.error
         if (failure === undefined) {
           books.remove(key)

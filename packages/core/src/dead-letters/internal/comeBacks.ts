@@ -16,12 +16,11 @@ export const make = (operation: Operation.Operation): ComeBacks => {
   const stages = new Map<number, Set<string>>()
   return {
     isOurs: (message) => Operation.stageOf(message.operation, operation) !== undefined,
-    see: ({ firstPublished, id, operation: text, redrives }) => {
+    see: ({ operation: text }) => {
       const stage = Operation.stageOf(text, operation)
-      if (stage === undefined) return
-      // A message of which there are two copies has come back once.
-      const key = JSON.stringify([id, firstPublished, redrives])
-      stages.set(stage, (stages.get(stage) ?? new Set()).add(key))
+      if (stage === undefined || text === undefined) return
+      // A letter of which there are two copies has come back once, and letters that are alike have come back each.
+      stages.set(stage, (stages.get(stage) ?? new Set()).add(text))
     },
     of: (stage) => stages.get(stage)?.size ?? 0,
     all: () => [...stages.values()].reduce((sum, { size }) => sum + size, 0)

@@ -41,7 +41,7 @@ export interface Dependencies {
   readonly fork: (
     effect: Effect.Effect<void, BrokerError | AuditFailed>
   ) => Fiber.Fiber<void, BrokerError | AuditFailed>
-  /** Called before a letter is copied behind the others. */
+  /** Called before a letter is copied behind the others, and before each further try that may make two copies. */
   readonly onMove: (letter: Letter) => void
 }
 
@@ -96,7 +96,11 @@ export const make = (dependencies: Dependencies): Copies => {
 }
 
 /** Keeps the stage of a letter while its copy is published. */
-const progress = (letter: Letter, { books, identify, letters }: Dependencies, admit: Admit | undefined): Watcher => {
+const progress = (
+  letter: Letter,
+  { books, identify, letters, onMove }: Dependencies,
+  admit: Admit | undefined
+): Watcher => {
   let isAdmitted = admit === undefined
   const admitted = Effect.suspend(() => {
     if (isAdmitted || admit === undefined) return Effect.void
@@ -112,7 +116,11 @@ const progress = (letter: Letter, { books, identify, letters }: Dependencies, ad
     onTry: Effect.andThen(admitted, begun),
     onPause: (isUnanswered) => {
       letter.stage = "waiting"
-      if (isUnanswered) books.unconfirmed.add(letter)
+      if (isUnanswered) {
+        books.unconfirmed.add(letter)
+        // The next try may publish a second copy, which comes as well.
+        if (letter.isPassed) onMove(letter)
+      }
       if (letters.isFinished()) letter.fiber?.interruptUnsafe()
     }
   }

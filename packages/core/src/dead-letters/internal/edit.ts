@@ -8,6 +8,7 @@ import * as Outgoing from "../../message/Outgoing.ts"
 import * as Telemetry from "../../observe/Telemetry.ts"
 import type { Service } from "../../port/Broker.ts"
 import type { BrokerError } from "../../port/BrokerError.ts"
+import { isAlike } from "./again.ts"
 import * as Audit from "./audit.ts"
 import { nothing } from "./books.ts"
 import * as ComeBacks from "./comeBacks.ts"
@@ -94,7 +95,7 @@ export const edit = (
     if (original === undefined) return report("missing")
     const to = options.to ?? letter.origin!.queue
     const { body = original.body, headers = original.headers } = options
-    const copy = Outgoing.redrive({ ...original, body, headers }, to, Operation.tag(operation, 1))
+    const copy = Outgoing.redrive({ ...original, body, headers }, to, Operation.tag(operation, 1, 1))
 
     const comeBacks = ComeBacks.make(operation)
     const ledger = Ledger.make({ operation: operation.id, isDryRun: false, comeBacks })
@@ -128,15 +129,6 @@ export const edit = (
     if (succeeded !== 1) return report(waiting === undefined ? "unknown" : "waiting")
     return report("succeeded", yield* remove(broker, queue, isIt))
   })
-
-type Content = Pick<DeadLetter, "body" | "headers">
-
-/** Whether both have the same content; brokers keep headers in any order. */
-const isAlike = (one: Content, other: Content): boolean =>
-  one.body.length === other.body.length &&
-  Object.keys(one.headers).length === Object.keys(other.headers).length &&
-  Object.entries(one.headers).every(([name, value]) => other.headers[name] === value) &&
-  one.body.every((byte, index) => byte === other.body[index])
 
 const find = (
   broker: Service,

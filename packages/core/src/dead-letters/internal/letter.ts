@@ -17,6 +17,10 @@ export interface Letter {
   stage: "waiting" | "publishing" | "removing" | "held"
   /** Whether it only goes behind the others in its queue. */
   isPassed: boolean
+  /** Whether its delivery was lost, so that it comes again. */
+  isLost: boolean
+  /** Its key in the books while it is to be removed: the broker's name, or its item. */
+  key: unknown
   /** Why the broker did not remove it. */
   error: BrokerError | undefined
   /** That publishes its copy. */
@@ -30,6 +34,8 @@ export const make = (item: Item, done: (outcome: Outcome) => void): Letter => ({
   id: item.delivery.metadata.id,
   stage: "held",
   isPassed: false,
+  isLost: false,
+  key: undefined,
   error: undefined,
   fiber: undefined,
   done

@@ -82,7 +82,8 @@ export const make = (dependencies: Dependencies): Letters => {
     remove: (letter) => {
       letter.stage = "removing"
       shelf.work(letter)
-      books.leaving.set(identify(letter.item.delivery) ?? letter.item, letter)
+      letter.key = identify(letter.item.delivery) ?? letter.item
+      books.leaving.set(letter.key, letter)
       end(letter, "Succeeded")
     },
     settled: (letter) => {

@@ -19,8 +19,8 @@ const random = (length: number): string => crypto.randomUUID().replaceAll("-", "
 /** An operation with an id of its own, unless one is given. `before` begins the name of the call. */
 export const make = (id = random(12), before = ""): Operation => ({ id, run: `${before}${random(6)}` })
 
-/** The text in the metadata of what the operation publishes; `stage` counts from 1. */
-export const tag = ({ id, run }: Operation, stage: number): string => `${id}:${run}:${stage}`
+/** The text in the metadata of what the operation publishes; `stage` and `letter`, the call's number for it, count from 1. */
+export const tag = ({ id, run }: Operation, stage: number, letter: number): string => `${id}:${run}:${stage}:${letter}`
 
 /** Whether any call of the operation has published the copy with this text. */
 export const isOf = (text: string | undefined, { id }: Operation): boolean => text?.startsWith(`${id}:`) === true
@@ -28,5 +28,5 @@ export const isOf = (text: string | undefined, { id }: Operation): boolean => te
 /** The stage in which this call has published the copy with this text; `undefined` when it has not. */
 export const stageOf = (text: string | undefined, { id, run }: Operation): number | undefined => {
   const before = `${id}:${run}:`
-  return text?.startsWith(before) === true ? Number(text.slice(before.length)) : undefined
+  return text?.startsWith(before) === true ? Number.parseInt(text.slice(before.length), 10) : undefined
 }

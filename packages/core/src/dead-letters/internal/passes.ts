@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect"
 import { fateOf, type Service } from "../../port/Broker.ts"
 import type { BrokerError } from "../../port/BrokerError.ts"
 import type { Delivery } from "../../message/Delivery.ts"
+import * as Digest from "../../adapter-kit/Digest.ts"
 import * as Outgoing from "../../message/Outgoing.ts"
 import { keyOf } from "./again.ts"
 import type * as Books from "./books.ts"
@@ -22,6 +23,12 @@ interface Options extends Sweep.Options {
   readonly maxRedrives?: number | undefined
   readonly create?: boolean | undefined
   readonly watch?: Destination.Watched | undefined
+}
+
+/** All that tells letters of several passes apart. Those that are alike in it are dealt with alike. */
+const contentOf = ({ body, headers, metadata }: Delivery): string => {
+  const sorted = Object.entries(headers).toSorted(([a], [b]) => (a < b ? -1 : 1))
+  return `${keyOf(metadata)} ${Digest.hex(JSON.stringify(sorted), body)}`
 }
 
 /** A letter as it is, in another queue. */
@@ -83,35 +90,63 @@ const refuse = (
     return { ...summary, selected: summary.selected - refused, refused: summary.refused + refused }
   })
 
+/** Letters that earlier passes have left here, and that would be published once more. Several may be alike: they are counted. */
+const keeping = () => {
+  const all = new Map<string, number>()
+  /** Those that this pass has not met yet. */
+  let left = new Map<string, number>()
+  return {
+    begin: () => void (left = new Map(all)),
+    add: (letter: Delivery) => {
+      const content = contentOf(letter)
+      return all.set(content, (all.get(content) ?? 0) + 1)
+    },
+    has: (letter: Delivery): boolean => {
+      if (left.size === 0) return false
+      const content = contentOf(letter)
+      const count = left.get(content) ?? 0
+      if (count > 0) left.set(content, count - 1)
+      return count > 0
+    }
+  }
+}
+
+/** Numbers letters: each has the same number in all of its copies. */
+const numbering = () => {
+  const numbers = new WeakMap<Delivery, number>()
+  let last = 0
+  return (letter: Delivery): number => {
+    const number = numbers.get(letter) ?? ++last
+    numbers.set(letter, number)
+    return number
+  }
+}
+
 /** The passes of a redrive through its queue. */
 export const make = (dependencies: Dependencies) => {
   const { begun, broker, comeBacks, isParking, ledger, onProgress, operation, options, publish, queue, watch } =
     dependencies
   const { enter, targets } = Destination.gate(broker, options, watch?.add)
-  /** Letters that earlier passes have left here, and that would be published once more. */
-  const done = new Set<string>()
+  const kept = keeping()
+  const numberOf = numbering()
   let hasBegun = false
   /** Letters that are still here, of those that were here when it began, and those that another reader had then. */
   let known: number | undefined
 
-  const copy = (letter: Delivery, published: Set<string>) => {
+  const copy = (letter: Delivery) => {
     const to = target(letter, options)!
     const outgoing = isParking
       ? moved(letter, to)
-      : Outgoing.redrive(letter, to, Operation.tag(operation, ledger.stage()))
+      : Outgoing.redrive(letter, to, Operation.tag(operation, ledger.stage(), numberOf(letter)))
     const copied = Effect.andThen(enter(to), publish([outgoing]))
     // There is one pass alone where nobody watches.
     if (comeBacks === undefined) return copied
-    const key = keyOf(letter.metadata)
-    return copied.pipe(
-      Effect.tap(() => Effect.sync(() => published.add(key))),
-      Effect.tapError((error) => Effect.sync(() => fateOf(error) === "refused" && done.add(key)))
-    )
+    return Effect.tapError(copied, (error) => Effect.sync(() => fateOf(error) === "refused" && kept.add(letter)))
   }
 
   const select = (letter: Delivery): boolean => {
     comeBacks?.see(letter.metadata)
-    if (done.has(keyOf(letter.metadata))) return false
+    if (kept.has(letter)) return false
     const why = obstacle(letter, options, operation, isParking)
     if (why !== undefined) ledger.passOver(why)
     return why === undefined
@@ -125,7 +160,7 @@ export const make = (dependencies: Dependencies) => {
   const pass: Stages.Pass = (limit) =>
     Effect.gen(function* () {
       ledger.pass()
-      const published = new Set<string>()
+      kept.begin()
       const wanted = new Map<string, number>()
       const count = (letter: Delivery): boolean => {
         const isSelected = select(letter)
@@ -136,13 +171,13 @@ export const make = (dependencies: Dependencies) => {
       const work: Sweep.Work = {
         select: options.dryRun === true ? count : select,
         isNew,
-        copy: options.dryRun === true ? "look" : (letter) => copy(letter, published),
+        copy: options.dryRun === true ? "look" : copy,
         onStep: (current) => {
           ledger.step(current())
           onProgress()
         }
       }
-      const { error, summary: swept } = yield* Sweep.run(broker, queue, { ...options, limit, known }, work)
+      const { error, summary: swept, unremoved } = yield* Sweep.run(broker, queue, { ...options, limit, known }, work)
       const summary = options.dryRun === true ? yield* refuse(swept, wanted, enter) : swept
       hasBegun = true
       const { held = 0, queued, removed } = summary
@@ -150,7 +185,7 @@ export const make = (dependencies: Dependencies) => {
       else if (queued !== undefined) known = queued + held
       const away = Math.min(held, Math.max(0, (known ?? 0) - (queued ?? 0)))
       ledger.step(summary)
-      if (summary.unremoved > 0) for (const key of published) done.add(key)
+      for (const letter of unremoved) kept.add(letter)
       return error === undefined ? { ...summary, held: away } : yield* error
     })
 

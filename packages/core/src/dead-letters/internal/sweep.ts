@@ -10,7 +10,14 @@ import * as Lifecycle from "../../consume/internal/lifecycle.ts"
 import type { Delivery } from "../../message/Delivery.ts"
 import * as BatchPolicy from "../../policy/BatchPolicy.ts"
 import * as RetryPolicy from "../../policy/RetryPolicy.ts"
-import { Broker, type Service, type SettleFailure, type SettleRequest, type Subscription } from "../../port/Broker.ts"
+import {
+  Broker,
+  type Service,
+  type SettleFailure,
+  type SettleRequest,
+  type SubscribeOptions,
+  type Subscription
+} from "../../port/Broker.ts"
 import type { BrokerError } from "../../port/BrokerError.ts"
 import * as Telemetry from "../../observe/Telemetry.ts"
 import * as Again from "./again.ts"
@@ -63,6 +70,8 @@ export interface Ended {
   readonly summary: Books.Summary
   /** Why it went no further; `undefined` when it came to its end, or was aborted. A look that fails has none: the call fails. */
   readonly error: BrokerError | Audit.AuditFailed | undefined
+  /** Letters that are done with, and that the broker has not removed. */
+  readonly unremoved: ReadonlyArray<Delivery>
   /**
    * Letters that wait, and that the broker has not shown: they are behind others of their groups, which are kept. It shows no
    * more of a group before these are gone.
@@ -108,7 +117,8 @@ export const run = (broker: Service, queue: string, options: Options, work: Work
       onFailure: (error) =>
         hasBegun || error instanceof Audit.AuditFailed ? Effect.succeed(error) : Effect.fail(error)
     })
-    return { summary: books.summary(), error, hidden }
+    const unremoved = [...books.leaving.values()].filter(({ isPassed }) => !isPassed)
+    return { summary: books.summary(), error, unremoved: unremoved.map(({ item }) => item.delivery), hidden }
   })
 
 /** Selects, and leaves all letters where they are. */
@@ -137,7 +147,7 @@ const look = (
         return reading.hidden()
       })
       const hidden = yield* Effect.raceFirst(seen, Effect.as(aborted(signal), 0))
-      return { summary: books.summary(), error: undefined, hidden }
+      return { summary: books.summary(), error: undefined, unremoved: [], hidden }
     })
   )
 
@@ -149,7 +159,10 @@ const begin = (broker: Service, queue: string, { audit, rate }: Options, work: M
     const now = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
     // A redrive takes the letters of a group one by one, so that they stay in order.
     const together = typeof work.copy === "string" ? page : 1
-    const watched = watch(broker, together, (requests, failures) => arrivals.settled(requests, failures))
+    const watched = watch(broker, together, {
+      answered: (requests, failures) => arrivals.settled(requests, failures),
+      reconnected: (isGone) => again.reconnected(isGone)
+    })
     const { identify } = watched
     const silence = Silence.make()
     const again = Again.make(identify)
@@ -220,26 +233,34 @@ const begin = (broker: Service, queue: string, { audit, rate }: Options, work: M
   })
 
 /**
- * The broker with a subscription whose answers are seen, and whose names of copies can be asked. It may bring so many letters
+ * The broker with a subscription whose answers and reconnects are seen, and whose names of copies can be asked. It may bring so many letters
  * of a group at a time.
  */
 const watch = (
   broker: Service,
   maxBatchSize: number,
-  onAnswer: (requests: ReadonlyArray<SettleRequest>, failures: ReadonlyArray<SettleFailure>) => void
+  on: {
+    readonly answered: (requests: ReadonlyArray<SettleRequest>, failures: ReadonlyArray<SettleFailure>) => void
+    readonly reconnected: SubscribeOptions["onReconnect"]
+  }
 ) => {
   let names: Subscription["identify"]
   const watched: Service = {
     ...broker,
-    subscribe: (options) =>
-      Effect.map(broker.subscribe({ ...options, maxBatchSize, isJob: true }), (subscription) => {
+    subscribe: (options) => {
+      const onReconnect: SubscribeOptions["onReconnect"] = (isGone) => {
+        on.reconnected(isGone)
+        options.onReconnect(isGone)
+      }
+      return Effect.map(broker.subscribe({ ...options, maxBatchSize, isJob: true, onReconnect }), (subscription) => {
         names = subscription.identify
         return {
           ...subscription,
           settle: (requests) =>
-            Effect.tap(subscription.settle(requests), (failures) => Effect.sync(() => onAnswer(requests, failures)))
+            Effect.tap(subscription.settle(requests), (failures) => Effect.sync(() => on.answered(requests, failures)))
         }
       })
+    }
   }
   return { broker: watched, identify: (delivery: Delivery) => names?.(delivery) }
 }
