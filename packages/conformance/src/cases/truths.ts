@@ -59,7 +59,7 @@ const tells = (lab: Lab, operation: Operation, failure: Loss, settlement: Settle
     yield* lab.until("the failure", happened, lab.recovery)
     // A broker may take an ack after its lease for one in time, and deliver the message again all the same.
     const { lease } = lab.capabilities
-    const isLate = lease !== undefined && lab.now() - begun >= lease.duration / 2
+    const isLate = lease !== undefined && lab.now() - begun >= lease.duration
     const again = Effect.forever(Effect.flatMap(port.next, (next) => port.settle(next, settlement)))
     yield* isLate ? Effect.raceFirst(lab.untilEmpty, again) : lab.untilEmpty
     if (settlement._tag !== "DeadLetter") return

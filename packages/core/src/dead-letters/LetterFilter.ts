@@ -6,7 +6,7 @@
  */
 import * as Delay from "../message/Delay.ts"
 import * as Metadata from "../message/Metadata.ts"
-import type { DeadLetter } from "./internal/deadLetter.ts"
+import { asWritten, type DeadLetter } from "./internal/deadLetter.ts"
 
 /** A time, in milliseconds since 1970, or milliseconds before now. */
 export type Moment = { readonly time: number } | { readonly ago: number }
@@ -78,7 +78,7 @@ export const matches =
       header.every((asked) => hasHeader(asked, letter.headers)) &&
       (filter.since === undefined || time >= timeAt(filter.since, now)) &&
       (error === undefined || hasError(error, letter)) &&
-      (queue === undefined || origin?.queue === queue) &&
+      (queue === undefined || (origin !== undefined && asWritten(origin.queue) === asWritten(queue))) &&
       (olderThan === undefined || age > olderThan) &&
       (newerThan === undefined || age < newerThan)
     )

@@ -7,6 +7,7 @@ import type { Delivery } from "../../message/Delivery.ts"
 import type { Service } from "../../port/Broker.ts"
 import { BrokerError } from "../../port/BrokerError.ts"
 import * as KnownQueues from "../../port/KnownQueues.ts"
+import { asWritten } from "./deadLetter.ts"
 import * as Reading from "./reading.ts"
 
 /** The messages that show what a queue is: one that is not a dead letter is enough. */
@@ -47,9 +48,6 @@ const shared = (broker: Service, queue: string, { of = [], operation }: Call, ot
   const why = `it also takes dead letters of ${[...others].join(", ")}`
   return refusal(broker, queue, operation, why, `F${remedy.slice(1)}`)
 }
-
-/** SQS names the queue that it moved a letter from as it has to write it: `orders-eu` for `orders.eu`. */
-const asWritten = (queue: string): string => queue.replaceAll(/[^\w]/g, "-")
 
 /**
  * Fails where nothing makes it a dead-letter queue: no policy, no convention and no metadata. Fails where it was found by the
