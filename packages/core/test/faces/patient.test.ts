@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
@@ -58,6 +59,24 @@ describe("a broker that starts after the program", () => {
         `BrokerError: test: connect: ConnectionFailed: refused (${before + 1} attempts in 10s). Start it`
       )
       assert.strictEqual(seen.open, 0)
+    })
+  )
+
+  it.effect("is waited for as long as was stated when the clock of this machine is set back meanwhile", () =>
+    Effect.gen(function* () {
+      const { built } = starting(Number.POSITIVE_INFINITY)
+      const clock = yield* Clock.Clock
+      let times = 0
+      const back = () => BigInt(-3_600_000_000_000 * times++)
+      const stepping = Object.assign(Object.create(clock) as Clock.Clock, {
+        currentTimeNanosUnsafe: back,
+        currentTimeNanos: Effect.sync(back)
+      })
+      const build = yield* Effect.forkChild(Effect.provideService(Effect.flip(built(10_000)), Clock.Clock, stepping), {
+        startImmediately: true
+      })
+      yield* TestClock.adjust("10 seconds")
+      assert.isDefined(build.pollUnsafe())
     })
   )
 

@@ -76,7 +76,8 @@ export const make = (connection: Connection, { requestTimeout }: Settings): Effe
     const complete = new WeakMap<ReadonlyArray<NativeObject>, Live>()
     const lock = yield* Semaphore.make(1)
     const clock = yield* Clock.Clock
-    /** When each object was declared last, in milliseconds since the epoch. */
+    const now = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
+    /** When each object was declared last, in monotonic milliseconds. */
     const declaredAt = new Map<string, number>()
 
     const knownOn = (live: Live): Map<string, NativeObject> => {
@@ -117,7 +118,7 @@ export const make = (connection: Connection, { requestTimeout }: Settings): Effe
       isThere: (live, object) => {
         const key = keyOf(object)
         knownOn(live).set(key, object)
-        declaredAt.set(key, clock.currentTimeMillisUnsafe())
+        declaredAt.set(key, now())
       },
       onLive: (live, queue, run) => onLive(live, "declare", queue, run)
     })
@@ -137,10 +138,10 @@ export const make = (connection: Connection, { requestTimeout }: Settings): Effe
       former: formers.get,
       renew,
       refresh: ({ objects, onDemand }, queue) => {
-        const old = clock.currentTimeMillisUnsafe() - fresh
+        const old = now() - fresh
         const demanded = onDemand.filter((object) => declaredAt.has(keyOf(object)))
         const due = [...objects, ...demanded].filter(
-          (object) => object.assert !== "never" && (declaredAt.get(keyOf(object)) ?? 0) < old
+          (object) => object.assert !== "never" && (declaredAt.get(keyOf(object)) ?? Number.NEGATIVE_INFINITY) < old
         )
         if (due.length === 0) return Effect.succeed(unchanged)
         return Effect.gen(function* () {

@@ -7,9 +7,11 @@ interface Asked<A, E> {
   readonly fiber: Fiber.Fiber<A, E>
   /** Whether the question is on its way: what happens from now on may not be in its answer. */
   isBegun: boolean
-  /** When the answer came, in milliseconds since the epoch; `undefined` before. */
+  /** When the answer came, in monotonic milliseconds; `undefined` before. */
   at: number | undefined
 }
+
+const monotonic = Effect.map(Clock.Clock, (clock) => Number(clock.monotonicTimeNanosUnsafe()) / 1e6)
 
 /**
  * Asks once for all who want the same before the question is on its way; who comes later shares the next one, which begins
@@ -24,14 +26,14 @@ export const make = <A, E>(
     fresh === 0 ? !isBegun : at === undefined || at > now - fresh
   return (name) =>
     Effect.gen(function* () {
-      const now = yield* Clock.currentTimeMillis
+      const now = yield* monotonic
       const last = all.get(name)
       if (last !== undefined && isGood(last, now)) return yield* Fiber.join(last.fiber)
       const begin = Effect.suspend(() => {
         asked.isBegun = true
         return ask(name)
       })
-      const answered = Effect.map(Clock.currentTimeMillis, (at) => {
+      const answered = Effect.map(monotonic, (at) => {
         asked.at = at
         if (fresh === 0 && all.get(name) === asked) all.delete(name)
       })

@@ -14,7 +14,7 @@ import * as Log from "../../port/Log.ts"
 const pauses: Reconnect.Pauses = { first: 100, max: 2000 }
 
 /** Monotonic milliseconds. */
-const now = Effect.map(Clock.currentTimeNanos, (nanos) => Number(nanos) / 1e6)
+const now = Effect.map(Clock.Clock, (clock) => Number(clock.monotonicTimeNanosUnsafe()) / 1e6)
 
 const givenUp = (error: BrokerError, attempts: number, waited: number): BrokerError => {
   const { broker, cause, detail, operation, queue, reason, remedy } = error
