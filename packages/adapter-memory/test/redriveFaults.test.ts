@@ -198,22 +198,51 @@ describe("a queue that a letter names", () => {
     if (!options.dryRun) assert.strictEqual((await idsIn(broker, "q.dlq")).length, 5)
   })
 
+  it("is looked up alone: where that ends the connection, no other name fails with it", async () => {
+    let cuts = 0
+    const fragile = (broker: Broker.Service): Broker.Service => ({
+      ...broker,
+      admin: {
+        ...broker.admin,
+        counts: (queue) =>
+          Effect.gen(function* () {
+            const before = cuts
+            yield* Effect.sleep("100 millis")
+            if (queue === "evil") cuts++
+            return cuts === before ? yield* broker.admin.counts(queue) : yield* broken("counts", "ConnectionLost")
+          })
+      }
+    })
+    await using broker = await open({}, fragile)
+    await broker.requeue.consume("q", {}, () => {})
+    await forge(broker, "0", "evil")
+    await forge(broker, "1", "q")
+    const report = await broker.finish(broker.requeue.deadLetters("q.dlq").redrive())
+    assert.deepStrictEqual([report.redriven, report.refused], [1, 1])
+  })
+
   it("is looked up for as long as an outage takes", async () => {
-    let isUp = false
+    // Two failures when the connection is back are fewer than those that refuse the name.
+    let [isUp, left] = [false, 2]
     const away = (broker: Broker.Service): Broker.Service => ({
       ...broker,
       connection: () => (isUp ? broker.connection() : { ...broker.connection(), state: "down" }),
       admin: {
         ...broker.admin,
         counts: (queue) =>
-          isUp || queue !== "q" ? broker.admin.counts(queue) : Effect.fail(broken("counts", "ConnectionFailed"))
+          Effect.suspend(() =>
+            queue !== "q" || (isUp && left-- <= 0)
+              ? broker.admin.counts(queue)
+              : Effect.fail(broken("counts", "ConnectionFailed"))
+          )
       }
     })
     await using broker = await open({}, away)
     await broker.requeue.consume("q", {}, () => {})
     await forge(broker, "0", "q")
     const redriving = broker.requeue.deadLetters("q.dlq").redrive()
-    await broker.advance("40 seconds")
+    // Long enough for more failures than those that refuse a name.
+    await broker.advance("10 seconds")
     isUp = true
     const report = await broker.finish(redriving)
     assert.deepStrictEqual([report.redriven, report.refused], [1, 0])

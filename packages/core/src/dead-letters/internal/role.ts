@@ -62,7 +62,6 @@ export const check = (broker: Service, watched: Service, queue: string, call: Ca
     if (isKnown && !mustBeAlone) return
     const own = new Set(of?.map(asWritten))
     const others = new Set(KnownQueues.origins(broker, queue).filter((name) => !own.has(asWritten(name))))
-    if (mustBeAlone && others.size > 0) return yield* shared(broker, queue, call, others)
     let [letters, strangers] = [0, 0]
     const visit = ({ metadata: { deadLetter } }: Delivery) => {
       // Another tool may have moved a letter back to its own queue as it is: there it is none any more.
