@@ -16,6 +16,8 @@ export default {
     // Also outside of CI: it would hide the other tests of its file.
     allowOnly: false,
     slowTestThreshold: 20_000,
+    // Vitest leaves a core to itself, though it has little to do.
+    maxWorkers: "100%",
     sequence: longestFirst("journey", "conformance", "check", "mutants"),
     projects: [
       level("virtual", {

@@ -565,7 +565,7 @@ describe("a client with leases", () => {
 describe("runs on a broker with leases", () => {
   it("are the same for the same seed, come to rest without a defect, and meet every kind of fault", async () => {
     const faults = new Set<string>()
-    for (let seed = 1; seed <= 50; seed++) {
+    for (let seed = 1; seed <= 20; seed++) {
       const scenario = Generate.scenario(seed, ["lease"])
       const history = await Simulation.run(scenario)
       assert.deepStrictEqual(await Simulation.run(JSON.parse(JSON.stringify(scenario))), history)

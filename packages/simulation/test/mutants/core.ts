@@ -96,7 +96,7 @@ const running: ReadonlyArray<Mutant> = [
     name: "whether a run was late is asked of its error",
     file: consume("workers"),
     from: 'const isLate = outcome._tag === "Failed" && outcome.isLate === true',
-    to: 'const isLate = outcome._tag === "Failed" && outcome.error instanceof Failure.HandlerTimeout',
+    to: 'const isLate = outcome._tag === "Failed" && (outcome.error as Error).name === "HandlerTimeout"',
     was: "An error that cannot be touched stopped the consumer, where failed runs are repeated at once."
   },
   {

@@ -18,10 +18,8 @@ let now = { mutant: 0, seed: 0 }
 
 const write = (line: Line): void => void writeSync(1, `${JSON.stringify(line)}\n`)
 
-process.on("uncaughtException", (error) => {
-  write({ ...now, law: "uncaught exception", what: String(error.stack) })
-  process.exit(1)
-})
+let crash: (error: Error) => void = () => {}
+process.on("uncaughtException", (error) => crash(error))
 
 for (const [mutant, { count, first, kinds }] of jobs.entries()) {
   const { scenario }: typeof Generate = await import(`../../src/Generate.ts?mutant=${mutant}`)
@@ -30,7 +28,17 @@ for (const [mutant, { count, first, kinds }] of jobs.entries()) {
     now = { mutant, seed }
     write(now)
     const wanted = scenario(seed, kinds)
-    const history = await run(wanted)
+    // A world in which something was thrown may never end.
+    const crashed = new Promise<Error>((resolve) => (crash = resolve))
+    const history = await Promise.race([
+      run(wanted).catch((cause: unknown) => (cause instanceof Error ? cause : new Error("thrown", { cause }))),
+      crashed
+    ])
+    if (history instanceof Error) {
+      if (history instanceof ReferenceError) throw new Error(`the text of the mutant is no code: ${history.message}`)
+      write({ ...now, law: "uncaught exception", what: String(history.stack) })
+      continue
+    }
     const last = history.at(-1)
     if (last?._tag === "End" && last.because === "steps") {
       write({ ...now, law: "endless", what: "it went round without an end" })
