@@ -2,7 +2,7 @@
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
 import { assert, describe, expect, it } from "@effect/vitest"
-import type { Broker, DeadLetters, RetryPolicy } from "@requeue/core"
+import { type Broker, type DeadLetters, Metadata, type RetryPolicy } from "@requeue/core"
 import { PermanentError, queue } from "@requeue/core/promise"
 import * as Effect from "effect/Effect"
 import { bytes } from "./harness.ts"
@@ -285,6 +285,16 @@ describe("dead letters", () => {
   })
 })
 
+/** Publishes a letter that says that it came from this queue. */
+const forge = (service: Broker.Service, dead: string, queue: string) => {
+  const error = { name: "Error", message: "forged" }
+  const deadLetter = { queue, attempts: 1, reason: "permanent" as const, at: 0, error }
+  const metadata = { ...Metadata.make("forged", 0), deadLetter }
+  return Effect.runPromise(service.publish([{ queue: dead, body: new Uint8Array(), headers: {}, delay: 0, metadata }]))
+}
+
+const isForged = ({ id }: DeadLetters.DeadLetter) => id === "forged"
+
 describe("redrive", () => {
   it("sends all back to where they came from; attempts start at 1 and redrives are counted", async () => {
     await using broker = await open()
@@ -309,31 +319,56 @@ describe("redrive", () => {
   })
 
   it.each(["ghost", "__proto__", "../../etc"])(
-    "letters that name the queue %s, which is missing, make none",
+    "letters that name the queue %s, which is missing, make none, also where they are chosen by it",
     async (name) => {
       let service: Broker.Service | undefined
       await using broker = await open({}, (original) => (service = original))
       await bury(broker, "q", "a")
-      const [letter] = await Effect.runPromise(service!.admin.peek("q.dlq", 1))
-      const { body, headers, metadata } = letter!
-      const deadLetter = { ...metadata.deadLetter!, queue: name }
-      const forged = { queue: "q.dlq", body, headers, delay: 0, metadata: { ...metadata, id: "forged", deadLetter } }
-      await Effect.runPromise(service!.publish([forged]))
+      await forge(service!, "q.dlq", name)
       const letters = broker.requeue.deadLetters("q.dlq")
+      const reported = async (options: { readonly origin?: string }) => {
+        const { failures, refused } = await broker.finish(letters.redrive({ ...options, filter: isForged }))
+        return [refused, failures[0]?.error?.reason]
+      }
       const planned = await broker.finish(letters.redrive({ dryRun: true }))
       assert.deepStrictEqual([planned.redriven, planned.refused], [1, 1])
-      const report = await broker.finish(letters.redrive())
-      assert.deepStrictEqual(
-        [report.redriven, report.refused, report.failures[0]?.error?.reason],
-        [1, 1, "QueueMissing"]
-      )
+      assert.deepStrictEqual(await reported({}), [1, "QueueMismatch"])
+      assert.deepStrictEqual(await reported({ origin: name }), [1, "QueueMissing"])
       assert.isTrue((await broker.requeue.counts(name)).isMissing)
-      await expect(letters.edit((await letters.list())[0]!, { headers: {} })).rejects.toMatchObject({
-        reason: "QueueMissing"
-      })
-      assert.strictEqual((await broker.finish(letters.redrive({ create: true }))).redriven, 1)
+      const [forged] = await letters.list({ filter: isForged })
+      await expect(letters.edit(forged!, { body: bytes("edited") })).rejects.toMatchObject({ reason: "QueueMismatch" })
+      const made = letters.redrive({ create: true, origin: name })
+      assert.strictEqual((await broker.finish(made)).redriven, 1)
     }
   )
+
+  it.each<[string, string, object, boolean]>([
+    ["one that nothing else names", "graves", {}, false],
+    ["one that nothing else names, for which a queue may be made", "graves", { create: true }, false],
+    ["the one that is asked for", "graves", { origin: "live" }, true],
+    ["any, where the dead-letter queue is confirmed", "graves", { force: "graves" }, true],
+    ["one with a default policy", "live.dlq", {}, true],
+    ["one whose letters were parked", "live.dlq.parked", {}, true],
+    ["one as SQS writes it", "live-dlq", {}, true],
+    ["one with a default policy that is FIFO", "live-dlq.fifo", {}, true],
+    ["one with a longer name", "olive.dlq", {}, false]
+  ])("letters go back to the queue that they name: %s", async (_, dead, options, goes) => {
+    let service: Broker.Service | undefined
+    await using broker = await open({}, (original) => (service = original))
+    await broker.requeue.send("live", {})
+    await forge(service!, dead, "live")
+    await broker.finish(broker.requeue.deadLetters(dead).redrive(options))
+    assert.strictEqual((await broker.requeue.counts("live")).ready, goes ? 2 : 1)
+  })
+
+  it("letters go back to each queue that a consumer of this program has had", async () => {
+    let service: Broker.Service | undefined
+    await using broker = await open({}, (original) => (service = original))
+    const consumer = await broker.requeue.consume("live", {}, () => {})
+    await broker.finish(consumer.drain())
+    await forge(service!, "graves", "live")
+    assert.strictEqual((await broker.finish(broker.requeue.deadLetters("graves").redrive())).redriven, 1)
+  })
 
   it("an aborted list answers what it has seen", async () => {
     await using broker = await open()

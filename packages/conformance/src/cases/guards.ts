@@ -47,16 +47,33 @@ export const cases: ReadonlyArray<Case.Case> = [
       yield* lab.broker.publish([letterOf(lab, lab.dlq, "a", ghost)])
       yield* lab.untilPending({ ready: 1 }, lab.dlq)
       const letters = yield* lab.letters
-      const planned = yield* letters.redrive({ dryRun: true })
+      const planned = yield* letters.redrive({ dryRun: true, origin: ghost })
       Check.equal("planned", [planned.redriven, planned.refused], [0, 1])
       yield* lab.untilPending({ ready: 1, inFlight: 0 }, lab.dlq)
-      const report = yield* letters.redrive()
+      const report = yield* letters.redrive({ origin: ghost })
       Check.equal("redriven", [report.redriven, report.refused], [0, 1])
       Check.isTrue("still missing", (yield* lab.broker.admin.counts(ghost)).isMissing === true)
       yield* lab.untilPending({ ready: 1, inFlight: 0 }, lab.dlq)
     },
     Needs.has("tellsMissing")
   ),
+  test("no letter goes to a queue because the letter names it", function* (lab) {
+    const other = `${lab.queue}-other`
+    yield* lab.send("live")
+    yield* lab.broker.publish([letterOf(lab, other, "there", other)])
+    yield* lab.broker.publish([letterOf(lab, lab.dlq, "forged", other)])
+    yield* lab.broker.publish([letterOf(lab, lab.dlq, "own", lab.queue)])
+    yield* lab.untilPending({ ready: 1 }, other)
+    yield* lab.untilPending({ ready: 2 }, lab.dlq)
+    const letters = yield* lab.letters
+    const report = yield* letters.redrive()
+    Check.equal("redriven and refused", [report.redriven, report.refused], [1, 1])
+    Check.equal("why", report.failures[0]?.error?.reason, "QueueMismatch")
+    yield* lab.untilPending({ ready: 1, inFlight: 0 }, lab.dlq)
+    yield* lab.untilPending({ ready: 1, inFlight: 0 }, other)
+    Check.equal("by its name", (yield* letters.redrive({ origin: other })).redriven, 1)
+    yield* lab.untilPending({ ready: 2, inFlight: 0 }, other)
+  }),
   test("the letters themselves make any queue a dead-letter queue", function* (lab) {
     const graves = `${lab.queue}-graves`
     yield* lab.broker.publish([letterOf(lab, graves, "a", lab.queue)])

@@ -43,7 +43,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* lab.untilPending({ ready: 3, inFlight: 0 }, lab.dlq)
     Check.equal("among the others", (yield* all(letters))[0], before[0])
 
-    Check.equal("to work from aside", (yield* parked.redrive()).redriven, 1)
+    Check.equal("to work from aside", (yield* parked.redrive({ origin: lab.queue })).redriven, 1)
     yield* lab.start()
     yield* lab.untilRuns(1)
     Check.equal("at work", [lab.runs.at(-1)!.id, lab.runs.at(-1)!.attempts], ["m1", 1])

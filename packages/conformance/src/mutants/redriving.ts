@@ -174,6 +174,11 @@ export const mutants: ReadonlyArray<Mutant> = [
     "a queue that only a letter names is not made by a redrive, nor by its dry run",
     (redrive) => (options) => redrive({ create: true, ...options })
   ),
+  letters(
+    "a redrive that believes each letter where it came from",
+    "no letter goes to a queue because the letter names it",
+    ({ queue, redrive }) => ({ redrive: (options) => redrive({ force: queue, ...options }) })
+  ),
   redrives(
     "a redrive that is another one each time",
     known,

@@ -218,12 +218,19 @@ const ofBroker = (broker: Service, queue: string, found?: ReadonlyArray<string>)
     operation: string,
     refused: RangeError | undefined,
     options: O,
-    call: (watched: Service, given: O) => Effect.Effect<A, E, R>,
+    call: (watched: Service, given: O, isOrigin: (origin: string) => boolean) => Effect.Effect<A, E, R>,
     isOfOrigin = options?.origin !== undefined
   ) => {
     const asked = { operation, of: found, isOfOrigin }
+    const named = new Set(
+      [...(found ?? []), ...(options?.origin === undefined ? [] : [options.origin])].map(KnownQueues.asWritten)
+    )
+    const isOrigin = (origin: string): boolean =>
+      options?.force === queue ||
+      named.has(KnownQueues.asWritten(origin)) ||
+      KnownQueues.isOrigin(broker, queue, origin)
     return calling(operation, refused, options, (watched, given) => {
-      const acted = call(watched, Options.ofOrigin(given))
+      const acted = call(watched, Options.ofOrigin(given), isOrigin)
       return options?.force === queue ? acted : Effect.andThen(Role.check(broker, watched, queue, asked), acted)
     })
   }
@@ -245,8 +252,8 @@ const ofBroker = (broker: Service, queue: string, found?: ReadonlyArray<string>)
         Look.group(watched, queue, given)
       ),
     redrive: (options) =>
-      acting("redrive", Options.redrive("DeadLetters.redrive", queue, options), options, (watched, given) =>
-        redrive(watched, queue, given)
+      acting("redrive", Options.redrive("DeadLetters.redrive", queue, options), options, (watched, given, isOrigin) =>
+        redrive(watched, queue, given, isOrigin)
       ),
     park: (options) =>
       acting("park", Options.park("DeadLetters.park", queue, options), options, (watched, given) =>
@@ -257,7 +264,7 @@ const ofBroker = (broker: Service, queue: string, found?: ReadonlyArray<string>)
         "edit",
         Options.edit("DeadLetters.edit", queue, letter, options),
         options,
-        (watched, given) => edit(watched, queue, letter, given),
+        (watched, given, isOrigin) => edit(watched, queue, letter, given, isOrigin),
         // The origin of the letter that was chosen.
         found?.some((name) => name === letter?.origin?.queue)
       ),

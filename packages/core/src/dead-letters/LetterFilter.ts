@@ -6,7 +6,8 @@
  */
 import * as Delay from "../message/Delay.ts"
 import * as Metadata from "../message/Metadata.ts"
-import { asWritten, type DeadLetter } from "./internal/deadLetter.ts"
+import { asWritten } from "../port/KnownQueues.ts"
+import type { DeadLetter } from "./internal/deadLetter.ts"
 
 /** A time, in milliseconds since 1970, or milliseconds before now. */
 export type Moment = { readonly time: number } | { readonly ago: number }

@@ -76,6 +76,3 @@ export const fromDelivery = (delivery: Delivery): DeadLetter => {
     origin: metadata.deadLetter
   }
 }
-
-/** SQS names the queue that it moved a letter from as it has to write it: `orders-eu` for `orders.eu`. */
-export const asWritten = (queue: string): string => queue.replaceAll(/[^\w]/g, "-")

@@ -1,4 +1,7 @@
-/** Queues that letters go to, or come back to, must be there: nobody would read the letters in one that is misspelt or gone. */
+/**
+ * Queues that letters go to, or come back to, must be there: nobody would read the letters in one that is misspelt or gone.
+ * One that only the letters name must be known as well: anybody who can publish to a dead-letter queue can write any name.
+ */
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as RetryPolicy from "../../policy/RetryPolicy.ts"
@@ -27,11 +30,37 @@ const exists = (
     return yield* new BrokerError({ broker, operation, queue, reason: "QueueMissing", detail, remedy })
   })
 
-/** Fails where letters must not go to the queue, because it is missing. */
-export const check = (broker: Service, queue: string, create: boolean): Effect.Effect<void, BrokerError> =>
-  create
-    ? Effect.void
-    : exists(broker, queue, "publish", "Give to another queue, or let it be made: { create: true }, --create")
+/** Where the letters of a call go. */
+export interface Options {
+  /** The dead-letter queue that they are in. */
+  readonly queue: string
+  readonly create?: boolean | undefined
+  readonly to?: string | undefined
+  readonly watch?: Watched | undefined
+  /** Whether letters in it may be of this queue, by more than what they say. */
+  readonly isOrigin: (queue: string) => boolean
+}
+
+const unknown = ({ capabilities: { broker } }: Service, origin: string, queue: string): BrokerError =>
+  new BrokerError({
+    broker,
+    operation: "publish",
+    queue: origin,
+    reason: "QueueMismatch",
+    detail: `only the letters say that they came from it: no policy that is known here does, and ${queue} is not named after it`,
+    remedy: `If they did, use { origin: ${JSON.stringify(origin)} } or --origin ${origin}, or { force: ${JSON.stringify(queue)} } or --force ${queue} for all letters. If not, give to or --to`
+  })
+
+/** Fails where letters must not go to the queue, because it is missing, or named by the letters alone. */
+export const check = (
+  broker: Service,
+  to: string,
+  { create, isOrigin, queue, to: given }: Options
+): Effect.Effect<void, BrokerError> => {
+  if (given === undefined && !isOrigin(to)) return Effect.fail(unknown(broker, to, queue))
+  if (create ?? given !== undefined) return Effect.void
+  return exists(broker, to, "publish", "Give to another queue, or let it be made: { create: true }, --create")
+}
 
 /** The queues of `watch` that are named, all of which must be there. */
 export const named = (
@@ -49,12 +78,6 @@ export const named = (
 export const deadLetterQueues = (queue: string, watch: Watched | undefined): ReadonlyArray<string> => {
   if (watch === undefined) return RetryPolicy.deadLetterQueues(RetryPolicy.make(), queue)
   return typeof watch === "function" ? watch(queue) : []
-}
-
-interface Options {
-  readonly create?: boolean | undefined
-  readonly to?: string | undefined
-  readonly watch?: Watched | undefined
 }
 
 /** The failures to look a queue up. */
@@ -113,9 +136,10 @@ const queueing = () => {
  */
 export const gate = (
   broker: Service,
-  { create, to, watch }: Options,
+  options: Options,
   add: (queues: ReadonlyArray<string>) => Effect.Effect<void, BrokerError> = () => Effect.void
 ) => {
+  const { to, watch } = options
   const targets = new Set<string>()
   const refused = new Map<string, BrokerError>()
   const failures = new Map<string, Failure>()
@@ -139,7 +163,7 @@ export const gate = (
       if (error !== undefined) return Effect.fail(error)
       // An outage is no fault of the name.
       const isDown = broker.connection().state === "down"
-      return check(broker, queue, create ?? to !== undefined).pipe(
+      return check(broker, queue, options).pipe(
         Effect.andThen(add(deadLetterQueues(queue, watch))),
         Effect.mapError((error) => failed(queue, error, isDown)),
         Effect.tap(() => Effect.sync(() => targets.add(queue)))

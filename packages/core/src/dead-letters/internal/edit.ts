@@ -73,7 +73,8 @@ export const edit = (
   broker: Service,
   queue: string,
   letter: DeadLetter,
-  options: EditOptions
+  options: EditOptions,
+  isOrigin: Destination.Options["isOrigin"]
 ): Effect.Effect<EditReport, BrokerError | Audit.AuditFailed> =>
   Effect.gen(function* () {
     const publish = Telemetry.publisher(yield* Telemetry.Telemetry, broker.capabilities.broker, broker.publish)
@@ -101,7 +102,7 @@ export const edit = (
     const comeBacks = ComeBacks.make(operation)
     const ledger = Ledger.make({ operation: operation.id, isDryRun: false, comeBacks })
     const admit = Audit.make(queue, options.audit)
-    yield* Destination.check(broker, to, options.create ?? options.to !== undefined)
+    yield* Destination.check(broker, to, { ...options, queue, isOrigin })
     const named = yield* Destination.named(broker, options.watch)
     const others = Destination.deadLetterQueues(to, options.watch)
     const watch = yield* Watch.make(broker, [queue, ...named, ...others], comeBacks)

@@ -15,12 +15,9 @@ import * as Sweep from "./sweep.ts"
 import type * as Watch from "./watch.ts"
 
 /** The options of a redrive that its passes have. */
-interface Options extends Sweep.Options {
-  readonly to?: string | undefined
+interface Options extends Sweep.Options, Omit<Destination.Options, "queue"> {
   readonly dryRun?: boolean | undefined
   readonly maxRedrives?: number | undefined
-  readonly create?: boolean | undefined
-  readonly watch?: Destination.Watched | undefined
 }
 
 /** A letter as it is, in another queue. */
@@ -86,7 +83,7 @@ const refuse = (
 export const make = (dependencies: Dependencies) => {
   const { begun, broker, comeBacks, isParking, ledger, onProgress, operation, options, publish, queue, watch } =
     dependencies
-  const { enter, targets } = Destination.gate(broker, options, watch?.add)
+  const { enter, targets } = Destination.gate(broker, { ...options, queue }, watch?.add)
   /** Letters that earlier passes have left here, and that would be published once more. */
   const done = new Set<string>()
   let hasBegun = false

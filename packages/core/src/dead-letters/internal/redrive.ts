@@ -27,7 +27,8 @@ interface Moving {
   readonly filter?: ((letter: DeadLetter) => boolean) | undefined
   /**
    * Only letters that consumers of this queue gave up. Where `deadLettersOf` found a queue that takes letters of another queue
-   * too, this or `force` is needed. Default: letters of all queues.
+   * too, and where nothing but the letters says that they came from it, this or `force` is needed. Default: letters of all
+   * queues.
    */
   readonly origin?: string | undefined
   /** Whether to count only, and move nothing. It looks at 100,000 letters at most. Default: false. */
@@ -59,7 +60,10 @@ interface Moving {
 
 /** Options of `redrive`. */
 export interface Options extends Moving {
-  /** The queue to redrive to. Default: the queue that each dead letter came from. */
+  /**
+   * The queue to redrive to. Default: the queue that each dead letter came from, where more than the letter says so: `origin`,
+   * `force`, a policy that is known here, or the dead-letter queue's name.
+   */
   readonly to?: string | undefined
   /** Dead letters that were redriven so often already are passed over, since they would only come back. Default: 3. */
   readonly maxRedrives?: number | undefined
@@ -109,15 +113,20 @@ export const parkingQueue = (queue: string): string => `${queue}.parked`
 
 /** Moves letters as they are. The options have been checked. */
 export const park = (broker: Service, queue: string, options: ParkOptions = {}) =>
-  run(broker, queue, { ...options, to: options.to ?? parkingQueue(queue) }, true)
+  run(broker, queue, { ...options, to: options.to ?? parkingQueue(queue), isOrigin: () => true }, true)
 
 /** Redrives the dead letters in a queue. The options have been checked. */
-export const redrive = (broker: Service, queue: string, options: Options = {}) => run(broker, queue, options, false)
+export const redrive = (
+  broker: Service,
+  queue: string,
+  options: Options = {},
+  isOrigin: Destination.Options["isOrigin"]
+) => run(broker, queue, { ...options, isOrigin }, false)
 
 const run = (
   broker: Service,
   queue: string,
-  given: Options,
+  given: Options & Pick<Destination.Options, "isOrigin">,
   isParking: boolean
 ): Effect.Effect<Report, BrokerError | DeadLettersStopped> =>
   Effect.gen(function* () {

@@ -7,7 +7,6 @@ import type { Delivery } from "../../message/Delivery.ts"
 import type { Service } from "../../port/Broker.ts"
 import { BrokerError } from "../../port/BrokerError.ts"
 import * as KnownQueues from "../../port/KnownQueues.ts"
-import { asWritten } from "./deadLetter.ts"
 import * as Reading from "./reading.ts"
 
 /** The messages that show what a queue is: one that is not a dead letter is enough. */
@@ -60,14 +59,14 @@ export const check = (broker: Service, watched: Service, queue: string, call: Ca
     const isKnown = KnownQueues.isDeadLetterQueue(broker, queue)
     const mustBeAlone = of !== undefined && !isOfOrigin
     if (isKnown && !mustBeAlone) return
-    const own = new Set(of?.map(asWritten))
-    const others = new Set(KnownQueues.origins(broker, queue).filter((name) => !own.has(asWritten(name))))
+    const own = new Set(of?.map(KnownQueues.asWritten))
+    const others = new Set(KnownQueues.origins(broker, queue).filter((name) => !own.has(KnownQueues.asWritten(name))))
     let [letters, strangers] = [0, 0]
     const visit = ({ metadata: { deadLetter } }: Delivery) => {
       // Another tool may have moved a letter back to its own queue as it is: there it is none any more.
       if (deadLetter === undefined || deadLetter.queue === queue) return void strangers++
       letters++
-      if (!own.has(asWritten(deadLetter.queue))) others.add(deadLetter.queue)
+      if (!own.has(KnownQueues.asWritten(deadLetter.queue))) others.add(deadLetter.queue)
     }
     const reading = Reading.open(watched, queue, { limit: sample })
     yield* Effect.scoped(Effect.flatMap(reading, (opened) => Reading.each(opened, visit)))
