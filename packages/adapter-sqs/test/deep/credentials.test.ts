@@ -230,8 +230,8 @@ describe("options of the SDK that are wrong", () => {
       { requestHandler: { connectionTimeout: 1 }, url: `${aws}?connectTimeout=500` },
       /connectTimeout.*requestHandler.connectionTimeout is given as well/
     ],
-    ["a secret with a slash", { url: "sqs://AK:hunter2/a+b@h:1?region=eu-west-1" }, /Percent-encode the secret.*%2F/],
-    ["one that looks like a port", { url: "sqs://AK:12/hunter2@h:1?region=eu-west-1" }, /Percent-encode the secret/],
+    ["a secret with a slash", { url: "sqs://AK:hunter2/a+b@h:1?region=eu-west-1" }, /Percent-encode.*%2F/],
+    ["one that looks like a port", { url: "sqs://AK:12/hunter2@h:1?region=eu-west-1" }, /Percent-encode/],
     ["a token without a key", { sessionToken: "hunter2" }, /sessionToken.*without an access key/],
     ["a client and credentials", { client, credentials: provider }, /credentials.*client is given/],
     ["a client and a key", { client, accessKeyId, secretAccessKey: "hunter2" }, /accessKeyId.*client is given/],

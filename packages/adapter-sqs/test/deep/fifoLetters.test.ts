@@ -13,7 +13,7 @@ const groups = [0, 1, 2]
 
 /** So many letters of each of three groups, and what is done with them. */
 const withLetters = <A, E>(each: number, work: (letters: DeadLetters.DeadLetters) => Effect.Effect<A, E>) => {
-  const queue = `${queueName("letters")}.fifo`
+  const queue = `${queueName("letters")}.dlq.fifo`
   const program = on({ url }, (broker) =>
     Effect.gen(function* () {
       for (let n = 0; n < each; n++) {

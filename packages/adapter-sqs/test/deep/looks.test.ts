@@ -17,7 +17,10 @@ test("what a purge with a filter passed over is visible at its end, however long
     Effect.gen(function* () {
       yield* publishAll(broker, queue, ids(12))
       const letters = yield* DeadLetters.make(queue)
-      const removed = yield* letters.purge({ filter: ({ metadata }) => metadata.id === ids(12)[3] })
+      const removed = yield* letters.purge({
+        filter: ({ metadata }) => metadata.id === ids(12)[3],
+        force: queue
+      })
       assert.strictEqual(removed, 1)
       assert.isTrue(yield* Effect.promise(() => has(behind, queue, 11, 0, 0)))
     })
