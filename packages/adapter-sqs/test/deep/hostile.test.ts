@@ -72,7 +72,10 @@ test.concurrent("operators list, group, redrive and purge dead letters with such
       assert.isAbove((yield* letters.group()).length, 0)
       yield* letters.redrive({ to: queue })
       yield* untilEmpty(behind, `${queue}.dlq`)
-      assert.strictEqual(yield* DeadLetters.make(queue).pipe(Effect.flatMap((all) => all.purge({ all: true, force: queue }))), 3)
+      assert.strictEqual(
+        yield* DeadLetters.make(queue).pipe(Effect.flatMap((all) => all.purge({ all: true, force: queue }))),
+        3
+      )
     })
   )
 })

@@ -73,7 +73,12 @@ export const register = async (
   })
   Suite.register(
     { describe, test, afterAll },
-    { name: `${one.name}, connections cut`, layer: layer({ ...one, requestTimeout }), lateness, cases: Cases.cases.filter(isAlone) }
+    {
+      name: `${one.name}, connections cut`,
+      layer: layer({ ...one, requestTimeout }),
+      lateness,
+      cases: Cases.cases.filter(isAlone)
+    }
   )
   return { name: many.name, layer: layer(patient), lateness }
 }
