@@ -38,6 +38,10 @@ const reach: Explanation = {
   reason: "ConnectionFailed",
   remedy: "Check region, host and port, and the network; is the server running?"
 }
+const silent: Explanation = {
+  reason: "Timeout",
+  remedy: "Check the network and the load of the server; send it again with the same id, or raise requestTimeout"
+}
 const broken: Explanation = { reason: "ConnectionLost" }
 const remedyOfForeign = "Is there a proxy or a login page between here and SQS, or another server at this address?"
 /** Another one in the place of SQS says that the call was done, in words that cannot be read, or sends elsewhere. */
@@ -102,10 +106,10 @@ const codes: Readonly<Record<string, Explanation>> = {
   MessageTooLong: large,
   BatchRequestTooLong: large,
   UnsupportedOperation: { reason: "Unsupported" },
-  TimeoutError: { reason: "Timeout" },
-  RequestTimeout: { reason: "Timeout" },
-  RequestTimeoutException: { reason: "Timeout" },
-  AbortError: { reason: "Timeout" },
+  TimeoutError: silent,
+  RequestTimeout: silent,
+  RequestTimeoutException: silent,
+  AbortError: silent,
   ECONNREFUSED: reach,
   ENOTFOUND: reach,
   EAI_AGAIN: reach,
@@ -113,7 +117,7 @@ const codes: Readonly<Record<string, Explanation>> = {
   ENETUNREACH: reach,
   ECONNRESET: broken,
   EPIPE: broken,
-  ETIMEDOUT: { reason: "Timeout" },
+  ETIMEDOUT: silent,
   UnreadableAnswer: unreadable
 }
 
