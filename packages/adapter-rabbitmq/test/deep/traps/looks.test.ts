@@ -63,7 +63,7 @@ describe.each(cases)("letters in %s", (_, options, looks) => {
       Effect.gen(function* () {
         yield* publishLetters(broker, queue)
         const letters = yield* looked(broker, queue, looks)
-        assert.strictEqual((yield* letters.redrive()).redriven, names.length)
+        assert.strictEqual((yield* letters.redrive({ create: true })).redriven, names.length)
         yield* runAll(queue)
       })
     )
