@@ -346,12 +346,14 @@ describe("redrive", () => {
     ["one that nothing else names", "graves", {}, false],
     ["one that nothing else names, for which a queue may be made", "graves", { create: true }, false],
     ["the one that is asked for", "graves", { origin: "live" }, true],
-    ["any, where the dead-letter queue is confirmed", "graves", { force: "graves" }, true],
+    ["one that nothing else names, though the dead-letter queue is confirmed", "graves", { force: "graves" }, false],
     ["one with a default policy", "live.dlq", {}, true],
     ["one whose letters were parked", "live.dlq.parked", {}, true],
     ["one as SQS writes it", "live-dlq", {}, true],
-    ["one with a default policy that is FIFO", "live-dlq.fifo", {}, true],
-    ["one with a longer name", "olive.dlq", {}, false]
+    ["one whose letters were parked, as SQS writes it", "live-dlq-parked", {}, true],
+    ["one with a longer name", "olive.dlq", {}, false],
+    ["one with a name that is almost the same", "li-ve.dlq", {}, false],
+    ["one of FIFO", "live-dlq.fifo", {}, false]
   ])("letters go back to the queue that they name: %s", async (_, dead, options, goes) => {
     let service: Broker.Service | undefined
     await using broker = await open({}, (original) => (service = original))
@@ -361,13 +363,31 @@ describe("redrive", () => {
     assert.strictEqual((await broker.requeue.counts("live")).ready, goes ? 2 : 1)
   })
 
-  it("letters go back to each queue that a consumer of this program has had", async () => {
+  it("letters go back to a queue whose consumers send their dead letters there, and to no other that is known", async () => {
     let service: Broker.Service | undefined
     await using broker = await open({}, (original) => (service = original))
-    const consumer = await broker.requeue.consume("live", {}, () => {})
-    await broker.finish(consumer.drain())
-    await forge(service!, "graves", "live")
-    assert.strictEqual((await broker.finish(broker.requeue.deadLetters("graves").redrive())).redriven, 1)
+    for (const [queue, deadLetter] of [
+      ["live", "graves"],
+      ["other", "elsewhere"]
+    ] as const) {
+      const consumer = await broker.requeue.consume(queue, { retry: { deadLetter } }, () => {})
+      await broker.finish(consumer.drain())
+      await forge(service!, "graves", queue)
+    }
+    const { failures, redriven } = await broker.finish(broker.requeue.deadLetters("graves").redrive())
+    assert.deepStrictEqual([redriven, failures.map(({ error }) => error?.queue)], [1, ["other"]])
+  })
+
+  it("letters of a queue are told from those of one that is called almost the same", async () => {
+    let service: Broker.Service | undefined
+    await using broker = await open({}, (original) => (service = original))
+    for (const queue of ["a-b", "a.b"]) await forge(service!, "graves", queue)
+    const letters = broker.requeue.deadLetters("graves")
+    assert.strictEqual(await broker.finish(letters.purge({ all: true, origin: "a-b" })), 1)
+    assert.deepStrictEqual(
+      (await letters.list()).map(({ origin }) => origin?.queue),
+      ["a.b"]
+    )
   })
 
   it("an aborted list answers what it has seen", async () => {

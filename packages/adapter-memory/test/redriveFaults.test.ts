@@ -152,15 +152,6 @@ describe("a queue that a letter names", () => {
     )
   }
 
-  it("is the origin that is asked for, also as SQS has to write it", async () => {
-    await using broker = await open()
-    await forge(broker, "0", "orders-eu")
-    await forge(broker, "1", "orders.us")
-    const letters = broker.requeue.deadLetters("q.dlq")
-    assert.strictEqual(await broker.finish(letters.purge({ all: true, origin: "orders.eu" })), 1)
-    assert.deepStrictEqual(await idsIn(broker, "q.dlq"), ["1"])
-  })
-
   const reasons = ["ConnectionLost", "Timeout", "Throttled", "AccessRefused", "Unsupported"] as const
 
   it.each([

@@ -9,6 +9,7 @@ const ignore = (): void => {}
 it.effect("a delivery that the core gives another count is the same one, and ends once", () =>
   Effect.gen(function* () {
     const inFlight = InFlight.make({
+      queue: "orders",
       fifo: false,
       visibilityTimeout: 30_000,
       timers: yield* Timers.make,

@@ -68,7 +68,7 @@ export const open = ({ configured, of: named, queues }: DeadLetterTarget) =>
   Effect.gen(function* () {
     yield* Existing.check(queues, configured.flatMap(of))
     const broker = yield* Broker.Broker
-    for (const { name, options } of [...configured, ...named]) {
+    for (const { name, options } of named) {
       KnownQueues.add(broker, name, options.retry ?? RetryPolicy.make())
     }
     return yield* Effect.forEach(queues, (queue) =>

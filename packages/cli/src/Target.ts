@@ -1,7 +1,7 @@
 /** The broker and the queues that a command acts on, from a config file or from `--url` and `--queue`. */
 import { Configuration, type ConfigFileError } from "@requeue/config"
-import { Adapters, Broker, ConfigurationError, type ConsumerOptions, type RetryPolicy } from "@requeue/core"
-import { OptionNames } from "@requeue/core/adapter-kit"
+import { Adapters, Broker, ConfigurationError, type ConsumerOptions, RetryPolicy } from "@requeue/core"
+import { KnownQueues, OptionNames } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
@@ -63,7 +63,7 @@ export interface Place {
   /** The broker's name in the config file, or its scheme. */
   readonly name: string
   readonly resolved: Adapters.Resolved
-  /** The queues of the config file, whatever their broker; none without a file. */
+  /** The broker's queues in the config file; none without a file. */
   readonly configured: ReadonlyArray<Queue>
   /** Adds to an adapter's error its place in the config file, where there is one. */
   readonly locate: (
@@ -114,7 +114,7 @@ const placeOf = (config: Configuration.Configuration | undefined, flags: Flags, 
     const resolved = yield* config.find(broker)
     const name = broker ?? config.defaultBroker!
     const locate = (error: ConfigurationError.ConfigurationError) => config.locate(name, error)
-    return { name, resolved, configured: Object.values(config.queues), locate }
+    return { name, resolved, configured: Object.values(config.queues).filter((queue) => queue.broker === name), locate }
   })
 
 /** Finds the queues that the flags name in the config file, and their broker. */
@@ -236,9 +236,16 @@ const tellPlace = ({ adapter, scheme }: Adapters.Resolved) =>
       : Effect.void
   )
 
-/** Makes the layer of a connected broker. */
-export const layer = ({ locate, resolved }: Place) =>
-  Adapters.layerOf(resolved).pipe(
+/** Makes the layer of a connected broker, which knows the policies of its queues in the config file. */
+export const layer = ({ configured, locate, resolved }: Place) =>
+  Layer.effect(
+    Broker.Broker,
+    Effect.map(Broker.Broker, (broker) => {
+      for (const { name, options } of configured) KnownQueues.add(broker, name, options.retry ?? RetryPolicy.make())
+      return broker
+    })
+  ).pipe(
+    Layer.provide(Adapters.layerOf(resolved)),
     Layer.provide(Layer.effectDiscard(tellPlace(resolved))),
     Layer.catch((error) =>
       Layer.effect(

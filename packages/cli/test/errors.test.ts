@@ -114,6 +114,12 @@ describe("a wrong value is refused, and help is not the answer", () => {
   })
 })
 
+it("a file that is not there is a mistake in the command, though nobody reads it yet", async () => {
+  const { code, stderr, stdout } = await requeue(["dead-letters", "import", "nowhere.jsonl", "--url", "memory:"])
+  assert.deepStrictEqual([code, stdout], [2, ""])
+  assert.match(stderr, /ENOENT.*'nowhere\.jsonl'\. Give a file that can be read/)
+})
+
 describe("what cannot be done is refused in one line, before the broker is asked", () => {
   const broker = "--url amqp://127.0.0.1:1 --queue a".split(" ")
 

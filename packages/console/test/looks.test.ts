@@ -191,12 +191,13 @@ describe("a job", () => {
     "sees letters come back to the dead-letter queue of the queue that they go to, which it may have to make",
     () =>
       Effect.gen(function* () {
-        const retry = RetryPolicy.make({ maxRetries: 0, deadLetter: { queue: "mails.dlq" } })
+        const deadLetter = { queue: "mails.dlq", routes: { permanent: "orders.dlq" } }
+        const retry = RetryPolicy.make({ maxRetries: 0, deadLetter })
         const queues = [...World.queues, BrokerSource.queueOf({ name: "letters", options: { retry } })]
         const own = yield* MemoryBroker.make()
         const letter = World.outgoing({ id: "letter-1" }, 0)
-        const deadLetter = { ...letter.metadata.deadLetter!, queue: "letters" }
-        yield* own.publish([{ ...letter, metadata: { ...letter.metadata, deadLetter } }])
+        const origin = { ...letter.metadata.deadLetter!, queue: "letters" }
+        yield* own.publish([{ ...letter, metadata: { ...letter.metadata, deadLetter: origin } }])
         const layer = Layer.succeed(Broker.Broker, own)
         yield* Effect.provide(
           Consumer.start("letters", { retry }, () => Effect.fail(new Error("503"))),

@@ -177,7 +177,9 @@ export const mutants: ReadonlyArray<Mutant> = [
   letters(
     "a redrive that believes each letter where it came from",
     "no letter goes to a queue because the letter names it",
-    ({ queue, redrive }) => ({ redrive: (options) => redrive({ force: queue, ...options }) })
+    ({ list, redrive }) => ({
+      redrive: (options) => Effect.flatMap(list(), ([letter]) => redrive({ origin: letter?.origin?.queue, ...options }))
+    })
   ),
   redrives(
     "a redrive that is another one each time",

@@ -222,13 +222,8 @@ const ofBroker = (broker: Service, queue: string, found?: ReadonlyArray<string>)
     isOfOrigin = options?.origin !== undefined
   ) => {
     const asked = { operation, of: found, isOfOrigin }
-    const named = new Set(
-      [...(found ?? []), ...(options?.origin === undefined ? [] : [options.origin])].map(KnownQueues.asWritten)
-    )
     const isOrigin = (origin: string): boolean =>
-      options?.force === queue ||
-      named.has(KnownQueues.asWritten(origin)) ||
-      KnownQueues.isOrigin(broker, queue, origin)
+      origin === options?.origin || found?.includes(origin) === true || KnownQueues.isOrigin(broker, queue, origin)
     return calling(operation, refused, options, (watched, given) => {
       const acted = call(watched, Options.ofOrigin(given), isOrigin)
       return options?.force === queue ? acted : Effect.andThen(Role.check(broker, watched, queue, asked), acted)

@@ -6,7 +6,6 @@
  */
 import * as Delay from "../message/Delay.ts"
 import * as Metadata from "../message/Metadata.ts"
-import { asWritten } from "../port/KnownQueues.ts"
 import type { DeadLetter } from "./internal/deadLetter.ts"
 
 /** A time, in milliseconds since 1970, or milliseconds before now. */
@@ -79,7 +78,7 @@ export const matches =
       header.every((asked) => hasHeader(asked, letter.headers)) &&
       (filter.since === undefined || time >= timeAt(filter.since, now)) &&
       (error === undefined || hasError(error, letter)) &&
-      (queue === undefined || (origin !== undefined && asWritten(origin.queue) === asWritten(queue))) &&
+      (queue === undefined || origin?.queue === queue) &&
       (olderThan === undefined || age > olderThan) &&
       (newerThan === undefined || age < newerThan)
     )

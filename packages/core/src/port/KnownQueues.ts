@@ -11,12 +11,6 @@ const known = new WeakMap<Service, Map<string, ReadonlyArray<string>>>()
 /** `orders.dlq`, and how brokers write it where a name has no dots: `orders-dlq`, `orders-dlq.fifo`. */
 const convention = /[^\w]dlq([^\w]parked)?(\.fifo)?$|[^\w]parked(\.fifo)?$/
 
-/** A queue's name as SQS has to write it, in the letters that it has moved itself too: `orders-eu` for `orders.eu`. */
-export const asWritten = (queue: string): string => queue.replaceAll(/[^\w]/g, "-")
-
-/** So, and without the end that FIFO queues have: `orders-dlq` for `orders.fifo.dlq` and for `orders-dlq.fifo`. */
-const plain = (queue: string): string => asWritten(queue).replaceAll(/-fifo(?=-|$)/g, "")
-
 /** Adds the dead-letter queues that a queue's policy names. */
 export const add = (broker: Service, queue: string, retry: RetryPolicy.RetryPolicy): void => {
   const queues = known.get(broker) ?? new Map<string, ReadonlyArray<string>>()
@@ -51,12 +45,16 @@ export const deadLetterQueues = (broker: Service, queue: string): ReadonlyArray<
 export const origins = (broker: Service, name: string): ReadonlyArray<string> =>
   [...(known.get(broker) ?? [])].flatMap(([queue, names]) => (names.includes(name) ? [queue] : []))
 
-/** Whether the queue's policy is known, or convention makes `name` its dead-letter queue. */
-export const isOrigin = (broker: Service, name: string, queue: string): boolean =>
-  known.get(broker)?.has(queue) === true ||
-  RetryPolicy.deadLetterQueues(RetryPolicy.make(), queue).some((own) =>
-    [own, `${own}.parked`].some((each) => plain(each) === plain(name))
-  )
+/** A name by convention, and how SQS writes it: `orders-dlq`, or `orders-dlq.fifo` for that of `orders.fifo`. */
+const written = (name: string): ReadonlyArray<string> => [name, name.replace(/(\.fifo)?\.dlq$/, "-dlq$1")]
+
+/** Whether letters in `name` may be those of the queue: its policy says so, or where none is known, the default policy. */
+export const isOrigin = (broker: Service, name: string, queue: string): boolean => {
+  const home = name.replace(/[.-]parked(?=(\.fifo)?$)/, "")
+  return deadLetterQueues(broker, queue)
+    .flatMap(written)
+    .some((own) => own === name || own === home)
+}
 
 /** Whether a policy that is known, or convention, makes this a dead-letter queue. */
 export const isDeadLetterQueue = (broker: Service, name: string): boolean =>

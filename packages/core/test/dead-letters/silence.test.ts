@@ -49,3 +49,15 @@ it.effect("a broker that does not answer is not taken for an empty one", () =>
     assert.isAtMost(yield* endsAfter(1, lost("AccessRefused")), 5)
   })
 )
+
+it.effect("the time without a connection is no silence of the queue", () =>
+  Effect.gen(function* () {
+    let looks = 0
+    const broker = {
+      ...counting(Effect.succeed({ ready: 5, inFlight: 0, delayed: 0 })),
+      capabilities: { broker: "test", exactCounts: false },
+      connection: () => ({ state: looks++ < 30 ? "down" : "up" })
+    } as unknown as Service // Cast, because nothing else of it is asked.
+    assert.isAtLeast(yield* endsAfter(5, broker), 38)
+  })
+)

@@ -30,6 +30,7 @@ export const releases = (deliveries: ReadonlyArray<Delivery.Delivery>): Readonly
 
 /** Nothing is in flight yet. */
 export const make = (env: {
+  readonly queue: string
   readonly fifo: boolean
   /** Milliseconds of a lease. */
   readonly visibilityTimeout: number
@@ -88,7 +89,12 @@ export const make = (env: {
       const before = env.sources.before(message)
       const leaseEnds = receivedAt + visibilityTimeout
       const receipt = Receipt.make(message, { fifo, receivedAt, leaseEnds, countsHere: !before.isShared })
-      const context = { uncounted: remembered.uncounted(MessageId), before: before.count, now: env.now() }
+      const context = {
+        uncounted: remembered.uncounted(MessageId),
+        before: before.count,
+        now: env.now(),
+        queue: env.queue
+      }
       const delivery = arrived(message, context, receipt.group, receipt)
       // Entries of a weak map are work for the collector, and a copy has no use for attributes that hold no headers.
       if (Wire.hasHeaders(receipt.attributes)) originals.set(delivery.body, receipt.attributes)

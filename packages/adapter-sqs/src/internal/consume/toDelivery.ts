@@ -1,6 +1,8 @@
 /** From a received message to a delivery. Pure, and total: every message of a foreign producer can be consumed. */
 import { Failure, Metadata } from "@requeue/core/adapter-kit"
+import * as Result from "effect/Result"
 import type { MessageAttributeValue, Message as Received } from "../client.ts"
+import * as Names from "../names.ts"
 import * as Wire from "../wire.ts"
 import { receives } from "./receipt.ts"
 
@@ -12,6 +14,8 @@ export interface Context {
   readonly before: number
   /** Milliseconds since the epoch. */
   readonly now: number
+  /** The queue, as the program names it: one that is named after the queue that its letters came from tells that name. */
+  readonly queue?: string | undefined
 }
 
 /** A delivery without its receipt, its group and its native facts. */
@@ -43,12 +47,13 @@ export const toDelivery = (message: Received, context: Context): Decoded => {
   }
 }
 
-const decoded = (message: Received, { before, now, uncounted }: Context): Decoded => {
+const decoded = (message: Received, context: Context): Decoded => {
+  const { before, now, uncounted } = context
   const { MessageAttributes: attributes = {} } = message
   const encoded = attributes[Metadata.header]?.StringValue
   const known = encoded === undefined ? undefined : Metadata.decode(encoded, sentAt(message))
   const found = known ?? foreign(message, now)
-  const metadata = movedBySqs(message, found, before, now)
+  const metadata = movedBySqs(message, found, context)
   return {
     ...bodyOf(message.Body, attributes[Wire.encodingAttribute]?.StringValue),
     headers: headersOf(message, attributes),
@@ -80,18 +85,26 @@ const sentAt = ({ Attributes }: Received): number | undefined => {
   return Number.isSafeInteger(sent) && sent > 0 ? sent : undefined
 }
 
+/** The source of a dead-letter queue as the program names it: `orders.eu` for `orders-eu` in `orders.eu.dlq`. */
+const named = (source: string, queue = ""): string => {
+  const home = queue.replace(/\.dlq(\.parked)?$/, "")
+  return Result.match(Names.parse(home), {
+    onFailure: () => source,
+    onSuccess: ({ name }) => (name === source ? home : source)
+  })
+}
+
 /** The metadata of a dead letter that SQS itself has moved here; the message says where it was, and nothing else. */
 const movedBySqs = (
   { Attributes }: Received,
   metadata: Metadata.Metadata,
-  before: number,
-  now: number
+  { before, now, queue }: Context
 ): Metadata.Metadata => {
   const source = Attributes?.DeadLetterQueueSourceArn
   if (source === undefined) return metadata
   const received = Number(Attributes?.ApproximateFirstReceiveTimestamp)
   const deadLetter: Metadata.DeadLetter = {
-    queue: source.slice(source.lastIndexOf(":") + 1),
+    queue: named(source.slice(source.lastIndexOf(":") + 1), queue),
     attempts: metadata.attempts + before,
     reason: "retries-exhausted",
     at: received > 0 ? received : now,

@@ -129,7 +129,7 @@ export const look = (env: Dependencies, queue: string, limit: number): Asked<Bro
       const page = (yield* Effect.forEach(counts, receiveSome, { concurrency: "unbounded" })).flat()
       isOver = page.length === 0
       yield* env.sources.learn(page)
-      return page.map((message) => shown(message, fifo, env)).toSorted(byAge)
+      return page.map((message) => shown(message, fifo, queue, env)).toSorted(byAge)
     })
     return { next }
   })
@@ -138,10 +138,10 @@ const byAge = (a: Delivery.Delivery, b: Delivery.Delivery): number =>
   a.metadata.firstPublished - b.metadata.firstPublished
 
 /** A message as it is shown: nobody can settle it. */
-const shown = (message: Message, fifo: boolean, { now, sources }: Dependencies): Delivery.Delivery =>
+const shown = (message: Message, fifo: boolean, queue: string, { now, sources }: Dependencies): Delivery.Delivery =>
   arrived(
     message,
-    { uncounted: 0, before: sources.before(message).count, now: now() },
+    { uncounted: 0, before: sources.before(message).count, now: now(), queue },
     fifo ? message.Attributes?.MessageGroupId : undefined
   )
 

@@ -7,7 +7,7 @@ import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
-import { createReadStream } from "node:fs"
+import { open } from "node:fs/promises"
 import { resolve } from "node:path"
 import * as DeadLetterTarget from "../../DeadLetterTarget.ts"
 import * as Existing from "../../Existing.ts"
@@ -96,7 +96,19 @@ const toJson = ({ ahead, imported, next, problem, unconfirmed }: Report) => ({
 
 const linesOf = Effect.fnUntraced(function* (file: Option.Option<string>) {
   const { cwd, stdin } = yield* Process
-  const input = Option.isNone(file) ? stdin : createReadStream(resolve(cwd(), file.value))
+  const name = Option.getOrElse(file, () => "standard input")
+  const unreadable = (error: unknown) =>
+    new UsageError({
+      detail: String(error).replace(resolve(cwd(), name), () => name),
+      remedy: "Give a file that can be read"
+    })
+  // A stream that opens it would fail before anybody listens.
+  const input = Option.isNone(file)
+    ? stdin
+    : yield* Effect.tryPromise({
+        try: async () => (await open(resolve(cwd(), file.value))).createReadStream(),
+        catch: unreadable
+      })
   // Else an open pipe would keep a process that is done.
   yield* Effect.addFinalizer(() => Effect.sync(() => input.destroy()))
   const each = Lines.of(input)
@@ -106,11 +118,7 @@ const linesOf = Effect.fnUntraced(function* (file: Option.Option<string>) {
       const { done, value } = await each.next()
       return done === true ? undefined : { number: ++number, text: value }
     },
-    catch: (error) => {
-      const name = Option.getOrElse(file, () => "standard input")
-      const detail = String(error).replace(resolve(cwd(), name), () => name)
-      return new UsageError({ detail, remedy: "Give a file that can be read" })
-    }
+    catch: unreadable
   })
 })
 

@@ -86,6 +86,7 @@ const make = (
         Effect.flatMap(
           redrive({
             ...options,
+            origin: selection.filter?.origin,
             filter: selection.isMeant,
             dryRun: kind === "plan",
             audit: audit({ to: options.to }),

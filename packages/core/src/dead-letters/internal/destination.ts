@@ -47,8 +47,8 @@ const unknown = ({ capabilities: { broker } }: Service, origin: string, queue: s
     operation: "publish",
     queue: origin,
     reason: "QueueMismatch",
-    detail: `only the letters say that they came from it: no policy that is known here does, and ${queue} is not named after it`,
-    remedy: `If they did, use { origin: ${JSON.stringify(origin)} } or --origin ${origin}, or { force: ${JSON.stringify(queue)} } or --force ${queue} for all letters. If not, give to or --to`
+    detail: `only letters in ${queue} say that they came from it: no policy that is known here sends its dead letters there`,
+    remedy: `If they did, use { origin: ${JSON.stringify(origin)} } or --origin ${origin}; if not, give to or --to`
   })
 
 /** Fails where letters must not go to the queue, because it is missing, or named by the letters alone. */

@@ -7,7 +7,6 @@ import * as Removal from "../../options/Removal.ts"
 import * as Delay from "../../message/Delay.ts"
 import * as Operation from "./operation.ts"
 import type { Audit } from "./audit.ts"
-import { asWritten } from "../../port/KnownQueues.ts"
 import type { DeadLetter } from "./deadLetter.ts"
 import { type EditOptions, isAlike } from "./edit.ts"
 import type { Progress } from "./reading.ts"
@@ -171,11 +170,8 @@ export interface Acting {
 export const ofOrigin = <O extends Acting | undefined>(options: O): O => {
   if (options?.origin === undefined) return options
   const { filter, origin } = options
-  const wanted = asWritten(origin)
-  const isMeant = (letter: DeadLetter) => {
-    const from = letter.metadata.deadLetter?.queue
-    return from !== undefined && asWritten(from) === wanted && (filter === undefined || filter(letter))
-  }
+  const isMeant = (letter: DeadLetter) =>
+    letter.metadata.deadLetter?.queue === origin && (filter === undefined || filter(letter))
   return { ...options, all: undefined, filter: isMeant }
 }
 

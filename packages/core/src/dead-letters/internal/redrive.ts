@@ -62,7 +62,7 @@ interface Moving {
 export interface Options extends Moving {
   /**
    * The queue to redrive to. Default: the queue that each dead letter came from, where more than the letter says so: `origin`,
-   * `force`, a policy that is known here, or the dead-letter queue's name.
+   * or the policy of that queue, which names this dead-letter queue; that of the default policy where none is known here.
    */
   readonly to?: string | undefined
   /** Dead letters that were redriven so often already are passed over, since they would only come back. Default: 3. */

@@ -59,14 +59,14 @@ export const check = (broker: Service, watched: Service, queue: string, call: Ca
     const isKnown = KnownQueues.isDeadLetterQueue(broker, queue)
     const mustBeAlone = of !== undefined && !isOfOrigin
     if (isKnown && !mustBeAlone) return
-    const own = new Set(of?.map(KnownQueues.asWritten))
-    const others = new Set(KnownQueues.origins(broker, queue).filter((name) => !own.has(KnownQueues.asWritten(name))))
+    const own = new Set(of)
+    const others = new Set(KnownQueues.origins(broker, queue).filter((name) => !own.has(name)))
     let [letters, strangers] = [0, 0]
     const visit = ({ metadata: { deadLetter } }: Delivery) => {
       // Another tool may have moved a letter back to its own queue as it is: there it is none any more.
       if (deadLetter === undefined || deadLetter.queue === queue) return void strangers++
       letters++
-      if (!own.has(KnownQueues.asWritten(deadLetter.queue))) others.add(deadLetter.queue)
+      if (!own.has(deadLetter.queue)) others.add(deadLetter.queue)
     }
     const reading = Reading.open(watched, queue, { limit: sample })
     yield* Effect.scoped(Effect.flatMap(reading, (opened) => Reading.each(opened, visit)))

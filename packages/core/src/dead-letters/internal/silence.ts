@@ -58,16 +58,15 @@ const counted = (broker: Service, queue: string): Effect.Effect<Counts | undefin
 
 /** Time is that in which this process looks: while it stands still, it sees no letter, and that is no silence. */
 export const make = (): Silence => {
-  let [quietFor, isBroken] = [0, true]
+  let [quietFor, isBroken, wasDown] = [0, true, false]
 
   /** The letters that still wait when the sweep is over after `quiet` milliseconds of silence; `undefined` while it is not. */
-  const isOver = (broker: Service, queue: string, quiet: number, waiting: Waiting) =>
+  const isOver = (broker: Service, queue: string, quiet: number, isDown: boolean, waiting: Waiting) =>
     Effect.gen(function* () {
       const fail = (reason: "ConnectionFailed" | "Timeout", detail: string) =>
         new BrokerError({ broker: broker.capabilities.broker, operation: "consume", queue, reason, detail })
       const { isPaused, size, trouble, wanted } = waiting
       const { held, working } = size()
-      const isDown = broker.connection().state === "down"
       const because = trouble()
       if (isDown || because !== undefined || (isPaused() && working > 0)) {
         if (quiet < timeout) return undefined
@@ -97,9 +96,11 @@ export const make = (): Silence => {
     end: Effect.fnUntraced(function* (broker, queue, waiting) {
       while (true) {
         yield* Effect.sleep(Duration.millis(interval))
-        quietFor = isBroken || waiting.isPublishing() ? 0 : quietFor + interval
-        isBroken = false
-        const left = quietFor === 0 ? undefined : yield* isOver(broker, queue, quietFor, waiting)
+        const isDown = broker.connection().state === "down"
+        // Letters begin to come when the connection is there again.
+        quietFor = isBroken || isDown !== wasDown || waiting.isPublishing() ? 0 : quietFor + interval
+        ;[isBroken, wasDown] = [false, isDown]
+        const left = quietFor === 0 ? undefined : yield* isOver(broker, queue, quietFor, isDown, waiting)
         if (left !== undefined) return left
       }
     })
