@@ -1,5 +1,5 @@
 /** How a program without Effect asks how it is. */
-import { ConnectionClosed, connect, deadLetterBudget, isLive, isReady } from "@requeue/core/promise"
+import { connect, deadLetterBudget, isLive, isReady } from "@requeue/core/promise"
 import { assert, describe, test } from "vitest"
 import { open } from "./virtualBroker.ts"
 
@@ -44,10 +44,29 @@ describe("requeue.health", () => {
     assert.deepStrictEqual([isReady(health), isLive(health)], [false, false])
   })
 
-  test("rejects once the connection has been closed", async () => {
+  test("tells a probe that comes after the end that the connection has been closed", async () => {
     const requeue = await connect("memory:")
+    const begun = Date.now()
     await requeue.close()
-    const error = await requeue.health().catch((reason: unknown) => reason)
-    assert.instanceOf(error, ConnectionClosed)
+    const health = await requeue.health()
+    const { connection, consumers } = health
+    assert.deepStrictEqual(
+      [connection.state, connection.because, consumers],
+      ["down", "this program has closed it", []]
+    )
+    assert.isAtLeast(connection.since, begun)
+    assert.deepStrictEqual([isReady(health), isLive(health)], [false, true])
+  })
+
+  test("a consumer is down while its broker cannot be reached", async () => {
+    let isUp = true
+    await using broker = await open({}, (original) => ({
+      ...original,
+      connection: () => (isUp ? original.connection() : { state: "down" as const, since: 7, because: "refused" })
+    }))
+    const worker = await broker.requeue.consume("orders", {}, () => {})
+    isUp = false
+    const { state, trouble } = worker.health()
+    assert.deepStrictEqual([state, trouble], ["down", { since: 7, because: "refused" }])
   })
 })

@@ -100,6 +100,31 @@ describe("start", () => {
     assert.deepStrictEqual(await broker.waiting("q"), ["1"])
   })
 
+  it("a generator function is no handler: nobody would run its lines", async () => {
+    await using broker = await open()
+    const handlers: ReadonlyArray<any> = [function* () {}, async function* () {}]
+    for (const handler of handlers) {
+      const error = await rejection(broker.requeue.consume("q", {}, handler))
+      assert.include(error.message, "handler must be a function whose lines run, got a generator function")
+    }
+  })
+
+  it("the messages of a batch stay its messages", async () => {
+    await using broker = await open()
+    const thrown: Array<unknown> = []
+    await broker.requeue.consumeBatch("q", {}, (batch) => {
+      try {
+        const messages: any = batch.messages
+        messages.length = 0
+      } catch (error) {
+        thrown.push(error)
+      }
+    })
+    await broker.requeue.send("q", 1)
+    await broker.advance("1 minute")
+    assert.instanceOf(thrown[0], TypeError)
+  })
+
   it("a queue that is none is refused, wherever it is named", async () => {
     const rejections = unhandled()
     await using broker = await open()
@@ -165,9 +190,45 @@ describe("functions of a policy", () => {
     return broker.requeue.deadLetters("q.dlq").list()
   }
 
-  it("redact that answers nothing withholds the message, and its dead letter is kept", async () => {
-    const [letter] = await failing({ maxRetries: 0, deadLetter: { redact: () => nothing } })
-    assert.deepStrictEqual(letter?.origin?.error, { name: "Error", message: "(withheld: redact failed)" })
+  it("redact that answers no name and message withholds the message, and its dead letter is kept", async () => {
+    const rejections = unhandled()
+    const answers: ReadonlyArray<() => any> = [
+      () => nothing,
+      () => ({}),
+      () => ({ name: 5, message: {} }),
+      async () => ({ name: "a", message: "b" }),
+      () => Promise.reject(new Error("the vault is away"))
+    ]
+    for (const redact of answers) {
+      const [letter] = await failing({ maxRetries: 0, deadLetter: { redact } })
+      assert.deepStrictEqual(letter?.origin?.error, { name: "Error", message: "(withheld: redact failed)" })
+    }
+    assert.deepStrictEqual(rejections, [])
+  })
+
+  it("a promise that a handler throws, or a classifier answers, ends no process when it is rejected", async () => {
+    const rejections = unhandled()
+    await using broker = await open()
+    const retry = { maxRetries: 0, classify: { with: (): any => Promise.reject(new Error("no class")) } }
+    await broker.requeue.consume("q", { retry }, () => {
+      throw Promise.reject(new Error("503"))
+    })
+    await broker.requeue.send("q", 1)
+    await turns()
+    assert.strictEqual((await broker.requeue.deadLetters("q.dlq").list())[0]?.origin?.error.name, "NonError(Promise)")
+    assert.deepStrictEqual(rejections, [])
+  })
+
+  it("onProgress whose promise is rejected ends a redrive before its next letter", async () => {
+    const rejections = unhandled()
+    await using broker = await open()
+    await broker.requeue.consume("q", { retry: { maxRetries: 0 } }, () => Promise.reject(new Error("no")))
+    await broker.requeue.sendBatch("q", [{ body: 1 }, { body: 2 }])
+    await turns()
+    const onProgress: any = () => Promise.reject(new Error("the page is gone"))
+    const error = await rejection(broker.finish(broker.requeue.deadLetters("q.dlq").redrive({ onProgress })))
+    assert.match(error.message, /The option onProgress threw Error: the page is gone/)
+    assert.deepStrictEqual(rejections, [])
   })
 
   it("classify.with that answers what is no classification leaves it to the policy", async () => {

@@ -105,15 +105,23 @@ export const handlerRefusal = (
   queue: OptionNames.Queue,
   options: unknown,
   handler: unknown
-): RangeError | undefined =>
-  typeof handler === "function"
-    ? undefined
-    : OptionNames.error(
-        call,
-        queue,
-        `handler must be a function, after the options, got ${OptionKind.show(handler)}`,
-        typeof options === "function" ? `Write ${call}(queue, {}, handler)` : undefined
-      )
+): RangeError | undefined => {
+  if (typeof handler !== "function") {
+    return OptionNames.error(
+      call,
+      queue,
+      `handler must be a function, after the options, got ${OptionKind.show(handler)}`,
+      typeof options === "function" ? `Write ${call}(queue, {}, handler)` : undefined
+    )
+  }
+  if (!/GeneratorFunction\]$/.test(Object.prototype.toString.call(handler))) return undefined
+  return OptionNames.error(
+    call,
+    queue,
+    "handler must be a function whose lines run, got a generator function",
+    "Write async () => {}, or Effect.fn with Effect"
+  )
+}
 
 /**
  * Checks the options and fills in their defaults; durations become milliseconds. `lease` is the broker's, if it has

@@ -252,7 +252,16 @@ export const connect = async <E>(
       if (timeout === undefined) return run(Effect.flatMap(Broker, ({ admin }) => admin.counts(queue)))
       return run(countWithin(queue, Delay.parse("timeout", timeout)))
     },
-    health: () => run(Health.check(session.workers)),
+    health: () =>
+      run(Health.check(session.workers)).catch((error: unknown) => {
+        if (!(error instanceof Session.ConnectionClosed)) throw error
+        const connection = {
+          state: "down" as const,
+          since: session.closedAt() ?? 0,
+          because: "this program has closed it"
+        }
+        return { broker: session.broker, connection, consumers: [] }
+      }),
     close: session.close,
     [Symbol.asyncDispose]: () => session.close()
   }

@@ -30,8 +30,8 @@ export interface ConsumerHealth {
    * - `paused`, `probing`: held back, see `backoff`.
    * - `stalled`: has messages, nothing holds them back, and none of them has moved for a minute longer than handlers and
    *   batches may take. This is a defect; a restart helps.
-   * - `down`: the broker does not give the messages of the queue, and says or shows why; see `trouble`. The consumer goes on
-   *   by itself when it does.
+   * - `down`: the broker cannot be reached, or does not give the messages of the queue; `trouble` tells why. The consumer goes
+   *   on by itself when it does.
    * - `draining`: takes no more messages; its handlers may finish.
    * - `stopped`: was stopped, or stopped itself, see `error`.
    */

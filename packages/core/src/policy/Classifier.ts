@@ -1,6 +1,7 @@
 /** Classifiers: a classifier decides whether a failed message may be tried again, and whether the failure counts. */
 import * as OptionKind from "../options/OptionKind.ts"
 import * as OptionNames from "../options/OptionNames.ts"
+import * as Thenable from "../message/internal/thenable.ts"
 import type { Failure } from "./Failure.ts"
 
 /**
@@ -95,6 +96,7 @@ const classifications: ReadonlyArray<unknown> = ["retry", "retry-uncounted", "de
 const validOf = (classifyIt: () => Classification | undefined): Classification | undefined => {
   try {
     const classification = classifyIt()
+    Thenable.onRejected(classification, () => {})
     return classifications.includes(classification) ? classification : undefined
   } catch {
     return undefined

@@ -2,6 +2,7 @@
 import * as Predicate from "effect/Predicate"
 import * as OptionKind from "../options/OptionKind.ts"
 import * as OptionNames from "../options/OptionNames.ts"
+import * as Thenable from "../message/internal/thenable.ts"
 import { type ErrorSummary, type Reason, reasons } from "../message/Metadata.ts"
 
 /** A truth that a routing has and nobody writes, so that a built routing can stand in the place of options. */
@@ -98,13 +99,16 @@ export const queues = (self: DeadLetterRouting, origin: string): ReadonlyArray<s
   return [...new Set(names.filter((name) => name !== undefined))]
 }
 
-/** The error as it may travel with a message. When `redact` fails, its message is withheld. */
+/** The error as it may travel with a message. When `redact` fails, or answers anything but two texts, its message is withheld. */
 export const redacted = ({ redact }: DeadLetterRouting, error: ErrorSummary): ErrorSummary => {
   if (redact === undefined) return error
   try {
-    const { message, name } = redact(error)
-    return { name: String(name), message: String(message) }
+    const answer = redact(error)
+    Thenable.onRejected(answer, () => {})
+    const { message, name } = answer
+    if (typeof name === "string" && typeof message === "string") return { name, message }
   } catch {
-    return { name: error.name, message: "(withheld: redact failed)" }
+    // It is withheld as well.
   }
+  return { name: error.name, message: "(withheld: redact failed)" }
 }

@@ -13,6 +13,7 @@
 import * as Data from "effect/Data"
 import * as Delay from "../message/Delay.ts"
 import type { ErrorSummary } from "../message/Metadata.ts"
+import * as Thenable from "../message/internal/thenable.ts"
 
 /** The content of an error of this module. */
 export interface Report {
@@ -133,6 +134,8 @@ export const isTemporary = (error: unknown): boolean =>
 
 /** The name and message of an Error, or of anything else that was thrown. */
 export const summarize = (error: unknown): ErrorSummary => {
+  // A promise that was thrown, and that nobody else has.
+  Thenable.onRejected(error, () => {})
   if (!isRecord(error)) return { name: `NonError(${kindOf(error)})`, message: show(error) }
   const [tag, name, message] = [read(error, "_tag"), read(error, "name"), read(error, "message")]
   if (isError(error)) return { name: show(name), message: show(message) }

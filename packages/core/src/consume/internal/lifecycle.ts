@@ -12,6 +12,7 @@ import * as DeadLetterRouting from "../../policy/DeadLetterRouting.ts"
 import type * as Delay from "../../message/Delay.ts"
 import type { Hook } from "../../observe/Event.ts"
 import * as Health from "../../observe/Health.ts"
+import type { Connection } from "../../port/Connection.ts"
 import * as KnownQueues from "../../port/KnownQueues.ts"
 import * as RetryPolicy from "../../policy/RetryPolicy.ts"
 import * as Telemetry from "../../observe/Telemetry.ts"
@@ -149,7 +150,7 @@ export const make = <R>(settings: Settings): Effect.Effect<Started, StartError, 
     engine.open(subscription)
 
     const shutdown = yield* Shutdown.make({ queue: queue.name, engine, scope, drainTimeout, fork, timers, onClosed })
-    const status = statusOf(queue.name, engine, shutdown)
+    const status = statusOf(queue.name, broker.connection, engine, shutdown)
     yield* Effect.addFinalizer(() => shutdown.drain())
 
     if (!isJob) {
@@ -198,8 +199,13 @@ const both =
     return second?.(event)
   }
 
+/** The trouble of a consumer whose broker cannot be reached. */
+const away = ({ because, since, state }: Connection): Health.ConsumerHealth["trouble"] =>
+  state === "up" ? undefined : { since, because: because ?? "there is no connection to the broker" }
+
 const statusOf = (
   queue: string,
+  connection: () => Connection,
   engine: Engine.Engine,
   { error, state }: Shutdown.Shutdown
 ): Pick<Consumer, "stats" | "health"> => ({
@@ -210,12 +216,13 @@ const statusOf = (
   },
   health: () => {
     const { isStalled, trouble, ...seen } = engine.stats()
-    const running = trouble === undefined ? (isStalled ? "stalled" : Health.strictest(seen.backoff)) : "down"
+    const because = trouble ? { since: trouble.since, because: trouble.error.message } : away(connection())
+    const running = because === undefined ? (isStalled ? "stalled" : Health.strictest(seen.backoff)) : "down"
     return {
       queue,
       state: state() === "running" ? running : state(),
       ...seen,
-      trouble: trouble && { since: trouble.since, because: trouble.error.message },
+      trouble: because,
       error: error()?.message
     }
   }

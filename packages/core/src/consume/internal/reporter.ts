@@ -50,9 +50,8 @@ export const make = (options: Options): Reporter => {
   const emit = (event: Event): void => {
     const onError = (error: unknown) => warnings.hookThrew(event, error)
     try {
-      // An async function is a hook as well, and its rejection would end the process.
-      const result: unknown = hook?.(event)
-      if (Thenable.is(result)) Promise.resolve(result).catch(onError)
+      // An async function is a hook as well.
+      Thenable.onRejected(hook?.(event), onError)
     } catch (error) {
       onError(error)
     }

@@ -77,7 +77,8 @@ export class Task implements Bag.Member {
   toBatch(): Batch<unknown> {
     const { longest, queue } = this.#options
     const messages = this.items.map((item, index) => new ReceivedMessage(item, index, this, longest))
-    return new ReceivedBatch(queue, messages, this, longest)
+    // Who empties it would leave its messages to the outcome of the batch.
+    return new ReceivedBatch(queue, Object.freeze(messages), this, longest)
   }
 
   /** Number of messages without a verdict. */

@@ -1,6 +1,7 @@
 /** Functions that a program passes to a redrive, park or purge, and what they throw. */
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
+import * as Thenable from "../../message/internal/thenable.ts"
 import * as Failure from "../../policy/Failure.ts"
 
 type Option = "filter" | "onProgress" | "watch"
@@ -22,17 +23,26 @@ export class CallbackFailed extends Data.TaggedError("CallbackFailed")<{
   }
 }
 
-/** Makes a function throw a {@link CallbackFailed} for whatever it throws. */
-export const guard =
-  (queue: string) =>
-  <Args extends ReadonlyArray<unknown>, A>(option: Option, call: (...args: Args) => A) =>
-  (...args: Args): A => {
-    try {
-      return call(...args)
-    } catch (cause) {
-      throw new CallbackFailed({ queue, option, cause })
+/**
+ * Makes functions throw a {@link CallbackFailed} for whatever they throw. When a promise of one is rejected, the next call of
+ * any of them throws it.
+ */
+export const guard = (queue: string) => {
+  let rejected: CallbackFailed | undefined
+  return <Args extends ReadonlyArray<unknown>, A>(option: Option, call: (...args: Args) => A) => {
+    const failed = (cause: unknown) => new CallbackFailed({ queue, option, cause })
+    return (...args: Args): A => {
+      if (rejected !== undefined) throw rejected
+      try {
+        const answer = call(...args)
+        Thenable.onRejected(answer, (cause) => (rejected = failed(cause)))
+        return answer
+      } catch (cause) {
+        throw failed(cause)
+      }
     }
   }
+}
 
 /** Fails with the {@link CallbackFailed} that was thrown within. All other defects stay defects. */
 export const caught = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | CallbackFailed, R> =>

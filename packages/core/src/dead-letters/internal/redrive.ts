@@ -173,7 +173,9 @@ const run = (
         onSeen: onProgress
       })
     })
-    return yield* Effect.matchEffect(Callback.caught(all), {
+    // A promise of the last call may have been rejected.
+    const checked = Effect.tap(all, () => Effect.andThen(Effect.yieldNow, Effect.sync(guard("onProgress", () => {}))))
+    return yield* Effect.matchEffect(Callback.caught(checked), {
       onSuccess: (stoppedBy) => Effect.succeed(ledger.report(stoppedBy)),
       onFailure: (cause): Effect.Effect<never, BrokerError | DeadLettersStopped> => {
         if (!passes.hasBegun() && cause instanceof BrokerError) return Effect.fail(cause)

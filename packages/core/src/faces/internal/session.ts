@@ -1,6 +1,7 @@
 /** A running broker for programs without Effect: runs effects on it, and knows the workers that must drain first. */
 import * as Cause from "effect/Cause"
 import * as Data from "effect/Data"
+import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -71,6 +72,8 @@ export interface Session {
   readonly sender: Sender.Sender
   /** Those that have been started and not yet drained. */
   readonly workers: Iterable<Worker>
+  /** When it was closed, in milliseconds since the epoch; `undefined` before. */
+  readonly closedAt: () => number | undefined
   /** A later call waits for the first one, and may shorten it. */
   readonly close: (timeout?: Delay.Input) => Promise<void>
 }
@@ -125,16 +128,17 @@ export const open = async <E>(
   /** The time of a `close` is over. */
   const timeIsUp = Deferred.makeUnsafe<void>()
   let closing: Promise<void> | undefined
-  let isClosed = false
+  let closedAt: number | undefined
 
   const fork = Effect.runForkWith(await runtime.context())
   const running = Scope.makeUnsafe("parallel")
   const held = Scope.makeUnsafe("parallel")
 
   const runIn = runner(broker, (effect) => Fiber.runIn(fork(effect), running))
-  const run: Session["run"] = (effect) => (isClosed ? Promise.reject(new ConnectionClosed({ broker })) : runIn(effect))
+  const run: Session["run"] = (effect) =>
+    closedAt === undefined ? runIn(effect) : Promise.reject(new ConnectionClosed({ broker }))
 
-  const hold = () => holding(held, async (end) => (isClosed ? closing : run(end)))
+  const hold = () => holding(held, async (end) => (closedAt === undefined ? run(end) : closing))
 
   // A broker that cannot be reached must not keep the session open.
   const closed = Effect.andThen(Deferred.await(closes), Effect.fail(new ConnectionClosed({ broker })))
@@ -160,7 +164,7 @@ export const open = async <E>(
     try {
       await drainAll(timeout)
     } finally {
-      isClosed = true
+      closedAt = Effect.runSync(Clock.currentTimeMillis)
       // Each send ends by itself within its publish timeout.
       await Effect.runPromise(Effect.raceFirst(sender.ended, Deferred.await(timeIsUp)))
       sender.close()
@@ -177,11 +181,11 @@ export const open = async <E>(
     }
     Deferred.doneUnsafe(closes, Exit.void)
     if (closing === undefined) closing = shutDown(timeout)
-    else if (!isClosed) await drainAll(timeout)
+    else if (closedAt === undefined) await drainAll(timeout)
     await closing
   }
 
-  return { broker, run, hold, start, sender, workers, close }
+  return { broker, run, hold, start, sender, workers, closedAt: () => closedAt, close }
 }
 
 /** Runs effects as the runtime would, for a third of the garbage, and without a fiber where it can: a send is one of these. */

@@ -28,11 +28,7 @@ export const watch = (
   const given = attempt(() => telemetry?.consumer(about))
   if (given === undefined) return undefined
   return {
-    onEvent: (event) =>
-      attempt(() => {
-        const answer: unknown = given.onEvent(event)
-        if (Thenable.is(answer)) Promise.resolve(answer).catch(onDefect)
-      }),
+    onEvent: (event) => attempt(() => Thenable.onRejected(given.onEvent(event), onDefect)),
     run: (deliveries, rerun) => {
       const run = attempt(() => given.run(deliveries, rerun))
       return {
