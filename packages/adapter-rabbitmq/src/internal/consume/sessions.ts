@@ -42,6 +42,16 @@ const timedOut = (queue: string): BrokerError.BrokerError =>
     remedy: timeoutRemedy
   })
 
+/** The error of a consumer whose channel is gone with its connection. */
+const lost = (queue: string): BrokerError.BrokerError =>
+  new BrokerError.BrokerError({
+    broker: "rabbitmq",
+    operation: "consume",
+    queue,
+    reason: "ConnectionLost",
+    detail: "the channel is gone with its connection, and another one is to be opened"
+  })
+
 /** The reason why the server has cancelled a consumer, which it does not tell. */
 const explained = (
   error: BrokerError.BrokerError,
@@ -109,6 +119,8 @@ export const make = (
     let limit = 0
     let session: Session.Session | undefined
     let planned = first
+    /** Why no session is open; `undefined` while one is. */
+    let closed: Trouble.Trouble | undefined
     /** Whether an object that was declared may be gone. */
     let isStale = false
     /** Why an object that is missing cannot be declared again: without it, retries may not come back. */
@@ -144,8 +156,10 @@ export const make = (
       while (true) {
         const born = now()
         const error = yield* Deferred.await(session!.gone)
+        closed = { since: now(), error: error ?? lost(queue) }
         failures = now() - born < healthy ? failures + 1 : 0
         session = yield* reopen(failures, error && (yield* explained(error, queue, declarer)))
+        closed = undefined
         options.onReconnect()
         // Else it is over when the server has accepted the consumer.
         if (limit === 0) yield* trouble.over
@@ -182,7 +196,7 @@ export const make = (
     yield* Effect.forkScoped(Effect.forever(Effect.andThen(refreshPause, refreshed)))
 
     return {
-      trouble: () => trouble.current() ?? lacking,
+      trouble: () => trouble.current() ?? closed ?? lacking,
       credit: (wanted) => {
         limit = wanted
         session?.credit.set(wanted)

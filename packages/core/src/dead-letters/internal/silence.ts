@@ -87,7 +87,8 @@ export const make = (): Silence => {
       if (ready === 0 && exactCounts && working === 0 && (inFlight ?? 0) <= held && wanted() === 0) return left
       if (quiet < (ready === undefined ? limits.uncounted : limits.counted)) return undefined
       if (ready === undefined || wanted() === 0) return left
-      if (ready === 0 || !exactCounts) return { ...left, ready }
+      // A count that is not exact is no proof that a letter waits, unless one that was lost is missed.
+      if (ready === 0 || (!exactCounts && working === 0)) return { ...left, ready }
       return yield* fail("Timeout", `${ready} letters wait, and none has come for ${Delay.format(quiet)}`)
     })
 
