@@ -168,6 +168,16 @@ describe("a bad broker", () => {
     assert.strictEqual(message, `${file}brokers.main.maxMesages: unknown option. Did you mean maxMessages?`)
   })
 
+  it("has an option of an option that its adapter does not know", async () => {
+    const { message } = await refusal(
+      await sound("brokers: { main: { url: 'sqs://eu-west-1', requestHandler: { connectonTimeout: 5 } } }")
+    )
+    assert.strictEqual(
+      message,
+      `${file}brokers.main.requestHandler.connectonTimeout: unknown option. Did you mean connectionTimeout?`
+    )
+  })
+
   it("has no adapter", async () => {
     const { message } = await refusal(await sound("brokers: { main: 'gopher://hunter2@host' }"))
     assert.match(message, /brokers\.main\.url: no adapter serves the scheme gopher:/)

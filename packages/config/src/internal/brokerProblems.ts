@@ -24,7 +24,7 @@ export const make = (
     const problem =
       asking !== undefined && isOfQueue(field)
         ? { path: placeOf(...asking, field), detail: `on broker ${kind}, for queue ${asking[0]}: ${detail}`, remedy }
-        : { path: ["brokers", broker, field], detail, remedy }
+        : { path: ["brokers", broker, ...keysOf(field)], detail, remedy }
     return refused(broker, [problem])
   }
 
@@ -49,9 +49,13 @@ export const make = (
 /** Whether a field belongs to a queue, and not to its broker. */
 const isOfQueue = (field: string): boolean => /^(queue|retry)(\.|$)/.test(field)
 
+/** The keys in the name of an option, such as `tls.caFile` or `bindings[1].exchange`. */
+const keysOf = (field: string): StrictSchema.Problem["path"] =>
+  [...field.matchAll(/\[(\d+)\]|[^.[\]]+/g)].map(([key, index]) => (index === undefined ? key : Number(index)))
+
 /** The path of a queue's field in the file. */
 const placeOf = (key: string, { retryPath }: ConfiguredQueue, field: string): StrictSchema.Problem["path"] => {
-  const [first = "", ...rest] = field.split(".")
+  const [first = "", ...rest] = keysOf(field)
   if (first === "retry") return [...retryPath, ...rest]
   return ["queues", key, first === "queue" ? "name" : first, ...rest]
 }
