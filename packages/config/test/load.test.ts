@@ -29,6 +29,8 @@ describe("the file", () => {
     ["requeue.config.mts", `export default ${json} as object`],
     ["requeue.config.mjs", `export default ${json}`],
     ["requeue.config.json", json],
+    ["requeue.config.json", `\uFEFF${json}`],
+    ["requeue.config.yaml", `\uFEFF${json}`],
     ["requeue.config.yaml", "brokers:\n  main: 'memory:'\nqueues:\n  orders:\n    concurrency: 3\n"],
     ["requeue.config.yml", json]
   ])("can be %s", async (name, text) => {

@@ -89,6 +89,6 @@ const parseJson = (text: string): unknown => {
   }
 }
 
-/** Parses a text. Throws a {@link SyntaxProblem}. */
+/** Parses a text, which may begin with a byte order mark. Throws a {@link SyntaxProblem}. */
 export const parse = (text: string, format: "json" | "yaml"): unknown =>
-  format === "json" ? parseJson(text) : parseYaml(text)
+  (format === "json" ? parseJson : parseYaml)(text.replace(/^\uFEFF/, ""))
