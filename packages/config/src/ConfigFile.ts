@@ -6,6 +6,7 @@
 import { Adapter } from "@requeue/core"
 import { PolicyConfig, StrictSchema } from "@requeue/core/schema"
 import * as Schema from "effect/Schema"
+import * as Environment from "./internal/environment.ts"
 
 const described = <S extends Schema.Top>(description: string, schema: S) =>
   Schema.optionalKey(schema).annotateKey({ description })
@@ -15,6 +16,15 @@ const AdapterValue = Schema.declare(Adapter.isAdapter, {
   identifier: "AdapterValue",
   message: "must be the name of a package, or an adapter"
 })
+
+/** Whether the adapter may get a value as it is: JSON and, in a file that is a module, functions and instances of classes. */
+const isOption = (value: unknown): boolean => {
+  if (Array.isArray(value)) return value.every(isOption)
+  return Environment.isObject(value) ? Object.values(value).every(isOption) : value !== undefined
+}
+
+/** The value of an adapter's option, which the adapter checks. One that is not set in a module may be a missing secret. */
+const Option = Schema.Unknown.check(Schema.makeFilter((value) => isOption(value) || "must be a value, got undefined"))
 
 /** A broker: its URL, or an object of it, its adapter and the adapter's own options. */
 const Broker = Schema.Union([
@@ -29,7 +39,7 @@ const Broker = Schema.Union([
         })
       )
     }),
-    [Schema.Record(Schema.String, Schema.Union([Schema.Json, AdapterValue]))]
+    [Schema.Record(Schema.String, Option)]
   )
 ]).annotate({ identifier: "Broker", message: "must be a URL, or an object with a url and the adapter's options" })
 
@@ -62,7 +72,7 @@ export const ConfigFile = StrictSchema.struct({
 /** A file after decoding. */
 export type ConfigFile = typeof ConfigFile.Type
 
-/** A file as people write it, as a JSON value. */
+/** A file as people write it: a JSON value, but for adapters and their options in a file that is a module. */
 export type Json = typeof ConfigFile.Encoded
 
 /** Closes a JSON Schema, so that editors complain about keys that decoding refuses. */

@@ -4,8 +4,11 @@ import type { Adapter } from "@requeue/core"
 import { Broker, BrokerError, ConfigurationError } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import { once } from "node:events"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
 import { inspect } from "node:util"
-import { assert, describe, it } from "vitest"
+import { assert, describe, it, onTestFinished } from "vitest"
 import { Configuration, defineConfig, loadConfig } from "../src/index.ts"
 import { complaints, folder, sound } from "./folder.ts"
 
@@ -34,9 +37,82 @@ describe("an adapter", () => {
     assert.deepStrictEqual(redis.asked, [["redis://localhost", { database: 3 }]])
   })
 
+  it("gets functions and instances as they are, among options with variables", async () => {
+    const options = { credentials: () => ({ password: "p" }), client: new Redis(), nested: { handler: new Redis() } }
+    const [redis, environment] = [new Redis(), { HOST: "localhost", P: "p" }]
+    Object.assign(globalThis, { options })
+    const text = `export default {
+      brokers: { main: { url: "redis://\${HOST}", ...globalThis.options, tls: { passphrase: "\${P}", check: String } } }
+    }`
+    const { connect } = await loaded(text, { environment, adapters: [redis] })
+    await (await connect()).close()
+    assert.deepStrictEqual(redis.asked, [
+      ["redis://localhost", { ...options, tls: { passphrase: "p", check: String } }]
+    ])
+    const [[, given]] = redis.asked as [[string, typeof options]]
+    assert.strictEqual(given.client, options.client)
+    assert.strictEqual(given.nested.handler, options.nested.handler)
+  })
+
+  it("gets the variables in objects of classes that have no methods, and others are no brokers", async () => {
+    const redis = new Redis()
+    class Plain {
+      url = "redis://${HOST}"
+    }
+    class Other extends Plain {
+      connect() {}
+    }
+    const options = { environment: { HOST: "localhost" }, adapters: [redis] }
+    Object.assign(globalThis, { plain: new Plain(), other: new Other() })
+    const { connect } = await loaded("export default { brokers: { main: globalThis.plain } }", options)
+    await (await connect()).close()
+    assert.deepStrictEqual(redis.asked, [["redis://localhost", {}]])
+    const bad = await Promise.allSettled(
+      ["{ brokers: { main: globalThis.other } }", "globalThis.other"].map((text) =>
+        loaded(`export default ${text}`, options)
+      )
+    )
+    assert.deepStrictEqual(
+      bad.map((each) => each.status === "rejected" && String(each.reason)),
+      [
+        "ConfigFileError: requeue.config.mjs: brokers.main: must be a URL, or an object with a url and the adapter's options",
+        "ConfigFileError: requeue.config.mjs: must be an object with brokers, and policies and queues"
+      ]
+    )
+  })
+
+  it("of ours gets its function of credentials", async () => {
+    const asked: Array<string | undefined> = []
+    const server = createServer(({ headers }, response) => {
+      asked.push(headers.authorization)
+      response.writeHead(400).end()
+    })
+    await once(server.listen(0, "127.0.0.1"), "listening")
+    onTestFinished(() => void server.close())
+    const { port } = server.address() as AddressInfo // it listens on a port
+    Object.assign(globalThis, { credentials: async () => ({ accessKeyId: "AKIDMINE", secretAccessKey: "s" }) })
+    const text = `export default {
+      brokers: { main: { url: "sqs://127.0.0.1:\${PORT}?region=eu-west-1", credentials: globalThis.credentials } }
+    }`
+    const requeue = await (await loaded(text, { environment: { PORT: String(port) } })).connect()
+    await requeue.send("orders", 1).catch(() => {})
+    await requeue.close()
+    assert.include(asked[0], "AKIDMINE")
+  })
+
+  it.each(["password: undefined", "tls: { passphrase: undefined }"])(
+    "gets no option that is missing: %s",
+    async (option) => {
+      const text = `export default { brokers: { main: { url: "redis://host", ${option} } } }`
+      const error: unknown = await loaded(text, { environment: {} }).catch((reason: unknown) => reason)
+      assert.include(String(error), `brokers.main.${option.split(":")[0]}: must be a value, got undefined`)
+    }
+  )
+
   it("has its type checked", () => {
     const { brokers } = defineConfig({ brokers: { main: { url: "redis:", adapter: new Redis(), database: 3 } } })
     assert.hasAllKeys(brokers, ["main"])
+    defineConfig({ brokers: { main: { url: "redis:", credentials: async () => ({ password: "p" }) } } })
     // @ts-expect-error it has no layer
     defineConfig({ brokers: { main: { url: "redis:", adapter: { schemes: ["redis"] } } } })
   })

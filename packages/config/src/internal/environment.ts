@@ -1,4 +1,5 @@
 /** Environment variables in a file: overrides of its values, and secrets in them. */
+import { Adapter } from "@requeue/core"
 import { OptionNames } from "@requeue/core/adapter-kit"
 import type { StrictSchema } from "@requeue/core/schema"
 
@@ -7,10 +8,16 @@ export type Variables = Readonly<Record<string, string | undefined>>
 
 type Path = StrictSchema.Problem["path"]
 
-/** Whether a value has keys that a file can have written: an adapter, in a file that is a module, is one value. */
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  Object.prototype.toString.call(value) === "[object Object]" &&
-  !Object.values(Object(value)).some((item) => typeof item === "function")
+/** Whether a value has keys that a file can have written. In a module, an adapter or an object of a class with methods is one value. */
+export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> => {
+  if (typeof value !== "object" || value === null || Array.isArray(value) || Adapter.isAdapter(value)) return false
+  const prototype: unknown = Object.getPrototypeOf(value)
+  // The objects of another realm, such as that of a test runner, have a prototype of their own.
+  if (prototype === null || Object.getPrototypeOf(prototype) === null) return true
+  return Object.getOwnPropertyNames(prototype).every((name) => name === "constructor") && !hasMethods(value)
+}
+
+const hasMethods = (value: object): boolean => Object.values(value).some((item) => typeof item === "function")
 
 /** The paths of all values that are neither object nor list. */
 const leaves = (value: unknown, path: Path = []): ReadonlyArray<Path> => {
@@ -61,7 +68,8 @@ const isOverride = (name: string): boolean => /^REQUEUE_(BROKER$|(BROKERS|QUEUES
 const normal = (file: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> => {
   if (!isObject(file["brokers"])) return file
   const brokers = Object.entries(file["brokers"]).map(
-    ([name, url]) => [name, typeof url === "string" ? { url } : url] as const
+    // Variables are not filled in below what is no object, so it must not count as a broker.
+    ([name, url]) => [name, typeof url === "string" ? { url } : isObject(url) ? url : undefined] as const
   )
   return { ...file, brokers: Object.fromEntries<unknown>(brokers) }
 }
@@ -76,7 +84,7 @@ export interface Overridden {
 
 /** Puts the values of environment variables into a file. A variable that overrides nothing is a problem. */
 export const override = (given: unknown, environment: Variables): Overridden => {
-  if (!isObject(given)) return { value: given, set: new Set(), problems: [] }
+  if (!isObject(given)) return { value: undefined, set: new Set(), problems: [] }
   const written = normal(given)
   let file: unknown = written
   const found = Map.groupBy(slots(written), variableOf)
