@@ -105,16 +105,17 @@ const read = ({
     const { problems: misses, set: verbatim, value: document } = Environment.override(written, environment)
     const [rest, brokers] = splitBrokers(document)
     const expanded = Environment.expand(rest, environment, [], verbatim)
+    const unusable = [...Environment.mistaken(document, environment, verbatim), ...expanded.problems]
     const checked = check(
       brokers === undefined ? expanded.value : { ...Object(expanded.value), brokers },
       expanded.whole
     )
     const wrong = Result.isFailure(checked) ? checked.failure : []
-    // A missing secret explains any other problem at its place.
+    // A variable that cannot be filled in explains any other problem at its place.
     const unexplained = wrong
-      .filter(({ path }) => !expanded.problems.some((missing) => samePath(missing.path, path)))
+      .filter(({ path }) => !unusable.some((missing) => samePath(missing.path, path)))
       .map((problem) => Environment.maskProblem(problem, expanded.secrets))
-    const problems = [...misses, ...expanded.problems, ...unexplained]
+    const problems = [...misses, ...unusable, ...unexplained]
     if (problems.length > 0 || Result.isFailure(checked)) return yield* new ConfigFileError({ file, problems })
     const { secrets } = expanded
     return make(file, checked.success.linked, checked.success.brokers, {

@@ -1,3 +1,5 @@
+import * as Effect from "effect/Effect"
+import * as Redacted from "effect/Redacted"
 import { assert, describe, it } from "vitest"
 import { expand, variableOf } from "../src/internal/environment.ts"
 import { complaints, sound } from "./folder.ts"
@@ -99,5 +101,69 @@ describe("a variable in a URL", () => {
     assert.deepStrictEqual(others, [])
     assert.match(problem?.detail ?? "", words)
     if (value !== "") assert.notInclude(JSON.stringify(problem), value)
+  })
+})
+
+describe("what looks like a variable", () => {
+  it.each([
+    ["${PW:-hunter2}", "${PW:-…}", "${PW}"],
+    ["${PW-hunter2}", "${PW-…}", "${PW}"],
+    ["${PW:?hunter2}", "${PW:?…}", "${PW}"],
+    ["${ PW }", "${ PW …}", "${PW}"],
+    ["${PW }", "${PW …}", "${PW}"],
+    ["${hunter2", "${…}", "${NAME}"],
+    ["${hunter2-x}", "${…}", "${NAME}"],
+    ["${}", "${…}", "${NAME}"],
+    ["${2}", "${…}", "${NAME}"],
+    ["$$${hunter2-x}", "${…}", "${NAME}"]
+  ])("%s is refused at its path, and not shown", async (form, shown, remedy) => {
+    for (const text of [form, `amqp://me:${form}@host`]) {
+      const file = JSON.stringify({
+        broker: "main",
+        brokers: { main: "memory:", live: { url: "amqp:", tls: { passphrase: text } }, other: text },
+        queues: { orders: { name: text, concurrency: text } }
+      })
+      const problem =
+        `${shown} is not a variable: defaults, spaces and other forms are not supported. ` +
+        `Write ${remedy}, or $\${ for the text \${`
+      assert.deepStrictEqual(
+        await complaints(file, { PW: "hunter2" }),
+        ["brokers.live.tls.passphrase", "brokers.other.url", "queues.orders.name", "queues.orders.concurrency"].map(
+          (path) => `requeue.config.yaml: ${path}: ${problem}`
+        )
+      )
+    }
+  })
+
+  it.each([
+    ["$${PW}", "${PW}"],
+    ["$${PW:-guest}", "${PW:-guest}"],
+    ["a$${", "a${"],
+    ["$$${PW}", "$secret"],
+    ["$$$${PW}", "$${PW}"],
+    ["$$", "$$"],
+    ["$$PW", "$$PW"],
+    ["{PW}", "{PW}"]
+  ])("%s is the text %s", async (written, text) => {
+    const { queues } = await sound(JSON.stringify({ brokers: { main: "memory:" }, queues: { a: { name: written } } }), {
+      PW: "secret"
+    })
+    assert.strictEqual(queues["a"]?.name, text)
+  })
+
+  it.each(["$PW", "amqp://me:$PW@host"])("%s is refused where that variable is set", async (url) => {
+    const file = JSON.stringify({ broker: "main", brokers: { main: "memory:", live: { url } } })
+    assert.deepStrictEqual(await complaints(file, { PW: "secret" }), [
+      "requeue.config.yaml: brokers.live.url: $PW is text, although an environment variable PW is set. " +
+        "Write ${PW}, or another variable whose value is this text"
+    ])
+    await sound(file, { PWD: "secret" })
+    await sound(file.replace("$PW", "a$PW"), { PW: "secret" })
+  })
+
+  it("is text in the value of an override", async () => {
+    const { find } = await sound("brokers: { main: 'memory:' }", { REQUEUE_BROKERS_MAIN_URL: "memory:?x=${PW:-y}" })
+    const { address } = await Effect.runPromise(find())
+    assert.strictEqual(Redacted.value(address).url.search, "?x=${PW:-y}")
   })
 })

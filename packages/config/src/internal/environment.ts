@@ -122,7 +122,28 @@ export interface Expanded {
   readonly problems: ReadonlyArray<StrictSchema.Problem>
 }
 
-const variable = /\$\{([A-Za-z_]\w*)\}/
+/** Dollars before a brace, and the name in it. Two dollars are one that is text; one that is left begins a variable. */
+const form = /(\$+)\{(?:([A-Za-z_]\w*)\})?/
+
+/** A text up to a form, and what the form is: a variable's name, text, or neither. */
+interface Step {
+  readonly before: string
+  readonly after: string
+  readonly found: { readonly variable: string } | "text" | "unknown"
+}
+
+/** Reads a text up to its first form; `undefined` where there is none. */
+const step = (text: string): Step | undefined => {
+  const match = form.exec(text)
+  if (match === null) return undefined
+  const [all, { length } = "", variable] = match
+  const before = text.slice(0, match.index) + "$".repeat(Math.floor(length / 2))
+  const isText = length % 2 === 0
+  if (!isText && variable !== undefined) {
+    return { before, after: text.slice(match.index + all.length), found: { variable } }
+  }
+  return { before, after: text.slice(match.index + length + 1), found: isText ? "text" : "unknown" }
+}
 
 /** The part of a URL that comes between `before` and `after`; `undefined` where `before` does not begin a URL. */
 const partOf = (before: string, after: string): "account" | "host" | "rest" | undefined => {
@@ -160,28 +181,65 @@ const inserted = (name: string, value: string, before: string, after: string): s
 const filled = (template: string, valueOf: (name: string) => string | undefined, refuse: Refuse): string => {
   let [before, rest] = ["", template]
   for (;;) {
-    const found = variable.exec(rest)
-    const name = found?.[1]
-    if (found === null || name === undefined) return before + rest
-    before += rest.slice(0, found.index)
-    rest = rest.slice(found.index + found[0].length)
+    const next = step(rest)
+    if (next === undefined) return before + rest
+    before += next.before
+    rest = next.after
+    if (typeof next.found === "string") {
+      before += next.found === "text" ? "{" : "${"
+      continue
+    }
+    const name = next.found.variable
     const value = valueOf(name)
     const text =
       value === undefined
         ? { detail: `the environment variable ${name} is not set`, remedy: `Set ${name}` }
         : inserted(name, value, before, rest)
     if (typeof text !== "string") refuse(text)
-    before += typeof text === "string" ? text : found[0]
+    before += typeof text === "string" ? text : `\${${name}}`
   }
 }
+
+/** The problem of a `${` that begins no `${NAME}`. What follows it may be a password, so little of it is shown. */
+const unknownForm = (after: string): Omit<Problem, "path"> => {
+  const [, space = "", name = "", operator = ""] = /^( ?)([A-Z_][A-Z0-9_]*)( |:?[-=?+]|(?=\}))[^}]*\}/.exec(after) ?? []
+  return {
+    detail: `\${${space}${name}${operator}…} is not a variable: defaults, spaces and other forms are not supported`,
+    remedy: `Write \${${name === "" ? "NAME" : name}}, or $\${ for the text \${`
+  }
+}
+
+/** A text, or the password of a URL, that is `$NAME`. */
+const bare = /^\$([A-Za-z_]\w*)$|^[a-z][\w+.-]*:\/\/[^/?#@:]*:\$([A-Za-z_]\w*)@/i
+
+/**
+ * The texts of a file that look as if they named a variable, and do not: `${NAME:-default}`, `${ NAME }`, and `$NAME` where
+ * that variable is set. The texts at the paths of `verbatim` are left out.
+ */
+export const mistaken = (file: unknown, environment: Variables, verbatim: Overridden["set"]): ReadonlyArray<Problem> =>
+  leaves(file).flatMap((path) => {
+    const text = at(file, path)
+    if (typeof text !== "string" || verbatim.has(JSON.stringify(path))) return []
+    const problems: Array<Problem> = []
+    for (let next = step(text); next !== undefined; next = step(next.after)) {
+      if (next.found === "unknown") problems.push({ path, ...unknownForm(next.after) })
+    }
+    const [, whole, password = whole] = bare.exec(text) ?? []
+    if (password === undefined || typeof environment[password] !== "string") return problems
+    const detail = `$${password} is text, although an environment variable ${password} is set`
+    return [
+      ...problems,
+      { path, detail, remedy: `Write \${${password}}, or another variable whose value is this text` }
+    ]
+  })
 
 type Problem = StrictSchema.Problem
 
 type Refuse = (problem: Omit<Problem, "path">) => void
 
 /**
- * Fills in `${NAME}` in every text of a value, except for texts at the paths of `verbatim`. In the user name, password, path
- * and query of a URL, it percent-encodes the values.
+ * Fills in `${NAME}` in every text of a value, and writes `${` for `$${`, except for texts at the paths of `verbatim`. In the
+ * user name, password, path and query of a URL, it percent-encodes the values.
  */
 export const expand = (
   given: unknown,
