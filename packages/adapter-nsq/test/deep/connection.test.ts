@@ -34,7 +34,7 @@ const regain = (): void => {
 }
 
 test("a connection that cannot be made again is down since it was lost, and then up since it was made", async () => {
-  const seen = await on(through(way), (broker) =>
+  const seen = await on({ ...through(way), authSecret: "hunter2" }, (broker) =>
     Effect.gen(function* () {
       const first = broker.connection()
       const cut = Date.now()
@@ -42,6 +42,7 @@ test("a connection that cannot be made again is down since it was lost, and then
       yield* until("the loss to be noticed", () => broker.connection().state === "down")
       const lost = broker.connection()
       yield* Effect.sleep(100)
+      yield* until("a refusal", () => broker.connection().because !== undefined)
       const still = broker.connection()
       regain()
       const allowed = Date.now()
@@ -52,7 +53,10 @@ test("a connection that cannot be made again is down since it was lost, and then
   ).finally(regain)
   const { again, allowed, cut, first, lost, still } = seen
   assert.strictEqual(first.state, "up")
-  assert.deepStrictEqual(still, lost)
+  assert.deepStrictEqual([still.state, still.since], ["down", lost.since])
+  assert.include(still.because, `nsqd 127.0.0.1:${way.port}: `)
+  assert.notInclude(still.because, "hunter2")
+  assert.hasAllKeys(again, ["state", "since"])
   assert.isTrue(first.since <= cut && cut <= lost.since && lost.since < allowed && allowed <= again.since)
 })
 

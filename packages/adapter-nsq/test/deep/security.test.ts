@@ -133,7 +133,10 @@ describe("TLS that is asked for", () => {
         const before = between.commands().length
         between.cut()
         yield* until("some attempts", () => between.commands().length > before + 2)
-        assert.strictEqual(broker.connection().state, "down")
+        const { because, state } = broker.connection()
+        assert.strictEqual(state, "down")
+        assert.match(because ?? "", /AccessRefused/)
+        assert.notInclude(because, secret)
         isTampering = false
         yield* broker.publish([outgoing(queueName("again"), "m")])
       })

@@ -1,13 +1,13 @@
 /** Calls that tell whether SQS can be reached, whatever they ask. */
 import type { Connection } from "@requeue/core/adapter-kit"
 import * as Credentials from "./credentials.ts"
-import { statusOf } from "./toBrokerError.ts"
+import { statusOf, toBrokerError } from "./toBrokerError.ts"
 
 /** Makes a call. */
 export type Teller = <A>(call: () => Promise<A>) => Promise<A>
 
 /**
- * Makes calls, and tells `reach` of each whether SQS could be reached. A call is repeated once where the credentials have
+ * Makes calls, and tells `reach` of each whether SQS could be reached, and why not. A call is repeated once where the credentials have
  * expired, and `forget` can forget them.
  */
 export const telling =
@@ -22,7 +22,8 @@ export const telling =
       reach?.set("up")
       return output
     } catch (error) {
-      reach?.set(statusOf(error) === undefined ? "down" : "up")
+      if (statusOf(error) === undefined) reach?.set("down", toBrokerError(error, { operation: "connect" }).message)
+      else reach?.set("up")
       throw error
     }
   }

@@ -30,8 +30,8 @@ export const all = (first: Connection, ...others: ReadonlyArray<Connection>): Co
 /** Keeps the state of a connection, and the time at which it changed. */
 export interface Tracker {
   readonly current: () => Connection
-  /** Sets the state. Setting the current state again changes nothing. */
-  readonly set: (state: Connection["state"]) => void
+  /** Sets the state, and why it is down. Setting the current state again keeps the time since when it holds. */
+  readonly set: (state: Connection["state"], because?: string) => void
 }
 
 /** Tracks a connection. `now` returns milliseconds since the epoch. */
@@ -39,8 +39,10 @@ export const track = (state: Connection["state"], now: () => number): Tracker =>
   let current: Connection = { state, since: now() }
   return {
     current: () => current,
-    set: (next) => {
-      if (next !== current.state) current = { state: next, since: now() }
+    set: (next, because) => {
+      if (next === current.state && because === current.because) return
+      const since = next === current.state ? current.since : now()
+      current = because === undefined ? { state: next, since } : { state: next, since, because }
     }
   }
 }

@@ -25,3 +25,14 @@ it("a state is as old as its last change", () => {
   tracker.set("down")
   assert.deepStrictEqual(tracker.current(), { state: "down", since: 2 })
 })
+
+it("a state is down because of the last reason", () => {
+  let now = 1
+  const tracker = Connection.track("up", () => now++)
+  for (const reason of ["refused", "reset"]) {
+    tracker.set("down", reason)
+    assert.deepStrictEqual(tracker.current(), { state: "down", since: 2, because: reason })
+  }
+  tracker.set("up")
+  assert.deepStrictEqual(tracker.current(), { state: "up", since: 3 })
+})

@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Settings } from "../../NsqOptions.ts"
 import type * as Client from "../client.ts"
+import type { ConnectionCount } from "./connectionCount.ts"
 import { type ErrorContext, toBrokerError } from "../toBrokerError.ts"
 
 /** One connection, from its opening to its end. */
@@ -59,13 +60,19 @@ const watchHeartbeats = ({ connection }: Live, { heartbeat }: Settings): Effect.
     }
   })
 
-/** Keeps a connection for as long as the scope lives. It never fails; ask `tried` for the first attempt. */
+/** Keeps a connection, and counts it, for as long as the scope lives. It never fails; ask `tried` for the first attempt. */
 export const make = <A extends Live>(
   settings: Settings,
+  count: ConnectionCount,
   options: Pick<Reconnecting.Options<A, BrokerError.BrokerError>, "connect" | "annotations" | "onChange">
 ): Effect.Effect<KeptConnection<A>, never, Scope.Scope> =>
   Reconnecting.make({
     ...options,
+    connect: Effect.tapError(options.connect, (error) => Effect.sync(() => count.failed(error))),
+    onChange: (connection) => {
+      count.changed(connection)
+      options.onChange?.(connection)
+    },
     isOpen: ({ connection }) => connection.isOpen(),
     ended: (live) => Effect.raceFirst(Deferred.await(live.gone), watchHeartbeats(live, settings)),
     close: ({ connection }) => Effect.sync(() => connection.destroy()),

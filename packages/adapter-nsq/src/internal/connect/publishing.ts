@@ -57,10 +57,9 @@ const makeConnections = (settings: Settings, nodes: Nodes) =>
 
     const open = Effect.fnUntraced(function* (node: Node) {
       const own = yield* Scope.fork(scope)
-      const made = Connection.make(settings, {
+      const made = Connection.make(settings, count, {
         connect: Publisher.open(node, nodes, settings, deadlines),
-        annotations: { nsqd: node.name, role: "publish" },
-        onChange: count.changed
+        annotations: { nsqd: node.name, role: "publish" }
       })
       const connection = yield* Scope.provide(made, own)
       opened.set(node, { connection, scope: own })

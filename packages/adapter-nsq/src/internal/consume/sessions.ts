@@ -157,7 +157,7 @@ export const open = (
       session.forget()
       subscriber.onReconnect((delivery) => receiptOf(delivery).session === session)
     }
-    const opened = Connection.make<Session.Session>(dependencies.settings, {
+    const opened = Connection.make<Session.Session>(dependencies.settings, subscriber.connectionCount, {
       connect: Effect.suspend(() =>
         isEnding || !mayConnect()
           ? Effect.never
@@ -165,7 +165,6 @@ export const open = (
       ),
       annotations: { nsqd: node.name, topic: topic.topic, queue: subscriber.queue },
       onChange: (session) => {
-        subscriber.connectionCount.changed(session)
         if (session === undefined) return
         forgetLast()
         last = session
