@@ -408,6 +408,16 @@ describe("toBrokerError", () => {
     assert.include(error.detail, "h:1")
   })
 
+  it.each([
+    ["error:05800074:x509 certificate routines::key values mismatch", /tls\.keyFile .*tls\.certFile/],
+    ["error:1C800064:Provider routines::bad decrypt", /tls\.passphrase/],
+    ["TLS: caFile cannot be read: ENOENT: no such file or directory, open 'ca.pem'", /Set tls\.caFile to the path/]
+  ])("of our own certificates and keys names the option: %s", (text, remedy) => {
+    const error = toBrokerError(new Error(text), { operation: "connect", node: "h:1" }, "ConnectionFailed")
+    assert.strictEqual(error.reason, "ConnectionFailed")
+    assert.match(error.remedy ?? "", remedy)
+  })
+
   it("says that a server does not speak NSQ, where the driver reads past its buffer", () => {
     const cause = Object.assign(new RangeError("outside of buffer bounds"), { code: "ERR_BUFFER_OUT_OF_BOUNDS" })
     const error = toBrokerError(cause, { operation: "connect", node: "h:1" })

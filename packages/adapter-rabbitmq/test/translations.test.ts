@@ -396,6 +396,16 @@ describe("toBrokerError", () => {
     assert.strictEqual(error.operation, "test")
   })
 
+  it.each([
+    ["error:05800074:x509 certificate routines::key values mismatch", /tls\.keyFile .*tls\.certFile/],
+    ["error:1C800064:Provider routines::bad decrypt", /tls\.passphrase/],
+    ["TLS: caFile cannot be read: ENOENT: no such file or directory, open 'ca.pem'", /Set tls\.caFile to the path/]
+  ])("of our own certificates and keys names the option: %s", (text, remedy) => {
+    const error = toBrokerError(new Error(text), { operation: "connect" }, "ConnectionFailed")
+    assert.strictEqual(error.reason, "ConnectionFailed")
+    assert.match(error.remedy ?? "", remedy)
+  })
+
   it("where there is no connection, the server's words for refusing it and their remedy are told", () => {
     const refused = toBrokerError(new Error("Expected ConnectionOpenOk; got <ConnectionClose channel:0>"), {
       operation: "connect",

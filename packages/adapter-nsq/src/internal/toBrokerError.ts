@@ -1,6 +1,6 @@
 /** From an error of nsqd, the driver or the network to a `BrokerError` with a remedy. Pure. */
 import { Failure } from "@requeue/core"
-import { BrokerError, Delay } from "@requeue/core/adapter-kit"
+import { BrokerError, Delay, TlsOptions } from "@requeue/core/adapter-kit"
 import { refusals, remedyInClear } from "./handshake.ts"
 
 /** The circumstances of an error. */
@@ -85,7 +85,11 @@ export const toBrokerError = (
 ): BrokerError.BrokerError => {
   if (cause instanceof BrokerError.BrokerError) return cause
   const text = textOf(cause)
-  const meaning = patterns.find(([pattern]) => pattern.test(text))?.[1] ?? { reason: otherwise }
+  const ofTls = otherwise === "ConnectionFailed" ? TlsOptions.remedy(text, "tls") : undefined
+  const meaning: Meaning =
+    ofTls !== undefined
+      ? { reason: "ConnectionFailed", remedy: `${ofTls}; an HTTP interface takes httpTls first` }
+      : (patterns.find(([pattern]) => pattern.test(text))?.[1] ?? { reason: otherwise })
   return new BrokerError.BrokerError({
     broker: "nsq",
     operation,

@@ -1,5 +1,5 @@
 /** From an error of the driver or the server to a `BrokerError` with a remedy. Pure. */
-import { BrokerError, Failure } from "@requeue/core/adapter-kit"
+import { BrokerError, Failure, TlsOptions } from "@requeue/core/adapter-kit"
 
 /** The operation that failed, as its error names it. */
 export interface ErrorContext {
@@ -167,7 +167,11 @@ export const toBrokerError = (
     : textOf(cause)
   const code = /\b(311|320|403|404|405|406|530|540) \(/.exec(text)?.[1]
   const isReply = /'amq\.rabbitmq\.reply-to/.test(text)
-  const { reason, remedy: usual } = (code === undefined ? undefined : byCode(Number(code), text)) ??
+  const ofTls = operation === "connect" ? TlsOptions.remedy(text, "tls") : undefined
+  const { reason, remedy: usual } = (ofTls === undefined
+    ? undefined
+    : { reason: "ConnectionFailed" as const, remedy: ofTls }) ??
+    (code === undefined ? undefined : byCode(Number(code), text)) ??
     patterns.find(([pattern]) => pattern.test(text))?.[1] ?? {
       reason: otherwise,
       remedy: otherwise === "ConnectionLost" ? lostRemedy : undefined

@@ -37,9 +37,29 @@ export interface Tls {
 const materials = ["ca", "cert", "key"] as const
 
 /** Node ignores material that is not PEM, such as a path, and then trusts other authorities than were meant. */
-const isPem = (value: unknown): boolean => {
-  if (typeof value === "string") return value.includes("-----BEGIN ")
-  return value instanceof Uint8Array && isPem(new TextDecoder().decode(value))
+const isPem = (value: unknown): boolean => textOf(value).includes("-----BEGIN ")
+
+/** Text, or bytes as text; empty for anything else. */
+const textOf = (value: unknown): string =>
+  typeof value === "string" ? value : value instanceof Uint8Array ? new TextDecoder().decode(value) : ""
+
+/** What keeps OpenSSL from reading PEM: it looks for lines that begin with the markers. Of an authority it says nothing. */
+const lineFault = (value: unknown): string | undefined => {
+  const text = textOf(value)
+  if (/-----BEGIN [^-]*-----(?![ \t]*\r?\n)|\S-----(BEGIN|END) /.test(text)) return "its line breaks are missing"
+  return /[ \t]-----(BEGIN|END) /.test(text) ? "its lines begin with spaces" : undefined
+}
+
+/** The remedy of such a fault. */
+const lineRemedy =
+  "Give PEM text with its line breaks, unindented; if they are written as \\n, as in a .env file, replace each by a line break"
+
+/** What text that is given as a path is instead. */
+const pathFault = (value: unknown): string | undefined => {
+  if (typeof value !== "string") return undefined
+  if (isPem(value)) return "PEM text"
+  if (value.startsWith("LS0tLS1CRUdJTi")) return "PEM text in base64"
+  return /[\r\n]/.test(value) ? "text with line breaks" : undefined
 }
 
 const pem = (name: (typeof materials)[number], expected: string): OptionKind.OptionKind => ({
@@ -48,6 +68,8 @@ const pem = (name: (typeof materials)[number], expected: string): OptionKind.Opt
   remedy: (value) =>
     [value].flat().some((each) => typeof each === "string") ? `Give the path of a file as ${name}File` : undefined
 })
+
+const isText = (value: unknown): value is string => typeof value === "string"
 
 const isPassphrase = (value: unknown): boolean =>
   typeof (Redacted.isRedacted(value) ? Redacted.value(value) : value) === "string"
@@ -81,6 +103,14 @@ export const decode = (broker: string, option: string, tls: unknown): Result.Res
   const refuse = (field: string, detail: string, remedy: string) =>
     Result.fail(new ConfigurationError({ field, detail, remedy, broker }))
   if (typeof tls !== "object" || tls === null) return refuse(option, "must be an object", "Give ca, cert and key")
+  for (const name of materials) {
+    const file = `${name}File`
+    const instead = pathFault(Reflect.get(tls, file))
+    if (instead !== undefined)
+      return refuse(`${option}.${file}`, `must be a path, got ${instead}`, `Give PEM text as ${name}`)
+    const fault = [Reflect.get(tls, name)].flat().filter(isPem).map(lineFault).find(isText)
+    if (fault !== undefined) return refuse(`${option}.${name}`, fault, lineRemedy)
+  }
   const decoded = decoder(broker, fields)(tls)
   if (Result.isFailure(decoded)) {
     const { detail, field, remedy } = decoded.failure
@@ -105,16 +135,60 @@ export const decode = (broker: string, option: string, tls: unknown): Result.Res
   return Result.succeed(typeof passphrase === "string" ? { ...given, passphrase: Redacted.make(passphrase) } : given)
 }
 
-/** Reads one of the options that are paths. */
+/** The longest path that an error shows, in characters. Longer text may be a secret in the place of a path. */
+const longestPath = 255
+
+/** Reads one of the options that are paths. No error has a cause: it would show the path again. */
 const contentOf = (option: string, path: string, readFile: (path: string) => Buffer): Buffer => {
+  const fail = (detail: string): never => {
+    throw new Error(`TLS: ${option} ${detail}`)
+  }
+  const instead = pathFault(path)
+  if (instead !== undefined) return fail(`must be a path, got ${instead}`)
+  const shown = path.length > longestPath ? `a path of ${path.length} characters` : path
   let content: Buffer
   try {
     content = readFile(path)
   } catch (cause) {
-    throw new Error(`TLS: ${option} cannot be read: ${summarize(cause).message}`, { cause })
+    return fail(`cannot be read: ${summarize(cause).message.replaceAll(path, shown)}`)
   }
-  if (isPem(content)) return content
-  throw new Error(`TLS: ${option} ${path} has no PEM text, which begins with -----BEGIN`)
+  if (!isPem(content)) return fail(`${shown} has no PEM text, which begins with -----BEGIN`)
+  const fault = lineFault(content)
+  return fault === undefined ? content : fail(`${shown} has PEM text, but ${fault}`)
+}
+
+/** Errors of OpenSSL and of {@link toNode}, and what to do; the first that fits counts. `$` is the name of the option. */
+const remedies: ReadonlyArray<readonly [RegExp, string]> = [
+  [/TLS: (\w+) cannot be read/, "Set $.<1> to the path of a file that this process may read"],
+  [/TLS: (\w+) .*(has|must be a path, got)( no)? (PEM )?text/, "Set $.<1> to the path of a file of PEM text"],
+  [/key values mismatch/i, "Set $.key or $.keyFile to the private key of the certificate in $.cert or $.certFile"],
+  [
+    /bad decrypt|interrupted or cancelled|mac verify failure|bad password|empty password/i,
+    "Set $.passphrase to that of the private key, or of $.pfx"
+  ],
+  [/DECODER routines|ASN1|asn1 encoding/, "Set $.key or $.keyFile to a private key in PEM that is whole"],
+  [/no start line/i, "Set $.cert or $.certFile to a certificate in PEM, not to a key"],
+  [/not enough data|PKCS12/i, "Set $.pfx to the bytes of a PKCS12 file"]
+]
+
+/**
+ * Returns the remedy for an error of {@link toNode}, or of Node.js about a certificate or a key of these options; `undefined` for
+ * other errors. `text` has the code and the message of the error, and `option` is the name of the adapter's option.
+ *
+ * @example
+ * ```ts
+ * import { TlsOptions } from "@requeue/core/adapter-kit"
+ *
+ * TlsOptions.remedy("error:05800074:x509 certificate routines::key values mismatch", "tls")
+ * // => "Set tls.key or tls.keyFile to the private key of the certificate in tls.cert or tls.certFile"
+ * ```
+ */
+export const remedy = (text: string, option: string): string | undefined => {
+  for (const [pattern, words] of remedies) {
+    const found = pattern.exec(text)
+    if (found !== null) return words.replaceAll("$", option).replace("<1>", found[1] ?? "")
+  }
+  return undefined
 }
 
 /**
