@@ -16,6 +16,7 @@ import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Address from "./internal/address.ts"
 import type { SdkOptions } from "./internal/client.ts"
+import * as Credentials from "./internal/credentials.ts"
 import * as Sdk from "./internal/sdkOptions.ts"
 
 export type { SdkOptions } from "./internal/client.ts"
@@ -180,6 +181,13 @@ export const decode = (options: Options): Result.Result<Settings, ConfigurationE
   if (Result.isFailure(parsed)) return Result.fail(parsed.failure)
   const address = Sdk.sessionToken(sessionToken, parsed.success.address)
   if (Result.isFailure(address)) return Result.fail(address.failure)
+  const padded = Object.entries(address.success.credentials ?? {}).find(([, value]) => Credentials.isPadded(AdapterOptions.textOf(value)))
+  if (padded !== undefined) {
+    const [name] = padded
+    const field = Reflect.get(options, name) === undefined ? "url" : name
+    const detail = `${field === name ? "it is" : `its ${name} is`} text ${Credentials.padding}`
+    return Result.fail(refuse(field, detail, "Remove them, such as by trim() where it is read from a file"))
+  }
   const { parameters } = parsed.success
   const misplaced = others.find((name) => name in parameters)
   // Its value may be a secret of digits, which an error would show.

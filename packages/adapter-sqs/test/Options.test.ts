@@ -102,6 +102,27 @@ describe("options", () => {
     else assert.deepInclude(refused.failure, { field, detail: "must be text" })
   })
 
+  const padded = ["accessKeyId", "secretAccessKey", "sessionToken"].flatMap((field) =>
+    ["hunter2\n", "hunter2\r\n", " hunter2", "hunter2\t", "hun\nter2"].map((value) => [field, value] as const)
+  )
+
+  it.each(padded)("refuse a line break or spaces in %s, as of a file: %j", (field, value) => {
+    const keys = { accessKeyId: "k", secretAccessKey: "s", sessionToken: "t", [field]: value }
+    const refused = decode({ url: "sqs://eu-west-1", ...keys })
+    if (Result.isSuccess(refused)) assert.fail(field)
+    else {
+      assert.deepInclude(refused.failure, { field, detail: "it is text with a line break, or spaces around it" })
+      assert.notInclude(inspect(refused.failure), "hunter2")
+    }
+  })
+
+  it("refuse a line break in the key of a URL", () => {
+    const refused = decode({ url: "sqs://k:hunter2%0A@eu-west-1" })
+    const told = Result.isFailure(refused) ? refused.failure.message : ""
+    assert.match(told, /^url .*its secretAccessKey is text with a line break/)
+    assert.notInclude(told, "hunter2")
+  })
+
   it("never show a secret", () => {
     const secret = "hunter2"
     const settings = ok({ url: `sqs://key:${secret}@h:1?region=eu-west-1` })

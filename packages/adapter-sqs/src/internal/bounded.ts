@@ -5,7 +5,7 @@
  * When its time is over, a call is aborted, and nothing of it is sent later. One that fails before a request was handed to
  * what sends it has certainly not been done, and says so: {@link NotSent}.
  */
-import { Bag, Delay } from "@requeue/core/adapter-kit"
+import { Bag, Delay, Failure } from "@requeue/core/adapter-kit"
 import { NotSent } from "./toBrokerError.ts"
 
 /** How calls are limited. */
@@ -14,6 +14,8 @@ export interface Bounds {
   readonly timeout: number
   /** Ends the calls, and those that are made later. */
   readonly closing: Closing
+  /** Whether the client is the program's: the text of what fails before a request may hold a secret, and is not shown. */
+  readonly isGiven: boolean
 }
 
 /** A call that can be ended. */
@@ -79,7 +81,7 @@ export const open = (): Closing => {
 }
 
 /** No call is under way. */
-export const make = ({ closing, timeout }: Bounds): Bounded => {
+export const make = ({ closing, isGiven, timeout }: Bounds): Bounded => {
   const known = new WeakMap<object, Call>()
   const underWay = Bag.make<Call>()
 
@@ -108,7 +110,10 @@ export const make = ({ closing, timeout }: Bounds): Bounded => {
       known.set(input, call)
       underWay.add(call)
       try {
-        return await Promise.race([run(), over])
+        const ran = run().catch((cause: unknown) => {
+          throw isGiven && !call.isHanded ? Failure.withoutText("the client", cause) : cause
+        })
+        return await Promise.race([ran, over])
       } catch (cause) {
         throw call.isHanded ? cause : new NotSent({ cause })
       } finally {

@@ -103,6 +103,8 @@ interface Driver {
   readonly closing: Bounded.Closing
   /** Milliseconds of one attempt. */
   readonly requestTimeout: number
+  /** Whether the client is the program's, whose functions may throw a secret. */
+  readonly isGiven: boolean
 }
 
 /** A class of the SDK whose instances are calls. */
@@ -144,10 +146,10 @@ const prepared = <I extends ServiceInputTypes, O extends ServiceOutputTypes>(
 /** The driver. Each method is one API call, and rejects with the SDK's error; it is cut off when the client closes. */
 export type Client = ReturnType<typeof calls>
 
-const calls = ({ closing, requestTimeout, sdk, told }: Driver) => {
+const calls = ({ closing, isGiven, requestTimeout, sdk, told }: Driver) => {
   // The SDK copies its configuration four times for each call.
   makeFast(sdk.config)
-  const bounds: Limits = { timeout: whole(requestTimeout), closing }
+  const bounds: Limits = { timeout: whole(requestTimeout), closing, isGiven }
   const method =
     <I, O>(send: (input: I) => Promise<O>) =>
     (input: I): Promise<O> =>
@@ -179,7 +181,8 @@ const calls = ({ closing, requestTimeout, sdk, told }: Driver) => {
      */
     polls: (waitTime: number): Poll => {
       const attempt = waitTime + requestTimeout
-      return method(prepared(sdk, ReceiveMessageCommand, { requestTimeout: attempt, timeout: whole(attempt), closing }))
+      const limits = { requestTimeout: attempt, timeout: whole(attempt), closing, isGiven }
+      return method(prepared(sdk, ReceiveMessageCommand, limits))
     }
   }
 }
@@ -206,7 +209,7 @@ const sends = (sdk: SQSClient, bounds: Limits) => {
 
 /** An endpoint as the SDK takes it from a function. */
 const located = (endpoint: () => Promise<string>, timeout: number) => async () => ({
-  url: new URL(await Bounded.within(Promise.resolve(endpoint()), timeout, "endpoint"))
+  url: new URL(await Bounded.within(Credentials.hiding("the function endpoint", endpoint), timeout, "endpoint"))
 })
 
 /** A client of ours, and how its credentials are asked for again. */
@@ -279,5 +282,9 @@ export const connect = (
           closing.close()
           if (sdk !== given) sdk.destroy()
         })
-    ).pipe(Effect.map(({ closing, forget, sdk }) => calls({ ...settings, sdk, told: telling(reach, forget), closing })))
+    ).pipe(
+      Effect.map(({ closing, forget, sdk }) =>
+        calls({ ...settings, sdk, told: telling(reach, forget), closing, isGiven: given !== undefined })
+      )
+    )
   })

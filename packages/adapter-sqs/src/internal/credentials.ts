@@ -1,5 +1,6 @@
 /** Credentials that a program's own function answers: they are kept until they expire, or SQS says that they have. */
 
+import { Failure } from "@requeue/core/adapter-kit"
 import * as Bounded from "./bounded.ts"
 
 interface Identity {
@@ -20,12 +21,35 @@ interface Renewable<P, I> {
 /** Milliseconds before their end at which credentials are asked for again, as the SDK does. */
 const early = 300_000
 
+/**
+ * Calls a function of the program. The text of what it throws may hold a secret, such as the answer of a vault, and is not
+ * shown. `what` names the function.
+ */
+export const hiding = async <A>(what: string, call: () => A | PromiseLike<A>): Promise<A> => {
+  try {
+    return await call()
+  } catch (cause) {
+    throw Failure.withoutText(what, cause)
+  }
+}
+
+/** Whether a part of an access key has what no header of HTTP can carry, such as the line break at the end of a file. */
+export const isPadded = (value: unknown): boolean => typeof value === "string" && /^\s|[\0-\x1f\x7f]|\s$/.test(value)
+
+/** What is wrong then. */
+export const padding = "with a line break, or spaces around it"
+
+const an = (name: string): string => (name === "accessKeyId" ? `an ${name}` : `a ${name}`)
+
 /** Names the fields that are missing, or of another type; what is there is not shown. */
 const checked = <I extends Identity>(identity: I): I => {
   const { expiration = new Date(), sessionToken = "" } = Object(identity)
   const faults = ["accessKeyId", "secretAccessKey"]
     .filter((name) => typeof Object(identity)[name] !== "string")
     .map((name) => `no ${name}`)
+  for (const name of ["accessKeyId", "secretAccessKey", "sessionToken"]) {
+    if (isPadded(Object(identity)[name])) faults.push(`${an(name)} ${padding}`)
+  }
   if (typeof sessionToken !== "string") faults.push("a sessionToken that is no text")
   if (!(expiration instanceof Date && expiration.getTime() > 0)) faults.push("an expiration that is no Date")
   if (faults.length === 0) return identity
@@ -47,7 +71,7 @@ export const make = <P, I extends Identity>(
   const isExpiring = ({ expiration }: I): boolean => expiration !== undefined && expiration.getTime() - now() < early
 
   const ask = (properties: P | undefined): Promise<I> => {
-    const answer = Promise.resolve(provider(properties)).then(checked)
+    const answer = hiding("the function credentials", () => provider(properties)).then(checked)
     const asked = Bounded.within(answer, timeout, "credentials")
     current = asked
     // Whoever asked is told; the next call asks anew, unless an answer has come late.

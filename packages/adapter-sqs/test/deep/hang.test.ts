@@ -150,7 +150,7 @@ test.concurrent("credentials that throw: nothing was sent, which is told with a 
   await on(withCredentials(url, provider), (broker) =>
     Effect.gen(function* () {
       const error = yield* errorOf(broker.publish([outgoing(queueName("thrown"), "m1")]))
-      assert.match(error.message, /ConnectionFailed: .*STS is away.*Nothing was sent/)
+      assert.match(error.message, /ConnectionFailed: .*has failed with Error \(ECONNRESET\).*Nothing was sent/)
     })
   )
 })

@@ -145,6 +145,38 @@ export const summarize = (error: unknown): ErrorSummary => {
   }
 }
 
+/** A name or a code that a program chooses, and no text. */
+const word = /^[A-Za-z][\w.-]{0,63}$/
+
+const isWord = (value: unknown): value is string => typeof value === "string" && word.test(value)
+
+/**
+ * An error that stands for one whose text may hold a secret. It has the name of that error, and its code or that of its cause, such
+ * as `ECONNREFUSED`, but neither its text nor the error itself. `what` is what failed. This never throws, whatever was thrown.
+ *
+ * When to use: in an adapter, for what a function of the program that gives credentials has thrown.
+ *
+ * @example
+ * ```ts
+ * import { Failure } from "@requeue/core/adapter-kit"
+ *
+ * Failure.withoutText("the function", new TypeError("the token t0ken is wrong")).message
+ * // => "the function has failed with TypeError; its text may hold a secret, and is not shown"
+ * ```
+ */
+export const withoutText = (what: string, error: unknown): Error => {
+  const record = isRecord(error) ? error : {}
+  const inside = [record, read(record, "cause")].filter(isRecord)
+  const type = read(record, "constructor")
+  // A class that sets no name has that of all errors.
+  const own = isRecord(error) && isError(error) && read(record, "name") === "Error" && typeof type === "function" ? read(type, "name") : undefined
+  const name = [own, summarize(error).name].find(isWord)
+  const code = inside.map((each) => read(each, "code")).find(isWord)
+  const called = [name ?? "an error", ...(code === undefined ? [] : [`(${code})`])].join(" ")
+  const hidden = new Error(`${what} has failed with ${called}; its text may hold a secret, and is not shown`)
+  return Object.assign(hidden, name === undefined ? {} : { name }, code === undefined ? {} : { code })
+}
+
 /**
  * The delay that a Retry-After value asks for, in milliseconds: the value is seconds (a number or digits), an HTTP or ISO
  * 8601 date, or a `Date`. A time in the past is 0, one beyond 24 hours is 24 hours, anything else is `undefined`. `now`

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Data from "effect/Data"
 import * as fc from "fast-check"
+import { inspect } from "node:util"
 import * as Failure from "../../src/policy/Failure.ts"
 
 const now = Date.parse("2026-01-01T00:00:00Z")
@@ -169,5 +170,25 @@ describe("make", () => {
     }
     const getter = Object.defineProperty(new Error("a"), "cause", { get: () => assert.fail("no cause") })
     assert.deepStrictEqual(make(getter).tags, ["Error"])
+  })
+})
+
+describe("withoutText", () => {
+  class VaultError extends Error {}
+  const fail = (): never => {
+    throw new Error("hunter2")
+  }
+  it.each<[error: unknown, called: string]>([
+    [new TypeError("hunter2"), "TypeError"],
+    [new VaultError("hunter2"), "VaultError"],
+    [new TypeError("hunter2", { cause: Object.assign(new Error("hunter2"), { code: "ECONNREFUSED" }) }), "TypeError (ECONNREFUSED)"],
+    [Object.assign(new Error("a"), { name: "my hunter2", code: "the hunter2" }), "an error"],
+    ["hunter2", "an error"],
+    [undefined, "an error"],
+    [new Proxy(new Error("hunter2"), { get: fail, getPrototypeOf: fail }), "an error"]
+  ])("%#", (error, called) => {
+    const hidden = Failure.withoutText("the function", error)
+    assert.strictEqual(hidden.message, `the function has failed with ${called}; its text may hold a secret, and is not shown`)
+    assert.notInclude(inspect(hidden, { showHidden: true }), "hunter2")
   })
 })

@@ -7,7 +7,6 @@ import { BrokerError, Delay, Failure, Log } from "@requeue/core/adapter-kit"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Predicate from "effect/Predicate"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import type { Address } from "../address.ts"
@@ -52,24 +51,6 @@ const check = (answer: unknown, address: Address): Account | BrokerError.BrokerE
   return { username, password: Redacted.make(secret), expiresAt }
 }
 
-/** A word that a program chooses, and no text. */
-const word = /^[A-Za-z][\w.-]{0,63}$/
-
-/** The name of what the function has thrown, and its code or that of its cause, such as `ECONNREFUSED`. */
-const nameOf = (thrown: unknown): string => {
-  try {
-    const { name } = Failure.summarize(thrown)
-    const cause = Predicate.hasProperty(thrown, "cause") ? thrown.cause : undefined
-    const code = [thrown, cause].flatMap((one) => (Predicate.hasProperty(one, "code") ? [one.code] : [])).find(isWord)
-    return [isWord(name) ? name : "an error", ...(code === undefined ? [] : [`(${code})`])].join(" ")
-  } catch {
-    // One of its getters throws.
-    return "an error"
-  }
-}
-
-const isWord = (value: unknown): value is string => typeof value === "string" && word.test(value)
-
 /** The account for an address. Asking for it takes `connectTimeout` at most. */
 export const ask = (
   { connectTimeout, credentials }: { readonly connectTimeout: number; readonly credentials: Provider | undefined },
@@ -78,8 +59,7 @@ export const ask = (
   if (credentials === undefined) return Effect.succeed({ ...address, expiresAt: Number.POSITIVE_INFINITY })
   return Effect.tryPromise({
     try: async () => credentials(),
-    catch: (cause) =>
-      failed(`the function has failed with ${nameOf(cause)}; its text may hold a secret, and is not shown`)
+    catch: (cause) => failed(Failure.withoutText("the function", cause).message)
   }).pipe(
     Effect.timeoutOrElse({
       duration: Duration.millis(connectTimeout),
