@@ -580,6 +580,38 @@ describe("toBrokerError", () => {
     assert.deepInclude(error, { reason, broker: "sqs", operation: "publish", queue: "q" })
   })
 
+  const ofSocket = (code: string, message: string) =>
+    Object.assign(node(code, message), { name: "TimeoutError", $metadata: { attempts: 3, totalRetryDelay: 150 } })
+  it.each<[name: string, cause: unknown, reason: BrokerError.Reason, remedy: RegExp]>([
+    ["a reset", ofSocket("ECONNRESET", "socket hang up"), "ConnectionLost", /needs TLS, write tls=true/],
+    ["a broken pipe", ofSocket("EPIPE", "write EPIPE"), "ConnectionLost", /needs TLS, write tls=true/],
+    ["no answer of the network", ofSocket("ETIMEDOUT", "connect ETIMEDOUT"), "Timeout", /network/],
+    ["no answer of a call", sdk("TimeoutError", 0), "Timeout", /raise requestTimeout/],
+    [
+      "an unknown authority",
+      node("DEPTH_ZERO_SELF_SIGNED_CERT", "self-signed certificate"),
+      "ConnectionFailed",
+      /NODE_EXTRA_CA_CERTS.*requestHandler\.httpsAgent/
+    ],
+    [
+      "a chain without its authority",
+      node("UNABLE_TO_VERIFY_LEAF_SIGNATURE", "unable to verify the first certificate"),
+      "ConnectionFailed",
+      /NODE_EXTRA_CA_CERTS.*requestHandler\.httpsAgent/
+    ],
+    [
+      "a server without TLS",
+      node("EPROTO", "write EPROTO 00000000:error:0A00010B:SSL routines:tls_validate_record_header:wrong version number"),
+      "ConnectionFailed",
+      /no TLS on this port.*tls=true/
+    ]
+  ])("of the network has a remedy: %s", (_, cause, reason, remedy) => {
+    const error = toBrokerError(cause, { operation: "publish" })
+    assert.strictEqual(error.reason, reason)
+    assert.match(error.remedy ?? "", remedy)
+    assert.notMatch(error.detail, /^TimeoutError: (socket|write)/)
+  })
+
   it.each([
     ["KMS.DisabledException", "AccessRefused", /KMS key/],
     ["com.amazonaws.sqs#KMS.InvalidStateException", "AccessRefused", /KMS key/],

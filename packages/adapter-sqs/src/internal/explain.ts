@@ -42,7 +42,10 @@ const silent: Explanation = {
   reason: "Timeout",
   remedy: "Check the network and the load of the server; send it again with the same id, or raise requestTimeout"
 }
-const broken: Explanation = { reason: "ConnectionLost" }
+const broken: Explanation = {
+  reason: "ConnectionLost",
+  remedy: "Try again, a send with the same id. If the server needs TLS, write tls=true in the URL"
+}
 const remedyOfForeign = "Is there a proxy or a login page between here and SQS, or another server at this address?"
 /** Another one in the place of SQS says that the call was done, in words that cannot be read, or sends elsewhere. */
 const unreadable: Explanation = { reason: "ConnectionLost", remedy: remedyOfForeign }
@@ -144,8 +147,17 @@ const byText: ReadonlyArray<readonly [RegExp, Explanation]> = [
   [/non.?existent|does not exist/i, missing],
   [/socket hang up|aborted/i, broken],
   [
+    /wrong version number/i,
+    { reason: "ConnectionFailed", remedy: "The server speaks no TLS on this port: leave tls=true out, or name another port" }
+  ],
+  [
     /certificate|self.signed|\bSSL\b|\bTLS\b|altnames/i,
-    { reason: "ConnectionFailed", remedy: "Check the certificate, or tls in the URL" }
+    {
+      reason: "ConnectionFailed",
+      remedy:
+        "Check host and certificate; name the file of its authority in NODE_EXTRA_CA_CERTS, or give " +
+        "requestHandler.httpsAgent an https.Agent with ca"
+    }
   ]
 ]
 

@@ -44,6 +44,9 @@ export const statusOf = (error: unknown): number | undefined => {
 /** The SDK names errors by their class, Node by `code`; several addresses may have been tried. */
 const codeOf = (error: Error): string => {
   const { name: own } = Failure.summarize(error)
+  const ofNode = field(error, "code")
+  // The SDK calls a connection that was reset a TimeoutError, and leaves Node's code.
+  if (own === "TimeoutError" && typeof ofNode === "string" && byCode.has(ofNode)) return ofNode
   if (byCode.has(own)) return own
   for (const name of ["Code", "code"]) {
     const code = field(error, name)
