@@ -181,7 +181,9 @@ export const decode = (options: Options): Result.Result<Settings, ConfigurationE
   if (Result.isFailure(parsed)) return Result.fail(parsed.failure)
   const address = Sdk.sessionToken(sessionToken, parsed.success.address)
   if (Result.isFailure(address)) return Result.fail(address.failure)
-  const padded = Object.entries(address.success.credentials ?? {}).find(([, value]) => Credentials.isPadded(AdapterOptions.textOf(value)))
+  const padded = Object.entries(address.success.credentials ?? {}).find(([, value]) =>
+    Credentials.isPadded(AdapterOptions.textOf(value))
+  )
   if (padded !== undefined) {
     const [name] = padded
     const field = Reflect.get(options, name) === undefined ? "url" : name

@@ -601,7 +601,10 @@ describe("toBrokerError", () => {
     ],
     [
       "a server without TLS",
-      node("EPROTO", "write EPROTO 00000000:error:0A00010B:SSL routines:tls_validate_record_header:wrong version number"),
+      node(
+        "EPROTO",
+        "write EPROTO 00000000:error:0A00010B:SSL routines:tls_validate_record_header:wrong version number"
+      ),
       "ConnectionFailed",
       /no TLS on this port.*tls=true/
     ]

@@ -34,9 +34,9 @@ export const hiding = async <A>(what: string, call: () => A | PromiseLike<A>): P
 }
 
 /** Whether a part of an access key has what no header of HTTP can carry, such as the line break at the end of a file. */
-export const isPadded = (value: unknown): boolean => typeof value === "string" && /^\s|[\0-\x1f\x7f]|\s$/.test(value)
+export const isPadded = (value: unknown): boolean => typeof value === "string" && /^\s|\p{Cc}|\s$/u.test(value)
 
-/** What is wrong then. */
+/** The fault of such text. */
 export const padding = "with a line break, or spaces around it"
 
 const an = (name: string): string => (name === "accessKeyId" ? `an ${name}` : `a ${name}`)

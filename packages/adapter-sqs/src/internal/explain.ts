@@ -148,7 +148,10 @@ const byText: ReadonlyArray<readonly [RegExp, Explanation]> = [
   [/socket hang up|aborted/i, broken],
   [
     /wrong version number/i,
-    { reason: "ConnectionFailed", remedy: "The server speaks no TLS on this port: leave tls=true out, or name another port" }
+    {
+      reason: "ConnectionFailed",
+      remedy: "The server speaks no TLS on this port: leave tls=true out, or name another port"
+    }
   ],
   [
     /certificate|self.signed|\bSSL\b|\bTLS\b|altnames/i,

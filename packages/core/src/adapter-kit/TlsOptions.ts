@@ -43,7 +43,7 @@ const isPem = (value: unknown): boolean => textOf(value).includes("-----BEGIN ")
 const textOf = (value: unknown): string =>
   typeof value === "string" ? value : value instanceof Uint8Array ? new TextDecoder().decode(value) : ""
 
-/** What keeps OpenSSL from reading PEM: it looks for lines that begin with the markers. Of an authority it says nothing. */
+/** The fault that keeps OpenSSL from reading PEM: it needs lines that begin with the markers. It ignores such an authority silently. */
 const lineFault = (value: unknown): string | undefined => {
   const text = textOf(value)
   if (/-----BEGIN [^-]*-----(?![ \t]*\r?\n)|\S-----(BEGIN|END) /.test(text)) return "its line breaks are missing"
@@ -54,7 +54,7 @@ const lineFault = (value: unknown): string | undefined => {
 const lineRemedy =
   "Give PEM text with its line breaks, unindented; if they are written as \\n, as in a .env file, replace each by a line break"
 
-/** What text that is given as a path is instead. */
+/** The kind of text that is given in the place of a path; `undefined` for a path. */
 const pathFault = (value: unknown): string | undefined => {
   if (typeof value !== "string") return undefined
   if (isPem(value)) return "PEM text"

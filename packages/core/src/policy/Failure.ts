@@ -169,7 +169,10 @@ export const withoutText = (what: string, error: unknown): Error => {
   const inside = [record, read(record, "cause")].filter(isRecord)
   const type = read(record, "constructor")
   // A class that sets no name has that of all errors.
-  const own = isRecord(error) && isError(error) && read(record, "name") === "Error" && typeof type === "function" ? read(type, "name") : undefined
+  const own =
+    isRecord(error) && isError(error) && read(record, "name") === "Error" && typeof type === "function"
+      ? read(type, "name")
+      : undefined
   const name = [own, summarize(error).name].find(isWord)
   const code = inside.map((each) => read(each, "code")).find(isWord)
   const called = [name ?? "an error", ...(code === undefined ? [] : [`(${code})`])].join(" ")

@@ -181,14 +181,20 @@ describe("withoutText", () => {
   it.each<[error: unknown, called: string]>([
     [new TypeError("hunter2"), "TypeError"],
     [new VaultError("hunter2"), "VaultError"],
-    [new TypeError("hunter2", { cause: Object.assign(new Error("hunter2"), { code: "ECONNREFUSED" }) }), "TypeError (ECONNREFUSED)"],
+    [
+      new TypeError("hunter2", { cause: Object.assign(new Error("hunter2"), { code: "ECONNREFUSED" }) }),
+      "TypeError (ECONNREFUSED)"
+    ],
     [Object.assign(new Error("a"), { name: "my hunter2", code: "the hunter2" }), "an error"],
     ["hunter2", "an error"],
     [undefined, "an error"],
     [new Proxy(new Error("hunter2"), { get: fail, getPrototypeOf: fail }), "an error"]
   ])("%#", (error, called) => {
     const hidden = Failure.withoutText("the function", error)
-    assert.strictEqual(hidden.message, `the function has failed with ${called}; its text may hold a secret, and is not shown`)
+    assert.strictEqual(
+      hidden.message,
+      `the function has failed with ${called}; its text may hold a secret, and is not shown`
+    )
     assert.notInclude(inspect(hidden, { showHidden: true }), "hunter2")
   })
 })
