@@ -23,6 +23,7 @@ import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import * as Admin from "./internal/inspect/admin.ts"
 import * as Capabilities from "./internal/capabilities.ts"
+import { reach } from "./internal/reach.ts"
 import { connect } from "./internal/lazyClient.ts"
 import * as Remembered from "./internal/consume/remembered.ts"
 import * as Sources from "./internal/consume/sources.ts"
@@ -48,7 +49,7 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
   const run = Effect.runForkWith(yield* Effect.context())
   const fork = (effect: Effect.Effect<unknown>): void => void run(effect)
   const now = () => clock.currentTimeMillisUnsafe()
-  // SQS has no connection. Its state is whether SQS could be reached by the last call.
+  // SQS has no connection. Its state is whether SQS could be reached by the last call, and `up` before the first.
   const connection = Connection.track("up", now)
   const client = yield* connect(settings, connection)
   const queues = Queues.make(client, settings)
@@ -66,6 +67,7 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
   const service: Broker.Service = {
     capabilities: Capabilities.make(settings),
     connection: connection.current,
+    reach: reach(client),
     publish: (messages) =>
       Effect.gen(function* () {
         yield* refusal(messages)
@@ -95,7 +97,7 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
  * When to use: in a program with Effect that needs the service itself; else {@link layer}.
  *
  * Fails with `ConfigurationError` when an option is wrong. Wrong credentials, a missing permission and a region without
- * the queue are errors of the first call, since SQS has no connection to open; for a consumer that is its start.
+ * the queue are errors of the first call, since SQS has no connection to open; for a consumer that is its start. Nothing is asked before, unless `connect` waits for the broker.
  *
  * @example
  * ```ts

@@ -241,6 +241,11 @@ export interface Service {
   /** The connection as the adapter saw it last. */
   readonly connection: () => Connection
   /**
+   * Asks the broker for an answer, whatever it is, and fails when there is none. `waitForBroker` calls it before the program
+   * gets the broker. For adapters whose brokers have no connection to open. Default: whoever has the service has reached it.
+   */
+  readonly reach?: Effect.Effect<void, BrokerError> | undefined
+  /**
    * Publishes all messages, or fails. The error's `entries` say what became of each; where there are none, any of them may
    * have been published if the error's reason leaves that open, else none was. `BrokerError.ofBatch` makes such an error.
    *

@@ -9,8 +9,8 @@ import { patient } from "../../src/faces/internal/patient.ts"
 import * as Broker from "../../src/port/Broker.ts"
 import { BrokerError, type Reason } from "../../src/port/BrokerError.ts"
 
-/** A broker that is up after so many attempts. */
-const starting = (attempts: number, reason: Reason = "ConnectionFailed") => {
+/** A broker that is up after so many attempts. One that `isLazy` opens no connection. */
+const starting = (attempts: number, reason: Reason = "ConnectionFailed", isLazy = false) => {
   const seen = { attempts: 0, open: 0, logged: [] as Array<string> }
   const attempt = Effect.gen(function* () {
     seen.attempts++
@@ -18,14 +18,17 @@ const starting = (attempts: number, reason: Reason = "ConnectionFailed") => {
       Effect.sync(() => seen.open++),
       () => Effect.sync(() => seen.open--)
     )
-    if (seen.attempts >= attempts) return {} as Broker.Service
-    return yield* new BrokerError({
+    const refused = new BrokerError({
       broker: "test",
       operation: "connect",
       reason,
       detail: "refused",
       remedy: "Start it"
     })
+    const reach = seen.attempts >= attempts ? Effect.void : Effect.fail(refused)
+    if (isLazy) return { reach } as Partial<Broker.Service> as Broker.Service
+    yield* reach
+    return {} as Broker.Service
   })
   const logs = Logger.layer([Logger.make(({ message }) => void seen.logged.push(String(message)))])
   const built = (wait: number) =>
@@ -77,6 +80,25 @@ describe("a broker that starts after the program", () => {
       })
       yield* TestClock.adjust("10 seconds")
       assert.isDefined(build.pollUnsafe())
+    })
+  )
+
+  it.effect("is waited for where it has no connection to open: until it has answered", () =>
+    Effect.gen(function* () {
+      const { built, seen } = starting(5, "ConnectionFailed", true)
+      const build = yield* Effect.forkChild(built(30_000), { startImmediately: true })
+      yield* TestClock.adjust("100 millis")
+      assert.isUndefined(build.pollUnsafe())
+      yield* TestClock.adjust("30 seconds")
+      yield* Fiber.join(build)
+      assert.deepStrictEqual([seen.attempts, seen.open], [5, 1])
+    })
+  )
+
+  it.effect("is not asked for an answer where nobody waits", () =>
+    Effect.gen(function* () {
+      const { built } = starting(2, "ConnectionFailed", true)
+      yield* built(0)
     })
   )
 

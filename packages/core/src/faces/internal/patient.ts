@@ -1,5 +1,6 @@
 /** Waiting for a broker that starts after the program, as containers do. */
 import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
@@ -8,6 +9,7 @@ import * as Scope from "effect/Scope"
 import * as Random from "../../adapter-kit/Random.ts"
 import * as Reconnect from "../../adapter-kit/Reconnect.ts"
 import * as Delay from "../../message/Delay.ts"
+import { Broker } from "../../port/Broker.ts"
 import { BrokerError } from "../../port/BrokerError.ts"
 import * as Log from "../../port/Log.ts"
 
@@ -23,17 +25,21 @@ const givenUp = (error: BrokerError, attempts: number, waited: number): BrokerEr
 }
 
 /**
- * A layer that is built again while its broker cannot be reached. The last attempt begins when `wait` milliseconds are over.
+ * A layer that is built again while its broker cannot be reached, also where building it opens no connection. The last attempt begins when `wait` milliseconds are over.
  * An error that another attempt cannot solve, such as a wrong password, ends the wait at once.
  */
-export const patient = <R>(layer: Layer.Layer<R, unknown>, wait: number): Layer.Layer<R, unknown> => {
+export const patient = (layer: Layer.Layer<Broker, unknown>, wait: number): Layer.Layer<Broker, unknown> => {
   if (wait === 0) return layer
   return Layer.effectContext(
     Effect.gen(function* () {
       const scope = yield* Effect.scope
       const build = Effect.gen(function* () {
         const own = yield* Scope.fork(scope)
-        const built = yield* Effect.exit(Layer.buildWithScope(layer, own))
+        const reached = Effect.tap(
+          Layer.buildWithScope(layer, own),
+          (context) => Context.get(context, Broker).reach ?? Effect.void
+        )
+        const built = yield* Effect.exit(reached)
         if (Exit.isFailure(built)) yield* Scope.close(own, built)
         return yield* built
       })
