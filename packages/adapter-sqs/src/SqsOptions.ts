@@ -181,14 +181,14 @@ export const decode = (options: Options): Result.Result<Settings, ConfigurationE
   if (Result.isFailure(parsed)) return Result.fail(parsed.failure)
   const address = Sdk.sessionToken(sessionToken, parsed.success.address)
   if (Result.isFailure(address)) return Result.fail(address.failure)
-  const padded = Object.entries(address.success.credentials ?? {}).find(([, value]) =>
-    Credentials.isPadded(AdapterOptions.textOf(value))
+  const broken = Object.entries(address.success.credentials ?? {}).find(([, value]) =>
+    Credentials.endsLine(AdapterOptions.textOf(value))
   )
-  if (padded !== undefined) {
-    const [name] = padded
+  if (broken !== undefined) {
+    const [name] = broken
     const field = Reflect.get(options, name) === undefined ? "url" : name
-    const detail = `${field === name ? "it is" : `its ${name} is`} text ${Credentials.padding}`
-    return Result.fail(refuse(field, detail, "Remove them, such as by trim() where it is read from a file"))
+    const detail = `${field === name ? "it is" : `its ${name} is`} text ${Credentials.lineEnd}`
+    return Result.fail(refuse(field, detail, "Remove it, such as by trim() where it is read from a file"))
   }
   const { parameters } = parsed.success
   const misplaced = others.find((name) => name in parameters)

@@ -102,16 +102,16 @@ describe("options", () => {
     else assert.deepInclude(refused.failure, { field, detail: "must be text" })
   })
 
-  const padded = ["accessKeyId", "secretAccessKey", "sessionToken"].flatMap((field) =>
-    ["hunter2\n", "hunter2\r\n", " hunter2", "hunter2\t", "hun\nter2"].map((value) => [field, value] as const)
+  const broken = ["accessKeyId", "secretAccessKey", "sessionToken"].flatMap((field) =>
+    ["hunter2\n", "hunter2\r\n", "hunter2\r"].map((value) => [field, value] as const)
   )
 
-  it.each(padded)("refuse a line break or spaces in %s, as of a file: %j", (field, value) => {
+  it.each(broken)("refuse a line break at the end of %s, as of a file: %j", (field, value) => {
     const keys = { accessKeyId: "k", secretAccessKey: "s", sessionToken: "t", [field]: value }
     const refused = decode({ url: "sqs://eu-west-1", ...keys })
     if (Result.isSuccess(refused)) assert.fail(field)
     else {
-      assert.deepInclude(refused.failure, { field, detail: "it is text with a line break, or spaces around it" })
+      assert.deepInclude(refused.failure, { field, detail: "it is text with a line break at its end" })
       assert.notInclude(inspect(refused.failure), "hunter2")
     }
   })

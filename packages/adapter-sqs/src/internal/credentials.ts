@@ -33,11 +33,11 @@ export const hiding = async <A>(what: string, call: () => A | PromiseLike<A>): P
   }
 }
 
-/** Whether a part of an access key has what no header of HTTP can carry, such as the line break at the end of a file. */
-export const isPadded = (value: unknown): boolean => typeof value === "string" && /^\s|\p{Cc}|\s$/u.test(value)
+/** Whether a part of an access key ends with a line break, as the content of a file does. */
+export const endsLine = (value: unknown): boolean => typeof value === "string" && /[\r\n]$/.test(value)
 
 /** The fault of such text. */
-export const padding = "with a line break, or spaces around it"
+export const lineEnd = "with a line break at its end"
 
 const an = (name: string): string => (name === "accessKeyId" ? `an ${name}` : `a ${name}`)
 
@@ -48,7 +48,7 @@ const checked = <I extends Identity>(identity: I): I => {
     .filter((name) => typeof Object(identity)[name] !== "string")
     .map((name) => `no ${name}`)
   for (const name of ["accessKeyId", "secretAccessKey", "sessionToken"]) {
-    if (isPadded(Object(identity)[name])) faults.push(`${an(name)} ${padding}`)
+    if (endsLine(Object(identity)[name])) faults.push(`${an(name)} ${lineEnd}`)
   }
   if (typeof sessionToken !== "string") faults.push("a sessionToken that is no text")
   if (!(expiration instanceof Date && expiration.getTime() > 0)) faults.push("an expiration that is no Date")
