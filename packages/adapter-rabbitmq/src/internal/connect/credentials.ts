@@ -17,7 +17,7 @@ export interface Credentials {
   readonly username?: string | undefined
   /** The password, or the token. */
   readonly password: string | Redacted.Redacted
-  /** When they end, in milliseconds since the epoch. Default: they do not. */
+  /** When they end, in milliseconds since the epoch; a time in seconds is refused. Default: they do not. */
   readonly expiresAt?: number | undefined
 }
 
@@ -40,7 +40,10 @@ const failed = (detail: string): BrokerError.BrokerError =>
     remedy: "Let the function answer { password }, and username and expiresAt where they are needed"
   })
 
-/** Nothing of what the function has answered is shown: it may be a secret. */
+/** Times before 1973 in milliseconds, and until 5138 in seconds: nobody means the former. */
+const [minMillis, example] = [1e11, "Date.now() + 3_600_000"]
+
+/** Nothing of what the function has answered is shown, except a time: it may be a secret. */
 const check = (answer: unknown, address: Address): Account | BrokerError.BrokerError => {
   if (typeof answer !== "object" || answer === null) return failed("the function has answered no object")
   const { expiresAt = Number.POSITIVE_INFINITY, password, username = address.username } = answer as Partial<Credentials> // Each field is checked.
@@ -48,6 +51,8 @@ const check = (answer: unknown, address: Address): Account | BrokerError.BrokerE
   if (typeof secret !== "string" || secret === "") return failed("the password is no text")
   if (typeof username !== "string") return failed("the username is no text")
   if (typeof expiresAt !== "number" || Number.isNaN(expiresAt)) return failed("expiresAt is no number")
+  if (expiresAt < minMillis)
+    return failed(`expiresAt is ${expiresAt}, which is no time in milliseconds since the epoch, such as ${example}`)
   return { username, password: Redacted.make(secret), expiresAt }
 }
 
@@ -78,9 +83,20 @@ const tell = ({ message }: BrokerError.BrokerError) =>
 /** The part of its life after which an account is asked for again, and the shortest and the longest pause before that. */
 const [part, shortest, longest] = [4 / 5, 1000, 24 * 60 * 60 * 1000]
 
+/** The longest pause after an account that has ended. */
+const longestEnded = 60_000
+
+const ended = (expiresAt: number, now: number) =>
+  Log.warning("a connection's credentials have ended", {
+    error:
+      `credentials: expiresAt is ${new Date(expiresAt).toISOString()}, ${Delay.format(now - expiresAt)} ago. ` +
+      "Let the function return credentials that have not ended, and check the clock of this machine"
+  })
+
 /**
  * Keeps a connection logged in: asks again when four fifths of an account's life are over, and hands it to `update`. What
- * fails is logged, and tried again when four fifths of the rest are over. Never ends; succeeds at once for an account that
+ * fails is logged, and tried again when four fifths of the rest are over. Where the account has ended, that is logged once, and the
+ * pauses grow. Never ends; succeeds at once for an account that
  * does not end.
  */
 export const renew = (
@@ -90,9 +106,14 @@ export const renew = (
 ): Effect.Effect<void> =>
   Effect.gen(function* () {
     let { expiresAt } = account
+    /** The pause after an account that has ended; `undefined` while one has not. */
+    let pause: number | undefined
     while (expiresAt !== Number.POSITIVE_INFINITY) {
-      const rest = expiresAt - (yield* Clock.currentTimeMillis)
-      yield* Effect.sleep(Duration.millis(Math.min(Math.max(rest * part, shortest), longest)))
+      const now = yield* Clock.currentTimeMillis
+      const rest = expiresAt - now
+      if (rest <= 0 && pause === undefined) yield* ended(expiresAt, now)
+      pause = rest > 0 ? undefined : Math.min(2 * (pause ?? shortest / 2), longestEnded)
+      yield* Effect.sleep(Duration.millis(pause ?? Math.min(Math.max(rest * part, shortest), longest)))
       const renewed = yield* Effect.result(Effect.tap(again, ({ password }) => update(password)))
       if (Result.isSuccess(renewed)) expiresAt = renewed.success.expiresAt
       else yield* tell(renewed.failure)
