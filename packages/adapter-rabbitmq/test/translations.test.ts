@@ -331,6 +331,7 @@ describe("toBrokerError", () => {
 
   it.each([
     [login, "AccessRefused", /user name and password/],
+    [login.replace("PLAIN", "EXTERNAL"), "AccessRefused", /^Check the client certificate in tls/],
     [
       `Connection closed: 530 (NOT-ALLOWED) with message "NOT_ALLOWED - vhost x not found"`,
       "AccessRefused",

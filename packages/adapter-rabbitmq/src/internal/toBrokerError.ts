@@ -16,6 +16,9 @@ interface Diagnosis {
 
 const remedies = {
   login: "Check user name and password; by default, guest may only log in from localhost",
+  certificate:
+    "Check the client certificate in tls: the server must trust its authority, read a user's name from it (ssl_cert_login_from), " +
+    "and have that user; it must enable rabbitmq_auth_mechanism_ssl",
   vhost: "Create the virtual host and give the user permissions in it, or name another one in the URL",
   unopened:
     "Create the virtual host and give the user permissions in it; where both are there, raise max-connections of the virtual " +
@@ -83,10 +86,16 @@ const byPrecondition = (text: string): Diagnosis => {
   return { reason: "QueueMismatch", remedy: ofMismatch(text) }
 }
 
+/** By a certificate there is neither a user name nor a password. */
+const ofLogin = (text: string): Diagnosis => ({
+  reason: "AccessRefused",
+  remedy: /mechanism EXTERNAL/.test(text) ? remedies.certificate : remedies.login
+})
+
 /** A login, a permission, or a queue that is read by another consumer alone. */
 const byAccess = (text: string): Diagnosis => {
   const isLogin = /login was refused|authentication/i.test(text)
-  if (isLogin) return { reason: "AccessRefused", remedy: remedies.login }
+  if (isLogin) return ofLogin(text)
   if (/reserved prefix/.test(text)) return { reason: "AccessRefused", remedy: remedies.reserved }
   return { reason: "AccessRefused", remedy: /in exclusive use/.test(text) ? remedies.alone : remedies.permission }
 }
@@ -118,6 +127,7 @@ const byCode = (code: number, text: string): Diagnosis | undefined => {
 const patterns: ReadonlyArray<readonly [RegExp, Diagnosis]> = [
   [/^NOT_ALLOWED - vhost .* a limit of connections/, { reason: "AccessRefused", remedy: remedies.unopened }],
   [/^No channels left/, { reason: "AccessRefused", remedy: remedies.channels }],
+  [/ACCESS[_-]REFUSED.*mechanism EXTERNAL/i, { reason: "AccessRefused", remedy: remedies.certificate }],
   [/ACCESS[_-]REFUSED.*(login|authentication)/i, { reason: "AccessRefused", remedy: remedies.login }],
   [/ACCESS[_-]REFUSED/i, { reason: "AccessRefused", remedy: remedies.permission }],
   [/NOT[_-]ALLOWED.*vhost|vhost .*not found/i, { reason: "AccessRefused", remedy: remedies.vhost }],
@@ -140,7 +150,8 @@ const patterns: ReadonlyArray<readonly [RegExp, Diagnosis]> = [
 /** The driver's only words when the server closes a connection that has logged in and is not open yet. */
 const unopened = /Expected ConnectionOpenOk; got <ConnectionClose/
 
-const textOf = (cause: unknown): string => {
+/** The words of an error, its code and those of its inner errors included. */
+export const textOf = (cause: unknown): string => {
   const { message } = Failure.summarize(cause)
   if (!(cause instanceof Error)) return message
   const code = "code" in cause && typeof cause.code === "string" ? `${cause.code} ` : ""

@@ -69,7 +69,7 @@ describe("a client's certificate", () => {
     ["is for a user who is not there", { ...trusted, ...nobody }],
     ["is not there", trusted]
   ])("that %s logs nobody in", async (_, tls) => {
-    assert.match(await failureOf({ ...external, tls }), /AccessRefused/)
+    assert.match(await failureOf({ ...external, tls }), /AccessRefused.*Check the client certificate/)
   })
 
   test("of an authority that the server does not know is refused", async () => {
