@@ -7,6 +7,7 @@ import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import type { Settings } from "../../RabbitMqOptions.ts"
 import type { Type } from "../../RabbitMqQueue.ts"
+import { textOf } from "../toBrokerError.ts"
 import * as PolicyRules from "./policyRules.ts"
 
 /** A queue. Its counts are `undefined` until the server has counted. */
@@ -115,14 +116,26 @@ const toExchange = (json: unknown): ExchangeInfo => {
 const list = <A>(json: unknown, read: (item: unknown) => A): ReadonlyArray<A> =>
   Array.isArray(json) ? json.map((item) => read(item)) : []
 
-const failed = (detail: string): BrokerError.BrokerError =>
+const failed = (
+  detail: string,
+  remedy = "Enable the management plugin, and give the user the tag monitoring"
+): BrokerError.BrokerError =>
   new BrokerError.BrokerError({
     broker: "rabbitmq",
     operation: "management",
     reason: "ConnectionFailed",
     detail,
-    remedy: "Enable the management plugin, and give the user the tag monitoring"
+    remedy
   })
+
+/** The error of a request without an answer. The cause has the words: `fetch` says that it failed, and nothing else. */
+const unanswered = (thrown: unknown): BrokerError.BrokerError =>
+  thrown instanceof TypeError && thrown.cause !== undefined
+    ? failed(
+        textOf(thrown.cause),
+        "Check host and port in management, and that the server runs with its management plugin"
+      )
+    : failed(textOf(thrown))
 
 /** `undefined` without the option `management`. User and password are those of its address, else the broker's. */
 export const make = ({ address, management, requestTimeout }: Settings): Management | undefined => {
@@ -144,7 +157,7 @@ export const make = ({ address, management, requestTimeout }: Settings): Managem
         if (!response.ok) throw new Error(`HTTP status ${response.status}`)
         return await response.json()
       },
-      catch: (cause) => failed(cause instanceof Error ? cause.message : String(cause))
+      catch: unanswered
     }).pipe(
       Effect.timeoutOrElse({
         duration: Duration.millis(requestTimeout),
