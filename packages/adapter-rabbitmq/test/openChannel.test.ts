@@ -1,11 +1,11 @@
-/** Channels on a connection that has no more of them. */
+/** Channels on a connection that has no more of them, or that answers nothing. */
 import { assert, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import { TestClock } from "effect/testing"
 import type { Channel, DriverConnection } from "../src/internal/client.ts"
 import type { Live } from "../src/internal/connect/connection.ts"
-import { openFreeChannel } from "../src/internal/connect/openChannel.ts"
+import { openChannel, openFreeChannel } from "../src/internal/connect/openChannel.ts"
 
 const turn = Effect.promise(() => new Promise(setImmediate))
 
@@ -32,5 +32,24 @@ it.effect("a channel is waited for while all of the connection are open, and ref
     isFull = false
     yield* pass
     yield* Fiber.join(waiting)
+  })
+)
+
+it.effect("what is under way on a connection that answers nothing fails with that reason", () =>
+  Effect.gen(function* () {
+    let reason: string | undefined
+    const driver = {
+      heard: () => 0,
+      channel: () => new Promise(() => {}),
+      destroy: (because?: string) => (reason = because)
+    } as unknown as DriverConnection
+    const live = { driver, isGone: () => false, blockedBy: () => undefined } as unknown as Live
+    const opening = yield* Effect.forkChild(
+      Effect.flip(openChannel(live, { operation: "declare" }, 1000, (one) => one.channel()))
+    )
+    yield* turn
+    yield* TestClock.adjust(1000)
+    assert.strictEqual((yield* Fiber.join(opening)).reason, "Timeout")
+    assert.match(reason ?? "", /the server answered nothing on this connection for 1s/)
   })
 )

@@ -2,7 +2,7 @@
  * Opens channels. RabbitMQ 3.10 may answer nothing more on a connection on which a queue was deleted in the middle of a burst,
  * and goes on with its heartbeats: the driver would keep such a connection for ever. Here it is dropped, and made again.
  */
-import { BrokerError, Log } from "@requeue/core/adapter-kit"
+import { BrokerError, Delay, Log } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 import type { Channel, DriverConnection } from "../client.ts"
@@ -11,6 +11,10 @@ import type { Live } from "./connection.ts"
 import { request } from "./request.ts"
 
 const dropping = Log.warning("the server answers nothing on a connection, which is dropped and made again")
+
+/** Why other requests on that connection fail. */
+const deaf = (millis: number): string =>
+  `the server answered nothing on this connection for ${Delay.format(millis)}, and the connection was dropped`
 
 /** The driver's words for what was asked last do not tell why a connection has ended. It was there: that it broke is no refusal. */
 const ofEnded = (live: Live, error: BrokerError.BrokerError, context: ErrorContext): BrokerError.BrokerError => {
@@ -37,7 +41,13 @@ export const openChannel = <C>(
     const failing = (error: BrokerError.BrokerError): Effect.Effect<never, BrokerError.BrokerError> => {
       if (live.isGone()) return Effect.fail(ofEnded(live, error, context))
       if (error.reason !== "Timeout" || !isDead()) return Effect.fail(error)
-      return Effect.andThen(Effect.andThen(dropping, Effect.sync(driver.destroy)), Effect.fail(error))
+      return Effect.andThen(
+        Effect.andThen(
+          dropping,
+          Effect.sync(() => driver.destroy(deaf(millis)))
+        ),
+        Effect.fail(error)
+      )
     }
     return request(context, millis, () => open(driver)).pipe(Effect.catch(failing))
   })
