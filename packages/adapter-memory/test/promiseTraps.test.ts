@@ -211,6 +211,7 @@ describe("functions of a policy", () => {
     await using broker = await open()
     const retry = { maxRetries: 0, classify: { with: (): any => Promise.reject(new Error("no class")) } }
     await broker.requeue.consume("q", { retry }, () => {
+      // oxlint-disable-next-line typescript/only-throw-error -- That is the trap.
       throw Promise.reject(new Error("503"))
     })
     await broker.requeue.send("q", 1)

@@ -87,8 +87,8 @@ export interface DriverConnection {
   readonly updateSecret: (secret: Redacted.Redacted) => Promise<void>
   /** Closes it, with the server's answer; may never resolve on a dead connection. */
   readonly close: () => Promise<void>
-  /** Drops the socket. */
-  readonly destroy: () => void
+  /** Drops the socket. The reason is in the error of everything that is under way. Default: this client has closed it. */
+  readonly destroy: (because?: string) => void
 }
 
 /** Callbacks for a connection's events. */
@@ -181,7 +181,7 @@ export const connect = async (
     updateSecret: (secret) => model.updateSecret(Buffer.from(Redacted.value(secret)), "renewed before it ends"),
     close: () => model.close(),
     // Without an error the driver does not see it: its heartbeats would keep the process for two intervals more.
-    destroy: () => void stream.destroy(new Error("closed by this client"))
+    destroy: (because = "closed by this client") => void stream.destroy(new Error(because))
   }
 }
 

@@ -114,7 +114,7 @@ export const handlerRefusal = (
       typeof options === "function" ? `Write ${call}(queue, {}, handler)` : undefined
     )
   }
-  if (!/GeneratorFunction\]$/.test(Object.prototype.toString.call(handler))) return undefined
+  if (!Object.prototype.toString.call(handler).endsWith("GeneratorFunction]")) return undefined
   return OptionNames.error(
     call,
     queue,

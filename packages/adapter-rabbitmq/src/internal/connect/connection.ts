@@ -127,7 +127,7 @@ const close = ({ driver, isGone }: Live): Effect.Effect<void> =>
       : Effect.tryPromise(driver.close).pipe(
           Effect.timeout(closeTimeout),
           Effect.ignore,
-          Effect.ensuring(Effect.sync(driver.destroy))
+          Effect.ensuring(Effect.sync(() => driver.destroy()))
         )
   )
 

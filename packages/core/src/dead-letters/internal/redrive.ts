@@ -174,7 +174,12 @@ const run = (
       })
     })
     // A promise of the last call may have been rejected.
-    const checked = Effect.tap(all, () => Effect.andThen(Effect.yieldNow, Effect.sync(guard("onProgress", () => {}))))
+    const checked = Effect.tap(all, () =>
+      Effect.andThen(
+        Effect.promise(() => Promise.resolve()),
+        Effect.sync(guard("onProgress", () => {}))
+      )
+    )
     return yield* Effect.matchEffect(Callback.caught(checked), {
       onSuccess: (stoppedBy) => Effect.succeed(ledger.report(stoppedBy)),
       onFailure: (cause): Effect.Effect<never, BrokerError | DeadLettersStopped> => {
