@@ -71,7 +71,7 @@ describe.runIf(one.managementUrl !== undefined).concurrent("with the management 
 
   it("a letter that a slow handler has is not taken for done", async () => {
     const run = () => Effect.never
-    const asked = { limit: 1, stages: [1], wait: "2 seconds" } as const
+    const asked = { limit: 1, stages: [1], wait: "20 seconds" } as const
     const { report } = await redrive({ management }, 1, asked, { run })
     assert.deepStrictEqual(figures(report).slice(0, 4), [1, 0, 0, 1])
   })
