@@ -15,6 +15,7 @@ import * as Metadata from "../message/Metadata.ts"
 import * as OptionKind from "../options/OptionKind.ts"
 import * as OptionNames from "../options/OptionNames.ts"
 import * as Removal from "../options/Removal.ts"
+import * as Failure from "../policy/Failure.ts"
 import * as RetryPolicy from "../policy/RetryPolicy.ts"
 
 /** A message that waits for its delay: a copy. Writing into it changes no message. */
@@ -106,7 +107,7 @@ export interface DelayedMessages {
   readonly count: (options?: CountOptions) => Effect.Effect<Omit<Listing, "messages">, BrokerError>
   /**
    * Removes delayed messages for good. One that becomes due meanwhile is either removed or delivered. Where it fails when
-   * some were selected, its error says how many: these may be gone.
+   * some were selected, its error says how many: these may be gone. A filter that throws ends it; the error says how many are gone.
    *
    * @throws RangeError when an option is unknown or of another kind, or unless one of `all` and `filter` is given
    */
@@ -188,10 +189,19 @@ const sift = (broker: Service, queue: string, retry: RetryPolicy.RetryPolicy, re
         return false
       }
     }
-    return Effect.tap(broker.admin.sift({ queue, retry }, contained), () =>
-      thrown === undefined ? Effect.void : Effect.die(thrown.error)
+    return Effect.tap(broker.admin.sift({ queue, retry }, contained), ({ removed }) =>
+      thrown === undefined
+        ? Effect.void
+        : Effect.die(removed === 0 ? thrown.error : stopped(thrown.error, queue, removed))
     )
   })
+
+/** The error of a removal that its filter has ended. */
+const stopped = (cause: unknown, queue: string, removed: number): Error => {
+  const { message, name } = Failure.summarize(cause)
+  const end = `the filter threw ${name}: ${message}, when ${removed} delayed messages of ${queue} were removed`
+  return new Error(`DelayedMessages.purge: ${end}. Fix the filter, then purge again to go on`, { cause })
+}
 
 /** The error of a removal that has selected messages before it failed. */
 const inDoubt = (error: BrokerError, selected: number): BrokerError => {

@@ -80,7 +80,10 @@ describe("delayed messages", () => {
       }
       const exit = yield* Effect.exit(purge({ filter }))
       assert.deepStrictEqual(gone, ["c", "none"])
-      assert.match(Exit.isFailure(exit) ? Cause.pretty(exit.cause) : "", /mine/)
+      assert.match(
+        Exit.isFailure(exit) ? Cause.pretty(exit.cause) : "",
+        /threw Error: mine, when 2 delayed messages of orders were removed/
+      )
     })
   )
 
