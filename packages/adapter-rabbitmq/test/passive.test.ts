@@ -54,7 +54,7 @@ const server = (
   return {
     figures: () => ({ open, most, asked }),
     declarer: {
-      channel: () =>
+      keptChannel: () =>
         Effect.map(
           Effect.acquireRelease(Effect.andThen(Effect.sleep(1), Effect.sync(channel)), ({ close }) =>
             Effect.sync(close)

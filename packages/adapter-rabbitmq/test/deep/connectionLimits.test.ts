@@ -1,5 +1,6 @@
 /** Limits of a connection that the server sets: frame_max and channel_max. They belong to one message, and to one consumer. */
-import { Backoff, Consumer, type Event, RetryPolicy } from "@requeue/core"
+import { Backoff, type Broker, Consumer, type Event, RetryPolicy } from "@requeue/core"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import { assert, test } from "vitest"
@@ -84,4 +85,57 @@ test.runIf(node !== undefined)(
       })
     )
   }
+)
+
+/** Runs a program as a user who may have so many channels or connections. */
+const asNarrow = async (limits: Readonly<Record<string, number>>, program: Parameters<typeof on>[1], options = {}) => {
+  const user = queueName("narrow")
+  await node!.ctl("add_user", user, "secret")
+  await node!.ctl("set_permissions", user, ".*", ".*", ".*")
+  await node!.ctl("set_user_limits", user, JSON.stringify(limits))
+  await on({ url: one.url, username: user, password: "secret", reconnectFirst: 20, ...options }, program)
+}
+
+/** Consumes a queue with a handler that waits for a gate, and tells how a settlement has ended. */
+const holding = (broker: Broker.Service) =>
+  Effect.gen(function* () {
+    const queue = queueName("holding")
+    const runs: Array<Run> = []
+    const events: Array<Event.Event> = []
+    const gate = yield* Deferred.make<void>()
+    yield* consume(queue, runs, { onEvent: (event) => events.push(event) }, () => Deferred.await(gate))
+    yield* publishAll(broker, queue, ["held"])
+    yield* until("the run", () => runs.length === 1)
+    return {
+      queue,
+      /** Nothing has happened to the connection that delivers: the held message is settled, in its first run. */
+      settled: Effect.gen(function* () {
+        yield* Deferred.succeed(gate, undefined)
+        yield* until("the end", () => events.some(({ _tag }) => _tag === "Succeeded"))
+        assert.strictEqual(runs.length, 1)
+        assert.deepStrictEqual(
+          events.filter(({ _tag }) => _tag === "SettleFailed"),
+          []
+        )
+      })
+    }
+  })
+
+test.runIf(node !== undefined)("counts need no more channels than their user may have", { timeout: 180_000 }, () =>
+  asNarrow({ "max-channels": 5 }, (broker) =>
+    Effect.gen(function* () {
+      const { queue, settled } = yield* holding(broker)
+      const since = broker.connection()
+      const queues = Array.from({ length: 20 }, (_, index) => (index % 4 === 0 ? queue : queueName("missing")))
+      for (let round = 0; round < 3; round++) {
+        const counts = yield* Effect.forEach(queues, broker.admin.counts, { concurrency: "unbounded" })
+        assert.deepStrictEqual(
+          counts.map(({ isMissing = false }) => isMissing),
+          queues.map((name) => name !== queue)
+        )
+      }
+      assert.deepStrictEqual(broker.connection(), since)
+      yield* settled
+    })
+  )
 )

@@ -13,7 +13,7 @@ import type { Connection, Live } from "../connect/connection.ts"
 import * as Declaring from "./declaring.ts"
 import * as Formers from "./formers.ts"
 import { keyOf, type NativeBinding, type NativeObject, type NativeQueue } from "./objects.ts"
-import { openFreeChannel } from "../connect/openChannel.ts"
+import * as KeptChannel from "../connect/keptChannel.ts"
 import { request } from "../connect/request.ts"
 
 /** The outcome of a look after objects that had been declared before. */
@@ -56,6 +56,11 @@ export interface Declarer {
     queue: string,
     run: (channel: Channel) => Promise<A>
   ) => Effect.Effect<A, BrokerError.BrokerError>
+  /** The channel for requests, while nobody else uses it, until the scope closes. */
+  readonly keptChannel: (
+    operation: string,
+    queue: string
+  ) => Effect.Effect<Channel, BrokerError.BrokerError, Scope.Scope>
   /** A channel that nobody else uses; it closes with the scope. */
   readonly channel: (operation: string, queue: string) => Effect.Effect<Channel, BrokerError.BrokerError, Scope.Scope>
 }
@@ -86,11 +91,7 @@ export const make = (connection: Connection, { requestTimeout }: Settings): Effe
       return found
     }
 
-    const channelOf = (live: Live, operation: string, queue: string | undefined) =>
-      Effect.acquireRelease(
-        openFreeChannel(live, { operation, queue }, requestTimeout, (driver) => driver.channel()),
-        (channel) => Effect.ignore(request({ operation, queue }, requestTimeout, () => channel.close()))
-      )
+    const kept = KeptChannel.make(requestTimeout)
 
     const onLive = <A>(
       live: Live,
@@ -99,7 +100,7 @@ export const make = (connection: Connection, { requestTimeout }: Settings): Effe
       run: (channel: Channel) => Promise<A>
     ): Effect.Effect<A, BrokerError.BrokerError> =>
       Effect.scoped(
-        Effect.flatMap(channelOf(live, operation, queue), (channel) =>
+        Effect.flatMap(kept(live, { operation, queue }), (channel) =>
           // It may be a request for each object, and the server needs more time for a new quorum queue.
           request({ operation, queue }, 3 * requestTimeout, () => run(channel))
         )
@@ -134,7 +135,11 @@ export const make = (connection: Connection, { requestTimeout }: Settings): Effe
     return {
       onChannel,
       channel: (operation, queue) =>
-        Effect.flatMap(connection.within({ operation, queue }), (live) => channelOf(live, operation, queue)),
+        Effect.flatMap(connection.within({ operation, queue }), (live) =>
+          KeptChannel.own(live, { operation, queue }, requestTimeout)
+        ),
+      keptChannel: (operation, queue) =>
+        Effect.flatMap(connection.within({ operation, queue }), (live) => kept(live, { operation, queue })),
       former: formers.get,
       renew,
       refresh: ({ objects, onDemand }, queue) => {

@@ -16,7 +16,7 @@ import * as Together from "./together.ts"
 
 /** The broker's own. */
 type Dependencies = Omit<
-  LookSession.Dependencies & Sift.Dependencies & Backlog.Dependencies,
+  LookSession.Dependencies & Sift.Dependencies & Backlog.Dependencies & Passive.Dependencies,
   "own" | "sleep" | "ready" | "readyInShared" | "listed" | "passive"
 >
 

@@ -1,6 +1,6 @@
 /**
- * Asks the server what queues hold, by passive declares. All who ask at the same time share a few channels: a channel takes
- * longer to open and to close than to ask. https://www.rabbitmq.com/docs/queues#properties
+ * Asks the server what queues hold, by passive declares. All who ask at the same time share a channel, which
+ * takes longer to open and to close than to ask. https://www.rabbitmq.com/docs/queues#properties
  */
 import { BrokerError } from "@requeue/core/adapter-kit"
 import * as Deferred from "effect/Deferred"
@@ -13,7 +13,7 @@ import * as NameRules from "../nameRules.ts"
 
 /** The broker's own. */
 export interface Dependencies {
-  readonly declarer: Pick<Declarer, "channel">
+  readonly declarer: Pick<Declarer, "keptChannel">
   /** Milliseconds that an answer of the server may take. */
   readonly requestTimeout: number
 }
@@ -29,7 +29,7 @@ interface Question {
   readonly answer: Deferred.Deferred<Result, BrokerError.BrokerError>
 }
 
-/** Channels that are open at a time. */
+/** Those who may ask at a time, where the kept channel is not free soon enough. */
 const most = 16
 
 const operation = "counts"
@@ -48,14 +48,14 @@ export const make = ({ declarer, requestTimeout }: Dependencies): Passive => {
     return question
   }
 
-  /** Asks until there are no more questions, or the server has closed the channel, as it does where a queue is missing. */
+  /** Asks until there are no more questions. Fails when one is not answered, or the channel was closed, as for a missing queue. */
   const through = (channel: Channel, first: Question) =>
     Effect.gen(function* () {
       for (let question: Question | undefined = first; question !== undefined; question = next()) {
         const { answer, queue } = question
         const asked = request({ operation, queue }, requestTimeout, () => channel.checkQueue(queue))
         const exit = yield* Effect.exit(Effect.tapError(asked, (error) => refuse(question, error)))
-        if (Exit.isFailure(exit)) return
+        if (Exit.isFailure(exit)) yield* exit
         yield* Deferred.done(answer, exit)
       }
     })
@@ -69,12 +69,18 @@ export const make = ({ declarer, requestTimeout }: Dependencies): Passive => {
     })
 
   const work = Effect.gen(function* () {
-    for (let question = next(); question !== undefined; question = next()) {
-      const first = question
-      yield* Effect.flatMap(declarer.channel(operation, first.queue), (channel) => through(channel, first)).pipe(
-        Effect.scoped,
-        Effect.tapError((error) => refuse(first, error)),
-        Effect.catchCause((cause) => Deferred.failCause(first.answer, cause))
+    for (let [first] = waiting; first !== undefined; [first] = waiting) {
+      const question = first
+      // While this waits for a channel, whoever has one asks for all.
+      const channel = Effect.tapError(declarer.keptChannel(operation, question.queue), (error) =>
+        waiting.has(question) ? refuse(question, error) : Effect.void
+      )
+      const asked = Effect.flatMap(channel, (opened) => {
+        const now = next()
+        return now === undefined ? Effect.void : through(opened, now)
+      })
+      yield* Effect.catchCause(Effect.scoped(asked), (cause) =>
+        waiting.delete(question) ? Deferred.failCause(question.answer, cause) : Effect.void
       )
     }
     // In the same step as the last look for questions, or who asks in between would wait for nobody.

@@ -1,0 +1,72 @@
+/**
+ * A channel of a connection that is kept for requests, one after the other. The server closes the whole connection where its user
+ * may have no channel more, which no client can know before: so none is opened for each request.
+ * https://www.rabbitmq.com/docs/user-limits
+ */
+import type { BrokerError } from "@requeue/core/adapter-kit"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
+import type * as Scope from "effect/Scope"
+import * as Semaphore from "effect/Semaphore"
+import type { Channel } from "../client.ts"
+import type { ErrorContext } from "../toBrokerError.ts"
+import type { Live } from "./connection.ts"
+import { openFreeChannel } from "./openChannel.ts"
+import { request } from "./request.ts"
+
+/** Milliseconds to wait for the kept channel: a queue that hangs must not hold up requests for others. Then another one is opened. */
+const patience = 500
+
+/** A channel that nobody else uses; it closes with the scope. `requestTimeout` is in milliseconds. */
+export const own = (live: Live, context: ErrorContext, requestTimeout: number) =>
+  Effect.acquireRelease(
+    openFreeChannel(live, context, requestTimeout, (driver) => driver.channel()),
+    (channel) => close(channel, context, requestTimeout)
+  )
+
+const close = (channel: Channel, context: ErrorContext, requestTimeout: number) =>
+  Effect.ignore(request(context, requestTimeout, () => channel.close()))
+
+/**
+ * Gives a channel for requests, until the scope closes. One whose scope fails may still wait for an answer, and is closed. What it
+ * takes from a queue stays taken: see {@link own}.
+ */
+export type KeptChannel = (
+  live: Live,
+  context: ErrorContext
+) => Effect.Effect<Channel, BrokerError.BrokerError, Scope.Scope>
+
+/** No channel is open before somebody needs one. `requestTimeout` is in milliseconds. */
+export const make = (requestTimeout: number): KeptChannel => {
+  const turns = Semaphore.makeUnsafe(1)
+  let kept: { readonly live: Live; readonly channel: Channel } | undefined
+
+  const keep = (live: Live, context: ErrorContext) =>
+    Effect.map(
+      openFreeChannel(live, context, requestTimeout, (driver) => driver.channel()),
+      (channel) => {
+        kept = { live, channel }
+        channel.once("close", () => {
+          if (kept?.channel === channel) kept = undefined
+        })
+        return channel
+      }
+    )
+
+  const turn = Effect.acquireRelease(
+    Effect.timeoutOption(turns.take(1), patience),
+    (taken) => (Option.isSome(taken) ? turns.release(1) : Effect.void),
+    { interruptible: true }
+  )
+  return (live, context) =>
+    Effect.flatMap(turn, (taken) => {
+      if (Option.isNone(taken)) return own(live, context, requestTimeout)
+      const known = Effect.suspend(() => (kept?.live === live ? Effect.succeed(kept.channel) : keep(live, context)))
+      return Effect.acquireRelease(known, (channel, exit) => {
+        if (Exit.isSuccess(exit) || kept?.channel !== channel) return Effect.void
+        kept = undefined
+        return close(channel, context, requestTimeout)
+      })
+    })
+}
