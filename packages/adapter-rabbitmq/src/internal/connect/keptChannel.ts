@@ -16,7 +16,7 @@ import { openFreeChannel } from "./openChannel.ts"
 import { request } from "./request.ts"
 
 /** Milliseconds to wait for the kept channel: a queue that hangs must not hold up requests for others. Then another one is opened. */
-const patience = 500
+const turnTimeout = 500
 
 /** A channel that nobody else uses; it closes with the scope. `requestTimeout` is in milliseconds. */
 export const own = (live: Live, context: ErrorContext, requestTimeout: number) =>
@@ -55,7 +55,7 @@ export const make = (requestTimeout: number): KeptChannel => {
     )
 
   const turn = Effect.acquireRelease(
-    Effect.timeoutOption(turns.take(1), patience),
+    Effect.timeoutOption(turns.take(1), turnTimeout),
     (taken) => (Option.isSome(taken) ? turns.release(1) : Effect.void),
     { interruptible: true }
   )
