@@ -77,17 +77,19 @@ type Staged = Pick<DeadLetters.RedriveOptions, "stages" | "stopAt" | "wait" | "w
 /** The options of a redrive from the target that is watched, because it is asked for or anyhow, or none. */
 export const of = (
   flags: Flags,
-  { configured, queues: letters }: DeadLetterTarget.DeadLetterTarget,
+  { configured, of: named, queues: letters }: DeadLetterTarget.DeadLetterTarget,
   to: Option.Option<string>,
   isWatched: boolean
 ): Staged => {
   const isStaged = isWatched || [flags.stages, flags.stopAt, flags.wait].some((given) => Option.isSome<unknown>(given))
   if (!isStaged) return {}
+  // With --broker, a queue of the config file may be asked for on another broker than its own.
+  const known = [...named, ...configured]
   // Queues that the config file does not have have the policy that any queue has.
   const queueOf = (queue: string): Target.Queue =>
-    configured.find(({ name }) => name === queue) ?? { name: queue, options: {} }
+    known.find(({ name }) => name === queue) ?? { name: queue, options: {} }
   const isOrigin = (queue: Target.Queue) => DeadLetterTarget.of(queue).some((name) => letters.includes(name))
-  const origins = configured.filter(isOrigin)
+  const origins = known.filter(isOrigin)
   const queues = Option.match(to, {
     onNone: () => (origins.length > 0 ? origins : flags.queue.map(queueOf)),
     onSome: (name) => [queueOf(name)]

@@ -25,9 +25,9 @@ const flags: RedriveStages.Flags = {
   operation: Option.none()
 }
 
-const of = (letters: ReadonlyArray<string>, to?: string) => {
+const of = (letters: ReadonlyArray<string>, to?: string, known: Partial<DeadLetterTarget.DeadLetterTarget> = {}) => {
   // The broker is not asked.
-  const target = { configured, queues: letters } as unknown as DeadLetterTarget.DeadLetterTarget
+  const target = { configured, of: [], queues: letters, ...known } as unknown as DeadLetterTarget.DeadLetterTarget
   const { wait, watch } = RedriveStages.of(flags, target, Option.fromUndefinedOr(to), false)
   assert.isFunction(watch)
   return { wait, watched: (queue: string) => [...new Set((watch as (queue: string) => ReadonlyArray<string>)(queue))] }
@@ -45,4 +45,9 @@ it("waits for the retries of the queues whose letters these are", () => {
   assert.strictEqual(of(["orders.dead"]).wait, 2 * 60_000)
   assert.strictEqual(of(["foreign"]).wait, 60_000)
   assert.strictEqual(of(["old"], "orders").wait, 2 * 60_000)
+})
+
+it("knows the policy of a queue that is asked for on another broker than its own", () => {
+  const { wait, watched } = of(["orders.dead"], undefined, { configured: [], of: configured.slice(0, 1) })
+  assert.deepStrictEqual([wait, watched("orders")], [2 * 60_000, ["orders.dead"]])
 })
