@@ -22,44 +22,46 @@ const adapterRooms = foldersOf("Adapters, room by room")
 
 /** The first row that matches decides. `may`: imports from outside the package; `driver`: the file that has no `may`. */
 const rooms = [
-  // What is Node's own: the adapter of a URL is loaded, Cloudflare's v8 bodies are read, bodies are compressed, and async
-  // contexts are entered.
+  // What is Node's own: the adapter of a URL is loaded, and async contexts are entered.
   {
-    files:
-      /^packages\/core\/src\/(faces\/internal\/(cloudflareCodec|resolve)|message\/CompressedCodec|adapter-kit\/AsyncContext)\.ts$/,
+    files: /^packages\/core\/src\/(faces\/internal\/resolve|adapter-kit\/AsyncContext)\.ts$/,
     may: /^(effect\/|node:)/
   },
   { files: /^packages\/core\/src\//, may: /^effect\// },
+  { files: /^packages\/operations\/src\//, may: /^(effect\/|@requeue\/core(\/|$))/ },
+  // Cloudflare's v8 bodies are read, and bodies are compressed.
+  { files: /^packages\/(cloudflare|codecs)\/src\//, may: /^(effect\/|node:(util|v8|zlib)$|@requeue\/core(\/|$))/ },
   // Files are read in one place, and parsed in another.
   { files: /^packages\/config\/src\/internal\/source\.ts$/, may: /^(effect\/|@requeue\/core\/|node:)/ },
   { files: /^packages\/config\/src\/internal\/syntax\.ts$/, may: /^yaml$/ },
   { files: /^packages\/config\/src\//, may: /^(effect\/|@requeue\/core(\/|$))/ },
   {
     files: /^packages\/cli\/src\//,
-    may: /^(effect\/|@effect\/platform-node-shared\/|@requeue\/(core(\/|$)|config$|console$)|node:)/
+    may: /^(effect\/|@effect\/platform-node-shared\/|@requeue\/(core(\/|$)|config$|console$|operations$)|node:)/
   },
-  { files: /^packages\/console\/src\//, may: /^(effect\/|node:|@requeue\/(core(\/(adapter-kit|explain))?|config)$)/ },
+  { files: /^packages\/console\/src\//, may: /^(effect\/|node:|@requeue\/(core(\/adapter-kit)?|config|operations)$)/ },
   // Cases see in which async context a function runs.
   {
     files: /^packages\/conformance\/src\/internal\/asyncContext\.ts$/,
     may: /^(effect\/|node:async_hooks$)/
   },
-  { files: /^packages\/conformance\/src\//, may: /^(effect|@requeue\/core)(\/|$)/ },
+  { files: /^packages\/conformance\/src\//, may: /^(effect|@requeue\/(core|operations))(\/|$)/ },
   // An oracle that shared code with what it judges would share its defects.
   { files: /^packages\/simulation\/src\/check\//, may: /^$/ },
-  { files: /^packages\/simulation\/src\//, may: /^(effect\/|node:|@requeue\/core(\/|$))/ },
+  { files: /^packages\/simulation\/src\//, may: /^(effect\/|node:|@requeue\/(core|operations)(\/|$))/ },
   // NSQ has two protocols, and Node.js itself speaks one of them.
   { files: /^packages\/adapter-nsq\/src\/internal\/httpClient\.ts$/, may: /^(node:|@requeue\/core\/)/ },
   // The checksums that the SDK of SQS is given are Node's.
   { files: /^packages\/adapter-sqs\/src\/internal\/checksums\.ts$/, may: /^node:crypto$/ },
   {
     files: /^packages\/adapter-[^/]+\/src\//,
-    may: /^(effect|@requeue\/core)(\/|$)/,
+    may: /^(effect|@requeue\/(core|codecs))(\/|$)/,
     // And the types of a driver that has none.
     driver: /\/src\/internal\/(client|\w+\.d)\.ts$/
   },
   { files: /^packages\/opentelemetry\/src\//, may: /^(effect|@requeue\/core|@opentelemetry\/(api|core))(\/|$)/ },
-  { files: /^packages\/adapter-[^/]+\/test\//, may: /^(?!@requeue\/adapter-)/ },
+  // The memory broker is what other tests run on.
+  { files: /^packages\/adapter-[^/]+\/test\//, may: /^(?!@requeue\/adapter-(?!memory$))/ },
   { files: /^packages\/(core|conformance)\/test\//, may: /^(?!@requeue\/(adapter-|cli))/ },
   { files: /^(packages|apps)\/[^/]+\/src\//, may: /^(?!@requeue\/conformance)/ }
 ]
@@ -73,8 +75,7 @@ const levelOf = (file) => {
 const rankOf = (level) => (level === "the entries" ? levels.length : levels.indexOf(level))
 
 /** The paths of core that others import. The rest of `exports` is there for the compiler, which names types by it. */
-const entries =
-  /^@requeue\/core(\/(promise|cloudflare|adapter-kit|schema|compression|envelopes|claim-check|explain|package\.json))?$/
+const entries = /^@requeue\/core(\/(promise|adapter-kit|engine|schema|package\.json))?$/
 
 /** The module specifiers of a source text: import, export from, import(), and import("x").Type; not in comments. */
 export const imports = (source) => {

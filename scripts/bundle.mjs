@@ -27,9 +27,9 @@ const loadedBy = (file, modules, found = new Set()) => {
 
 /**
  * The entry that a program imports: it starts the sooner the less and the fewer modules that is, so that what it loads is two
- * chunks, of which one has what is loaded as well where every kilobyte is uploaded.
+ * chunks, of which one has what adapters load as well.
  */
-const face = { entry: "promise", lean: "cloudflare" }
+const face = { entry: "promise", lean: "adapter-kit" }
 
 /**
  * Tells the chunk of a module: one of the two that the `face` loads; else with what else its only entry loads, or with what

@@ -101,7 +101,7 @@ await loading(process.execPath, whole)
 await size("@requeue/console", 300_000, whole)
 const editor = async () => ({ code: 0, stderr: "", stdout: (await hovers(whole)).silent.join("\n") })
 await verdict("an editor has something to show of every name that a newcomer meets", editor(), prints(/^$/))
-await shared(process.execPath, ...ours, effect)
+await shared(process.execPath, ...ours, tarballOf("operations"), effect)
 await thirdParty(process.execPath, ...tarballs, effect)
 
 console.log(`${failed()} failed, after ${((performance.now() - start) / 1000).toFixed(0)} s`)

@@ -22,6 +22,7 @@ import {
   standard,
   switchAfter
 } from "@requeue/core/promise"
+import { deadLetters } from "@requeue/operations/promise"
 
 declare const schema: Parameters<typeof standard>[0]
 
@@ -85,7 +86,7 @@ constant("1 second")
 sequence(["1 second"])
 switchAfter(2, constant(0), constant(1))
 
-const dead = requeue.deadLetters("orders.dlq")
+const dead = deadLetters(requeue, "orders.dlq")
 await dead.count()
 await dead.group()
 await dead.list({ limit: 10 })

@@ -20,8 +20,8 @@ export const program = `
 /** The modules of ours, and those of Effect, of which `effect/Effect` alone has 65. */
 const limits = { "@requeue/": 20, "effect/": 85 }
 
-const core = ["@requeue/core", "@requeue/core/promise", "@requeue/core/cloudflare", "@requeue/core/adapter-kit"]
-const others = ["@requeue/adapter-memory", "@requeue/adapter-rabbitmq"]
+const core = ["@requeue/core", "@requeue/core/promise", "@requeue/core/adapter-kit"]
+const others = ["@requeue/cloudflare", "@requeue/operations", "@requeue/adapter-memory", "@requeue/adapter-rabbitmq"]
 const sqs = ["@requeue/adapter-sqs", "@requeue/adapter-sqs/s3"]
 
 /** The packages that an entry may load beside ours and Effect: none, or those that begin with one of these. */

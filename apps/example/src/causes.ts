@@ -1,5 +1,5 @@
 /** The causes of dead letters, by the metadata that each carries. */
-import type { DeadLetterQueue } from "@requeue/core/promise"
+import type { DeadLetterQueue } from "@requeue/operations/promise"
 
 type DeadLetters = Awaited<ReturnType<DeadLetterQueue["list"]>>
 

@@ -1,4 +1,5 @@
 /** One run: publishes, dispatches and counts; then heals the receiver, redrives the dead letters, and counts once more. */
+import { deadLetters } from "@requeue/operations/promise"
 import { randomBytes } from "node:crypto"
 import { setTimeout as sleep } from "node:timers/promises"
 import { connect, describe, type Requeue } from "@requeue/core/promise"
@@ -34,7 +35,7 @@ export const run = async (options: Options, screen: Screen): Promise<Report> => 
   await using receiver = await startReceiver({ secret, seed })
   await using place = await settle(options, screen.print)
   await using requeue = await connect(place.url, { logLevel: "None" })
-  const deadLetters = requeue.deadLetters(deadLetterQueue)
+  const letters = deadLetters(requeue, deadLetterQueue)
   await insistOnEmpty(requeue)
   const dispatcher = await startDispatcher({ requeue, receiver, secret, screen, signals, drain })
   const [first, second] = [makeLedger(), makeLedger()]
@@ -45,7 +46,7 @@ export const run = async (options: Options, screen: Screen): Promise<Report> => 
       published: publisher.count(),
       visits: receiver.visits,
       isDelivered: (id) => first.isDelivered(id) || second.isDelivered(id),
-      deadLettered: (await deadLetters.count()) ?? 0,
+      deadLettered: (await letters.count()) ?? 0,
       queued: ready + inFlight + delayed
     })
   }
@@ -67,7 +68,7 @@ export const run = async (options: Options, screen: Screen): Promise<Report> => 
     retried: first.retries(),
     timedOut: first.timedOut(),
     ...measure(receiver.visits, first.due),
-    ...countCauses(await deadLetters.list({ limit: Math.max(1, books.deadLettered) })),
+    ...countCauses(await letters.list({ limit: Math.max(1, books.deadLettered) })),
     attempts: Object.fromEntries([...first.attempts].toSorted(([a], [b]) => a - b)),
     rejected: receiver.rejected(),
     stopped,
@@ -84,7 +85,7 @@ export const run = async (options: Options, screen: Screen): Promise<Report> => 
   const { deadLettered } = books
   const { paint } = screen
   screen.print(file === undefined ? redriving(deadLettered, paint) : waiting(deadLettered, file.path, paint))
-  const redriver = file === undefined ? startRedrive(deadLetters, deadLettered) : awaitRedrive(deadLettered)
+  const redriver = file === undefined ? startRedrive(letters, deadLettered) : awaitRedrive(deadLettered)
   const stoppedAgain = await dispatcher.dispatch(redriver, file && Number.POSITIVE_INFINITY)
   return {
     ...report,

@@ -1,5 +1,5 @@
 /** Redrives the dead letters at a limited rate, so that subscribers that have just recovered are not overloaded; or lets others. */
-import type { DeadLetterQueue } from "@requeue/core/promise"
+import type { DeadLetterQueue } from "@requeue/operations/promise"
 import { type Feed, makeFeed } from "./feed.ts"
 
 /** The length of a redrive in seconds, unless that is slower than the smallest rate. */

@@ -1,6 +1,8 @@
 /** All that waits in a memory broker, and the messages in backoff, through both faces and in virtual time. */
+import { deadLetters, delayedMessages } from "@requeue/operations/promise"
 import { assert, describe, it } from "@effect/vitest"
-import { Backlog, Broker, DelayedMessages, RetryPolicy } from "@requeue/core"
+import { Backlog, Broker, RetryPolicy } from "@requeue/core"
+import { DelayedMessages } from "@requeue/operations"
 import { constant } from "@requeue/core/promise"
 import * as Effect from "effect/Effect"
 import { TestClock } from "effect/testing"
@@ -91,7 +93,7 @@ describe("delayed messages", () => {
       { id: "b", body: 2 }
     ])
     await turns()
-    const { count, list, purge } = requeue.delayed("q")
+    const { count, list, purge } = delayedMessages(requeue, "q")
     const { messages } = await list()
     assert.deepStrictEqual(
       messages.map(({ attempts, due, history, id }) => [id, attempts, due, history[0]?.error]),
@@ -103,7 +105,7 @@ describe("delayed messages", () => {
     assert.strictEqual((await purge({ filter: ({ id }) => id === "a" })).removed, 1)
     assert.deepStrictEqual(await count(), { selected: 1, looked: 1, isWhole: true })
     await broker.advance("2 hours")
-    const letters = await requeue.deadLetters("q.dlq").list()
+    const letters = await deadLetters(requeue, "q.dlq").list()
     assert.deepStrictEqual(
       letters.map(({ id }) => id),
       ["b"]
@@ -113,13 +115,12 @@ describe("delayed messages", () => {
   it("refuse what is no option of theirs", async () => {
     await using broker = await open()
     assert.throws(
-      () => broker.requeue.delayed("q", { retries: 3 } as object),
-      /requeue\.delayed \(queue q\): unknown option/
+      () => delayedMessages(broker.requeue, "q", { retries: 3 } as object),
+      /DelayedMessages\.make \(queue q\): unknown option/
     )
-    const wrong = await broker.requeue
-      .delayed("q")
+    const wrong = await delayedMessages(broker.requeue, "q")
       .purge({} as { readonly all: true }) // As JavaScript may.
       .catch((error: unknown) => error)
-    assert.match(String(wrong), /delayed\.purge \(queue q\): nothing says which/)
+    assert.match(String(wrong), /DelayedMessages\.purge \(queue q\): nothing says which/)
   })
 })

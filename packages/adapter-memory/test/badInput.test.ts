@@ -1,4 +1,5 @@
 /** What is wrong is refused with a typed error that names the field and the value, before anything is sent. */
+import { deadLetters } from "@requeue/operations/promise"
 import { assert, describe, it } from "@effect/vitest"
 import { BrokerError, ConfigurationError, connect, EncodeError, InvalidDelay, queue } from "@requeue/core/promise"
 import type { ConsumeOptions } from "@requeue/core/promise"
@@ -202,7 +203,7 @@ describe("consume", () => {
     let runs = 0
     await broker.requeue.consume("q", {}, () => runs++)
     await turns()
-    const [letter] = await broker.requeue.deadLetters("q.dlq").list()
+    const [letter] = await deadLetters(broker.requeue, "q.dlq").list()
     assert.deepStrictEqual([letter!.body, letter!.headers], [body, { tenant: "t" }])
     assert.deepStrictEqual([letter!.origin!.reason, letter!.origin!.attempts, runs], ["undecodable", 1, 0])
   })

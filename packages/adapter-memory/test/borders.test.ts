@@ -1,7 +1,8 @@
 /** Nobody who holds on to a body or to headers changes a message with them: neither its sender, nor a handler, nor an operator. */
+import { deadLetters } from "@requeue/operations/promise"
 import { assert, describe, it } from "@effect/vitest"
 import { Codec, type QueueDefinition } from "@requeue/core"
-import * as Cloudflare from "@requeue/core/cloudflare"
+import * as Cloudflare from "@requeue/cloudflare"
 import { EncodeError, queue as define } from "@requeue/core/promise"
 import * as Effect from "effect/Effect"
 import { runInNewContext } from "node:vm"
@@ -31,7 +32,7 @@ const frozenOrNot = (change: () => unknown): void => {
 }
 
 const storedBytes = async (broker: VirtualBroker, queue: string) =>
-  (await broker.requeue.deadLetters(queue).list()).map(({ body }) => [...body])
+  (await deadLetters(broker.requeue, queue).list()).map(({ body }) => [...body])
 
 describe("a sender that writes into what it has sent", () => {
   const sources: ReadonlyArray<readonly [string, () => ArrayBuffer | ArrayBufferView<ArrayBuffer>]> = [
@@ -72,7 +73,7 @@ describe("a sender that writes into what it has sent", () => {
     await broker.requeue.send("q", 1, { headers })
     await broker.requeue.send(define("q", { codec: identity }), fresh(), { headers })
     headers["tenant"] = "b"
-    const letters = await broker.requeue.deadLetters("q").list()
+    const letters = await deadLetters(broker.requeue, "q").list()
     assert.deepStrictEqual(
       letters.map((letter) => letter.headers),
       [{ "content-type": "application/json", tenant: "a" }, { tenant: "a" }]
@@ -85,7 +86,7 @@ describe("a sender that writes into what it has sent", () => {
     await Effect.runPromise(broker.control.publishRaw("q", body, headers))
     overwrite(body)
     headers.tenant = "b"
-    const [letter] = await broker.requeue.deadLetters("q").list()
+    const [letter] = await deadLetters(broker.requeue, "q").list()
     assert.deepStrictEqual([[...letter!.body], letter!.headers], [sent, { tenant: "a" }])
   })
 })
@@ -113,7 +114,7 @@ describe("a handler that writes into its message", () => {
       seen,
       [1, 2, 3].map(() => [sent, "a"])
     )
-    const [letter] = await broker.requeue.deadLetters("q.dlq").list()
+    const [letter] = await deadLetters(broker.requeue, "q.dlq").list()
     assert.deepStrictEqual([[...letter!.body], letter!.headers["tenant"]], [sent, "a"])
   })
 
@@ -127,7 +128,7 @@ describe("a handler that writes into its message", () => {
     })
     await Effect.runPromise(broker.control.publishRaw("q", new TextEncoder().encode("1"), { tenant: "a" }))
     await turns()
-    const [letter] = await broker.requeue.deadLetters("q.dlq").list()
+    const [letter] = await deadLetters(broker.requeue, "q.dlq").list()
     assert.deepStrictEqual([seen, letter!.headers["tenant"]], [["a", "a"], "a"])
   })
 
@@ -146,7 +147,7 @@ describe("a handler that writes into its message", () => {
     await Cloudflare.producer(broker.requeue, "q").send(fresh(), { contentType })
     await turns()
     assert.deepStrictEqual(seen, [sent, sent])
-    const [letter] = await broker.requeue.deadLetters("q.dlq").list()
+    const [letter] = await deadLetters(broker.requeue, "q.dlq").list()
     assert.strictEqual(letter!.headers["content-type"], media[contentType])
     assert.deepStrictEqual([...letter!.body].slice(-8), sent)
   })
@@ -158,7 +159,7 @@ it("an operator that writes into a listed letter changes nothing", async () => {
   await broker.requeue.consume(queue, { retry: { maxRetries: 1 } }, () => Promise.reject(new Error("no")))
   await broker.requeue.send(queue, fresh(), { headers: { tenant: "a" } })
   await turns()
-  const list = async () => (await broker.requeue.deadLetters("q.dlq").list())[0]!
+  const list = async () => (await deadLetters(broker.requeue, "q.dlq").list())[0]!
   const before = structuredClone(await list())
   const letter: any = await list() // Any, because a program in JavaScript may write anywhere.
   overwrite(letter.body)

@@ -1,4 +1,5 @@
 /** Large bodies in a store, from a program's send to its handler, and what becomes of a message whose store fails. */
+import { deadLetters } from "@requeue/operations/promise"
 import { assert, describe, it } from "@effect/vitest"
 import {
   BrokerError,
@@ -10,7 +11,7 @@ import {
   QueueDefinition,
   RetryPolicy
 } from "@requeue/core"
-import { ClaimCheck } from "@requeue/core/claim-check"
+import { ClaimCheck } from "@requeue/codecs"
 import { connect, queue as define, text } from "@requeue/core/promise"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -48,7 +49,7 @@ describe("a large body", () => {
     })
     await requeue.send(pages, large, { headers: { tenant: "a" } })
     await dead.promise
-    const letters = requeue.deadLetters("pages.dlq")
+    const letters = deadLetters(requeue, "pages.dlq")
     const [letter] = await letters.list()
     assert.deepStrictEqual(Codec.json.decode(letter!.body, {}), { key: "k0", size: 1000 })
     await letters.redrive()

@@ -1,4 +1,5 @@
 /** What is under way when a connection closes: it ends well, or rejects with an error that says what became of it. */
+import { deadLetters } from "@requeue/operations/promise"
 import { assert, describe, it } from "@effect/vitest"
 import { Broker, BrokerError, Codec, type Outgoing, Producer } from "@requeue/core"
 import { ConnectionClosed, queue as define } from "@requeue/core/promise"
@@ -216,7 +217,7 @@ it("anything else that is under way when the connection closes rejects with Conn
     admin: { ...service.admin, counts: () => Effect.never, peek: () => Effect.never }
   }))
   const { requeue } = broker
-  const calls = [requeue.counts("q"), requeue.deadLetters("q.dlq").list()].map((call) => call.catch((e: unknown) => e))
+  const calls = [requeue.counts("q"), deadLetters(requeue, "q.dlq").list()].map((call) => call.catch((e: unknown) => e))
   await turns()
   await broker.finish(requeue.close())
   for (const error of await Promise.all(calls)) assert.instanceOf(error, ConnectionClosed)

@@ -1,6 +1,6 @@
 /** A Cloudflare worker's queue handler on the memory broker. */
 import { assert, describe, it } from "@effect/vitest"
-import * as Cloudflare from "@requeue/core/cloudflare"
+import * as Cloudflare from "@requeue/cloudflare"
 import { open, turns } from "./virtualBroker.ts"
 
 type Handler = NonNullable<Cloudflare.QueueWorker<any, any>["queue"]>

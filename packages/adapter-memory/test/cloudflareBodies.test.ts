@@ -1,6 +1,7 @@
 /** The content types of Cloudflare Queues, out and in. */
+import { deadLetters } from "@requeue/operations/promise"
 import { assert, describe, it } from "@effect/vitest"
-import * as Cloudflare from "@requeue/core/cloudflare"
+import * as Cloudflare from "@requeue/cloudflare"
 import { EncodeError } from "@requeue/core/promise"
 import * as Effect from "effect/Effect"
 import { bytes } from "./harness.ts"
@@ -66,7 +67,7 @@ describe("a body", () => {
       await Effect.runPromise(broker.control.publishRaw("q", broken, { "content-type": type }))
     }
     assert.deepStrictEqual(await received(broker), [])
-    const letters = await broker.requeue.deadLetters("q.dlq").list()
+    const letters = await deadLetters(broker.requeue, "q.dlq").list()
     for (const { body, origin } of letters) {
       assert.deepStrictEqual(body, broken)
       assert.strictEqual(origin?.reason, "undecodable")
@@ -82,7 +83,7 @@ describe("a body", () => {
       broker.control.publishRaw("q", claim, { "content-type": "application/x-v8-structured-clone" })
     )
     assert.deepStrictEqual(await received(broker), [])
-    const [letter] = await broker.requeue.deadLetters("q.dlq").list()
+    const [letter] = await deadLetters(broker.requeue, "q.dlq").list()
     assert.deepStrictEqual(letter?.body, claim)
     assert.match(letter!.origin!.error.message, /v8: arrays of more places than the bytes can fill/)
   })

@@ -1,7 +1,7 @@
 /** Wrangler's settings of queue consumers and producers. */
 import { assert, describe, it } from "@effect/vitest"
 import { Broker, BrokerError } from "@requeue/core"
-import * as Cloudflare from "@requeue/core/cloudflare"
+import * as Cloudflare from "@requeue/cloudflare"
 import { connect } from "@requeue/core/promise"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"

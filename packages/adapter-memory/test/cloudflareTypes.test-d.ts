@@ -10,7 +10,7 @@ import type {
   QueueMetrics,
   QueueSendResponse
 } from "@cloudflare/workers-types"
-import * as Cloudflare from "@requeue/core/cloudflare"
+import * as Cloudflare from "@requeue/cloudflare"
 import type { Requeue } from "@requeue/core/promise"
 
 declare const requeue: Requeue

@@ -1,7 +1,7 @@
 /** Where workerd's behaviour is not the obvious one, the Cloudflare Queues face behaves as it does. */
 import { assert, describe, it, vi } from "@effect/vitest"
 import type { Broker } from "@requeue/core"
-import * as Cloudflare from "@requeue/core/cloudflare"
+import * as Cloudflare from "@requeue/cloudflare"
 import * as Effect from "effect/Effect"
 import { open, turns, type VirtualBroker } from "./virtualBroker.ts"
 

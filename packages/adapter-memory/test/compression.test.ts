@@ -1,6 +1,7 @@
 /** Compressed bodies, from a program's send to its handler. */
+import { deadLetters } from "@requeue/operations/promise"
 import { connect, json, queue } from "@requeue/core/promise"
-import { CompressedCodec } from "@requeue/core/compression"
+import { CompressedCodec } from "@requeue/codecs"
 import { assert, test } from "vitest"
 import { MemoryBroker } from "../src/index.ts"
 
@@ -23,7 +24,7 @@ test("a compressed body comes as it was at each attempt, beside plain ones, and 
     ["plain", undefined, "application/json", 1],
     ["a".repeat(3000), "gzip", "application/json", 2]
   ])
-  const [letter] = await requeue.deadLetters("pages.dlq").list()
+  const [letter] = await deadLetters(requeue, "pages.dlq").list()
   assert.deepInclude(letter, { id: "broken" })
   assert.deepInclude(letter?.origin, { reason: "undecodable", attempts: 1 })
 })

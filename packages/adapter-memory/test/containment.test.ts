@@ -1,4 +1,5 @@
 /** Whatever user code throws, answers or leaves behind, the other messages are handled, and nothing is lost unseen. */
+import { deadLetters } from "@requeue/operations/promise"
 import { assert, describe, it, vi } from "@effect/vitest"
 import { type Broker, Codec, type QueueDefinition, Telemetry } from "@requeue/core"
 import { connect, EncodeError, queue as define, type ConsumeOptions, type Event } from "@requeue/core/promise"
@@ -96,7 +97,7 @@ describe("a handler", () => {
     assert.deepStrictEqual(await handled(rerunning, { retry: { maxRetries: 1, immediate: 1 } }, poison), all)
     await using broker = await open()
     assert.deepStrictEqual(await handled(broker, {}, poison), all)
-    const letters = await broker.requeue.deadLetters("q.dlq").count()
+    const letters = await deadLetters(broker.requeue, "q.dlq").count()
     assert.oneOf(letters, [0, 1])
     assert.deepStrictEqual(await broker.waiting("q"), [])
   })
@@ -111,7 +112,7 @@ describe("a handler", () => {
       )
     assert.deepStrictEqual(await handled(broker, {}, poison), all)
     assert.strictEqual(runs, 2)
-    assert.strictEqual(await broker.requeue.deadLetters("q.dlq").count(), 1)
+    assert.strictEqual(await deadLetters(broker.requeue, "q.dlq").count(), 1)
   })
 })
 
@@ -136,7 +137,7 @@ describe("a hook", () => {
     await using broker = await open()
     const onEvent = (event: Event): any => hook(event)
     assert.deepStrictEqual(await handled(broker, { onEvent }, () => Promise.reject(new Error("no"))), all)
-    assert.strictEqual(await broker.requeue.deadLetters("q.dlq").count(), 1)
+    assert.strictEqual(await deadLetters(broker.requeue, "q.dlq").count(), 1)
   })
 })
 
@@ -181,7 +182,7 @@ describe("a codec that never answers", () => {
     assert.deepStrictEqual(await handled(broker, { onEvent }, () => {}, queue), all)
     await broker.advance("2 minutes")
     assert.deepStrictEqual(events, ["DecodeTimeout", "DecodeTimeout"])
-    const [letter] = await broker.requeue.deadLetters("q.dlq").list()
+    const [letter] = await deadLetters(broker.requeue, "q.dlq").list()
     assert.strictEqual(letter?.origin?.reason, "retries-exhausted")
     assert.deepStrictEqual(await broker.waiting("q"), [])
   })
@@ -266,8 +267,8 @@ describe("telemetry of sends", () => {
       await using requeue = await connect(MemoryBroker.layer(), { telemetry })
       await requeue.send("q", 1)
       await requeue.sendBatch("q", [{ body: 2 }, { body: 3 }])
-      assert.strictEqual(await requeue.deadLetters("q").count(), 3)
-      assert.deepInclude(await requeue.deadLetters("q").redrive({ to: "r", force: "q" }), { redriven: 3 })
+      assert.strictEqual(await deadLetters(requeue, "q").count(), 3)
+      assert.deepInclude(await deadLetters(requeue, "q").redrive({ to: "r", force: "q" }), { redriven: 3 })
       // The producer and the redrive tell it once each.
       assert.strictEqual(errors.mock.calls.length, 2)
       for (const call of errors.mock.calls) assert.match(String(call), expected)

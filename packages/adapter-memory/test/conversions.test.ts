@@ -1,7 +1,7 @@
 /** What becomes something else on its way, without an error: the log says so, once, with its place. */
 import { assert, describe, it } from "@effect/vitest"
 import { Backoff, Codec, Consumer, Producer, QueueDefinition, RetryPolicy } from "@requeue/core"
-import { CompressedCodec } from "@requeue/core/compression"
+import { CompressedCodec } from "@requeue/codecs"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"

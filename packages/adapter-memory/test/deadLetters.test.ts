@@ -1,8 +1,10 @@
 /** Looking into dead letters, and redriving them. */
+import { deadLetters, deadLettersOf } from "@requeue/operations/promise"
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
 import { assert, describe, expect, it } from "@effect/vitest"
-import { type Broker, type DeadLetters, Metadata, type RetryPolicy } from "@requeue/core"
+import { type Broker, Metadata, type RetryPolicy } from "@requeue/core"
+import type { DeadLetters } from "@requeue/operations"
 import { PermanentError, queue } from "@requeue/core/promise"
 import * as Effect from "effect/Effect"
 import { bytes } from "./harness.ts"
@@ -39,7 +41,7 @@ const ids = (letters: ReadonlyArray<DeadLetters.DeadLetter>) => letters.map(({ i
 describe("dead letters", () => {
   it("count, list and group", async () => {
     await using broker = await open()
-    const letters = broker.requeue.deadLetters("q.dlq")
+    const letters = deadLetters(broker.requeue, "q.dlq")
     for (const call of [letters.count, letters.list, letters.group, letters.redrive])
       await expect(call()).rejects.toMatchObject({ reason: "QueueMissing" })
     await (await broker.requeue.consume("q", {}, () => {})).drain(0)
@@ -119,7 +121,7 @@ describe("dead letters", () => {
       "order 3: HTTP 503",
       "order 4: HTTP 503"
     )
-    const groups = await broker.requeue.deadLetters("q.dlq").group()
+    const groups = await deadLetters(broker.requeue, "q.dlq").group()
     assert.deepStrictEqual(
       groups.map(({ count, pattern }) => [count, pattern]),
       [
@@ -138,7 +140,7 @@ describe("dead letters", () => {
     })
     const cause = (n: number) => `${n}`.replaceAll(/\d/g, (digit) => "abcdefghij"[Number(digit)]!)
     const at = { attempts: 1, notBefore: 0, firstPublished: 0, redrives: 0, history: [] }
-    const letters = broker.requeue.deadLetters("q.dlq")
+    const letters = deadLetters(broker.requeue, "q.dlq")
     for (let from = 0; from < 20_000; from += 1000) {
       const messages = Array.from({ length: 1000 }, (_, n) => {
         const error = { name: "Error", message: `${cause(from + n)} ${"is no cause ".repeat(20)}` }
@@ -165,14 +167,14 @@ describe("dead letters", () => {
   it("purge removes all and answers how many", async () => {
     await using broker = await open()
     await bury(broker, "q", "a", "b")
-    assert.strictEqual(await broker.requeue.deadLetters("q.dlq").purge({ all: true }), 2)
-    assert.strictEqual(await broker.requeue.deadLetters("q.dlq").count(), 0)
+    assert.strictEqual(await deadLetters(broker.requeue, "q.dlq").purge({ all: true }), 2)
+    assert.strictEqual(await deadLetters(broker.requeue, "q.dlq").count(), 0)
   })
 
   it("a purge with the name of the live queue removes nothing, and names both ways out", async () => {
     await using broker = await open()
     await broker.requeue.sendBatch("orders", [{ body: 1 }, { body: 2 }])
-    const orders = broker.requeue.deadLetters("orders")
+    const orders = deadLetters(broker.requeue, "orders")
     const refusal = await orders.purge({ all: true }).catch(String)
     assert.match(String(refusal), /QueueMismatch: nothing was done.*deadLettersOf.*force: "orders".*--force orders/)
     assert.strictEqual(await orders.count(), 2)
@@ -188,7 +190,7 @@ describe("dead letters", () => {
     const [letter] = await Effect.runPromise(service!.admin.peek("orders.dlq", 1))
     const { body, headers, metadata } = letter!
     await Effect.runPromise(service!.publish([{ queue: "orders", body, headers, delay: 0, metadata }]))
-    const purged = broker.requeue.deadLetters("orders").purge({ all: true })
+    const purged = deadLetters(broker.requeue, "orders").purge({ all: true })
     await expect(purged).rejects.toMatchObject({ reason: "QueueMismatch" })
   })
 
@@ -199,25 +201,25 @@ describe("dead letters", () => {
     await broker.requeue.send("orders", 1)
     await turns()
     await broker.finish(worker.drain())
-    const found = await broker.requeue.deadLettersOf("orders")
+    const found = await deadLettersOf(broker.requeue, "orders")
     assert.deepStrictEqual(
       found.map(({ queue }) => queue),
       ["graves", "unreadable"]
     )
     assert.deepStrictEqual(await Promise.all(found.map(({ purge }) => purge({ all: true }))), [1, 0])
-    const others = await broker.requeue.deadLettersOf("others", { retry: { deadLetter: "elsewhere" } })
+    const others = await deadLettersOf(broker.requeue, "others", { retry: { deadLetter: "elsewhere" } })
     assert.deepStrictEqual(
       others.map(({ queue }) => queue),
       ["elsewhere"]
     )
-    const [standard] = await broker.requeue.deadLettersOf(queue("any"))
+    const [standard] = await deadLettersOf(broker.requeue, queue("any"))
     assert.strictEqual(standard!.queue, "any.dlq")
   })
 
   it("a policy that deadLettersOf is given decides that call alone, and makes no queue known", async () => {
     await using broker = await open()
     const names = async (queue: string, retry?: RetryPolicy.Options) =>
-      (await broker.requeue.deadLettersOf(queue, { retry })).map((found) => found.queue)
+      (await deadLettersOf(broker.requeue, queue, { retry })).map((found) => found.queue)
     await broker.requeue.consume("orders", { retry: { deadLetter: "graves" } }, () => {})
     await broker.requeue.send("live", 1)
     assert.deepStrictEqual(await names("orders", { deadLetter: "discard" }), [])
@@ -225,8 +227,8 @@ describe("dead letters", () => {
     assert.deepStrictEqual(await names("orders"), ["graves"])
     assert.deepStrictEqual(await names("others", { deadLetter: "discard" }), [])
     assert.deepStrictEqual(await names("others"), ["others.dlq"])
-    const [named] = await broker.requeue.deadLettersOf("orders", { retry: { deadLetter: "live" } })
-    for (const live of [broker.requeue.deadLetters("live"), named!])
+    const [named] = await deadLettersOf(broker.requeue, "orders", { retry: { deadLetter: "live" } })
+    for (const live of [deadLetters(broker.requeue, "live"), named!])
       await expect(live.purge({ all: true })).rejects.toMatchObject({ reason: "QueueMismatch" })
     assert.strictEqual((await broker.requeue.counts("live")).ready, 1)
   })
@@ -240,7 +242,7 @@ describe("dead letters", () => {
       await turns()
       await broker.finish(worker.drain())
     }
-    const [graves] = await broker.requeue.deadLettersOf("one")
+    const [graves] = await deadLettersOf(broker.requeue, "one")
     assert.lengthOf(await graves!.list(), 6)
     const [letter] = await graves!.list({ filter: ({ metadata }) => metadata.deadLetter?.queue === "two" })
     const body = new Uint8Array()
@@ -270,7 +272,7 @@ describe("dead letters", () => {
   it("purge removes what a filter means, and leaves the rest as it was", async () => {
     await using broker = await open()
     await bury(broker, "q", "a", "b", "a")
-    const letters = broker.requeue.deadLetters("q.dlq")
+    const letters = deadLetters(broker.requeue, "q.dlq")
     const filter = ({ origin }: DeadLetters.DeadLetter) => origin?.error.message === "a"
     const before = await letters.list()
     assert.strictEqual(await broker.finish(letters.purge({ filter, dryRun: true })), 2)
@@ -305,10 +307,10 @@ describe("redrive", () => {
       await turns()
       await broker.finish(worker.drain())
     }
-    const graves = broker.requeue.deadLetters("graves")
+    const graves = deadLetters(broker.requeue, "graves")
     assert.deepInclude(await broker.finish(graves.redrive()), { ...all, redriven: 2 })
     for (const queue of ["one", "two"]) {
-      const [message] = await broker.requeue.deadLetters(queue).list()
+      const [message] = await deadLetters(broker.requeue, queue).list()
       assert.deepStrictEqual([message!.id, message!.redrives, message!.origin], [queue, 1, undefined])
       const attempts: Array<number> = []
       await broker.requeue.consume(queue, {}, (received) => attempts.push(received.attempts))
@@ -325,7 +327,7 @@ describe("redrive", () => {
       await using broker = await open({}, (original) => (service = original))
       await bury(broker, "q", "a")
       await forge(service!, "q.dlq", name)
-      const letters = broker.requeue.deadLetters("q.dlq")
+      const letters = deadLetters(broker.requeue, "q.dlq")
       const reported = async (options: { readonly origin?: string }) => {
         const { failures, refused } = await broker.finish(letters.redrive({ ...options, filter: isForged }))
         return [refused, failures[0]?.error?.reason]
@@ -359,7 +361,7 @@ describe("redrive", () => {
     await using broker = await open({}, (original) => (service = original))
     await broker.requeue.send("live", {})
     await forge(service!, dead, "live")
-    await broker.finish(broker.requeue.deadLetters(dead).redrive(options))
+    await broker.finish(deadLetters(broker.requeue, dead).redrive(options))
     assert.strictEqual((await broker.requeue.counts("live")).ready, goes ? 2 : 1)
   })
 
@@ -374,7 +376,7 @@ describe("redrive", () => {
       await broker.finish(consumer.drain())
       await forge(service!, "graves", queue)
     }
-    const { failures, redriven } = await broker.finish(broker.requeue.deadLetters("graves").redrive())
+    const { failures, redriven } = await broker.finish(deadLetters(broker.requeue, "graves").redrive())
     assert.deepStrictEqual([redriven, failures.map(({ error }) => error?.queue)], [1, ["other"]])
   })
 
@@ -382,7 +384,7 @@ describe("redrive", () => {
     let service: Broker.Service | undefined
     await using broker = await open({}, (original) => (service = original))
     for (const queue of ["a-b", "a.b"]) await forge(service!, "graves", queue)
-    const letters = broker.requeue.deadLetters("graves")
+    const letters = deadLetters(broker.requeue, "graves")
     assert.strictEqual(await broker.finish(letters.purge({ all: true, origin: "a-b" })), 1)
     assert.deepStrictEqual(
       (await letters.list()).map(({ origin }) => origin?.queue),
@@ -393,7 +395,7 @@ describe("redrive", () => {
   it("an aborted list answers what it has seen", async () => {
     await using broker = await open()
     await bury(broker, "q", "a")
-    const letters = broker.requeue.deadLetters("q.dlq")
+    const letters = deadLetters(broker.requeue, "q.dlq")
     const signal = AbortSignal.abort()
     assert.deepStrictEqual(await letters.list({ signal }), [])
     assert.strictEqual((await letters.group({ signal })).looked, 0)
@@ -405,14 +407,14 @@ describe("redrive", () => {
   it("an empty queue of dead letters is done at once", async () => {
     await using broker = await open()
     await using _worker = await broker.requeue.consume("q", {}, () => {})
-    assert.deepInclude(await broker.finish(broker.requeue.deadLetters("q.dlq").redrive()), all)
+    assert.deepInclude(await broker.finish(deadLetters(broker.requeue, "q.dlq").redrive()), all)
     assert.strictEqual(broker.now(), 0)
   })
 
   it("takes no more than the limit, oldest first, and leaves the others as they were", async () => {
     await using broker = await open()
     await bury(broker, "q", "a", "b", "c")
-    const letters = broker.requeue.deadLetters("q.dlq")
+    const letters = deadLetters(broker.requeue, "q.dlq")
     const before = await letters.list()
     assert.deepInclude(await broker.finish(letters.redrive({ limit: 2 })), { ...all, redriven: 2 })
     assert.deepStrictEqual(await broker.waiting("q"), [`"a"`, `"b"`])
@@ -424,7 +426,7 @@ describe("redrive", () => {
     await bury(broker, "q", "a", "b", "c", "d")
     const peek = async () => (await Effect.runPromise(broker.control.snapshot("q.dlq"))).ready
     const before = await peek()
-    const letters = broker.requeue.deadLetters("q.dlq")
+    const letters = deadLetters(broker.requeue, "q.dlq")
     const filter = ({ metadata }: { readonly metadata: { readonly id: string } }) => "bd".includes(metadata.id)
     assert.deepInclude(await broker.finish(letters.redrive({ filter })), { ...all, redriven: 2, filtered: 2 })
     assert.deepStrictEqual(await peek(), [before[0]!, before[2]!])
@@ -434,7 +436,7 @@ describe("redrive", () => {
   it("a dry run counts and changes nothing", async () => {
     await using broker = await open()
     await bury(broker, "q", "a", "b")
-    const letters = broker.requeue.deadLetters("q.dlq")
+    const letters = deadLetters(broker.requeue, "q.dlq")
     const before = await Effect.runPromise(broker.control.snapshot("q.dlq"))
     const report = await broker.finish(letters.redrive({ dryRun: true, filter: ({ metadata }) => metadata.id === "a" }))
     assert.deepInclude(report, { ...all, redriven: 1, filtered: 1 })
@@ -446,7 +448,7 @@ describe("redrive", () => {
     await using broker = await open()
     await bury(broker, "q", "a")
     await Effect.runPromise(broker.control.publishRaw("q.dlq", bytes("foreign")))
-    const letters = broker.requeue.deadLetters("q.dlq")
+    const letters = deadLetters(broker.requeue, "q.dlq")
     const home = await broker.finish(letters.redrive({ limit: 1, dryRun: true }))
     assert.deepInclude(home, { ...all, redriven: 1 })
     assert.deepInclude(await broker.finish(letters.redrive()), { ...all, redriven: 1, homeless: 1 })

@@ -1,6 +1,7 @@
 /** Dead letters that are edited: the original stays until the copy has succeeded. */
+import { deadLetters } from "@requeue/operations/promise"
 import { assert, it } from "@effect/vitest"
-import { DeadLetters } from "@requeue/core"
+import { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import { open, text, turns, type VirtualBroker } from "./virtualBroker.ts"
 
@@ -12,7 +13,7 @@ const bury = async (broker: VirtualBroker) => {
   await broker.requeue.send("q", { pieces: 1 }, { id: "b" })
   await turns(50)
   await broker.finish(worker.drain())
-  const letters = broker.requeue.deadLetters("q.dlq")
+  const letters = deadLetters(broker.requeue, "q.dlq")
   const [letter] = await broker.finish(letters.list())
   return { letters, letter: letter! }
 }
@@ -127,6 +128,6 @@ it("refuses wrong options, and letters of unknown origin", async () => {
       .edit(subject as DeadLetters.DeadLetter, options as DeadLetters.EditOptions)
       .catch((error: unknown) => error)
     assert.instanceOf(error, RangeError)
-    assert.strictEqual((error as Error).message, `deadLetters.edit (queue q.dlq): ${message}`)
+    assert.strictEqual((error as Error).message, `DeadLetters.edit (queue q.dlq): ${message}`)
   }
 })

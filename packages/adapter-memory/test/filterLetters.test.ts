@@ -1,11 +1,12 @@
 /** Filters of dead letters and delayed messages: what they get, and what becomes of a call whose function throws. */
+import { deadLetters, delayedMessages } from "@requeue/operations/promise"
 import { assert, describe, it } from "@effect/vitest"
-import { DeadLetters, type DelayedMessages } from "@requeue/core"
-import type { DeadLetterQueue } from "@requeue/core/promise"
+import { DeadLetters, type DelayedMessages } from "@requeue/operations"
+import type { DeadLetterQueue } from "@requeue/operations/promise"
 import * as Effect from "effect/Effect"
 import { open, text, turns, type VirtualBroker } from "./virtualBroker.ts"
 
-const lettersOf = (broker: VirtualBroker) => broker.requeue.deadLetters("q.dlq")
+const lettersOf = (broker: VirtualBroker) => deadLetters(broker.requeue, "q.dlq")
 
 /** Sends as many messages to a consumer that always fails. */
 const bury = async (broker: VirtualBroker, ...ids: ReadonlyArray<string>): Promise<void> => {
@@ -97,7 +98,7 @@ describe("what a filter or an audit writes into its letter changes no message", 
   it("nor does a filter of delayed messages", async () => {
     await using broker = await open()
     await broker.requeue.send("q", "a", { id: "a", delay: "1 minute" })
-    const delayed = broker.requeue.delayed("q")
+    const delayed = delayedMessages(broker.requeue, "q")
     const filter = (message: DelayedMessages.DelayedMessage) => {
       message.body.fill(66)
       return true

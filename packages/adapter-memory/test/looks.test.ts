@@ -1,6 +1,8 @@
 /** Letters that are read one after the other, in virtual time. */
+import { deadLetters, delayedMessages } from "@requeue/operations/promise"
 import { assert, describe, expect, it } from "@effect/vitest"
-import { Broker, DeadLetters, Producer } from "@requeue/core"
+import { Broker, Producer } from "@requeue/core"
+import { DeadLetters } from "@requeue/operations"
 import { ConnectionClosed } from "@requeue/core/promise"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -26,9 +28,9 @@ describe("a read of dead letters", () => {
     await using broker = await open()
     await fill(broker, 2500)
     const seen: Array<string> = []
-    for await (const { id } of broker.requeue.deadLetters("q.dlq").read()) seen.push(id)
+    for await (const { id } of deadLetters(broker.requeue, "q.dlq").read()) seen.push(id)
     assert.deepStrictEqual(seen, numbers(2500))
-    assert.strictEqual(await broker.requeue.deadLetters("q.dlq").count(), 2500)
+    assert.strictEqual(await deadLetters(broker.requeue, "q.dlq").count(), 2500)
   })
 
   it("brings those that the filter means, up to the limit", async () => {
@@ -40,7 +42,7 @@ describe("a read of dead letters", () => {
       asked++
       return Number(metadata.id) % 700 === 0
     }
-    for await (const { id } of broker.requeue.deadLetters("q.dlq").read({ filter, limit: 3 })) seen.push(id)
+    for await (const { id } of deadLetters(broker.requeue, "q.dlq").read({ filter, limit: 3 })) seen.push(id)
     assert.deepStrictEqual([seen, asked], [["0", "700", "1400"], 1401])
   })
 
@@ -80,7 +82,7 @@ describe("a read of dead letters", () => {
   it("ends with the loop, whether that is left or fails, and can begin again", async () => {
     await using broker = await open()
     await fill(broker, 5)
-    const letters = broker.requeue.deadLetters("q.dlq")
+    const letters = deadLetters(broker.requeue, "q.dlq")
     for await (const _ of letters.read()) break
     const failing = async () => {
       for await (const { id } of letters.read()) throw new Error(id)
@@ -112,7 +114,7 @@ describe("a read of dead letters", () => {
     })
     await using broker = await open({}, wrap)
     await fill(broker, 1500)
-    const letters = broker.requeue.deadLetters("q.dlq")
+    const letters = deadLetters(broker.requeue, "q.dlq")
     const abandoned = letters.read()[Symbol.asyncIterator]()
     await abandoned.next()
     const loop = async () => {
@@ -126,15 +128,14 @@ describe("a read of dead letters", () => {
 
   it("refuses wrong options at the call", async () => {
     await using broker = await open()
-    const letters = broker.requeue.deadLetters("q.dlq")
+    const letters = deadLetters(broker.requeue, "q.dlq")
     for (const limit of [0, 1.5, Number.NaN]) {
       const refused = new RegExp(`limit must be a whole number >= 1, got ${limit}$`)
       assert.throws(() => letters.read({ limit }), refused)
       for (const call of [() => letters.list({ limit }), () => letters.group({ limit })])
         assert.match(await call().catch(({ message }) => message), refused)
       assert.match(
-        await broker.requeue
-          .delayed("q")
+        await delayedMessages(broker.requeue, "q")
           .list({ limit })
           .catch(({ message }) => message),
         refused
@@ -144,7 +145,7 @@ describe("a read of dead letters", () => {
 
   it("of a queue that is missing is an error, and makes none", async () => {
     await using broker = await open()
-    const letters = broker.requeue.deadLetters("q.dlq")
+    const letters = deadLetters(broker.requeue, "q.dlq")
     const reading = letters.read()[Symbol.asyncIterator]()
     await expect(reading.next()).rejects.toMatchObject({ reason: "QueueMissing" })
     await expect(letters.list()).rejects.toMatchObject({ reason: "QueueMissing" })
@@ -158,7 +159,7 @@ it("list and group tell how far they are, after each page", async () => {
   await using broker = await open()
   await fill(broker, 2500)
   const told: Array<DeadLetters.Progress> = []
-  const letters = broker.requeue.deadLetters("q.dlq")
+  const letters = deadLetters(broker.requeue, "q.dlq")
   await letters.group({ limit: 2500, onProgress: (progress) => told.push(progress) })
   assert.deepStrictEqual(
     told,
@@ -213,7 +214,7 @@ describe("counts that are not exact", () => {
   it("that tell none hide no letter from a look", async () => {
     await using broker = await open({}, late(5, {}))
     await fill(broker, 3)
-    const letters = await broker.requeue.deadLetters("q.dlq").list()
+    const letters = await deadLetters(broker.requeue, "q.dlq").list()
     assert.deepStrictEqual(
       letters.map(({ id }) => id),
       numbers(3)
@@ -225,7 +226,7 @@ describe("counts that are not exact", () => {
     async (dryRun) => {
       await using broker = await open({}, late(3, { inFlight: 3 }))
       await fill(broker, 3)
-      const letters = broker.requeue.deadLetters("q.dlq")
+      const letters = deadLetters(broker.requeue, "q.dlq")
       assert.strictEqual(await broker.finish(letters.purge({ all: true, dryRun })), 3)
       assert.strictEqual(broker.now(), 150)
     }

@@ -1,7 +1,9 @@
 /** Calls on dead letters while a part of the broker is away. */
+import { deadLetters } from "@requeue/operations/promise"
 import { assert, describe, it } from "@effect/vitest"
 import { BrokerError, type Broker } from "@requeue/core"
-import { type DeadLetterQueue, PermanentError } from "@requeue/core/promise"
+import { PermanentError } from "@requeue/core/promise"
+import type { DeadLetterQueue } from "@requeue/operations/promise"
 import * as Effect from "effect/Effect"
 import { afterEach, vi } from "vitest"
 import { open } from "./virtualBroker.ts"
@@ -51,7 +53,7 @@ const world = async (missing: ReadonlyArray<BrokerError.BrokerError>) => {
   })
   await broker.requeue.sendBatch("q", [{ body: 1 }, { body: 2 }])
   await broker.finish(worker.drain())
-  return { broker, dead: broker.requeue.deadLetters("q.dlq") }
+  return { broker, dead: deadLetters(broker.requeue, "q.dlq") }
 }
 
 describe("while a part of the broker does not answer", () => {

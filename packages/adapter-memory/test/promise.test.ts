@@ -1,4 +1,5 @@
 /** Connecting and sending through the promise face. */
+import { deadLetters } from "@requeue/operations/promise"
 import { assert, describe, it } from "@effect/vitest"
 import { connect, queue, type Received, text } from "@requeue/core/promise"
 import * as Effect from "effect/Effect"
@@ -55,7 +56,7 @@ describe("send", () => {
     const slow = queue("q", { delay: "30 seconds" })
     const dues = async () => {
       const { delayed, ready } = await Effect.runPromise(broker.control.snapshot("q"))
-      await broker.requeue.deadLetters("q").purge({ all: true, force: "q" })
+      await deadLetters(broker.requeue, "q").purge({ all: true, force: "q" })
       return [...ready.map(() => 0), ...delayed.map(({ dueIn }) => dueIn)]
     }
     const entries = [{ body: 1 }, { body: 2, delay: "20 seconds" }, { body: 3, delay: 0 }] as const

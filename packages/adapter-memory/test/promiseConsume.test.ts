@@ -1,4 +1,5 @@
 /** Consuming through the promise face: policies, and what a handler throws. */
+import { deadLetters } from "@requeue/operations/promise"
 import { assert, describe, it } from "@effect/vitest"
 import { constant, type Event, HandlerTimeout, linear, PermanentError, RetryLaterError } from "@requeue/core/promise"
 import { RetryPolicy } from "@requeue/core"
@@ -22,7 +23,7 @@ describe("policies", () => {
       [10_000, 2],
       [30_000, 3]
     ])
-    const [letter] = await broker.requeue.deadLetters("q.dlq").list()
+    const [letter] = await deadLetters(broker.requeue, "q.dlq").list()
     assert.strictEqual(letter?.origin?.reason, "retries-exhausted")
   })
 
@@ -85,7 +86,7 @@ describe("failures", () => {
           events.map(({ _tag }) => _tag),
           ["Received", "AttemptFailed", "DeadLettered"]
         )
-        const [letter] = await broker.requeue.deadLetters("q.dlq").list()
+        const [letter] = await deadLetters(broker.requeue, "q.dlq").list()
         assert.deepStrictEqual(letter?.origin?.error, { name, message })
       }
     }
@@ -116,7 +117,7 @@ describe("failures", () => {
     })
     await broker.requeue.send("q", 1)
     await turns()
-    const [letter] = await broker.requeue.deadLetters("q.dlq").list()
+    const [letter] = await deadLetters(broker.requeue, "q.dlq").list()
     assert.strictEqual(letter?.origin?.reason, "permanent")
     assert.strictEqual(letter?.origin?.attempts, 1)
     assert.deepStrictEqual(letter?.origin?.error, { name: "Error", message: "outer" })

@@ -1,4 +1,5 @@
 /** The async contexts of a program's functions, through the promise face. */
+import { delayedMessages } from "@requeue/operations/promise"
 import { assert, it } from "@effect/vitest"
 import { queue } from "@requeue/core/promise"
 import { Codec } from "@requeue/core"
@@ -68,7 +69,7 @@ it("filters of delayed messages run in the context of their call", async () => {
   await using broker = await storage.run("client", () => open())
   const { requeue } = broker
   for (const body of [1, 2]) await storage.run("request", () => requeue.send("q", body, { delay: "1 hour" }))
-  const delayed = storage.run("client", () => requeue.delayed("q"))
+  const delayed = storage.run("client", () => delayedMessages(requeue, "q"))
   const filterOf = (call: string) => () => {
     see(call)
     return true

@@ -1,4 +1,5 @@
 /** Workers and connections from start to end, through the promise face. */
+import { deadLetters } from "@requeue/operations/promise"
 import { assert, describe, it, vi } from "@effect/vitest"
 import { connect, ConnectionClosed, deadLetterBudget, DeadLetterBudgetExhausted } from "@requeue/core/promise"
 import { Broker, BrokerError } from "@requeue/core"
@@ -33,7 +34,7 @@ describe("a worker", () => {
     assert.deepStrictEqual(await broker.finish(draining), { complete: true, interrupted: 0, elapsed: 0 })
     assert.strictEqual(worker.stats().state, "stopped")
     await worker.done()
-    const letters = await broker.requeue.deadLetters("q").list()
+    const letters = await deadLetters(broker.requeue, "q").list()
     assert.strictEqual(letters.length, 2)
     const attempts: Array<number> = []
     await broker.requeue.consume("q", {}, (message) => attempts.push(message.attempts))
@@ -182,7 +183,7 @@ describe("a connection", () => {
       () => requeue.puller("q"),
       () => puller.pull(),
       () => requeue.counts("q"),
-      () => requeue.deadLetters("q.dlq").list()
+      () => deadLetters(requeue, "q.dlq").list()
     ]
     for (const use of uses) {
       const error = await rejection(use())

@@ -1,6 +1,8 @@
 /** Mistakes that plain JavaScript lets through are told where they are made, and cost no message. */
+import { deadLetters } from "@requeue/operations/promise"
 import { assert, describe, it, onTestFinished } from "@effect/vitest"
-import { type ConsumeOptions, DropError, type Event, PermanentError, type RedriveOptions } from "@requeue/core/promise"
+import { type ConsumeOptions, DropError, type Event, PermanentError } from "@requeue/core/promise"
+import type { RedriveOptions } from "@requeue/operations/promise"
 import { open, turns } from "./virtualBroker.ts"
 
 const nothing: any = undefined
@@ -187,7 +189,7 @@ describe("functions of a policy", () => {
     })
     await broker.requeue.send("q", 1)
     await turns()
-    return broker.requeue.deadLetters("q.dlq").list()
+    return deadLetters(broker.requeue, "q.dlq").list()
   }
 
   it("redact that answers no name and message withholds the message, and its dead letter is kept", async () => {
@@ -216,7 +218,7 @@ describe("functions of a policy", () => {
     })
     await broker.requeue.send("q", 1)
     await turns()
-    assert.strictEqual((await broker.requeue.deadLetters("q.dlq").list())[0]?.origin?.error.name, "NonError(Promise)")
+    assert.strictEqual((await deadLetters(broker.requeue, "q.dlq").list())[0]?.origin?.error.name, "NonError(Promise)")
     assert.deepStrictEqual(rejections, [])
   })
 
@@ -227,7 +229,7 @@ describe("functions of a policy", () => {
     await broker.requeue.sendBatch("q", [{ body: 1 }, { body: 2 }])
     await turns()
     const onProgress: any = () => Promise.reject(new Error("the page is gone"))
-    const error = await rejection(broker.finish(broker.requeue.deadLetters("q.dlq").redrive({ onProgress })))
+    const error = await rejection(broker.finish(deadLetters(broker.requeue, "q.dlq").redrive({ onProgress })))
     assert.match(error.message, /The option onProgress threw Error: the page is gone/)
     assert.deepStrictEqual(rejections, [])
   })
@@ -253,11 +255,11 @@ describe("functions of a policy", () => {
     const answers: ReadonlyArray<any> = [undefined, 0]
     for (const answer of answers) {
       const options: RedriveOptions = { filter: () => answer, dryRun: true }
-      const report = await broker.finish(broker.requeue.deadLetters("q.dlq").redrive(options))
+      const report = await broker.finish(deadLetters(broker.requeue, "q.dlq").redrive(options))
       assert.deepStrictEqual([report.redriven, report.filtered], [0, 1])
     }
     const wrong: any = async () => true
-    const letters = broker.requeue.deadLetters("q.dlq")
+    const letters = deadLetters(broker.requeue, "q.dlq")
     const calls = [
       letters.redrive({ filter: wrong, dryRun: true }),
       letters.redrive({ filter: wrong }),

@@ -1,4 +1,5 @@
 /** `message.fail`, `prefetch`, `pause` and `resume`, as a program without Effect has them. */
+import { deadLetters } from "@requeue/operations/promise"
 import { assert, describe, it } from "@effect/vitest"
 import { type Event, PermanentError, RetryLaterError } from "@requeue/core/promise"
 import { open, turns } from "./virtualBroker.ts"
@@ -29,7 +30,7 @@ describe("message.fail", () => {
     assert.deepStrictEqual(failed, ["bad PermanentError", "busy RetryLaterError"])
     // The retry waits for its time, and for its batch.
     assert.deepStrictEqual(seen, ["good 0", "bad 0", "busy 0", "busy 35000"])
-    const letters = await broker.requeue.deadLetters("q.dlq").list()
+    const letters = await deadLetters(broker.requeue, "q.dlq").list()
     assert.deepStrictEqual(
       letters.map(({ id, origin }) => [id, origin?.reason, origin?.error.message]),
       [["bad", "permanent", "no account"]]

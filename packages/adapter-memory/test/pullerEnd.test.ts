@@ -1,4 +1,5 @@
 /** What ends a pulled batch, or a puller, when nobody settles. */
+import { deadLetters } from "@requeue/operations/promise"
 import { assert, describe, it } from "@effect/vitest"
 import { type Event, PullerDrained, queue } from "@requeue/core/promise"
 import { open, turns } from "./virtualBroker.ts"
@@ -14,7 +15,7 @@ describe("the lease of a pulled batch", () => {
     await broker.advance("59 seconds")
     assert.deepStrictEqual(await broker.requeue.counts("q"), { ready: 0, inFlight: 1, delayed: 0 })
     await broker.advance("1 second")
-    const [letter] = await broker.requeue.deadLetters("q.dlq").list()
+    const [letter] = await deadLetters(broker.requeue, "q.dlq").list()
     assert.deepStrictEqual(letter?.origin?.error, {
       name: "LeaseExpired",
       message: "lease: the pulled batch was not settled within 1m"
@@ -29,7 +30,7 @@ describe("the lease of a pulled batch", () => {
       events.map((event) => (event._tag === "CallIgnored" ? event.call : event._tag)),
       ["AckAll", "Ack", "RetryAll"]
     )
-    assert.strictEqual(await broker.requeue.deadLetters("q.dlq").count(), 1)
+    assert.strictEqual(await deadLetters(broker.requeue, "q.dlq").count(), 1)
   })
 
   it("is not missed by a batch that was settled: its later calls are told to nobody", async () => {
@@ -101,7 +102,7 @@ describe("drain", () => {
     batch!.messages[0]!.retry({ delay: "1 second" })
     const report = await broker.finish(puller.drain("10 seconds"))
     assert.deepStrictEqual(report, { complete: false, interrupted: 1, elapsed: 10_000 })
-    const [left, ...others] = await broker.requeue.deadLetters("q").list()
+    const [left, ...others] = await deadLetters(broker.requeue, "q").list()
     assert.deepStrictEqual(others.length, 1)
     assert.deepStrictEqual(left!.history.length, 0)
     batch!.settle()

@@ -1,6 +1,8 @@
 /** What keeps a redrive from doing harm. */
+import { deadLetters } from "@requeue/operations/promise"
 import { assert, it } from "@effect/vitest"
-import { Broker, BrokerError, DeadLetters, Producer } from "@requeue/core"
+import { Broker, BrokerError, Producer } from "@requeue/core"
+import { DeadLetters } from "@requeue/operations"
 import { VirtualTime } from "@requeue/conformance"
 import * as Effect from "effect/Effect"
 import { MemoryBroker } from "../src/index.ts"
@@ -14,7 +16,7 @@ it("keeps to its rate, and does not wait after the last letter", async () => {
   await broker.requeue.sendBatch("q.dlq", [{ body: 1 }, { body: 2 }, { body: 3 }])
   const times: Array<readonly [number, number]> = []
   const onProgress = ({ redriven }: DeadLetters.RedriveReport) => void times.push([broker.now(), redriven])
-  const redriving = broker.requeue.deadLetters("q.dlq").redrive({ to: "q", rate: 0.5, onProgress })
+  const redriving = deadLetters(broker.requeue, "q.dlq").redrive({ to: "q", rate: 0.5, onProgress })
   assert.deepInclude(await broker.finish(redriving), { ...all, redriven: 3 })
   assert.deepStrictEqual(times, [
     [0, 1],
@@ -29,7 +31,7 @@ it("passes over letters that have been redriven too often", async () => {
   await broker.requeue.consume("q", { retry: { maxRetries: 0 } }, discouraged)
   await broker.requeue.send("q", 1)
   await turns()
-  const letters = broker.requeue.deadLetters("q.dlq")
+  const letters = deadLetters(broker.requeue, "q.dlq")
   for (let round = 1; round <= 3; round++) {
     assert.deepInclude(await broker.finish(letters.redrive()), { ...all, redriven: 1 })
     await turns()
@@ -42,7 +44,7 @@ it("passes over letters that have been redriven too often", async () => {
 
 it("leaves letters that come while it works for the next time", async () => {
   await using broker = await open()
-  const letters = broker.requeue.deadLetters("q.dlq")
+  const letters = deadLetters(broker.requeue, "q.dlq")
   const worker = await broker.requeue.consume("q", { retry: { maxRetries: 0 } }, discouraged)
   await broker.requeue.sendBatch("q", [{ body: 1 }, { body: 2 }])
   await turns()
@@ -62,7 +64,7 @@ it("says what another reader has, after the second that a look may take", async 
   await broker.requeue.sendBatch("q.dlq", [{ body: 1 }, { body: 2 }, { body: 3 }])
   const worker = await broker.requeue.consume("q.dlq", { prefetch: 0 }, () => new Promise(() => {}))
   await turns()
-  const letters = broker.requeue.deadLetters("q.dlq")
+  const letters = deadLetters(broker.requeue, "q.dlq")
   assert.strictEqual(await broker.finish(letters.count()), 3)
   const report = await broker.finish(letters.redrive({ to: "q" }))
   assert.deepInclude(report, { ...all, redriven: 2, queued: 0, held: 1 })
@@ -87,7 +89,7 @@ it("loses nothing when publishes fail midway, and fails with what it did", async
   }))
   const entries = Array.from({ length: 250 }, (_, index) => ({ body: index, id: `${index}` }))
   await broker.requeue.sendBatch("q.dlq", entries)
-  const letters = broker.requeue.deadLetters("q.dlq")
+  const letters = deadLetters(broker.requeue, "q.dlq")
   const filter = ({ metadata }: DeadLetters.DeadLetter) => metadata.id !== "7"
   const error: unknown = await broker.finish(letters.redrive({ to: "q", filter }).catch((thrown: unknown) => thrown))
   assert.instanceOf(error, DeadLetters.DeadLettersStopped)
@@ -117,16 +119,16 @@ it("loses nothing when publishes fail midway, and fails with what it did", async
 
 it("refuses numbers out of range, and the queue of dead letters itself for a target", async () => {
   await using broker = await open()
-  const letters = broker.requeue.deadLetters("q.dlq")
+  const letters = deadLetters(broker.requeue, "q.dlq")
   const wrong = [
-    [{ limit: 0 }, "deadLetters.redrive (queue q.dlq): limit must be a whole number >= 1, got 0"],
-    [{ limit: Number.NaN }, "deadLetters.redrive (queue q.dlq): limit must be a whole number >= 1, got NaN"],
-    [{ limit: 1.5 }, "deadLetters.redrive (queue q.dlq): limit must be a whole number >= 1, got 1.5"],
-    [{ maxRedrives: -1 }, "deadLetters.redrive (queue q.dlq): maxRedrives must be a whole number >= 0, got -1"],
-    [{ maxRedrives: 1.5 }, "deadLetters.redrive (queue q.dlq): maxRedrives must be a whole number >= 0, got 1.5"],
-    [{ rate: 0 }, "deadLetters.redrive (queue q.dlq): rate must be a number >= 0.001, got 0"],
-    [{ to: "q.dlq" }, `deadLetters.redrive (queue q.dlq): to must be another queue, got "q.dlq"`],
-    [{ to: "" }, `deadLetters.redrive (queue q.dlq): to must have 1 to 200 characters, got ""`]
+    [{ limit: 0 }, "DeadLetters.redrive (queue q.dlq): limit must be a whole number >= 1, got 0"],
+    [{ limit: Number.NaN }, "DeadLetters.redrive (queue q.dlq): limit must be a whole number >= 1, got NaN"],
+    [{ limit: 1.5 }, "DeadLetters.redrive (queue q.dlq): limit must be a whole number >= 1, got 1.5"],
+    [{ maxRedrives: -1 }, "DeadLetters.redrive (queue q.dlq): maxRedrives must be a whole number >= 0, got -1"],
+    [{ maxRedrives: 1.5 }, "DeadLetters.redrive (queue q.dlq): maxRedrives must be a whole number >= 0, got 1.5"],
+    [{ rate: 0 }, "DeadLetters.redrive (queue q.dlq): rate must be a number >= 0.001, got 0"],
+    [{ to: "q.dlq" }, `DeadLetters.redrive (queue q.dlq): to must be another queue, got "q.dlq"`],
+    [{ to: "" }, `DeadLetters.redrive (queue q.dlq): to must have 1 to 200 characters, got ""`]
   ] as const
   for (const [options, message] of wrong) {
     const error = await letters.redrive(options).catch((error: unknown) => error)

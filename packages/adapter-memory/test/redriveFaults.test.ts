@@ -1,5 +1,7 @@
 /** Redrives and purges on a broker that fails, is slow, or loses its connection: nothing is lost, doubled or asked twice. */
-import { Broker, BrokerError, DeadLetters, type Delivery, Metadata, type Trouble } from "@requeue/core"
+import { deadLetters } from "@requeue/operations/promise"
+import { Broker, BrokerError, type Delivery, Metadata, type Trouble } from "@requeue/core"
+import { DeadLetters } from "@requeue/operations"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { open, turns, type VirtualBroker } from "./virtualBroker.ts"
@@ -81,7 +83,7 @@ describe("settlements that fail", () => {
   it.each(["ConnectionLost", "LeaseLost"] as const)("%s: what is counted is gone", async (reason) => {
     await using broker = await open({ vices: { failSettle: { every: 4, reason } } })
     await fill(broker, 30)
-    const letters = broker.requeue.deadLetters("q.dlq")
+    const letters = deadLetters(broker.requeue, "q.dlq")
     assert.strictEqual(await broker.finish(letters.purge({ filter: () => true })), 30)
     assert.deepStrictEqual(await idsIn(broker, "q.dlq"), [])
     await fill(broker, 30)
@@ -94,7 +96,7 @@ describe("settlements that fail", () => {
   it("a letter whose ack is refused is published once, and named in the report", async () => {
     await using broker = await open({}, keepsAcks("3", "5"))
     await fill(broker, 10)
-    const letters = broker.requeue.deadLetters("q.dlq")
+    const letters = deadLetters(broker.requeue, "q.dlq")
     const report = await broker.finish(letters.redrive({ to: "q" }))
     assert.deepStrictEqual(await idsIn(broker, "q"), numbers(10))
     assert.deepStrictEqual(await idsIn(broker, "q.dlq"), ["3", "5"])
@@ -116,7 +118,7 @@ describe("a stage", () => {
     await fill(broker, 10)
     const handled: Array<string> = []
     await broker.requeue.consume("q", {}, ({ id }) => void handled.push(id))
-    const letters = broker.requeue.deadLetters("q.dlq")
+    const letters = deadLetters(broker.requeue, "q.dlq")
     const report = await broker.finish(letters.redrive({ to: "q", stages: [2, 4] }))
     assert.deepStrictEqual(sorted(handled), numbers(10))
     assert.deepStrictEqual(await idsIn(broker, "q.dlq"), ["0"])
@@ -132,7 +134,7 @@ describe("a stage", () => {
     await using broker = await open({}, publishing(refusal))
     await fill(broker, 12)
     await broker.requeue.consume("q", {}, () => {})
-    const letters = broker.requeue.deadLetters("q.dlq")
+    const letters = deadLetters(broker.requeue, "q.dlq")
     const filter = (letter: DeadLetters.DeadLetter) => idOf(letter) !== "1"
     const report = await broker.finish(letters.redrive({ to: "q", stages: [2, 4], filter }))
     const wanted = numbers(12).filter((id) => id !== "1")
@@ -180,7 +182,7 @@ describe("a queue that a letter names", () => {
     await using broker = await open({}, failing)
     await broker.requeue.consume("q", {}, () => {})
     for (const id of numbers(20)) await forge(broker, id, Number(id) % 4 === 0 ? "evil" : "q")
-    const report = await broker.finish(broker.requeue.deadLetters("q.dlq").redrive(options))
+    const report = await broker.finish(deadLetters(broker.requeue, "q.dlq").redrive(options))
     assert.deepStrictEqual(
       [report.redriven, report.refused, report.queued, report.unconfirmed],
       [15, 5, options.dryRun ? 20 : 5, 0]
@@ -208,7 +210,7 @@ describe("a queue that a letter names", () => {
     await broker.requeue.consume("q", {}, () => {})
     await forge(broker, "0", "evil")
     await forge(broker, "1", "q")
-    const report = await broker.finish(broker.requeue.deadLetters("q.dlq").redrive())
+    const report = await broker.finish(deadLetters(broker.requeue, "q.dlq").redrive())
     assert.deepStrictEqual([report.redriven, report.refused], [1, 1])
   })
 
@@ -231,7 +233,7 @@ describe("a queue that a letter names", () => {
     await using broker = await open({}, away)
     await broker.requeue.consume("q", {}, () => {})
     await forge(broker, "0", "q")
-    const redriving = broker.requeue.deadLetters("q.dlq").redrive()
+    const redriving = deadLetters(broker.requeue, "q.dlq").redrive()
     // Long enough for more failures than those that refuse a name.
     await broker.advance("10 seconds")
     isUp = true
@@ -258,7 +260,7 @@ describe("a connection that is cut", () => {
       await broker.advance("200 millis")
       await Effect.runPromise(broker.control.cut)
     }
-    const redriving = broker.requeue.deadLetters("q.dlq").redrive({ to: "q", filter, rate: 5 })
+    const redriving = deadLetters(broker.requeue, "q.dlq").redrive({ to: "q", filter, rate: 5 })
     await cut()
     const report = await broker.finish(redriving)
     assert.deepStrictEqual(sorted(judged), numbers(20))
@@ -279,7 +281,7 @@ describe("a connection that is cut", () => {
           : broker.publish(messages)
     }))
     await fill(broker, 10)
-    const letters = broker.requeue.deadLetters("q.dlq")
+    const letters = deadLetters(broker.requeue, "q.dlq")
     const onProgress = ({ redriven }: { readonly redriven: number }) => void (isDown = redriven === 4)
     const error = await broker.finish(stopped(letters.redrive({ to: "q", rate: 1, onProgress })))
     assert.deepStrictEqual([error.cause.reason, error.removed], ["ConnectionFailed", 4])
@@ -329,7 +331,7 @@ describe("a queue whose messages the broker does not give", () => {
   it("holds a redrive up, which goes on when it does", async () => {
     await using broker = await open({}, withholding(45_000))
     await fill(broker, 10)
-    const { redriven } = await broker.finish(broker.requeue.deadLetters("q.dlq").redrive({ to: "q" }))
+    const { redriven } = await broker.finish(deadLetters(broker.requeue, "q.dlq").redrive({ to: "q" }))
     assert.deepStrictEqual([redriven, await idsIn(broker, "q")], [10, numbers(10)])
   })
 
@@ -341,9 +343,9 @@ describe("a queue whose messages the broker does not give", () => {
       "other.dlq",
       numbers(5).map((id) => ({ body: id, id }))
     )
-    const other = await broker.finish(broker.requeue.deadLetters("other.dlq").redrive({ to: "q" }))
+    const other = await broker.finish(deadLetters(broker.requeue, "other.dlq").redrive({ to: "q" }))
     assert.strictEqual(other.redriven, 5)
-    const error = await broker.finish(stopped(broker.requeue.deadLetters("q.dlq").redrive({ to: "q" })))
+    const error = await broker.finish(stopped(deadLetters(broker.requeue, "q.dlq").redrive({ to: "q" })))
     assert.match(error.cause.message, /Timeout: no letter has come for .*: .*AccessRefused: may not be read/)
     assert.deepStrictEqual(await idsIn(broker, "q.dlq"), numbers(10))
   })
@@ -356,7 +358,7 @@ describe("publishes that fail", () => {
       publishing((id) => (id === "7" ? "Unroutable" : undefined))
     )
     await fill(broker, 50)
-    const letters = broker.requeue.deadLetters("q.dlq")
+    const letters = deadLetters(broker.requeue, "q.dlq")
     const others = numbers(50).filter((id) => id !== "7")
     for (const redriven of [49, 0, 0]) {
       const report = await broker.finish(letters.redrive({ to: "q" }))
@@ -376,7 +378,7 @@ describe("publishes that fail", () => {
       publishing((id) => (id === "0" ? "Unroutable" : undefined))
     )
     await fill(broker, 5)
-    const report = await broker.finish(broker.requeue.deadLetters("q.dlq").redrive({ to: "q", limit: 2 }))
+    const report = await broker.finish(deadLetters(broker.requeue, "q.dlq").redrive({ to: "q", limit: 2 }))
     assert.deepStrictEqual([report.redriven, report.refused], [2, 1])
     assert.deepStrictEqual(await idsIn(broker, "q"), ["1", "2"])
   })
@@ -389,7 +391,7 @@ describe("publishes that fail", () => {
       publishing((id) => (id === "1" ? once(id) : undefined))
     )
     await fill(broker, 3)
-    const report = await broker.finish(broker.requeue.deadLetters("q.dlq").redrive({ to: "q" }))
+    const report = await broker.finish(deadLetters(broker.requeue, "q.dlq").redrive({ to: "q" }))
     assert.deepStrictEqual([report.redriven, report.unconfirmed, report.queued], [3, 1, 0])
     assert.deepStrictEqual(await idsIn(broker, "q"), numbers(3))
   })
@@ -400,7 +402,7 @@ describe("publishes that fail", () => {
       publishing(() => "QueueMissing")
     )
     await fill(broker, 500)
-    const letters = broker.requeue.deadLetters("q.dlq")
+    const letters = deadLetters(broker.requeue, "q.dlq")
     const error = await broker.finish(stopped(letters.redrive({ to: "q" })))
     assert.deepStrictEqual([error.cause.reason, error.report?.refused], ["QueueMissing", 100])
     assert.strictEqual(error.report?.failures.length, 100)
@@ -418,7 +420,7 @@ describe("letters that are passed over", () => {
     }
     await fill(broker, 3004)
     const filter = (letter: DeadLetters.DeadLetter) => Number(idOf(letter)) >= 3000
-    const redriving = broker.requeue.deadLetters("q.dlq").redrive({ to: "q", filter, onProgress })
+    const redriving = deadLetters(broker.requeue, "q.dlq").redrive({ to: "q", filter, onProgress })
     const report = await broker.finish(redriving)
     assert.deepStrictEqual(await idsIn(broker, "q"), ["3000", "3001", "3002", "3003"])
     assert.deepStrictEqual(await idsIn(broker, "q.dlq"), numbers(3000))
@@ -432,7 +434,7 @@ describe("letters that are passed over", () => {
     await fill(broker, 2500)
     const decided: Array<string> = []
     const filter = (letter: DeadLetters.DeadLetter) => decided.push(idOf(letter)) === 0
-    const report = await broker.finish(broker.requeue.deadLetters("q.dlq").redrive({ to: "q", filter }))
+    const report = await broker.finish(deadLetters(broker.requeue, "q.dlq").redrive({ to: "q", filter }))
     assert.deepStrictEqual(sorted(decided), numbers(2500))
     assert.deepStrictEqual(await idsIn(broker, "q.dlq"), numbers(2500))
     assert.deepStrictEqual([report.filtered, report.queued], [2500, undefined])
@@ -441,7 +443,7 @@ describe("letters that are passed over", () => {
   it("are not moved by a look, which goes through 100,000 at most", async () => {
     await using broker = await open()
     await fill(broker, 100_500)
-    const letters = broker.requeue.deadLetters("q.dlq")
+    const letters = deadLetters(broker.requeue, "q.dlq")
     const before = await idsIn(broker, "q.dlq")
     const [group, ...others] = await broker.finish(letters.group({ limit: 200_000 }))
     assert.deepStrictEqual([group?.count, others], [100_000, []])
@@ -463,7 +465,7 @@ describe("an abort", () => {
   it("is heard while the rate is waited for, and a second call goes on", async () => {
     await using broker = await open()
     await fill(broker, 6)
-    const letters = broker.requeue.deadLetters("q.dlq")
+    const letters = deadLetters(broker.requeue, "q.dlq")
     const stop = new AbortController()
     const redriving = letters.redrive({ to: "q", rate: 0.1, signal: stop.signal })
     await broker.advance("15 seconds")
@@ -485,7 +487,7 @@ describe("an abort", () => {
       publish: (messages) => (messages[0]!.queue === "q" ? Effect.never : broker.publish(messages))
     }))
     await fill(broker, 2)
-    const letters = broker.requeue.deadLetters("q.dlq")
+    const letters = deadLetters(broker.requeue, "q.dlq")
     for (hangs of ["subscribe", "publish"] as const) {
       const stop = new AbortController()
       const redriving = letters.redrive({ to: "q", signal: stop.signal })
@@ -500,7 +502,7 @@ describe("an abort", () => {
   it("keeps a purge of all from beginning", async () => {
     await using broker = await open()
     await fill(broker, 3)
-    const letters = broker.requeue.deadLetters("q.dlq")
+    const letters = deadLetters(broker.requeue, "q.dlq")
     assert.strictEqual(await broker.finish(letters.purge({ all: true, signal: AbortSignal.abort() })), 0)
     assert.strictEqual((await idsIn(broker, "q.dlq")).length, 3)
   })
@@ -512,8 +514,7 @@ describe("an abort", () => {
       throw new Error("a mistake in the filter")
     }
     const error = await broker.finish(
-      broker.requeue
-        .deadLetters("q.dlq")
+      deadLetters(broker.requeue, "q.dlq")
         .redrive({ to: "q", filter })
         .catch((thrown: unknown) => thrown)
     )
@@ -548,7 +549,7 @@ describe("the end", () => {
     const counts = { ready: false, inFlight: false, delayed: false }
     await using broker = await open({ vices: { capabilities: { counts } } }, slow(2500))
     await fill(broker, 5)
-    const report = await broker.finish(broker.requeue.deadLetters("q.dlq").redrive({ to: "q" }))
+    const report = await broker.finish(deadLetters(broker.requeue, "q.dlq").redrive({ to: "q" }))
     assert.deepStrictEqual([report.redriven, report.queued], [5, undefined])
   })
 
@@ -559,7 +560,7 @@ describe("the end", () => {
         Effect.map(broker.subscribe(options), (subscription) => ({ ...subscription, credit: () => {} }))
     }))
     await fill(broker, 5)
-    const error = await broker.finish(stopped(broker.requeue.deadLetters("q.dlq").redrive({ to: "q" })))
+    const error = await broker.finish(stopped(deadLetters(broker.requeue, "q.dlq").redrive({ to: "q" })))
     assert.deepStrictEqual([error.cause.reason, error.report?.redriven, error.report?.queued], ["Timeout", 0, 5])
   })
 })

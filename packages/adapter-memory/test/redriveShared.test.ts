@@ -1,4 +1,5 @@
 /** Redrives in stages where queues share the places of their delays, and counts are those of a while ago, as on RabbitMQ. */
+import { deadLetters } from "@requeue/operations/promise"
 import { assert, describe, it } from "@effect/vitest"
 import { Backoff, type Broker, BrokerError } from "@requeue/core"
 import * as Effect from "effect/Effect"
@@ -53,7 +54,7 @@ const bury = async (broker: VirtualBroker, count: number) => {
   )
   await turns(200)
   await broker.finish(worker.drain())
-  return broker.requeue.deadLetters("q.dlq")
+  return deadLetters(broker.requeue, "q.dlq")
 }
 
 /** A consumer whose retries wait for so long. */

@@ -1,6 +1,8 @@
 /** Redrives in stages, which stop by themselves when too much comes back. */
+import { deadLetters } from "@requeue/operations/promise"
 import { assert, describe, it } from "@effect/vitest"
-import { type Broker, type DeadLetters, type Delivery, Settlement } from "@requeue/core"
+import { type Broker, type Delivery, Settlement } from "@requeue/core"
+import type { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import { open, turns, type VirtualBroker } from "./virtualBroker.ts"
 
@@ -12,7 +14,7 @@ const bury = async (broker: VirtualBroker, count: number): Promise<void> => {
   await broker.requeue.sendBatch("q", entries)
   await turns(200)
   await broker.finish(worker.drain())
-  assert.strictEqual(await broker.finish(broker.requeue.deadLetters("q.dlq").count()), count)
+  assert.strictEqual(await broker.finish(deadLetters(broker.requeue, "q.dlq").count()), count)
 }
 
 /** A consumer that does what the fix lets it do. */
@@ -35,7 +37,7 @@ describe("a redrive in stages", () => {
     await using broker = await open()
     await bury(broker, 500)
     await work(broker, () => true)
-    const letters = broker.requeue.deadLetters("q.dlq")
+    const letters = deadLetters(broker.requeue, "q.dlq")
     const report = await broker.finish(letters.redrive({ stages: [1, 10, 100] }))
     assert.deepInclude(report, {
       published: 1,
@@ -56,7 +58,7 @@ describe("a redrive in stages", () => {
     await using broker = await open()
     await bury(broker, 500)
     await work(broker, (body) => body !== 0)
-    const report = await broker.finish(broker.requeue.deadLetters("q.dlq").redrive({ stopAt: 0.1 }))
+    const report = await broker.finish(deadLetters(broker.requeue, "q.dlq").redrive({ stopAt: 0.1 }))
     assert.deepInclude(report, { published: 11, succeeded: 1, cameBack: 10, waiting: 0, stoppedBy: "stop-at" })
     assert.deepStrictEqual(report.stages, [stage(1, 1, 0), stage(10, 10, 10)])
   })
@@ -66,7 +68,7 @@ describe("a redrive in stages", () => {
     await bury(broker, 500)
     const runs: Array<number> = []
     await work(broker, (body) => runs.push(body) > 0 && body % 20 === 19)
-    const report = await broker.finish(broker.requeue.deadLetters("q.dlq").redrive({ stages: [1, 10, 100] }))
+    const report = await broker.finish(deadLetters(broker.requeue, "q.dlq").redrive({ stages: [1, 10, 100] }))
     assert.deepInclude(report, { published: 500, succeeded: 475, cameBack: 25, waiting: 0, stoppedBy: undefined })
     assert.deepStrictEqual(
       report.stages.map(({ published }) => published),
@@ -80,7 +82,7 @@ describe("a redrive in stages", () => {
     await bury(broker, 30)
     await work(broker, () => false, 20_000)
     const before = broker.now()
-    const report = await broker.finish(broker.requeue.deadLetters("q.dlq").redrive({ stages: [1, 10] }))
+    const report = await broker.finish(deadLetters(broker.requeue, "q.dlq").redrive({ stages: [1, 10] }))
     assert.deepInclude(report, { published: 30, succeeded: 30, cameBack: 0, waiting: 0, stoppedBy: undefined })
     assert.isAtLeast(broker.now() - before, 60_000)
     assert.isAtMost(broker.now() - before, 65_000)
@@ -89,7 +91,7 @@ describe("a redrive in stages", () => {
   it("stops where nobody works, and says what waits", async () => {
     await using broker = await open()
     await bury(broker, 30)
-    const report = await broker.finish(broker.requeue.deadLetters("q.dlq").redrive({ wait: "10 seconds" }))
+    const report = await broker.finish(deadLetters(broker.requeue, "q.dlq").redrive({ wait: "10 seconds" }))
     assert.deepInclude(report, { published: 1, succeeded: 0, cameBack: 0, waiting: 1, stoppedBy: "wait", queued: 29 })
   })
 
@@ -98,7 +100,9 @@ describe("a redrive in stages", () => {
     await bury(broker, 2)
     await broker.requeue.consume<number>("q", { concurrency: 2 }, ({ body }) => Effect.sleep(body * 60_000))
     const before = broker.now()
-    const report = await broker.finish(broker.requeue.deadLetters("q.dlq").redrive({ stages: [2], wait: "10 seconds" }))
+    const report = await broker.finish(
+      deadLetters(broker.requeue, "q.dlq").redrive({ stages: [2], wait: "10 seconds" })
+    )
     assert.deepInclude(report, { published: 2, succeeded: 1, waiting: 1, stoppedBy: undefined })
     assert.isBelow(broker.now() - before, 15_000)
   })
@@ -111,7 +115,9 @@ describe("a redrive in stages", () => {
       Array.from({ length: 2000 }, () => ({ body: -1 }))
     )
     await work(broker, () => false, 5000)
-    const report = await broker.finish(broker.requeue.deadLetters("q.dlq").redrive({ wait: "10 seconds", stages: [1] }))
+    const report = await broker.finish(
+      deadLetters(broker.requeue, "q.dlq").redrive({ wait: "10 seconds", stages: [1] })
+    )
     assert.deepInclude(report, { published: 30, cameBack: 0, stoppedBy: undefined })
     assert.strictEqual(report.succeeded! + report.waiting!, 30)
   })
@@ -121,9 +127,12 @@ describe("a redrive in stages", () => {
     await bury(broker, 30)
     const stop = new AbortController()
     await work(broker, (body) => body === 1 || body === 2, 3000)
-    const redriving = broker.requeue
-      .deadLetters("q.dlq")
-      .redrive({ stages: [5], stopAt: 1, wait: "1 hour", signal: stop.signal })
+    const redriving = deadLetters(broker.requeue, "q.dlq").redrive({
+      stages: [5],
+      stopAt: 1,
+      wait: "1 hour",
+      signal: stop.signal
+    })
     await broker.advance(2000)
     stop.abort()
     const report = await broker.finish(redriving)
@@ -135,7 +144,7 @@ describe("a redrive in stages", () => {
     await bury(broker, 30)
     let isMended = false
     await work(broker, () => !isMended)
-    const letters = broker.requeue.deadLetters("q.dlq")
+    const letters = deadLetters(broker.requeue, "q.dlq")
     const { operation } = await broker.finish(letters.redrive({ stages: [1, 10] }))
     isMended = true
     const report = await broker.finish(letters.redrive({ stages: [1, 10], operation }))
@@ -152,7 +161,7 @@ describe("a redrive in stages", () => {
     await bury(broker, 12)
     await work(broker, () => false)
     const before = broker.now()
-    const report = await broker.finish(broker.requeue.deadLetters("q.dlq").redrive({ stages: [1, 2], rate: 0.1 }))
+    const report = await broker.finish(deadLetters(broker.requeue, "q.dlq").redrive({ stages: [1, 2], rate: 0.1 }))
     assert.deepInclude(report, { published: 12, succeeded: 12 })
     assert.isAtLeast(broker.now() - before, 110_000)
   })
@@ -161,7 +170,7 @@ describe("a redrive in stages", () => {
     await using broker = await open()
     await bury(broker, 30)
     await broker.requeue.consume("other", { retry: { maxRetries: 0 } }, () => Promise.reject(new Error("no")))
-    const report = await broker.finish(broker.requeue.deadLetters("q.dlq").redrive({ stages: [1], to: "other" }))
+    const report = await broker.finish(deadLetters(broker.requeue, "q.dlq").redrive({ stages: [1], to: "other" }))
     assert.deepInclude(report, { published: 1, cameBack: 1, stoppedBy: "stop-at" })
   })
 
@@ -175,7 +184,7 @@ describe("a redrive in stages", () => {
     }))
     await bury(broker, 30)
     await work(broker, () => false)
-    const letters = broker.requeue.deadLetters("q.dlq")
+    const letters = deadLetters(broker.requeue, "q.dlq")
     const report = await broker.finish(letters.redrive({ stages: [1], wait: "5 seconds" }))
     assert.deepInclude(report, { published: 30, succeeded: undefined, cameBack: 0, waiting: undefined })
   })
@@ -188,13 +197,15 @@ describe("a redrive in stages", () => {
       Array.from({ length: many }, (_, body) => ({ body }))
     )
     await broker.requeue.consume("q", { retry: { maxRetries: 0 } }, () => Promise.reject(new Error("no")))
-    const report = await broker.finish(broker.requeue.deadLetters("q.dlq").redrive({ stages: [1], to: "q", watch: [] }))
+    const report = await broker.finish(
+      deadLetters(broker.requeue, "q.dlq").redrive({ stages: [1], to: "q", watch: [] })
+    )
     assert.deepInclude(report, { published: 1, cameBack: 0, unseen: 1, stoppedBy: "stop-at" })
   })
 
   it("refuses wrong options", async () => {
     await using broker = await open()
-    const letters = broker.requeue.deadLetters("q.dlq")
+    const letters = deadLetters(broker.requeue, "q.dlq")
     const whole = "stages must be an array of at least one whole number >= 1"
     const wrong = [
       [{ stages: [] }, `${whole}, got an array`],
@@ -208,7 +219,7 @@ describe("a redrive in stages", () => {
     for (const [options, message] of wrong) {
       const error = await letters.redrive(options as DeadLetters.RedriveOptions).catch((error: unknown) => error)
       assert.instanceOf(error, RangeError)
-      assert.strictEqual((error as Error).message, `deadLetters.redrive (queue q.dlq): ${message}`)
+      assert.strictEqual((error as Error).message, `DeadLetters.redrive (queue q.dlq): ${message}`)
     }
   })
 })
@@ -222,7 +233,7 @@ describe("the letters of a stage", () => {
     await using broker = await open()
     await bury(broker, count)
     await work(broker, () => false)
-    const letters = broker.requeue.deadLetters("q.dlq")
+    const letters = deadLetters(broker.requeue, "q.dlq")
     const report = await broker.finish(letters.redrive({ stages: [1, 10, 100], limit: 150, rate }))
     assert.deepStrictEqual(
       report.stages.map(({ published }) => published),
@@ -233,7 +244,7 @@ describe("the letters of a stage", () => {
   it("are as many as the limit, also where nobody watches, and where most are passed over", async () => {
     await using broker = await open()
     await bury(broker, 4000)
-    const letters = broker.requeue.deadLetters("q.dlq")
+    const letters = deadLetters(broker.requeue, "q.dlq")
     assert.deepInclude(await broker.finish(letters.redrive({ limit: 20, rate: 1 })), { redriven: 20, queued: 3980 })
     const filter = ({ metadata }: DeadLetters.DeadLetter) => Number(metadata.id) % 200 === 199
     const report = await broker.finish(letters.redrive({ filter, rate: 0.1 }))
@@ -262,7 +273,7 @@ describe("letters that arrive while a redrive in stages works", () => {
     await bury(broker, 20)
     const isNew = (body: number) => body >= 100
     await work(broker, isNew, 2000)
-    const letters = broker.requeue.deadLetters("q.dlq")
+    const letters = deadLetters(broker.requeue, "q.dlq")
     const told: Array<DeadLetters.RedriveReport> = []
     const redriving = letters.redrive({
       stages: [1, 5],
@@ -284,7 +295,7 @@ describe("letters that arrive while a redrive in stages works", () => {
       Array.from({ length: 20 }, (_, body) => ({ body }))
     )
     await work(broker, () => false, 2000)
-    const letters = broker.requeue.deadLetters("q.dlq")
+    const letters = deadLetters(broker.requeue, "q.dlq")
     const redriving = letters.redrive({ stages: [1, 5], to: "q", watch: [] })
     await broker.advance(1000)
     await broker.requeue.send("q.dlq", 100)
@@ -302,7 +313,7 @@ describe("two redrives at once", () => {
     await using broker = await open()
     await bury(broker, 300)
     await work(broker, () => false)
-    const redrive = () => broker.requeue.deadLetters("q.dlq").redrive({ ...options, rate: 15 })
+    const redrive = () => deadLetters(broker.requeue, "q.dlq").redrive({ ...options, rate: 15 })
     const [first, second] = await broker.finish(Promise.all([redrive(), redrive()]))
     assert.strictEqual(first.redriven + second.redriven, 300)
     assert.deepStrictEqual([first.queued, second.queued], [0, 0])
@@ -328,7 +339,7 @@ describe("the progress of a redrive in stages", () => {
       assert.strictEqual(report.published, report.succeeded! + report.cameBack! + report.waiting!)
       before = report
     }
-    const letters = broker.requeue.deadLetters("q.dlq")
+    const letters = deadLetters(broker.requeue, "q.dlq")
     const report = await broker.finish(letters.redrive({ stages: [3, 30], stopAt: 0.5, rate: 20, onProgress }))
     assert.deepInclude(report, { published: 300, succeeded: 225, cameBack: 75, waiting: 0, stoppedBy: undefined })
   })
@@ -361,7 +372,7 @@ describe("a look at letters that keep arriving", () => {
   it("ends soon after it has shown as many as were there", async () => {
     await using broker = await endless()
     await bury(broker, 20)
-    const groups = await broker.finish(broker.requeue.deadLetters("q.dlq").group())
+    const groups = await broker.finish(deadLetters(broker.requeue, "q.dlq").group())
     assert.isAtLeast(groups.looked, 20)
     assert.isAtMost(groups.looked, 26)
   })
@@ -371,7 +382,7 @@ describe("a look at letters that keep arriving", () => {
     await bury(broker, 30)
     await work(broker, () => true)
     const before = broker.now()
-    const report = await broker.finish(broker.requeue.deadLetters("q.dlq").redrive({ wait: "10 seconds" }))
+    const report = await broker.finish(deadLetters(broker.requeue, "q.dlq").redrive({ wait: "10 seconds" }))
     assert.deepInclude(report, { published: 1, cameBack: 1, stoppedBy: "stop-at" })
     assert.isBelow(broker.now() - before, 30_000)
   })
@@ -384,7 +395,7 @@ describe("letters that another reader has", () => {
     await work(broker, () => false)
     await broker.requeue.consume("q.dlq", { concurrency: 5 }, () => Effect.never)
     await turns()
-    const letters = broker.requeue.deadLetters("q.dlq")
+    const letters = deadLetters(broker.requeue, "q.dlq")
     const report = await broker.finish(letters.redrive({ stages: [1], wait: "10 seconds" }))
     assert.isAtLeast(report.held!, 5)
     const published = 30 - report.held!
@@ -397,7 +408,7 @@ describe("letters that another reader has", () => {
     await work(broker, () => false)
     const reader = await broker.requeue.consume("q.dlq", { concurrency: 5, drainTimeout: 1000 }, () => Effect.never)
     await turns()
-    const redriving = broker.requeue.deadLetters("q.dlq").redrive({ stages: [1], wait: "30 seconds" })
+    const redriving = deadLetters(broker.requeue, "q.dlq").redrive({ stages: [1], wait: "30 seconds" })
     await broker.advance(5000)
     const [report] = await broker.finish(Promise.all([redriving, reader.drain()]))
     assert.deepInclude(report, { published: 30, succeeded: 30, queued: 0, held: 0, stoppedBy: undefined })
@@ -421,7 +432,7 @@ describe("letters that another reader has", () => {
     await bury(broker, 60)
     await work(broker, (body) => body % 10 === 3)
     isOpen = true
-    const letters = broker.requeue.deadLetters("q.dlq")
+    const letters = deadLetters(broker.requeue, "q.dlq")
     const report = await broker.finish(letters.redrive({ stages: [5], stopAt: 0.5, wait: "10 seconds", limit: 10 }))
     assert.deepInclude(report, { published: 10, cameBack: 1, unseen: 0, stoppedBy: undefined })
   })
@@ -454,7 +465,7 @@ describe("letters of several queues", () => {
       asked.push(queue)
       return queue === "two" ? ["elsewhere"] : []
     }
-    const report = await broker.finish(broker.requeue.deadLetters("all.dlq").redrive({ stopAt: 1, watch }))
+    const report = await broker.finish(deadLetters(broker.requeue, "all.dlq").redrive({ stopAt: 1, watch }))
     assert.deepInclude(report, { published: 20, succeeded: 0, cameBack: 20, waiting: 0 })
     assert.deepStrictEqual(asked, ["one", "two"])
   })
@@ -467,14 +478,13 @@ describe("letters of several queues", () => {
     await broker.requeue.send("q", 1)
     await turns(100)
     await broker.requeue.consume("other", { retry: { maxRetries: 0 } }, () => Promise.reject(new Error("no")))
-    const report = await broker.finish(broker.requeue.deadLetters("old").redrive({ stages: [1], to: "other" }))
+    const report = await broker.finish(deadLetters(broker.requeue, "old").redrive({ stages: [1], to: "other" }))
     assert.deepInclude(report, { published: 1, cameBack: 1, stoppedBy: "stop-at" })
   })
 
   it("come back to no queue that is missing", async () => {
     await using broker = await open2()
-    const error = await broker.requeue
-      .deadLetters("all.dlq")
+    const error = await deadLetters(broker.requeue, "all.dlq")
       .redrive({ stages: [1], watch: ["mising"] })
       .catch((error: unknown) => error)
     assert.deepInclude(error as object, { _tag: "BrokerError", reason: "QueueMissing", queue: "mising" })
@@ -486,13 +496,13 @@ describe("letters of several queues", () => {
     await broker.requeue.consume("q", { retry: { maxRetries: 0, deadLetter } }, () => Promise.reject(new Error("no")))
     await broker.requeue.sendBatch("q", [{ body: 1 }, { body: 2 }])
     await turns(100)
-    const letters = broker.requeue.deadLetters("old")
+    const letters = deadLetters(broker.requeue, "old")
     const asked = { to: "archive", create: false } as const
     for (const options of [asked, { ...asked, stages: [1] }]) {
       const report = await broker.finish(letters.redrive(options))
       assert.deepInclude(report, { published: 0, refused: 2, queued: 2 })
       assert.strictEqual(report.failures[0]!.error?.reason, "QueueMissing")
-      assert.isFalse(await broker.finish(broker.requeue.deadLetters("archive").exists()))
+      assert.isFalse(await broker.finish(deadLetters(broker.requeue, "archive").exists()))
     }
     assert.deepInclude(await broker.finish(letters.redrive({ to: "archive" })), { redriven: 2, refused: 0 })
   })

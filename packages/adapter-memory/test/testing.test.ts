@@ -1,4 +1,5 @@
 /** The broker for users' tests, used as a user would: no Effect, no vices, no control. */
+import { deadLetters } from "@requeue/operations/promise"
 import { readFile } from "node:fs/promises"
 import { afterEach, assert, describe, expect, it, vi } from "@effect/vitest"
 import { exponential, queue, sequence, text } from "@requeue/core/promise"
@@ -175,7 +176,7 @@ describe("what was sent, and what was given up", () => {
     const [letter] = await broker.deadLettersOf("q")
     assert.strictEqual(letter?.reason, "undecodable")
     assert.strictEqual(new TextDecoder().decode(letter?.body), "no json")
-    await broker.requeue.deadLetters("q.dlq").redrive()
+    await deadLetters(broker.requeue, "q.dlq").redrive()
     assert.strictEqual((await broker.sent("q")).length, 2)
   })
 

@@ -1,4 +1,5 @@
 /** Handlers of the other kind: of batches where a consumer gives messages, and of messages where it gives batches. */
+import { deadLetters } from "@requeue/operations/promise"
 import { assert, describe, expect, it } from "@effect/vitest"
 import { open, turns } from "./virtualBroker.ts"
 
@@ -14,7 +15,7 @@ describe("a handler of the other kind", () => {
     await turns()
     await expect(broker.finish(worker.done())).rejects.toThrow(/reads message\.messages.*Use consumeBatch/)
     assert.deepStrictEqual((await broker.waiting("q")).toSorted(), ["1", "2"])
-    assert.strictEqual(await broker.requeue.deadLetters("q.dlq").count(), 0)
+    assert.strictEqual(await deadLetters(broker.requeue, "q.dlq").count(), 0)
   })
 
   it("of messages, given to consumeBatch: the consumer stops, and no message is acked", async () => {
@@ -43,6 +44,6 @@ describe("a handler of the other kind", () => {
       new RegExp(`reads (message|batch)\\.${method}, but gets`)
     )
     assert.deepStrictEqual((await broker.waiting("q")).toSorted(), ["1", "2", "3"])
-    assert.strictEqual(await broker.requeue.deadLetters("q.dlq").count(), 0)
+    assert.strictEqual(await deadLetters(broker.requeue, "q.dlq").count(), 0)
   })
 })

@@ -1,6 +1,7 @@
 /** What is said of every wrong option, by every function of the Promise face: nothing is done, and the stack leads here. */
+import { deadLetters } from "@requeue/operations/promise"
 import { assert, describe, it } from "@effect/vitest"
-import * as Cloudflare from "@requeue/core/cloudflare"
+import * as Cloudflare from "@requeue/cloudflare"
 import { connect, type ConsumeOptions, type Received, type Requeue } from "@requeue/core/promise"
 import * as Testing from "../src/Testing.ts"
 import { MemoryBroker } from "../src/index.ts"
@@ -8,6 +9,8 @@ import { open, turns, type VirtualBroker } from "./virtualBroker.ts"
 
 /** Calls as JavaScript makes them. */
 type Loose = any // What these tests are about is what a compiler would refuse.
+
+const lettersOf: Loose = deadLetters
 
 const rejection = async (call: () => unknown): Promise<Error> => {
   try {
@@ -208,79 +211,79 @@ const rows: ReadonlyArray<Wrong> = [
     (r) => r.close("5 secs"),
     'requeue.close: timeout must be a duration from 0ms to 1d, got "5 secs". ' + duration
   ],
-  ["deadLetters", (r) => r.deadLetters(undefined), "requeue.deadLetters: queue must be text, got undefined"],
+  ["deadLetters", (r) => lettersOf(r, undefined), "deadLetters: queue must be text, got undefined"],
   [
     "list",
-    (r) => r.deadLetters("d").list({ limt: 5 }),
-    "deadLetters.list (queue d): unknown option limt. Did you mean limit?"
+    (r) => lettersOf(r, "d").list({ limt: 5 }),
+    "DeadLetters.list (queue d): unknown option limt. Did you mean limit?"
   ],
   [
     "list, a number",
-    (r) => r.deadLetters("d").list(5),
-    "deadLetters.list (queue d): options must be an object with limit, filter, onProgress, signal, got 5"
+    (r) => lettersOf(r, "d").list(5),
+    "DeadLetters.list (queue d): options must be an object with limit, filter, onProgress, signal, got 5"
   ],
   [
     "group",
-    (r) => r.deadLetters("d").group({ limit: "5" }),
-    'deadLetters.group (queue d): limit must be a whole number >= 1, got "5"'
+    (r) => lettersOf(r, "d").group({ limit: "5" }),
+    'DeadLetters.group (queue d): limit must be a whole number >= 1, got "5"'
   ],
   [
     "redrive, a name",
-    (r) => r.deadLetters("d").redrive({ dryrun: true }),
-    "deadLetters.redrive (queue d): unknown option dryrun. Did you mean dryRun?"
+    (r) => lettersOf(r, "d").redrive({ dryrun: true }),
+    "DeadLetters.redrive (queue d): unknown option dryrun. Did you mean dryRun?"
   ],
   [
     "redrive, another name",
-    (r) => r.deadLetters("d").redrive({ where: handler }),
-    `deadLetters.redrive (queue d): unknown option where. Use one of ${redrive}`
+    (r) => lettersOf(r, "d").redrive({ where: handler }),
+    `DeadLetters.redrive (queue d): unknown option where. Use one of ${redrive}`
   ],
   [
     "redrive, a function",
-    (r) => r.deadLetters("d").redrive(handler),
-    `deadLetters.redrive (queue d): options must be an object with ${redrive}, got a function`
+    (r) => lettersOf(r, "d").redrive(handler),
+    `DeadLetters.redrive (queue d): options must be an object with ${redrive}, got a function`
   ],
   [
     "redrive, a kind",
-    (r) => r.deadLetters("d").redrive({ dryRun: "yes" }),
-    'deadLetters.redrive (queue d): dryRun must be true or false, got "yes"'
+    (r) => lettersOf(r, "d").redrive({ dryRun: "yes" }),
+    'DeadLetters.redrive (queue d): dryRun must be true or false, got "yes"'
   ],
   [
     "purge, a name",
-    (r) => r.deadLetters("d").purge({ dryrun: true }),
-    "deadLetters.purge (queue d): unknown option dryrun. Did you mean dryRun?"
+    (r) => lettersOf(r, "d").purge({ dryrun: true }),
+    "DeadLetters.purge (queue d): unknown option dryrun. Did you mean dryRun?"
   ],
   [
     "purge, where",
-    (r) => r.deadLetters("d").purge({ where: handler }),
-    "deadLetters.purge (queue d): unknown option where. Use one of all, filter, origin, dryRun, force, audit, signal"
+    (r) => lettersOf(r, "d").purge({ where: handler }),
+    "DeadLetters.purge (queue d): unknown option where. Use one of all, filter, origin, dryRun, force, audit, signal"
   ],
   [
     "purge, reason",
-    (r) => r.deadLetters("d").purge({ reason: "permanent" }),
-    "deadLetters.purge (queue d): unknown option reason. Use one of all, filter, origin, dryRun, force, audit, signal"
+    (r) => lettersOf(r, "d").purge({ reason: "permanent" }),
+    "DeadLetters.purge (queue d): unknown option reason. Use one of all, filter, origin, dryRun, force, audit, signal"
   ],
   [
     "purge, a function",
-    (r) => r.deadLetters("d").purge(() => false),
-    "deadLetters.purge (queue d): options must be an object with all, filter, origin, dryRun, force, audit, signal, got a function"
+    (r) => lettersOf(r, "d").purge(() => false),
+    "DeadLetters.purge (queue d): options must be an object with all, filter, origin, dryRun, force, audit, signal, got a function"
   ],
   ...[undefined, {}, { dryRun: true }, { filter: undefined }].map(
     (options) =>
       [
         "purge, nothing said",
-        (r: Loose) => r.deadLetters("d").purge(options),
-        "deadLetters.purge (queue d): nothing says which dead letters to remove. Pass { filter } for some of them, or { all: true } for all"
+        (r: Loose) => lettersOf(r, "d").purge(options),
+        "DeadLetters.purge (queue d): nothing says which dead letters to remove. Pass { filter } for some of them, or { all: true } for all"
       ] as const
   ),
   [
     "purge, not all",
-    (r) => r.deadLetters("d").purge({ all: false }),
-    "deadLetters.purge (queue d): all must be true, got false"
+    (r) => lettersOf(r, "d").purge({ all: false }),
+    "DeadLetters.purge (queue d): all must be true, got false"
   ],
   [
     "purge, both",
-    (r) => r.deadLetters("d").purge({ all: true, filter: handler }),
-    "deadLetters.purge (queue d): give all or filter, not both"
+    (r) => lettersOf(r, "d").purge({ all: true, filter: handler }),
+    "DeadLetters.purge (queue d): give all or filter, not both"
   ],
   [
     "connect, a name",
@@ -381,7 +384,7 @@ describe("a retry with a wrong argument", () => {
     })
     await broker.requeue.send("q", 1)
     await broker.advance("1 minute")
-    const [letter] = await broker.requeue.deadLetters("q.dlq").list()
+    const [letter] = await deadLetters(broker.requeue, "q.dlq").list()
     return [errors.map(String), letter?.origin?.error.message]
   }
   const options: ConsumeOptions = { retry: { maxRetries: 0 } }

@@ -1,6 +1,7 @@
 /** What is said of wrong options by the functions for programs with Effect: they die of it, and the stack leads to the call. */
 import { assert, it } from "@effect/vitest"
-import { type Broker, Consumer, DeadLetters, Producer, Puller, QueueDefinition } from "@requeue/core"
+import { type Broker, Consumer, Producer, Puller, QueueDefinition } from "@requeue/core"
+import { DeadLetters } from "@requeue/operations"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"

@@ -17,7 +17,7 @@
  */
 import { Codec } from "@requeue/core"
 import { OptionKind, OptionNames } from "@requeue/core/adapter-kit"
-import { ClaimCheck } from "@requeue/core/claim-check"
+import { ClaimCheck } from "@requeue/codecs"
 import { format, kinds as kindsOfStore, type Options as StoreOptions, parse } from "./internal/s3.ts"
 import * as S3Store from "./S3Store.ts"
 import * as SqsNative from "./SqsNative.ts"

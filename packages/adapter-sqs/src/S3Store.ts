@@ -12,7 +12,7 @@
  * https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-lifecycle-mgmt.html
  */
 import { OptionNames } from "@requeue/core/adapter-kit"
-import type { ClaimCheck } from "@requeue/core/claim-check"
+import type { ClaimCheck } from "@requeue/codecs"
 import * as Data from "effect/Data"
 import { format, kinds, type Options, parse } from "./internal/s3.ts"
 
@@ -43,7 +43,7 @@ const isMissing = (error: unknown): boolean => Object(error).name === "NoSuchKey
  * import { S3 } from "@aws-sdk/client-s3"
  * import { S3Store } from "@requeue/adapter-sqs/s3"
  * import { Codec, QueueDefinition } from "@requeue/core"
- * import { ClaimCheck } from "@requeue/core/claim-check"
+ * import { ClaimCheck } from "@requeue/codecs"
  *
  * const store = S3Store.make({ client: new S3({ region: "eu-west-1" }), bucket: "acme-bodies", prefix: "orders/" })
  * const orders = QueueDefinition.make("orders", { codec: ClaimCheck.make(Codec.json, { store }) })

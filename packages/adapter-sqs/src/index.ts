@@ -1,4 +1,5 @@
 /** Requeue on Amazon SQS. */
+export * as EnvelopeCodec from "./EnvelopeCodec.ts"
 export * as SqsBroker from "./SqsBroker.ts"
 export * as SqsNative from "./SqsNative.ts"
 export * as SqsOperator from "./SqsOperator.ts"

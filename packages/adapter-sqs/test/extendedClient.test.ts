@@ -1,7 +1,7 @@
 /** Pointers of AWS' extended clients, and what is none, without a server. */
 import { Codec } from "@requeue/core"
-import { ClaimCheck } from "@requeue/core/claim-check"
-import { EnvelopeCodec } from "@requeue/core/envelopes"
+import { ClaimCheck } from "@requeue/codecs"
+import * as EnvelopeCodec from "@requeue/adapter-sqs/EnvelopeCodec"
 import * as fc from "fast-check"
 import { assert, test } from "vitest"
 import { ExtendedClient, S3Store } from "../src/s3.ts"

@@ -3,7 +3,7 @@
  * leaves, and one when it ends, in a file or on standard error. An operation whose first line cannot be written does not
  * begin, and a letter whose line cannot be written stays.
  */
-import { AuditLine, DeadLetters } from "@requeue/core"
+import { AuditLine, DeadLetters } from "@requeue/operations"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"

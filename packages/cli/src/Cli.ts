@@ -1,6 +1,7 @@
 /** The command line: all commands under one root, their errors and exit codes. */
 import { ConfigFileError } from "@requeue/config"
-import { BrokerError, DeadLetters, Failure } from "@requeue/core"
+import { BrokerError, Failure } from "@requeue/core"
+import { DeadLetters } from "@requeue/operations"
 import * as CliConfig from "effect/cli/CliConfig"
 import * as CliError from "effect/cli/CliError"
 import * as CliOutput from "effect/cli/CliOutput"

@@ -1,5 +1,6 @@
 /** The dead-letter queues that a command acts on: those of the queues in `--queue`, or those named by `--dlq`. */
-import { Broker, DeadLetters, RetryPolicy } from "@requeue/core"
+import { Broker, RetryPolicy } from "@requeue/core"
+import { DeadLetters } from "@requeue/operations"
 import { KnownQueues } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Flag from "effect/cli/Flag"

@@ -1,5 +1,6 @@
 /** Filters of delayed messages, from the command line. */
-import { Delay, type DelayedMessages } from "@requeue/core"
+import { Delay } from "@requeue/core"
+import type { DelayedMessages } from "@requeue/operations"
 import * as Flag from "effect/cli/Flag"
 import * as Option from "effect/Option"
 import * as DurationFlag from "./DurationFlag.ts"

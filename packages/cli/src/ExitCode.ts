@@ -1,5 +1,6 @@
 /** The program's exit codes; all commands have the same. */
-import { BrokerError, DeadLetters } from "@requeue/core"
+import { BrokerError } from "@requeue/core"
+import { DeadLetters } from "@requeue/operations"
 import { OutputFailed } from "./OutputFailed.ts"
 import { Problem } from "./Problem.ts"
 

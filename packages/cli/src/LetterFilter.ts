@@ -1,5 +1,6 @@
 /** Filters of dead letters, from the command line. */
-import { LetterFilter, Metadata } from "@requeue/core"
+import { Metadata } from "@requeue/core"
+import { LetterFilter } from "@requeue/operations"
 import * as Flag from "effect/cli/Flag"
 import * as Option from "effect/Option"
 import * as DurationFlag from "./DurationFlag.ts"

@@ -1,5 +1,6 @@
 /** Dead letters as rows of a table, as text and as JSON. */
-import { type DeadLetters, Delay, Metadata } from "@requeue/core"
+import { Delay, Metadata } from "@requeue/core"
+import type { DeadLetters } from "@requeue/operations"
 import * as Age from "./Age.ts"
 import * as Body from "./Body.ts"
 import * as LetterFilter from "./LetterFilter.ts"

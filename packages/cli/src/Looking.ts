@@ -1,5 +1,6 @@
 /** Looks at dead letters: what they cost is told before, and how far they are meanwhile. */
-import { Broker, type DeadLetters } from "@requeue/core"
+import { Broker } from "@requeue/core"
+import type { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import { Output } from "./Output.ts"
 

@@ -1,5 +1,6 @@
 /** Flags that take a moment: a time such as `2026-03-14T15:09:26Z`, or a duration such as `2h`, which is so long ago. */
-import { Delay, LetterFilter } from "@requeue/core"
+import { Delay } from "@requeue/core"
+import { LetterFilter } from "@requeue/operations"
 import * as Flag from "effect/cli/Flag"
 
 /** Makes a flag for a time, or for a duration above 0 and up to ten years. */

@@ -1,6 +1,6 @@
 /** A summary of many simulated outages as text, with a plot. */
 import { Delay } from "@requeue/core"
-import type { OutageReport } from "@requeue/core/explain"
+import type { OutageReport } from "@requeue/operations"
 import type { Service } from "./Output.ts"
 import * as Plot from "./Plot.ts"
 import * as Table from "./Table.ts"

@@ -3,7 +3,7 @@
  * what is read, or end a line of a table: they are replaced.
  */
 
-import { LetterLine } from "@requeue/core"
+import { LetterLine } from "@requeue/operations"
 
 /** Controls of terminals (C0, C1), of directions, and ends of lines and paragraphs. */
 const controls = /[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}]/gu

@@ -1,5 +1,6 @@
 /** All that waits in a queue and in its dead-letter queues; `null` where nobody can tell, and `remarks` says why. */
-import { type Backlog, Broker, type BrokerError, Delay, QueueStatus as Core, RetryPolicy } from "@requeue/core"
+import { type Backlog, Broker, type BrokerError, Delay, RetryPolicy } from "@requeue/core"
+import { QueueStatus as Core } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import type { Service } from "./Output.ts"
 import * as Table from "./Table.ts"

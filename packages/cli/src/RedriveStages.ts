@@ -1,5 +1,6 @@
 /** The stages of a redrive, from the command line. */
-import { Broker, Capabilities, Delay, DeadLetters, RetryPolicy } from "@requeue/core"
+import { Broker, Capabilities, Delay, RetryPolicy } from "@requeue/core"
+import { DeadLetters } from "@requeue/operations"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Flag from "effect/cli/Flag"

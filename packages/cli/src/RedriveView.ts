@@ -1,5 +1,5 @@
 /** The report of a redrive, as text and as JSON. */
-import type { DeadLetters } from "@requeue/core"
+import type { DeadLetters } from "@requeue/operations"
 import * as Printable from "./Printable.ts"
 
 /** A redrive of one dead-letter queue. */

@@ -1,5 +1,6 @@
 /** Nothing that a producer sends acts on a terminal, wherever it is shown. */
-import { type DeadLetters, LetterLine, Metadata } from "@requeue/core"
+import { Metadata } from "@requeue/core"
+import { type DeadLetters, LetterLine } from "@requeue/operations"
 import * as fc from "fast-check"
 import { assert, describe, it } from "vitest"
 import * as Body from "../src/Body.ts"

@@ -1,5 +1,6 @@
 /** The words of a redrive's report: every letter is somewhere, and the parts add up. */
-import { BrokerError, type DeadLetters } from "@requeue/core"
+import { BrokerError } from "@requeue/core"
+import type { DeadLetters } from "@requeue/operations"
 import { assert, it } from "vitest"
 import * as RedriveView from "../src/RedriveView.ts"
 

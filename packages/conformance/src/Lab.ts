@@ -6,13 +6,13 @@ import {
   Broker,
   type Capabilities,
   type Consumer,
-  type DeadLetters,
   type Delivery,
   type Handler,
   type Outgoing,
   type Producer,
   type QueueDefinition
 } from "@requeue/core"
+import type { DeadLetters } from "@requeue/operations"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"

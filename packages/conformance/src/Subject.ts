@@ -1,7 +1,8 @@
 /**
  * The consumer, producer and dead letters under test: Requeue's own, unless somebody replaces them, as the mutants do.
  */
-import { Consumer, DeadLetters, Producer } from "@requeue/core"
+import { Consumer, Producer } from "@requeue/core"
+import { DeadLetters } from "@requeue/operations"
 import * as Context from "effect/Context"
 
 /** The functions that cases start consumers and producers with, and look after dead letters. */

@@ -3,7 +3,8 @@
  * when it has ended. An operation whose first line cannot be written does not begin, and a letter whose line cannot be written
  * stays. Its fields are those of `requeue dead-letters redrive --audit`.
  */
-import { AuditLine, type DeadLetters, Failure, type LetterFilter } from "@requeue/core"
+import { Failure } from "@requeue/core"
+import { AuditLine, type DeadLetters, type LetterFilter } from "@requeue/operations"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"

@@ -1,6 +1,7 @@
 /** Exports: letters as a file, exactly as they are where nothing is hidden, while they stay in their queue. */
 import { assert, describe, it } from "@effect/vitest"
-import { Broker, DeadLetters, LetterLine } from "@requeue/core"
+import { Broker } from "@requeue/core"
+import { DeadLetters, LetterLine } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import { TestClock } from "effect/testing"
 import { setFlagsFromString } from "node:v8"

@@ -1,7 +1,8 @@
 /** What is seen of a queue over time: samples of the last 15 minutes, and the lines that show them. */
 import { assert, describe, it } from "@effect/vitest"
 import { MemoryBroker } from "@requeue/adapter-memory"
-import { QueueStatus, RetryPolicy } from "@requeue/core"
+import { RetryPolicy } from "@requeue/core"
+import { QueueStatus } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import * as fc from "fast-check"
 import { spark } from "../src/internal/pages/spark.ts"

@@ -1,7 +1,8 @@
 /** The memory of looks has a bound in bytes, whatever letters have. */
 import { assert, describe, it } from "@effect/vitest"
 import { MemoryBroker } from "@requeue/adapter-memory"
-import { Broker, DeadLetters } from "@requeue/core"
+import { Broker } from "@requeue/core"
+import { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { TestClock } from "effect/testing"

@@ -4,20 +4,6 @@ export { BrokerError } from "./port/BrokerError.ts"
 export { bytes, json, standard, text } from "./message/Codec.ts"
 export { ConfigurationError } from "./options/ConfigurationError.ts"
 export { DeadLetterBudgetExhausted, make as deadLetterBudget } from "./policy/DeadLetterBudget.ts"
-export {
-  AuditFailed,
-  CallbackFailed,
-  type DeadLetter,
-  DeadLettersStopped,
-  type FailedLetter,
-  type Group,
-  type Groups,
-  type ParkOptions,
-  type PurgeOptions,
-  type RedriveOptions,
-  type RedriveReport
-} from "./dead-letters/DeadLetters.ts"
-export type { DelayedMessage } from "./delayed/DelayedMessages.ts"
 export { InvalidDelay } from "./message/Delay.ts"
 export { EncodeError } from "./message/EncodeError.ts"
 export type { Event } from "./observe/Event.ts"
@@ -35,8 +21,6 @@ export {
   type ConsumeOptions,
   type CountsOptions,
   describe,
-  type DeadLetterQueue,
-  type DelayedQueue,
   type PullerOptions,
   type PullWorker,
   type Requeue,

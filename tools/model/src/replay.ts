@@ -2,7 +2,8 @@
  * Replays a trace of the model on the real engine. The broker does what the trace says; after each step, the engine must
  * have done what the trace says, and nothing else. Time is virtual, and passes only where the engine waits for it.
  */
-import { Broker, Consumer, DeadLetters, Failure, RetryPolicy } from "@requeue/core"
+import { Broker, Consumer, Failure, RetryPolicy } from "@requeue/core"
+import { DeadLetters } from "@requeue/operations"
 import { Metadata, Outgoing } from "@requeue/core/adapter-kit"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"

@@ -1,6 +1,7 @@
 /** Which nsqd are known, and what is said where that cannot be known: nsqlookupd restarts, is away, or answers nonsense. */
 import { certificate, start } from "@requeue/brokers"
-import { Broker, BrokerError, DeadLetters, RetryPolicy } from "@requeue/core"
+import { Broker, BrokerError, RetryPolicy } from "@requeue/core"
+import { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"

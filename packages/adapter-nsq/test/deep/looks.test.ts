@@ -1,6 +1,6 @@
 /** Looks at more messages than one connection may hold, and at nsqd that are far away. */
 import { proxy } from "@requeue/brokers"
-import { DeadLetters } from "@requeue/core"
+import { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import { afterAll, assert, test } from "vitest"
 import { server } from "./server.ts"

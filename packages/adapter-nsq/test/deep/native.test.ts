@@ -1,5 +1,6 @@
 /** Facts of NSQ that a handler may read. */
-import { DeadLetters, Producer, RetryPolicy } from "@requeue/core"
+import { Producer, RetryPolicy } from "@requeue/core"
+import { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import { assert, test } from "vitest"
 import { NsqNative } from "../../src/index.ts"

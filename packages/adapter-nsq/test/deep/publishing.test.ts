@@ -1,6 +1,7 @@
 /** Publishing on real servers that answer late, not at all, or are away. */
 import { proxy, wire } from "@requeue/brokers"
-import { BrokerError, DeadLetters, Producer, RetryPolicy } from "@requeue/core"
+import { BrokerError, Producer, RetryPolicy } from "@requeue/core"
+import { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import { afterAll, assert, describe, test } from "vitest"
 import { stored } from "../real/raw.ts"

@@ -1,5 +1,6 @@
 /** A dead letter goes back to the channel that gave it up, and to no other one of its topic. */
-import { DeadLetters, RetryPolicy } from "@requeue/core"
+import { RetryPolicy } from "@requeue/core"
+import { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import { assert, test } from "vitest"
 import { server } from "./server.ts"

@@ -1,5 +1,6 @@
 /** Where topics come into being, and that they come back whole, on real nsqd. */
-import { DeadLetters, RetryPolicy } from "@requeue/core"
+import { RetryPolicy } from "@requeue/core"
+import { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import { assert, test } from "vitest"
 import type { NsqOptions } from "../../src/index.ts"

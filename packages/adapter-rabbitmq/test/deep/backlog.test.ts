@@ -1,5 +1,6 @@
 /** All that waits is told to operators, in each topology, on the real server. */
-import { Backlog, Backoff, Consumer, DelayedMessages, RetryPolicy } from "@requeue/core"
+import { Backlog, Backoff, Consumer, RetryPolicy } from "@requeue/core"
+import { DelayedMessages } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import { assert, describe, test } from "vitest"
 import type { RabbitMqOptions } from "../../src/index.ts"

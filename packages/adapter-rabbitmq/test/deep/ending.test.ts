@@ -1,5 +1,6 @@
 /** A consumer that ends: what it has settled stays settled, and what it gives back is not counted as failed. */
-import { DeadLetters, RetryPolicy } from "@requeue/core"
+import { RetryPolicy } from "@requeue/core"
+import { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import { assert, test } from "vitest"
 import * as Version from "../../src/internal/version.ts"

@@ -1,5 +1,6 @@
 /** Dead letters that another program has written into the queue. */
-import { DeadLetters, Metadata } from "@requeue/core"
+import { Metadata } from "@requeue/core"
+import { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import { assert, test } from "vitest"
 import { shared } from "../real/server.ts"

@@ -1,5 +1,6 @@
 /** Letters that the server itself has made tell where they were, and why; and they can be redriven. */
-import { Consumer, DeadLetters, type Metadata } from "@requeue/core"
+import { Consumer, type Metadata } from "@requeue/core"
+import { DeadLetters } from "@requeue/operations"
 import type { ConfirmChannel } from "amqplib"
 import * as Effect from "effect/Effect"
 import { assert, test } from "vitest"

@@ -1,5 +1,6 @@
 /** Objects that are deleted under consumers, producers and a redrive: they are there again, or somebody is told. */
-import { Backoff, type Broker, Consumer, DeadLetters, type Event, RetryPolicy } from "@requeue/core"
+import { Backoff, type Broker, Consumer, type Event, RetryPolicy } from "@requeue/core"
+import { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 import type { Channel } from "amqplib"

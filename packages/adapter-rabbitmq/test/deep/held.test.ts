@@ -1,5 +1,5 @@
 /** Letters that somebody else has: a redrive tells of them, and a count does not take them for gone. */
-import { DeadLetters } from "@requeue/core"
+import { DeadLetters } from "@requeue/operations"
 import { connect } from "amqplib"
 import * as Effect from "effect/Effect"
 import { assert, test } from "vitest"

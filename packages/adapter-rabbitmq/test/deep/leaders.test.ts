@@ -1,5 +1,6 @@
 /** A quorum queue whose leader does not answer: the server tells that it is empty, and nobody is told so. */
-import { type Broker, DeadLetters, DelayedMessages } from "@requeue/core"
+import type { Broker } from "@requeue/core"
+import { DeadLetters, DelayedMessages } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import { assert, test } from "vitest"

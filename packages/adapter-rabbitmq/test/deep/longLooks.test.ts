@@ -1,6 +1,6 @@
 /** Looks at thousands of letters, far from the server, and looks that lose their connection. */
 import { proxy } from "@requeue/brokers"
-import { DeadLetters } from "@requeue/core"
+import { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import { afterAll, assert, test } from "vitest"
 import { shared } from "../real/server.ts"

@@ -1,5 +1,6 @@
 /** Queues that delay by themselves, on RabbitMQ 4.3 and later: one broker consumes, and others know no policy. */
-import { Backoff, BrokerError, DeadLetters, type Event, RetryPolicy } from "@requeue/core"
+import { Backoff, BrokerError, type Event, RetryPolicy } from "@requeue/core"
+import { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import { assert, describe, test } from "vitest"
 import { adapter, type RabbitMqOptions } from "../../src/index.ts"

@@ -1,5 +1,6 @@
 /** Policies of the server that change queues while they are used. */
-import { Backoff, DeadLetters, RetryPolicy } from "@requeue/core"
+import { Backoff, RetryPolicy } from "@requeue/core"
+import { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import { assert, test } from "vitest"
 import { adapter } from "../../src/index.ts"

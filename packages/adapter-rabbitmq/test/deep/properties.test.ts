@@ -1,5 +1,6 @@
 /** Exchanges, routing keys and properties of AMQP: as a program asks for them, and as a handler reads them. */
-import { Backoff, BrokerError, Consumer, DeadLetters, Producer, RetryPolicy } from "@requeue/core"
+import { Backoff, BrokerError, Consumer, Producer, RetryPolicy } from "@requeue/core"
+import { DeadLetters } from "@requeue/operations"
 import type { ConfirmChannel } from "amqplib"
 import * as Effect from "effect/Effect"
 import { assert, describe, test } from "vitest"

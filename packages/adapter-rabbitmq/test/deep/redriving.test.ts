@@ -1,6 +1,7 @@
 /** Redrives in stages on a real server: what the management interface tells of their letters. */
 import { proxy } from "@requeue/brokers"
-import { Backoff, type Broker, Consumer, DeadLetters, RetryPolicy } from "@requeue/core"
+import { Backoff, type Broker, Consumer, RetryPolicy } from "@requeue/core"
+import { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import { assert, describe, it } from "vitest"
 import type { RabbitMqOptions } from "../../src/index.ts"

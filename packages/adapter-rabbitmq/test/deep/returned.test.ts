@@ -1,5 +1,6 @@
 /** Queues and rungs are deleted again and again while messages that nothing tells apart are copied into them: none is lost. */
-import { Backoff, type Broker, Consumer, DeadLetters, Producer, RetryPolicy } from "@requeue/core"
+import { Backoff, type Broker, Consumer, Producer, RetryPolicy } from "@requeue/core"
+import { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import * as Schedule from "effect/Schedule"

@@ -1,6 +1,7 @@
 /** Consumers and functions of a dead-letter queue run what SQS has moved there, whose count of receives goes on. */
 import type { SQS } from "@aws-sdk/client-sqs"
-import { DeadLetters, RetryPolicy } from "@requeue/core"
+import { RetryPolicy } from "@requeue/core"
+import { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import { describe, expect, onTestFinished, test } from "vitest"
 import { SqsLambda } from "../../src/lambda.ts"

@@ -1,6 +1,7 @@
 /** Notifications of SNS, as a topic delivers them: fauxqs has topics as well. */
-import { Codec, Consumer, DeadLetters, type Handler, QueueDefinition, RetryPolicy } from "@requeue/core"
-import { EnvelopeCodec } from "@requeue/core/envelopes"
+import { Codec, Consumer, type Handler, QueueDefinition, RetryPolicy } from "@requeue/core"
+import { DeadLetters } from "@requeue/operations"
+import * as EnvelopeCodec from "@requeue/adapter-sqs/EnvelopeCodec"
 import * as Effect from "effect/Effect"
 import { assert, test } from "vitest"
 import { SqsLambda } from "../../src/lambda.ts"

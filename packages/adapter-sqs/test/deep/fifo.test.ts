@@ -1,14 +1,6 @@
 /** The order of FIFO queues, with handlers that fail. */
-import {
-  Backoff,
-  BatchPolicy,
-  Consumer,
-  ConsumerBackoff,
-  DeadLetters,
-  type Event,
-  Producer,
-  RetryPolicy
-} from "@requeue/core"
+import { Backoff, BatchPolicy, Consumer, ConsumerBackoff, type Event, Producer, RetryPolicy } from "@requeue/core"
+import { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import { assert, describe, test } from "vitest"
 import { firstOf } from "./strict.ts"

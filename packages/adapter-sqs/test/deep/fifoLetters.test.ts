@@ -1,5 +1,5 @@
 /** Looks at dead letters of FIFO queues, of which SQS shows the first of each group alone. */
-import { DeadLetters } from "@requeue/core"
+import { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import * as Logger from "effect/Logger"
 import * as References from "effect/References"

@@ -1,5 +1,6 @@
 /** What hangs of the program's own, or in the middle of an answer: every call ends, says why, and is made anew. */
-import { BrokerError, Broker, Consumer, DeadLetters } from "@requeue/core"
+import { BrokerError, Broker, Consumer } from "@requeue/core"
+import { DeadLetters } from "@requeue/operations"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"

@@ -1,6 +1,7 @@
 /** Messages and answers of whoever means no good, or knows no better: they cost neither the process nor another message. */
 import { Books } from "@requeue/conformance"
-import { type Broker, BrokerError, Consumer, DeadLetters, Failure } from "@requeue/core"
+import { type Broker, BrokerError, Consumer, Failure } from "@requeue/core"
+import { DeadLetters } from "@requeue/operations"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"

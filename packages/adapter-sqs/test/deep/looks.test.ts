@@ -1,5 +1,5 @@
 /** What looks and sweeps leave behind: others have every letter again when they end, however that is. */
-import { DeadLetters } from "@requeue/core"
+import { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import { assert, test } from "vitest"

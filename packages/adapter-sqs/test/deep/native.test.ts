@@ -1,5 +1,6 @@
 /** Attributes with their types: as a program asks for them, as a handler reads them, and as they go on in copies. */
-import { Consumer, DeadLetters, Producer, RetryPolicy } from "@requeue/core"
+import { Consumer, Producer, RetryPolicy } from "@requeue/core"
+import { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import { assert, describe, test } from "vitest"

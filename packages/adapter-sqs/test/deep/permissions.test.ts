@@ -1,5 +1,6 @@
 /** The permissions that are printed are those that are used: no more, no less. */
-import { type Broker, Consumer, DeadLetters, Failure, RetryPolicy } from "@requeue/core"
+import { type Broker, Consumer, Failure, RetryPolicy } from "@requeue/core"
+import { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"

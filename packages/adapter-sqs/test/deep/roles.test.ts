@@ -1,5 +1,6 @@
 /** Roles that lack one permission: what happens, and what is said. The README has the same table. */
-import { Consumer, DeadLetters, RetryPolicy, Broker } from "@requeue/core"
+import { Consumer, RetryPolicy, Broker } from "@requeue/core"
+import { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { describe, expect, test } from "vitest"

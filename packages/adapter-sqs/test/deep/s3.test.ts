@@ -1,15 +1,7 @@
 /** Large bodies in S3, on a real server: in Requeue's own format, and in that of AWS' extended clients. */
-import {
-  Codec,
-  Consumer,
-  DeadLetters,
-  EncodeError,
-  type Event,
-  Producer,
-  QueueDefinition,
-  RetryPolicy
-} from "@requeue/core"
-import { ClaimCheck } from "@requeue/core/claim-check"
+import { Codec, Consumer, EncodeError, type Event, Producer, QueueDefinition, RetryPolicy } from "@requeue/core"
+import { DeadLetters } from "@requeue/operations"
+import { ClaimCheck } from "@requeue/codecs"
 import * as Effect from "effect/Effect"
 import { assert, describe, test } from "vitest"
 import { SqsNative } from "../../src/index.ts"

@@ -1,5 +1,6 @@
 /** What SQS does to those who do not know it: each of these has lost, doubled or blocked somebody's messages. */
-import { type BrokerError, DeadLetters, type Event, RetryPolicy } from "@requeue/core"
+import { type BrokerError, type Event, RetryPolicy } from "@requeue/core"
+import { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import { assert, describe, test } from "vitest"
 import { movedWith } from "../real/clock.ts"

@@ -1,5 +1,5 @@
 /** `requeue explain`: says in sentences what the configuration of a queue does. */
-import { Explanation } from "@requeue/core/explain"
+import { Explanation } from "@requeue/operations"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"

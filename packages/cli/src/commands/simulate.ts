@@ -1,6 +1,6 @@
 /** `requeue simulate`: shows the schedule of a policy, and what it does in an outage. */
 import { ConsumerOptions, RetryPolicy } from "@requeue/core"
-import { Outage, OutageReport as Report } from "@requeue/core/explain"
+import { Outage, OutageReport as Report } from "@requeue/operations"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"

@@ -1,5 +1,6 @@
 /** `requeue status`: shows the numbers of queues and of their dead-letter queues. */
-import { type Broker, BrokerError, QueueStatus as Status } from "@requeue/core"
+import { type Broker, BrokerError } from "@requeue/core"
+import { QueueStatus as Status } from "@requeue/operations"
 import * as Clock from "effect/Clock"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"

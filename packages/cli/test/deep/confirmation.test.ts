@@ -1,4 +1,5 @@
 /** What is asked on a terminal before something is removed, of letters on a real RabbitMQ. */
+import { deadLetters } from "@requeue/operations/promise"
 import { spawnSync } from "node:child_process"
 import { connect } from "@requeue/core/promise"
 import { assert, describe, it } from "vitest"
@@ -14,7 +15,7 @@ describe.skipIf(!isThere("script"))("on a terminal", () => {
   ])("a purge shows the count, asks, and hears %s", async (answer, outcome, left) => {
     const { url } = await rabbitmq()
     await using connection = await connect(url, { logLevel: "None" })
-    const letters = connection.deadLetters("asked.dlq")
+    const letters = deadLetters(connection, "asked.dlq")
     await letters.purge({ all: true })
     await connection.sendBatch("asked.dlq", [{ body: 1 }, { body: 2 }])
     const command = `${quoted} dead-letters purge --url ${JSON.stringify(url)} --dlq asked.dlq --all`

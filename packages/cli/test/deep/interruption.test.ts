@@ -1,4 +1,5 @@
 /** Signals at any moment, and what hangs: the program ends, and says what is known. On a real RabbitMQ. */
+import { deadLetters, delayedMessages } from "@requeue/operations/promise"
 import { spawn, spawnSync } from "node:child_process"
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -26,13 +27,13 @@ afterAll(async () => {
 
 /** Dead letters of a queue that has none yet. */
 const bury = async (queue: string, count: number) => {
-  await connection.deadLetters(`${queue}.dlq`).purge({ all: true })
+  await deadLetters(connection, `${queue}.dlq`).purge({ all: true })
   const entries = Array.from({ length: count }, (_, n) => ({ body: n, id: `${queue}-${n}` }))
   await using _worker = await connection.consume(queue, { retry: { maxRetries: 0 } }, () =>
     Promise.reject(new Error("no"))
   )
   await connection.sendBatch(queue, entries)
-  await until("the dead letters", async () => (await connection.deadLetters(`${queue}.dlq`).count()) === count)
+  await until("the dead letters", async () => (await deadLetters(connection, `${queue}.dlq`).count()) === count)
 }
 
 interface Run {
@@ -123,7 +124,7 @@ describe("a signal", () => {
     assert.strictEqual(JSON.parse(ended.stderr).error.message, "interrupted")
     const isThere = () => spawnSync("kill", ["-0", readFileSync(pid, "utf8").trim()]).status === 0
     await until("the end of the editor", () => !isThere())
-    assert.strictEqual(await connection.deadLetters("opened.dlq").count(), 1)
+    assert.strictEqual(await deadLetters(connection, "opened.dlq").count(), 1)
   })
 
   it("lets a redrive tell what it has done, as JSON", async () => {
@@ -149,7 +150,7 @@ describe("a signal", () => {
   })
 
   it("lets a removal of delayed messages tell what is gone", async () => {
-    await connection.delayed("backoff").purge({ all: true })
+    await delayedMessages(connection, "backoff").purge({ all: true })
     const ids = Array.from({ length: 50 }, (_, n) => ({ id: `m${n}`, body: n, delay: "1 hour" as const }))
     await connection.sendBatch("backoff", ids)
     const taking = Promise.withResolvers<void>()
@@ -165,7 +166,7 @@ describe("a signal", () => {
     })
     const { interrupted, queues } = JSON.parse(ended.stdout)
     assert.deepStrictEqual([ended.code, ended.stderr, interrupted], [130, "", true])
-    const { selected } = await connection.delayed("backoff").count()
+    const { selected } = await delayedMessages(connection, "backoff").count()
     assert.strictEqual(queues[0].removed, 50 - selected)
   })
 
@@ -234,7 +235,7 @@ describe("an audit", () => {
       const { code, stderr, stdout } = await program(args)
       assert.deepStrictEqual([code, stdout], [2, ""])
       assert.match(stderr, /^requeue: --audit: ENXIO.* a pipe that nobody reads\. Nothing was done\. Give a file/)
-      assert.strictEqual(await connection.deadLetters("piped.dlq").count(), 2)
+      assert.strictEqual(await deadLetters(connection, "piped.dlq").count(), 2)
     }
   )
 
@@ -265,7 +266,7 @@ describe("an editor", () => {
     assert.deepStrictEqual([code, stdout], [2, ""])
     assert.match(stderr, message)
     assert.match(stderr, /Nothing was changed/)
-    assert.strictEqual(await connection.deadLetters("emptied.dlq").count(), 1)
+    assert.strictEqual(await deadLetters(connection, "emptied.dlq").count(), 1)
   })
 
   it("is not vi where there is no terminal", async () => {

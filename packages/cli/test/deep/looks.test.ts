@@ -1,4 +1,5 @@
 /** Letters that a look has, on real servers where they are leased: they are given back, and told where others work beside it. */
+import { deadLetters } from "@requeue/operations/promise"
 import { connect } from "@requeue/core/promise"
 import { afterAll, assert, describe, test, vi } from "vitest"
 import { open } from "../real/brokers.ts"
@@ -40,7 +41,7 @@ describe.each(["sqs", "nsq"] as const)("on %s", async (name) => {
       queue,
       Array.from({ length: 150 }, (_, at) => ({ body: at }))
     )
-    const reader = requeue.deadLetters(queue).read()[Symbol.asyncIterator]()
+    const reader = deadLetters(requeue, queue).read()[Symbol.asyncIterator]()
     await reader.next()
     const { inFlight = 0 } = await requeue.counts(queue)
     assert.isTrue(inFlight > 0 && inFlight < 150, String(inFlight))

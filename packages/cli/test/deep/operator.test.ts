@@ -1,4 +1,5 @@
 /** What operators do to a running system, against a real RabbitMQ. The sessions in docs/dead-letters.md are the rest. */
+import { deadLetters } from "@requeue/operations/promise"
 import { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -22,7 +23,7 @@ beforeAll(async () => {
   connection = await connect(url, { logLevel: "None" })
   // On a server that others use as well, an earlier run may have left something.
   for (const queue of queues) {
-    for (const name of [queue, `${queue}.dlq`]) await connection.deadLetters(name).purge({ all: true })
+    for (const name of [queue, `${queue}.dlq`]) await deadLetters(connection, name).purge({ all: true })
   }
 })
 
@@ -84,7 +85,7 @@ describe.concurrent("requeue send", () => {
     await runIn(`send --file ${file}`, "sent", { cwd: tmpdir() })
     await runIn("send", "sent", { input: '{"from":"input"}' }, program)
     await run("send --raw", "sent", "no json")
-    const letters = await connection.deadLetters("sent").list()
+    const letters = await deadLetters(connection, "sent").list()
     assert.deepStrictEqual(
       letters.map(({ body }) => new TextDecoder().decode(body)),
       ['{"from":"argument"}', '{"from":"file"}', '{"from":"input"}', "no json"]
@@ -349,7 +350,7 @@ describe.concurrent("requeue dead-letters", () => {
       assert.strictEqual(ended.code, code)
       assert.match(ended.both, said)
     }
-    assert.strictEqual(await connection.deadLetters("edited.dlq").count(), 2)
+    assert.strictEqual(await deadLetters(connection, "edited.dlq").count(), 2)
     const { code, stderr, stdout } = await edit("sed -i s/^0$/7/", "--id", "edited-0", "--wait", "1s")
     // Without the management interface nobody knows what is in work, so that the original stays.
     assert.deepStrictEqual(
@@ -378,7 +379,7 @@ describe.concurrent("requeue dead-letters", () => {
     assert.strictEqual((await json("dead-letters purge --all --dry-run", "purged")).queues[0].removed, 2)
     assert.strictEqual((await json("dead-letters purge --yes --reason permanent", "purged")).queues[0].removed, 1)
     assert.deepStrictEqual(
-      (await connection.deadLetters("purged.dlq").list()).map(({ id }) => id),
+      (await deadLetters(connection, "purged.dlq").list()).map(({ id }) => id),
       ["purged-1"]
     )
     assert.strictEqual((await json("dead-letters purge --all --yes", "purged")).queues[0].removed, 1)
@@ -415,7 +416,7 @@ describe.concurrent("requeue dead-letters export and import", () => {
     await bury("kept", 7)
     const file = `requeue-${process.pid}.jsonl`
     const where = { cwd: mkdtempSync(join(tmpdir(), "requeue-")) }
-    const before = await connection.deadLetters("kept.dlq").list()
+    const before = await deadLetters(connection, "kept.dlq").list()
     const exported = await runIn(`dead-letters export -o ${file}`, "kept", where)
     assert.deepStrictEqual([exported.code, exported.stdout], [0, "kept.dlq: exported 7 of 7 dead letters\n"])
     const again = await runIn(`dead-letters export -o ${file}`, "kept", where)
@@ -424,7 +425,7 @@ describe.concurrent("requeue dead-letters export and import", () => {
     assert.strictEqual((await run("dead-letters purge --all --yes", "kept")).code, 0)
     const imported = await requeue(["dead-letters", "import", file, "--url", url], where)
     assert.deepStrictEqual([imported.code, imported.stdout], [0, "kept.dlq: imported 7\n"])
-    const after = await connection.deadLetters("kept.dlq").list()
+    const after = await deadLetters(connection, "kept.dlq").list()
     const plain = (letters: typeof before) =>
       letters.map(({ body, headers, metadata }) => ({ body, headers, metadata }))
     assert.deepStrictEqual(plain(after), plain(before))

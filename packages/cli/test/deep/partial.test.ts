@@ -1,4 +1,5 @@
 /** What the command line says of a broker of which a part is away, on real nsqd. */
+import { deadLetters } from "@requeue/operations/promise"
 import { start } from "@requeue/brokers"
 import { connect } from "@requeue/core/promise"
 import { afterAll, assert, test } from "vitest"
@@ -25,7 +26,7 @@ const bury = async (queue: string) => {
   await using requeue = await connect(first!.url, { logLevel: "None" })
   await requeue.consume(queue, { retry: { maxRetries: 0 } }, () => Promise.reject(new Error("no")))
   await requeue.send(queue, "m")
-  await until("the dead letter", async () => (await requeue.deadLetters(`${queue}.dlq`).count()) === 1)
+  await until("the dead letter", async () => (await deadLetters(requeue, `${queue}.dlq`).count()) === 1)
 }
 
 test("a part that is away is told on standard error, the others are told and worked on, and the exit code is 1", async () => {

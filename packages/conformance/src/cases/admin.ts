@@ -1,5 +1,5 @@
 /** The operators' view of a queue: counts, peeking and purging. */
-import { DeadLetters } from "@requeue/core"
+import { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Case from "../Case.ts"

@@ -1,5 +1,5 @@
 /** Audits: whoever keeps the books is told of each letter before it leaves, and where they cannot be kept, none does. */
-import type { DeadLetters } from "@requeue/core"
+import type { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
 import * as Check from "../Check.ts"

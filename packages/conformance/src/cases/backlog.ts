@@ -1,5 +1,6 @@
 /** The operators' view of all that waits, and of messages that wait for their delay. */
-import { Backlog, Backoff, DelayedMessages, RetryPolicy } from "@requeue/core"
+import { Backlog, Backoff, RetryPolicy } from "@requeue/core"
+import { DelayedMessages } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
 import * as Check from "../Check.ts"

@@ -1,5 +1,6 @@
 /** Letters that are put aside: as they were, and on their way back. */
-import { Broker, DeadLetters } from "@requeue/core"
+import { Broker } from "@requeue/core"
+import { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
 import * as Check from "../Check.ts"

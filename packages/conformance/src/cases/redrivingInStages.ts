@@ -1,5 +1,6 @@
 /** Redrives in stages: they watch what comes back, stop by themselves, and say what became of each letter. */
-import { Backoff, Codec, type DeadLetters, type Event, RetryPolicy } from "@requeue/core"
+import { Backoff, Codec, type Event, RetryPolicy } from "@requeue/core"
+import type { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
 import * as Check from "../Check.ts"

@@ -4,7 +4,8 @@
  *
  *     node --conditions=@requeue/source test/figures/status.ts URL
  */
-import { Broker, QueueStatus, RetryPolicy } from "@requeue/core"
+import { Broker, RetryPolicy } from "@requeue/core"
+import { QueueStatus } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import * as Queues from "./queues.ts"
 

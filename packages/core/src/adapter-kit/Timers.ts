@@ -27,7 +27,7 @@ import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import type * as Scope from "effect/Scope"
 import * as Log from "../port/Log.ts"
-import * as Heap from "./internal/heap.ts"
+import * as Heap from "./Heap.ts"
 
 /** A timer that was set. Only {@link Timers} changes it. */
 export interface Timer {

@@ -1,33 +1,28 @@
 /**
  * The Promise face: the same engine for programs that use no Effect.
  *
- * `connect` answers a {@link Requeue}: send, consume, pull, look after dead letters, close. Every promise rejects with
+ * `connect` returns a {@link Requeue}: send, consume, pull, close. Every promise rejects with
  * the typed errors of the modules behind it.
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
 import * as Adapters from "./Adapters.ts"
 import { Broker, type Counts } from "../port/Broker.ts"
 import type { BrokerError } from "../port/BrokerError.ts"
 import * as Log from "../port/Log.ts"
 import * as Consumer from "../consume/Consumer.ts"
-import * as DeadLetters from "../dead-letters/DeadLetters.ts"
-import type * as DelayedMessages from "../delayed/DelayedMessages.ts"
 import * as Delay from "../message/Delay.ts"
-import * as LetterOptions from "../dead-letters/internal/options.ts"
 import * as Health from "../observe/Health.ts"
-import * as Counting from "../observe/internal/counting.ts"
+import * as Counting from "../port/Counting.ts"
 import type { Batch, BatchHandler, Context, MessageHandler, Received } from "../message/Handler.ts"
-import * as Delayed from "./internal/delayed.ts"
 import * as Options from "./internal/options.ts"
 import type { ConnectOptions, ConsumeOptions, PullerOptions } from "./internal/options.ts"
 import { patient } from "./internal/patient.ts"
-import { type Reads, reads } from "./internal/reads.ts"
 import { resolve } from "./internal/resolve.ts"
 import * as Session from "./internal/session.ts"
 import type { Worker } from "./internal/session.ts"
 import * as Checks from "../produce/internal/checks.ts"
-import * as OptionKind from "../options/OptionKind.ts"
 import * as OptionNames from "../options/OptionNames.ts"
 import * as Runtime from "../options/runtime.ts"
 import type * as Producer from "../produce/Producer.ts"
@@ -36,7 +31,6 @@ import type * as QueueDefinition from "../message/QueueDefinition.ts"
 import * as RetryPolicy from "../policy/RetryPolicy.ts"
 import * as Telemetry from "../observe/Telemetry.ts"
 
-export type { DelayedQueue } from "./internal/delayed.ts"
 export type { ConnectOptions, ConsumeOptions, Policies, PullerOptions } from "./internal/options.ts"
 export { ConnectionClosed, type Worker } from "./internal/session.ts"
 
@@ -47,27 +41,6 @@ export interface PullWorker<A> extends Worker {
    * once the puller has been drained.
    */
   readonly pull: (options?: Puller.PullOptions) => Promise<Puller.PulledBatch<A> | undefined>
-}
-
-/** The dead letters in one queue. See `DeadLetters`. */
-export interface DeadLetterQueue extends Reads {
-  /** The dead-letter queue's name. */
-  readonly queue: string
-  /** Shows letters, and leaves them where they are: bodies, headers, errors, histories. */
-  readonly list: (options?: DeadLetters.ListOptions) => Promise<ReadonlyArray<DeadLetters.DeadLetter>>
-  /** Groups letters by origin, reason, error and the pattern of its message: the causes, with their numbers. */
-  readonly group: (options?: DeadLetters.ListOptions) => Promise<DeadLetters.Groups>
-  /**
-   * Sends letters back to the queues that they came from, or to another one; their attempts start at 1 again. `dryRun` only
-   * tells what would be done.
-   */
-  readonly redrive: (options?: DeadLetters.RedriveOptions) => Promise<DeadLetters.RedriveReport>
-  /** Moves letters aside, to a queue that nobody consumes. */
-  readonly park: (options?: DeadLetters.ParkOptions) => Promise<DeadLetters.RedriveReport>
-  /** Publishes an edited copy of a letter that `list` has shown, and removes the original when that has succeeded. */
-  readonly edit: (letter: DeadLetters.DeadLetter, options: DeadLetters.EditOptions) => Promise<DeadLetters.EditReport>
-  /** Removes dead letters for good: those that `filter` selects, or with `{ all: true }` all. Resolves with their number. */
-  readonly purge: (options: DeadLetters.PurgeOptions) => Promise<number>
 }
 
 /**
@@ -133,21 +106,10 @@ export interface Requeue extends AsyncDisposable {
     options?: PullerOptions
   ) => Promise<PullWorker<A>>
   /**
-   * The dead letters in a dead-letter queue, by its own name, such as `orders.dlq`: to count, show, group, redrive, edit, park
-   * and remove them.
+   * Runs an Effect on this connection, such as an operation of a module that has no promises. Its scope is the connection's:
+   * what it holds is returned when the connection closes.
    */
-  readonly deadLetters: (queue: string) => DeadLetterQueue
-  /**
-   * The dead letters of a queue, such as `orders`: those in each dead-letter queue that its policy names. Known are the policies
-   * of this connection's consumers and of its config file; for others give `retry`, which counts for this call alone, or it is the
-   * default policy. What acts on a queue that takes letters of another queue too needs `origin` or `force`.
-   */
-  readonly deadLettersOf: (
-    queue: QueueDefinition.Input<unknown, never>,
-    options?: DeadLetters.OfOptions
-  ) => Promise<ReadonlyArray<DeadLetterQueue>>
-  /** Messages that wait for their delay. `retry` is the policy of the queue's consumers, by which they are found. */
-  readonly delayed: (queue: string, options?: DelayedMessages.Options) => Delayed.DelayedQueue
+  readonly run: <A, E>(effect: Effect.Effect<A, E, Broker | Scope.Scope>) => Promise<A>
   /** Counts the messages of a queue, as far as the broker can tell. */
   readonly counts: (queue: string, options?: CountsOptions) => Promise<Counts>
   /**
@@ -237,16 +199,7 @@ export const connect = async <E>(
         }
       }
     },
-    deadLetters: (queue) => {
-      OptionNames.orThrow(OptionNames.argument("requeue.deadLetters", "queue", queue, OptionKind.text))
-      return deadLetterQueue(queue, session)
-    },
-    deadLettersOf: async (queue, ofOptions = {}) => {
-      OptionNames.check("requeue.deadLettersOf", ofOptions, DeadLetters.ofKinds, queue)
-      const found = await run(DeadLetters.of(queue, ofOptions))
-      return found.map((letters) => deadLetterQueue(letters.queue, session, Promise.resolve(letters)))
-    },
-    delayed: Delayed.opener(run),
+    run,
     counts: async (queue, { timeout, ...others } = {}) => {
       OptionNames.check("requeue.counts", { timeout, ...others }, countsKinds, queue)
       if (timeout === undefined) return run(Effect.flatMap(Broker, ({ admin }) => admin.counts(queue)))
@@ -271,44 +224,6 @@ const rejected = (reason: unknown): Promise<never> => {
   const { promise, reject } = Promise.withResolvers<never>()
   reject(reason)
   return promise
-}
-
-/** The dead letters of a queue. Options are checked before anything is awaited. */
-const deadLetterQueue = (
-  queue: string,
-  session: Session.Session,
-  found?: Promise<DeadLetters.DeadLetters>
-): DeadLetterQueue => {
-  const { run } = session
-  const letters = () => found ?? run(DeadLetters.make(queue))
-  return {
-    queue,
-    ...reads(session, queue),
-    list: async (listOptions) => {
-      OptionNames.orThrow(LetterOptions.list("deadLetters.list", queue, listOptions))
-      return run((await letters()).list(listOptions))
-    },
-    group: async (groupOptions) => {
-      OptionNames.orThrow(LetterOptions.list("deadLetters.group", queue, groupOptions))
-      return run((await letters()).group(groupOptions))
-    },
-    redrive: async (redriveOptions) => {
-      OptionNames.orThrow(LetterOptions.redrive("deadLetters.redrive", queue, redriveOptions))
-      return run((await letters()).redrive(redriveOptions))
-    },
-    edit: async (letter, editOptions) => {
-      OptionNames.orThrow(LetterOptions.edit("deadLetters.edit", queue, letter, editOptions))
-      return run((await letters()).edit(letter, editOptions))
-    },
-    park: async (parkOptions) => {
-      OptionNames.orThrow(LetterOptions.park("deadLetters.park", queue, parkOptions))
-      return run((await letters()).park(parkOptions))
-    },
-    purge: async (purgeOptions) => {
-      OptionNames.orThrow(LetterOptions.purge("deadLetters.purge", queue, purgeOptions))
-      return run((await letters()).purge(purgeOptions))
-    }
-  }
 }
 
 /** The broker, with the telemetry that is asked for. */

@@ -6,10 +6,10 @@
  * counts as failed, and the retry policy decides.
  */
 import type { StandardSchemaV1 } from "effect/StandardSchema"
-import { copy, isSeparate } from "./internal/ownBytes.ts"
+import { copy, isSeparate } from "./OwnBytes.ts"
 import * as Losses from "./internal/losses.ts"
 import * as Standard from "./internal/standard.ts"
-import * as Thenable from "./internal/thenable.ts"
+import * as Thenable from "./Thenable.ts"
 import * as OptionNames from "../options/OptionNames.ts"
 import type { Headers, Native } from "./Message.ts"
 

@@ -1,7 +1,7 @@
 /** Queue definitions: a queue as the program sees it, with its name, its codec, and the delay of its messages. */
 import type { StandardSchemaV1 } from "effect/StandardSchema"
 import * as Codec from "./Codec.ts"
-import { guard } from "./internal/ownBytes.ts"
+import { guard } from "./OwnBytes.ts"
 import * as Standard from "./internal/standard.ts"
 import * as Delay from "./Delay.ts"
 import * as OptionKind from "../options/OptionKind.ts"

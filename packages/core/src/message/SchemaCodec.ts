@@ -4,7 +4,7 @@ import * as Schema from "effect/Schema"
 import * as SchemaIssue from "effect/SchemaIssue"
 import * as Codec from "./Codec.ts"
 import * as Standard from "./internal/standard.ts"
-import { isSeparate } from "./internal/ownBytes.ts"
+import { isSeparate } from "./OwnBytes.ts"
 
 /**
  * A codec for the values of a schema, also for values that JSON lacks (`Date`, `Map`, `bigint`, …). The type is the same on

@@ -5,7 +5,7 @@
 import * as Effect from "effect/Effect"
 import { Broker, type Counts } from "../port/Broker.ts"
 import type { Connection } from "../port/Connection.ts"
-import * as Counting from "./internal/counting.ts"
+import * as Counting from "../port/Counting.ts"
 
 /** The state of a consumer backoff. */
 export interface Backoff {

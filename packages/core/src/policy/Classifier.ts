@@ -1,7 +1,7 @@
 /** Classifiers: a classifier decides whether a failed message may be tried again, and whether the failure counts. */
 import * as OptionKind from "../options/OptionKind.ts"
 import * as OptionNames from "../options/OptionNames.ts"
-import * as Thenable from "../message/internal/thenable.ts"
+import * as Thenable from "../message/Thenable.ts"
 import type { Failure } from "./Failure.ts"
 
 /**

@@ -2,7 +2,7 @@
 import * as Predicate from "effect/Predicate"
 import * as OptionKind from "../options/OptionKind.ts"
 import * as OptionNames from "../options/OptionNames.ts"
-import * as Thenable from "../message/internal/thenable.ts"
+import * as Thenable from "../message/Thenable.ts"
 import { type ErrorSummary, type Reason, reasons } from "../message/Metadata.ts"
 
 /** A truth that a routing has and nobody writes, so that a built routing can stand in the place of options. */

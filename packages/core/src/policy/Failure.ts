@@ -13,7 +13,7 @@
 import * as Data from "effect/Data"
 import * as Delay from "../message/Delay.ts"
 import type { ErrorSummary } from "../message/Metadata.ts"
-import * as Thenable from "../message/internal/thenable.ts"
+import * as Thenable from "../message/Thenable.ts"
 
 /** The content of an error of this module. */
 export interface Report {

@@ -1,7 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { TestClock } from "effect/testing"
-import type * as Heap from "../../src/adapter-kit/internal/heap.ts"
+import type * as Heap from "../../src/adapter-kit/Heap.ts"
 import { afterAll, vi } from "vitest"
 
 const heaps: Array<Heap.Heap<unknown>> = []
@@ -9,7 +9,7 @@ const sweeps = { count: 0 }
 
 // Files share a worker: the module may have been loaded before, and is loaded again for those that come after.
 vi.resetModules()
-vi.doMock(import("../../src/adapter-kit/internal/heap.ts"), async (original) => {
+vi.doMock(import("../../src/adapter-kit/Heap.ts"), async (original) => {
   const { make } = await original()
   return {
     make: <A>() => {

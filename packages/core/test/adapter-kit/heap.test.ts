@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import * as Heap from "../../src/adapter-kit/internal/heap.ts"
+import * as Heap from "../../src/adapter-kit/Heap.ts"
 
 type Operation =
   | { readonly _tag: "Push"; readonly key: number }

@@ -4,7 +4,6 @@
  */
 import { Codec, Consumer, Producer, Puller, QueueDefinition } from "@requeue/core"
 import { bytes, json, queue, type Received, type Requeue, standard, text } from "@requeue/core/promise"
-import { CompressedCodec } from "@requeue/core/compression"
 import { Effect, Schema } from "effect"
 import { expectTypeOf } from "vitest"
 import * as Schemas from "../message/schemas.ts"
@@ -46,7 +45,6 @@ expectTypeOf(zod).toEqualTypeOf<QueueDefinition.QueueDefinition<Read, Written>>(
 expectTypeOf(valibot).toEqualTypeOf<QueueDefinition.QueueDefinition<Read, Written>>()
 expectTypeOf(arktype).toEqualTypeOf<QueueDefinition.QueueDefinition<Read, Written>>()
 expectTypeOf(effect).toEqualTypeOf<QueueDefinition.QueueDefinition<Frozen<Date>, Frozen<string>>>()
-expectTypeOf(queue("zipped", { codec: CompressedCodec.gzip(standard(Schemas.orders.zod)) })).toEqualTypeOf<typeof zod>()
 expectTypeOf(queue("files", { codec: bytes })).toEqualTypeOf<QueueDefinition.QueueDefinition<Uint8Array>>()
 expectTypeOf(queue("anything", { codec: json })).toEqualTypeOf<QueueDefinition.QueueDefinition<any>>()
 expectTypeOf(queue("anything")).toEqualTypeOf<QueueDefinition.QueueDefinition<any>>()

@@ -8,7 +8,6 @@ import {
   type BrokerError,
   type ConfigurationError,
   Consumer,
-  DeadLetters,
   type Delay,
   type DeadLetterBudget,
   type EncodeError,
@@ -63,16 +62,6 @@ expectTypeOf(Puller.make<string>("orders")).toEqualTypeOf<
 >()
 expectTypeOf<ReturnType<Puller.Puller<string>["pull"]>>().toEqualTypeOf<
   Effect.Effect<Puller.PulledBatch<string> | undefined, Puller.PullerDrained>
->()
-
-expectTypeOf(DeadLetters.make("orders.dlq")).toEqualTypeOf<
-  Effect.Effect<DeadLetters.DeadLetters, never, Broker.Broker>
->()
-expectTypeOf<ReturnType<DeadLetters.DeadLetters["redrive"]>>().toEqualTypeOf<
-  Effect.Effect<DeadLetters.RedriveReport, BrokerError.BrokerError | DeadLetters.DeadLettersStopped>
->()
-expectTypeOf<ReturnType<DeadLetters.DeadLetters["purge"]>>().toEqualTypeOf<
-  Effect.Effect<number, BrokerError.BrokerError | DeadLetters.DeadLettersStopped>
 >()
 
 expectTypeOf(Health.check([])).toEqualTypeOf<Effect.Effect<Health.Health, never, Broker.Broker>>()

@@ -20,7 +20,6 @@ import {
 
 declare const requeue: Requeue
 const handler = (): void => {}
-const dead = requeue.deadLetters("orders.dlq")
 const once = constant("1 second")
 
 /** Every option by its name, so that what is refused below is refused for its spelling. */
@@ -59,12 +58,6 @@ export const accepted = [
   () => requeue.consume("orders", { retry: undefined, batch: undefined, consumerBackoff: undefined }, handler),
   () => requeue.puller("orders", { lease: "1 minute", maxOpen: 3, retry: { maxRetries: 3 } }),
   () => exponential("1 second", { factor: 3, max: "1 hour", jitter: { proportional: 0.1 } }),
-  () => dead.redrive({ to: "orders", limit: 5, filter: () => true, dryRun: true, rate: 10, maxRedrives: 5 }),
-  () => dead.redrive({ signal: AbortSignal.timeout(1000), onProgress: ({ redriven }) => console.log(redriven) }),
-  () => dead.purge({ filter: ({ redrives }) => redrives > 0, dryRun: true, signal: AbortSignal.timeout(1) }),
-  () => dead.purge({ all: true, dryRun: true }),
-  () => dead.list({ limit: 5 }),
-  () => dead.group({ limit: 5 }),
   () => Producer.make("orders", { publishTimeout: "5 seconds", maxPending: 10 })
 ]
 
@@ -205,35 +198,4 @@ export const slowingDown = [
 ]
 
 /** A misspelt option here would redrive or remove everything. */
-export const lookingAfterDeadLetters = [
-  // @ts-expect-error it is called dryRun
-  () => dead.redrive({ dryrun: true }),
-  // @ts-expect-error it is called filter
-  () => dead.redrive({ where: () => true }),
-  // @ts-expect-error it is called dryRun
-  () => dead.purge({ dryrun: true }),
-  // @ts-expect-error it is called filter
-  () => dead.purge({ where: () => true }),
-  // @ts-expect-error the filter is an option
-  () => dead.purge(() => false),
-  // @ts-expect-error all are removed only when it says so
-  () => dead.purge(),
-  // @ts-expect-error all are removed only when it says so
-  () => dead.purge({}),
-  // @ts-expect-error all are counted only when it says so
-  () => dead.purge({ dryRun: true }),
-  // @ts-expect-error it is true, or left out
-  () => dead.purge({ all: false }),
-  // @ts-expect-error all, or those that the filter selects
-  () => dead.purge({ all: true, filter: () => true }),
-  // @ts-expect-error a purge has no limit
-  () => dead.purge({ limit: 1 }),
-  // @ts-expect-error it is "retries-exhausted"
-  () => dead.purge({ filter: ({ origin }) => origin?.reason === "retries-exhaused" }),
-  // @ts-expect-error it is origin.reason
-  () => dead.redrive({ filter: ({ reason }) => reason === "permanent" }),
-  // @ts-expect-error it is called limit
-  () => dead.list({ limt: 5 }),
-  // @ts-expect-error it is called limit
-  () => dead.group({ limt: 5 })
-]
+export const lookingAfterDeadLetters = []

@@ -1,5 +1,6 @@
 /** Operators: they redrive, purge and look, pause consumers, and do to the broker what people do. */
-import { Broker, DeadLetters } from "@requeue/core"
+import { Broker } from "@requeue/core"
+import { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { type Operation, queue } from "../Scenario.ts"

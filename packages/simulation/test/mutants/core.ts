@@ -8,7 +8,7 @@ import type { Mutant } from "./Mutant.ts"
 const consume = (file: string): string => `core/src/consume/internal/${file}.ts`
 const policy = (file: string): string => `core/src/policy/${file}.ts`
 const message = (file: string): string => `core/src/message/${file}.ts`
-const letters = (file: string): string => `core/src/dead-letters/internal/${file}.ts`
+const letters = (file: string): string => `operations/src/dead-letters/internal/${file}.ts`
 
 const arriving: ReadonlyArray<Mutant> = [
   {
@@ -474,7 +474,7 @@ const redriving: ReadonlyArray<Mutant> = [
   {
     name: "one refused letter ends a redrive",
     file: letters("copies"),
-    from: '      if (error !== undefined && !(error instanceof AuditFailed) && fateOf(error) === "refused") return onRefused(error)\n',
+    from: '      if (error !== undefined && !(error instanceof AuditFailed) && Broker.fateOf(error) === "refused") return onRefused(error)\n',
     to: "",
     was: "One letter that could not be published ended each redrive, after its neighbours had been published again."
   },

@@ -1,6 +1,7 @@
 /** Looks at messages that wait for their delay. */
 import { Check } from "@requeue/conformance"
-import { Backlog, Backoff, Consumer, DelayedMessages, RetryPolicy } from "@requeue/core"
+import { Backlog, Backoff, Consumer, RetryPolicy } from "@requeue/core"
+import { DelayedMessages } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import { raw } from "../traps/trap.ts"
 import { ids, now, outgoing, queueName, until } from "../../world.ts"

@@ -1,6 +1,7 @@
 /** Messages that are published to exchanges of the user's own. */
 import { Check } from "@requeue/conformance"
-import { Backoff, BrokerError, Consumer, DeadLetters, Producer, RetryPolicy } from "@requeue/core"
+import { Backoff, BrokerError, Consumer, Producer, RetryPolicy } from "@requeue/core"
+import { DeadLetters } from "@requeue/operations"
 import type { Channel } from "amqplib"
 import * as Effect from "effect/Effect"
 import { RabbitMqNative } from "../../../src/index.ts"

@@ -1,5 +1,6 @@
 /** Looking at dead letters changes nothing: not their number, their order, their attempts, nor what becomes of them. */
-import { Broker, DeadLetters, Metadata, RetryPolicy } from "@requeue/core"
+import { Broker, Metadata, RetryPolicy } from "@requeue/core"
+import { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import { assert, describe, test } from "vitest"
 import type { RabbitMqOptions } from "../../../src/index.ts"

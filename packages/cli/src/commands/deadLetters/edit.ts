@@ -1,5 +1,5 @@
 /** `requeue dead-letters redrive --edit`: lets one letter be edited, publishes the copy, and waits for what becomes of it. */
-import { DeadLetters, LetterDraft } from "@requeue/core"
+import { DeadLetters, LetterDraft } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Audit from "../../Audit.ts"

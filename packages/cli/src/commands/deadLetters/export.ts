@@ -1,5 +1,5 @@
 /** `requeue dead-letters export`: writes dead letters as lines of JSON, and leaves them where they are. */
-import { type DeadLetters, LetterLine } from "@requeue/core"
+import { type DeadLetters, LetterLine } from "@requeue/operations"
 import * as Clock from "effect/Clock"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"

@@ -1,5 +1,5 @@
 /** `requeue dead-letters group`: shows the causes, most frequent first. */
-import type { DeadLetters } from "@requeue/core"
+import type { DeadLetters } from "@requeue/operations"
 import * as Clock from "effect/Clock"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"

@@ -1,5 +1,6 @@
 /** `requeue dead-letters import`: publishes what `export` has written. */
-import { Broker, type BrokerError, LetterLine, type Outgoing } from "@requeue/core"
+import { Broker, type BrokerError, type Outgoing } from "@requeue/core"
+import { LetterLine } from "@requeue/operations"
 import * as Command from "effect/cli/Command"
 import * as Argument from "effect/cli/Argument"
 import * as Flag from "effect/cli/Flag"

@@ -1,5 +1,5 @@
 /** `requeue dead-letters list` and `peek`: show dead letters, in a line each or whole. */
-import type { DeadLetters } from "@requeue/core"
+import type { DeadLetters } from "@requeue/operations"
 import * as Clock from "effect/Clock"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"

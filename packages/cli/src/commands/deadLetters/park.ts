@@ -1,5 +1,5 @@
 /** `requeue dead-letters park`: moves dead letters aside, as they are. */
-import { DeadLetters } from "@requeue/core"
+import { DeadLetters } from "@requeue/operations"
 import * as Clock from "effect/Clock"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"

@@ -1,5 +1,5 @@
 /** `requeue dead-letters redrive`: sends dead letters back to work. */
-import type { DeadLetters } from "@requeue/core"
+import type { DeadLetters } from "@requeue/operations"
 import * as Clock from "effect/Clock"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"

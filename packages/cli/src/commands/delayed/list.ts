@@ -1,5 +1,6 @@
 /** `requeue delayed list` and `count`: the messages that wait for their delay. */
-import { Delay, DelayedMessages } from "@requeue/core"
+import { Delay } from "@requeue/core"
+import { DelayedMessages } from "@requeue/operations"
 import * as Clock from "effect/Clock"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"

@@ -1,5 +1,5 @@
 /** `requeue delayed purge`: removes messages that wait for their delay. */
-import type { DelayedMessages } from "@requeue/core"
+import type { DelayedMessages } from "@requeue/operations"
 import * as Clock from "effect/Clock"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"

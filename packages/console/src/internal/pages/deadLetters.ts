@@ -1,5 +1,6 @@
 /** The page of a dead-letter queue: its causes, as far as somebody has looked. */
-import { type Capabilities, Delay, DeadLetters, type LetterFilter } from "@requeue/core"
+import { type Capabilities, Delay } from "@requeue/core"
+import { DeadLetters, type LetterFilter } from "@requeue/operations"
 import * as Format from "../format.ts"
 import { html, type Html, type Part } from "../html.ts"
 import type { Place } from "../paths.ts"

@@ -1,5 +1,6 @@
 /** The page of messages that wait for a retry or a delivery for later. */
-import { type Capabilities, Delay, type DeadLetters, type QueueStatus } from "@requeue/core"
+import { type Capabilities, Delay } from "@requeue/core"
+import type { DeadLetters, QueueStatus } from "@requeue/operations"
 import * as Format from "../format.ts"
 import { html, type Html, type Part } from "../html.ts"
 import type { Place } from "../paths.ts"

@@ -1,5 +1,6 @@
 /** The form that asks for some of the letters of a queue, and the filter in words. */
-import { LetterFilter, Metadata } from "@requeue/core"
+import { Metadata } from "@requeue/core"
+import { LetterFilter } from "@requeue/operations"
 import { html, type Html, type Part } from "../html.ts"
 import type { Place } from "../paths.ts"
 import { queryOf, type Visit } from "../visit.ts"

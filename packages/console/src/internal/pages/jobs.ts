@@ -1,5 +1,6 @@
 /** The pages of jobs: all of them, and one. */
-import { Delay, type DeadLetters } from "@requeue/core"
+import { Delay } from "@requeue/core"
+import type { DeadLetters } from "@requeue/operations"
 import * as Format from "../format.ts"
 import { html, type Html, type Part } from "../html.ts"
 import { jobQuery, type Page, queryOf, type Visit } from "../visit.ts"

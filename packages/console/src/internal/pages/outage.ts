@@ -1,6 +1,6 @@
 /** A simulated outage: the form that asks for it, its numbers, and two plots on one axis of time. */
 import { Delay } from "@requeue/core"
-import type { Outage, OutageReport } from "@requeue/core/explain"
+import type { Outage, OutageReport } from "@requeue/operations"
 import * as Format from "../format.ts"
 import { html, type Html, type Part } from "../html.ts"
 import type { Place } from "../paths.ts"

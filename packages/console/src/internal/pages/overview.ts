@@ -1,5 +1,6 @@
 /** The page of all queues of all brokers. */
-import { type Backlog, Delay, QueueStatus } from "@requeue/core"
+import { type Backlog, Delay } from "@requeue/core"
+import { QueueStatus } from "@requeue/operations"
 import * as Format from "../format.ts"
 import { html, type Html, type Part } from "../html.ts"
 import type { Place } from "../paths.ts"

@@ -1,6 +1,7 @@
 /** The page of a queue: its numbers, its configuration in words, its schedule, its plan, and what an outage would do. */
-import { ConsumerOptions, Delay, type QueueStatus, RetryPolicy } from "@requeue/core"
-import { Explanation } from "@requeue/core/explain"
+import { ConsumerOptions, Delay, RetryPolicy } from "@requeue/core"
+import type { QueueStatus } from "@requeue/operations"
+import { Explanation } from "@requeue/operations"
 import * as Format from "../format.ts"
 import { html, type Html, type Part } from "../html.ts"
 import type { Page, Visit } from "../visit.ts"

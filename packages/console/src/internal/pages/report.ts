@@ -1,5 +1,6 @@
 /** The report of a redrive: its stages, and what became of the letters. */
-import { type DeadLetters, Delay } from "@requeue/core"
+import { Delay } from "@requeue/core"
+import type { DeadLetters } from "@requeue/operations"
 import * as Format from "../format.ts"
 import { html, type Html, type Part } from "../html.ts"
 import type { Exported, Job, Pace, Purged } from "../work/job.ts"

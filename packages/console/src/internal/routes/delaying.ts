@@ -1,5 +1,5 @@
 /** Messages that wait for a retry or a delivery for later: what is known of them, looks, and their removal. */
-import { QueueStatus } from "@requeue/core"
+import { QueueStatus } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import * as Audit from "../../Audit.ts"
 import type { Queue } from "../../BrokerSource.ts"

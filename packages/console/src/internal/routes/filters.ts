@@ -1,5 +1,6 @@
 /** Filters of letters, as they travel in addresses and forms: with the names and texts of the command line's flags. */
-import { Delay, LetterFilter, Metadata } from "@requeue/core"
+import { Delay, Metadata } from "@requeue/core"
+import { LetterFilter } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import type { Refusal } from "../refusal.ts"
 import { wrong } from "./fields.ts"

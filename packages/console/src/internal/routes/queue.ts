@@ -1,5 +1,5 @@
 /** The page of a queue. */
-import { QueueStatus } from "@requeue/core"
+import { QueueStatus } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import type { Asked } from "../pages/outage.ts"
 import { usual } from "../pages/outage.ts"

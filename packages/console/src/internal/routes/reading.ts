@@ -1,5 +1,5 @@
 /** Pages that are read. */
-import { DeadLetters } from "@requeue/core"
+import { DeadLetters } from "@requeue/operations"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { deadLetters } from "../pages/deadLetters.ts"

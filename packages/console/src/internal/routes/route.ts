@@ -1,5 +1,5 @@
 /** A route: who may take it, and what it answers. */
-import type { LetterFilter } from "@requeue/core"
+import type { LetterFilter } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import type { Action } from "../../Authorization.ts"
 import type * as Audit from "../../Audit.ts"

@@ -1,5 +1,5 @@
 /** The body of one letter, which is looked for when somebody asks, and redacted before anybody sees it. */
-import { DeadLetters } from "@requeue/core"
+import { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
 import { createGunzip, createInflate } from "node:zlib"

@@ -1,5 +1,5 @@
 /** A short name of a cause, the same in every look and every process. */
-import type { DeadLetters } from "@requeue/core"
+import type { DeadLetters } from "@requeue/operations"
 import { createHash } from "node:crypto"
 
 /** The id of a cause: 16 hexadecimal digits. */

@@ -1,5 +1,5 @@
 /** Letters that operators edit: as they were, and as they are to be. They are kept here, in memory, for a while. */
-import { type DeadLetters, LetterDraft } from "@requeue/core"
+import { type DeadLetters, LetterDraft } from "@requeue/operations"
 import { createHash, randomUUID } from "node:crypto"
 import { visible } from "../html.ts"
 import { mark, type Redact } from "../../Redaction.ts"

@@ -1,5 +1,6 @@
 /** The redrive of an edited copy, as a job. */
-import { Capabilities, DeadLetters, RetryPolicy } from "@requeue/core"
+import { Capabilities, RetryPolicy } from "@requeue/core"
+import { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import type { Connection } from "./connections.ts"
 import type { Draft } from "./drafts.ts"

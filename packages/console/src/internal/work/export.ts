@@ -1,5 +1,5 @@
 /** An export as a job: letters are read while somebody takes their lines, and stay where they are. */
-import { DeadLetters } from "@requeue/core"
+import { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import type * as Semaphore from "effect/Semaphore"
 import type { Redact } from "../../Redaction.ts"

@@ -1,5 +1,5 @@
 /** The samples of a queue: a few numbers for each step of time, of which only the last steps are kept. */
-import type { QueueStatus } from "@requeue/core"
+import type { QueueStatus } from "@requeue/operations"
 
 /** The numbers of a step; `undefined` where nobody could tell. */
 export interface Sample {

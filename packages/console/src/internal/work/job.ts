@@ -1,5 +1,5 @@
 /** A job: what it works on, its numbers, and who may begin it. */
-import type { DeadLetters } from "@requeue/core"
+import type { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import type * as Audit from "../../Audit.ts"
 import type { Action } from "../../Authorization.ts"

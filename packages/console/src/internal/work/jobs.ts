@@ -1,5 +1,5 @@
 /** Jobs: redrives, their dry runs, removals and exports, each with its books, its audit and a way to stop it. */
-import type { DeadLetters } from "@requeue/core"
+import type { DeadLetters } from "@requeue/operations"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"

@@ -1,5 +1,6 @@
 /** The first letters of each cause, without their bodies: so many that people page through them, and memory stays small. */
-import { type DeadLetters, type Message, Metadata } from "@requeue/core"
+import { type Message, Metadata } from "@requeue/core"
+import type { DeadLetters } from "@requeue/operations"
 import { createHash } from "node:crypto"
 
 /** A dead letter without its body. */

@@ -2,7 +2,7 @@
  * Looks at dead letters: one for each queue and filter, which all operators share, because a look costs the broker something,
  * and gives the letters to nobody else while it lasts. Those of a queue take turns. The last one is kept until there is another.
  */
-import { DeadLetters } from "@requeue/core"
+import { DeadLetters } from "@requeue/operations"
 import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"

@@ -3,7 +3,7 @@
  * in, and few run at a time.
  */
 import type { ConsumerOptions } from "@requeue/core"
-import { Outage, OutageReport } from "@requeue/core/explain"
+import { Outage, OutageReport } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
 import { Refusal } from "../refusal.ts"

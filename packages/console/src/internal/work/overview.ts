@@ -4,7 +4,8 @@
  *
  * It goes on asking for as long as it keeps samples, so that who comes back sees what has happened meanwhile; then it rests.
  */
-import { Delay, QueueStatus } from "@requeue/core"
+import { Delay } from "@requeue/core"
+import { QueueStatus } from "@requeue/operations"
 import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"

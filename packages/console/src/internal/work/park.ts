@@ -1,5 +1,6 @@
 /** Parking as a job: letters are moved aside as they are, or back. */
-import { DeadLetters, RetryPolicy } from "@requeue/core"
+import { RetryPolicy } from "@requeue/core"
+import { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import type { Connection } from "./connections.ts"
 import { told, type Work } from "./job.ts"

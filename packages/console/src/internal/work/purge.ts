@@ -1,5 +1,6 @@
 /** A purge as a job. */
-import { type Broker, DeadLetters } from "@requeue/core"
+import type { Broker } from "@requeue/core"
+import { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import type { Connection } from "./connections.ts"
 import type { Work } from "./job.ts"

@@ -1,5 +1,5 @@
 /** A letter as a line of JSON, as people may see it: exactly as it is where nothing of it is hidden, and else marked. */
-import { type DeadLetters, LetterLine } from "@requeue/core"
+import { type DeadLetters, LetterLine } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import { type Content, mark, type Redact } from "../../Redaction.ts"
 import type { Place } from "../paths.ts"

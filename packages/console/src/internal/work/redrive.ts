@@ -1,5 +1,6 @@
 /** A redrive, and its dry run, as a job. */
-import { Capabilities, DeadLetters, RetryPolicy } from "@requeue/core"
+import { Capabilities, RetryPolicy } from "@requeue/core"
+import { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import type { Connection } from "./connections.ts"
 import { type Job, told, type Work } from "./job.ts"

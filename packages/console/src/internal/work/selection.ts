@@ -1,5 +1,6 @@
 /** Letters that an operator means: those of a filter, of a cause, one, or all. */
-import { DeadLetters, ErrorPattern, LetterFilter } from "@requeue/core"
+import { ErrorPattern } from "@requeue/core"
+import { DeadLetters, LetterFilter } from "@requeue/operations"
 import { mark, type Redact } from "../../Redaction.ts"
 import type { Place } from "../paths.ts"
 import * as CauseId from "./causeId.ts"

@@ -1,5 +1,5 @@
 /** Changes in the answers of brokers, as events: asked for while somebody reads them. */
-import type { QueueStatus } from "@requeue/core"
+import type { QueueStatus } from "@requeue/operations"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"

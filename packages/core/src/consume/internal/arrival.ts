@@ -5,7 +5,7 @@
 import type { Codec, Opened } from "../../message/Codec.ts"
 import type { Delivery } from "../../message/Delivery.ts"
 import * as Metadata from "../../message/Metadata.ts"
-import * as Thenable from "../../message/internal/thenable.ts"
+import * as Thenable from "../../message/Thenable.ts"
 import * as Settlement from "../../message/Settlement.ts"
 import * as Acknowledgement from "../../policy/Acknowledgement.ts"
 import * as Failure from "../../policy/Failure.ts"

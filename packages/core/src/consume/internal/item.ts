@@ -6,6 +6,7 @@ import type { Headers } from "../../message/Message.ts"
 import type { Settlement } from "../../message/Settlement.ts"
 import type { DeliveryId } from "../../policy/ConsumerBackoff.ts"
 
+/** A message in flight. */
 export interface Item extends Bag.Member {
   /** The delivery that will be settled. A redelivery of the same copy takes its place. */
   delivery: Delivery

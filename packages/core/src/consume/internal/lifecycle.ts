@@ -85,6 +85,7 @@ export interface Started {
   readonly consumer: Consumer
 }
 
+/** Starts the consumer of a queue. The end of its scope stops it. */
 export const make = <R>(settings: Settings): Effect.Effect<Started, StartError, Broker | Scope.Scope | R> =>
   Effect.gen(function* () {
     const { isJob = false, options, queue, runHandler, ...limits } = settings

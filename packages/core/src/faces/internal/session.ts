@@ -1,5 +1,6 @@
 /** A running broker for programs without Effect: runs effects on it, and knows the workers that must drain first. */
 import * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
@@ -49,21 +50,13 @@ export class ConnectionClosed extends Data.TaggedError("ConnectionClosed")<{ rea
 
 type Running = Pick<Consumer, "queue" | "stats" | "health" | "pause" | "resume" | "drain" | "done">
 
-/** A scope that several calls share. */
-interface Held {
-  readonly scope: Scope.Scope
-  readonly end: () => Promise<void>
-}
-
 export interface Session {
   readonly broker: string
-  /** Rejects with `ConnectionClosed` when the session has been closed, or is before the effect has ended. */
-  readonly run: <A, E>(effect: Effect.Effect<A, E, Broker>) => Promise<A>
   /**
-   * Opens a scope for what outlives the call that made it, such as a look. It ends with the session, before the connections
-   * are closed, if nobody has ended it by then.
+   * Rejects with `ConnectionClosed` when the session has been closed, or is before the effect has ended. The scope of the effect
+   * ends with the session, before the connections are closed.
    */
-  readonly hold: () => Held
+  readonly run: <A, E>(effect: Effect.Effect<A, E, Broker | Scope.Scope>) => Promise<A>
   /** Starts something that drains by itself, in a scope of its own; nothing starts once the session is closing. */
   readonly start: <C extends Running, E>(
     effect: Effect.Effect<C, E, Broker | Scope.Scope>
@@ -130,15 +123,13 @@ export const open = async <E>(
   let closing: Promise<void> | undefined
   let closedAt: number | undefined
 
-  const fork = Effect.runForkWith(await runtime.context())
   const running = Scope.makeUnsafe("parallel")
   const held = Scope.makeUnsafe("parallel")
+  const fork = Effect.runForkWith(Context.add(await runtime.context(), Scope.Scope, held))
 
   const runIn = runner(broker, (effect) => Fiber.runIn(fork(effect), running))
   const run: Session["run"] = (effect) =>
     closedAt === undefined ? runIn(effect) : Promise.reject(new ConnectionClosed({ broker }))
-
-  const hold = () => holding(held, async (end) => (closedAt === undefined ? run(end) : closing))
 
   // A broker that cannot be reached must not keep the session open.
   const closed = Effect.andThen(Deferred.await(closes), Effect.fail(new ConnectionClosed({ broker })))
@@ -185,27 +176,24 @@ export const open = async <E>(
     await closing
   }
 
-  return { broker, run, hold, start, sender, workers, closedAt: () => closedAt, close }
+  return { broker, run, start, sender, workers, closedAt: () => closedAt, close }
 }
 
 /** Runs effects as the runtime would, for a third of the garbage, and without a fiber where it can: a send is one of these. */
 const runner =
-  (broker: string, fork: <A, E>(effect: Effect.Effect<A, E, Broker>) => Fiber.Fiber<A, E>): Session["run"] =>
-  <A, E>(effect: Effect.Effect<A, E, Broker>) => {
+  (
+    broker: string,
+    fork: <A, E>(effect: Effect.Effect<A, E, Broker | Scope.Scope>) => Fiber.Fiber<A, E>
+  ): Session["run"] =>
+  <A, E>(effect: Effect.Effect<A, E, Broker | Scope.Scope>) => {
     const { promise, reject, resolve } = Promise.withResolvers<A>()
-    Direct.run<A, E, Broker>(effect, fork, (exit) => {
+    Direct.run<A, E, Broker | Scope.Scope>(effect, fork, (exit) => {
       if (Exit.isSuccess(exit)) resolve(exit.value)
       // The end of the connection alone interrupts what runs here.
       else reject(Cause.hasInterruptsOnly(exit.cause) ? new ConnectionClosed({ broker }) : Cause.squash(exit.cause))
     })
     return promise
   }
-
-/** A part of a scope, which can end before that. */
-const holding = (all: Scope.Scope, run: (effect: Effect.Effect<void>) => Promise<void>): Held => {
-  const scope = Scope.forkUnsafe(all)
-  return { scope, end: () => run(Effect.uninterruptible(Scope.close(scope, Exit.void))) }
-}
 
 /** Starts what drains by itself, unless `closed` fails first. What runs is among the workers until it is drained. */
 const starter =

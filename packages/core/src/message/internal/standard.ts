@@ -1,7 +1,7 @@
 /** Standard Schemas, as a codec needs them: whether a value is one, and what it makes of a body. https://standardschema.dev */
 import type { StandardSchemaV1 } from "effect/StandardSchema"
 import * as OptionKind from "../../options/OptionKind.ts"
-import * as Thenable from "./thenable.ts"
+import * as Thenable from "../Thenable.ts"
 import { InvalidBody, type Issue } from "../InvalidBody.ts"
 
 const isHolder = (value: unknown): value is object =>

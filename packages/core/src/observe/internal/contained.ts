@@ -1,7 +1,7 @@
 /** Telemetry whose defects cost no message: what throws is left out, and `onDefect` is told. */
 import * as Effect from "effect/Effect"
 import type { Within } from "../../adapter-kit/AsyncContext.ts"
-import * as Thenable from "../../message/internal/thenable.ts"
+import * as Thenable from "../../message/Thenable.ts"
 import type { About, Run, Service, Watch } from "../Telemetry.ts"
 
 /** Called with what threw. */

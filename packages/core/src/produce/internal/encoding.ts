@@ -4,7 +4,7 @@ import * as AsyncContext from "../../adapter-kit/AsyncContext.ts"
 import * as Checks from "./checks.ts"
 import type { Codec, Sealed } from "../../message/Codec.ts"
 import * as Losses from "../../message/internal/losses.ts"
-import * as Thenable from "../../message/internal/thenable.ts"
+import * as Thenable from "../../message/Thenable.ts"
 import type { Outgoing } from "../../message/Outgoing.ts"
 import * as Log from "../../port/Log.ts"
 

@@ -1,0 +1,244 @@
+/**
+ * The Cloudflare Queues face: a worker with a `queue(batch, env, ctx)` handler, and code that sends through a queue
+ * binding, run unchanged on any broker.
+ *
+ * Settings have the names and units of wrangler's `queues.consumers` and `queues.producers`. These things differ
+ * from Cloudflare's own runtime, and each keeps a message where Cloudflare may lose or surprise:
+ *
+ * - Without `dead_letter_queue`, dead letters go to `<queue>.dlq`; Cloudflare deletes them.
+ * - The first `retry` or `retryAll` that names a delay decides it; Cloudflare's documentation says so too, its runtime
+ *   lets a later call overwrite it.
+ * - `max_concurrency` is 1 unless set; Cloudflare scales by itself.
+ * - `send` and `sendBatch` reject for options that they do not know; Cloudflare ignores them. A delay of `retry` or
+ *   `retryAll` that cannot be kept is brought into its range, since an exception would fail the rest of the batch as well.
+ *
+ * https://developers.cloudflare.com/queues/configuration/javascript-apis/
+ */
+import { type Delay, type Handler, QueueDefinition, RetryPolicy } from "@requeue/core"
+import { Counting, OptionNames } from "@requeue/core/adapter-kit"
+import { codec, mediaTypes } from "./internal/codec.ts"
+import * as Options from "./internal/options.ts"
+import type {
+  ConsumerSettings,
+  MessageSendRequest,
+  ProducerSettings,
+  QueueRetryOptions,
+  QueueSendBatchOptions,
+  QueueSendOptions
+} from "./internal/options.ts"
+import type { CountsOptions, Requeue, Worker } from "@requeue/core/promise"
+
+export type {
+  ConsumerSettings,
+  MessageSendRequest,
+  ProducerSettings,
+  QueueContentType,
+  QueueRetryOptions,
+  QueueSendBatchOptions,
+  QueueSendOptions
+} from "./internal/options.ts"
+
+/**
+ * `backlogCount` counts what waits, as far as the broker can tell; beside a batch or an answer it is 0 unless the broker
+ * tells within a second. No broker tells bytes, so `backlogBytes` is 0.
+ */
+export interface QueueMetrics {
+  backlogCount: number
+  backlogBytes: number
+  oldestMessageTimestamp?: Date
+}
+
+/** The answer of `send` and `sendBatch`. */
+export interface QueueSendResponse {
+  metadata: { metrics: QueueMetrics }
+}
+
+/** A queue binding, as {@link producer} makes it. */
+export interface Queue<Body = unknown> {
+  metrics(): Promise<QueueMetrics>
+  send(message: Body, options?: QueueSendOptions): Promise<QueueSendResponse>
+  sendBatch(messages: Iterable<MessageSendRequest<Body>>, options?: QueueSendBatchOptions): Promise<QueueSendResponse>
+}
+
+/** A message as a handler sees it. The first call of `ack` or `retry` decides. */
+export interface Message<Body = unknown> {
+  readonly id: string
+  readonly timestamp: Date
+  readonly body: Body
+  readonly attempts: number
+  retry(options?: QueueRetryOptions): void
+  ack(): void
+}
+
+/** A batch as a handler sees it. `ackAll` and `retryAll` decide on messages that have not been decided on. */
+export interface MessageBatch<Body = unknown> {
+  readonly messages: ReadonlyArray<Message<Body>>
+  readonly queue: string
+  readonly metadata: { metrics: QueueMetrics }
+  retryAll(options?: QueueRetryOptions): void
+  ackAll(): void
+}
+
+/** The third argument of a handler. */
+export interface ExecutionContext {
+  /** The batch ends when the promise does, and fails when it does. */
+  waitUntil(promise: Promise<any>): void // `any`, as in Cloudflare's own types.
+  /** Does nothing here: there is no origin to pass through to. */
+  passThroughOnException(): void
+}
+
+/** The part of a worker's default export that queues need. */
+export interface QueueWorker<Body = unknown, Env = unknown> {
+  queue?(batch: MessageBatch<Body>, env: Env, ctx: ExecutionContext): void | Promise<void>
+}
+
+/** Seconds with their unit, so that an error shows what was written. */
+const duration = (seconds: number | undefined): Delay.Input | undefined =>
+  typeof seconds === "number" ? { seconds } : (seconds ?? undefined)
+
+const metricsOf = async (requeue: Requeue, queue: string, options?: CountsOptions): Promise<QueueMetrics> => {
+  const { delayed = 0, inFlight = 0, ready = 0 } = await requeue.counts(queue, options)
+  return { backlogCount: ready + delayed + inFlight, backlogBytes: 0 }
+}
+
+const unknown: QueueMetrics = { backlogCount: 0, backlogBytes: 0 }
+
+/** Metrics beside something else: a broker that cannot tell them, or not soon, must not make it a failure. */
+const metadataOf = async (requeue: Requeue, queue: string): Promise<{ metrics: QueueMetrics }> => ({
+  metrics: await metricsOf(requeue, queue, { timeout: Counting.brief }).catch(() => ({ ...unknown }))
+})
+
+/**
+ * A queue binding: what `env.MY_QUEUE` is on Cloudflare.
+ *
+ * Rejects as `Requeue.send` does, with the delay in seconds, and as on Cloudflare with a TypeError for a batch without
+ * messages and a body that is undefined.
+ *
+ * @throws RangeError when a setting is unknown, of another kind or out of its range
+ */
+export const producer = <Body = unknown>(requeue: Requeue, settings: ProducerSettings | string): Queue<Body> => {
+  const given: ProducerSettings = typeof settings === "string" ? { queue: settings } : settings
+  OptionNames.check("Cloudflare.producer", given, Options.producerKinds, given?.queue)
+  const { delivery_delay, queue } = given
+  const delay = duration(delivery_delay)
+  const definition = QueueDefinition.make(queue, { codec, delay })
+  const toEntry = ({ body, contentType: type = "json", delaySeconds }: MessageSendRequest<Body>) => ({
+    body: { type, body },
+    headers: { "content-type": mediaTypes[type] },
+    delay: duration(delaySeconds)
+  })
+  const check = (call: string, options: object | undefined, kinds: Parameters<typeof OptionNames.refusal>[2]) => {
+    if (options !== undefined) OptionNames.orThrow(OptionNames.refusal(call, options, kinds, queue))
+  }
+  const sendAll = async (
+    call: string,
+    messages: ReadonlyArray<MessageSendRequest<Body>>,
+    options?: QueueSendBatchOptions
+  ): Promise<QueueSendResponse> => {
+    OptionNames.orThrow(Options.bodyRefusal(call, queue, messages))
+    await requeue.sendBatch(definition, messages.map(toEntry), { delay: duration(options?.delaySeconds) })
+    return { metadata: await metadataOf(requeue, queue) }
+  }
+  return {
+    metrics: () => metricsOf(requeue, queue),
+    sendBatch: async (messages, options) => {
+      check("queue.sendBatch", options, Options.batchKinds)
+      const entries = Array.from(messages)
+      OptionNames.orThrow(OptionNames.entries("queue.sendBatch", "messages", entries, Options.entryKinds, queue))
+      return sendAll("queue.sendBatch", entries, options)
+    },
+    send: async (body, options) => {
+      check("queue.send", options, Options.sendKinds)
+      return sendAll("queue.send", [{ ...options, body }])
+    }
+  }
+}
+
+/**
+ * Runs a Cloudflare worker's queue handler.
+ *
+ * `env` is handed to the handler as it is: put {@link producer}s and whatever else it expects there.
+ *
+ * Rejects with RangeError when a setting is unknown, of another kind or out of its range, or the worker has no `queue` handler.
+ *
+ * @example
+ * ```ts
+ * import * as Cloudflare from "@requeue/cloudflare"
+ * import { connect } from "@requeue/core/promise"
+ *
+ * const worker: Cloudflare.QueueWorker<{ readonly url: string }, { readonly ERRORS: Cloudflare.Queue }> = {
+ *   async queue(batch, env) {
+ *     for (const message of batch.messages) {
+ *       if (message.body.url === "") await env.ERRORS.send({ id: message.id })
+ *       message.ack()
+ *     }
+ *   }
+ * }
+ * await using requeue = await connect("memory:")
+ * const env = { ERRORS: Cloudflare.producer(requeue, "errors") }
+ * await using running = await Cloudflare.consume(requeue, { queue: "webhooks", max_batch_size: 50 }, worker, env)
+ * ```
+ */
+export const consume = async <Body = unknown, Env = unknown>(
+  requeue: Requeue,
+  settings: ConsumerSettings,
+  worker: QueueWorker<Body, Env>,
+  env: Env
+): Promise<Worker> => {
+  OptionNames.check("Cloudflare.consume", settings, Options.consumerKinds, settings?.queue)
+  OptionNames.orThrow(OptionNames.argument("Cloudflare.consume", "worker", worker, Options.workerKind, settings.queue))
+  const policy = RetryPolicy.make({ maxRetries: settings.max_retries ?? 3 })
+  const options = {
+    // Not by the options of a policy, where the name `discard` is a word of ours.
+    retry: { ...policy, deadLetter: { ...policy.deadLetter, queue: settings.dead_letter_queue } },
+    retryDelay: duration(settings.retry_delay),
+    batch: { maxBatchSize: settings.max_batch_size, maxBatchTimeout: duration(settings.max_batch_timeout) },
+    concurrency: settings.max_concurrency ?? undefined
+  }
+  const definition = QueueDefinition.make<Body>(settings.queue, { codec })
+  return requeue.consumeBatch<Body>(definition, options, async (batch, { signal }) => {
+    const metadata = await metadataOf(requeue, batch.queue)
+    let hasEnded = false
+    const retryWith = Options.retrier(() => hasEnded || signal.aborted)
+    const messages = toMessageBatch(batch, metadata, retryWith)
+    try {
+      await run((ctx) => worker.queue!(messages, env, ctx))
+    } finally {
+      hasEnded = true
+    }
+  })
+}
+
+const toMessageBatch = <Body>(
+  batch: Handler.Batch<Body>,
+  metadata: MessageBatch["metadata"],
+  retryWith: ReturnType<typeof Options.retrier>
+): MessageBatch<Body> => ({
+  queue: batch.queue,
+  metadata,
+  messages: batch.messages.map((message) => ({
+    id: message.id,
+    timestamp: new Date(message.timestamp),
+    body: message.body,
+    attempts: message.attempts,
+    ack: () => message.ack(),
+    retry: (options) => retryWith(options, (bounded) => message.retry(bounded))
+  })),
+  ackAll: () => batch.ackAll(),
+  retryAll: (options) => retryWith(options, (bounded) => batch.retryAll(bounded))
+})
+
+/**
+ * Waits for the handler and for all that it handed to `waitUntil`, also from within what was handed over; the first
+ * failure is the batch's, once the others have ended as well.
+ */
+const run = async (handler: (ctx: ExecutionContext) => void | Promise<void>): Promise<void> => {
+  const failures: Array<{ readonly error: unknown }> = []
+  const watched: Array<Promise<unknown>> = []
+  const waitUntil = (promise: Promise<unknown>): void =>
+    void watched.push(Promise.resolve(promise).catch((error: unknown) => failures.push({ error })))
+  const handle = async () => handler({ waitUntil, passThroughOnException: () => {} })
+  waitUntil(handle())
+  for (const promise of watched) await promise
+  for (const { error } of failures) throw error
+}

@@ -1,0 +1,117 @@
+/**
+ * Codecs around a codec: its bytes are compressed on the wire, by gzip or deflate, and the header `content-encoding` says so.
+ *
+ * When to use: for bodies of several kilobytes, such as JSON, where a broker's limit or its bill counts bytes. A body that
+ * says nothing of an encoding is read as it is, so that consumers can be changed first and producers later. A body that is
+ * truncated, of an encoding that is not known, or larger than `maxSize` is undecodable.
+ */
+import type { Codec, Message } from "@requeue/core"
+import { OptionKind, OptionNames, OwnBytes, Thenable } from "@requeue/core/adapter-kit"
+import { promisify } from "node:util"
+import * as zlib from "node:zlib"
+
+/** Options of {@link gzip} and {@link deflate}. */
+export interface Options {
+  /**
+   * Bytes of the largest body, before it is compressed and after it is read: a few kilobytes may hold gigabytes of zeros.
+   * 1 to 512 MiB; default: 16 MiB.
+   */
+  readonly maxSize?: number | undefined
+}
+
+const mebibyte = 1024 * 1024
+
+const kinds: OptionNames.Of<Options> = { maxSize: OptionKind.whole(1, 512 * mebibyte) }
+
+type Inflate = (bytes: Uint8Array, options: zlib.ZlibOptions) => Promise<Uint8Array>
+
+const inflates: ReadonlyMap<string, Inflate> = new Map<string, Inflate>([
+  ["gzip", promisify<Uint8Array, zlib.ZlibOptions, Uint8Array>(zlib.gunzip)],
+  // The older name of gzip. https://www.rfc-editor.org/rfc/rfc9110#section-8.4.1.3
+  ["x-gzip", promisify<Uint8Array, zlib.ZlibOptions, Uint8Array>(zlib.gunzip)],
+  ["deflate", promisify<Uint8Array, zlib.ZlibOptions, Uint8Array>(zlib.inflate)]
+])
+
+const codecOf =
+  (contentEncoding: "gzip" | "deflate", compress: (bytes: Uint8Array) => Uint8Array) =>
+  <A, I>(codec: Codec.Codec<A, I>, options: Options = {}): Codec.Codec<A, I> => {
+    const call = `CompressedCodec.${contentEncoding}`
+    OptionNames.check(call, options, kinds)
+    if (codec.contentEncoding !== undefined)
+      throw new RangeError(`${call}: codec must not be compressed itself, got one of ${codec.contentEncoding}`)
+    const { maxSize = 16 * mebibyte } = options
+    const inner = OwnBytes.guard(codec)
+    const tooLarge = () => new RangeError(`${call}: body must have at most ${maxSize} bytes. Raise maxSize`)
+
+    const compressed = (bytes: Uint8Array): Uint8Array => {
+      if (bytes.length > maxSize) throw tooLarge()
+      return compress(bytes)
+    }
+
+    const smaller = (sealed: Codec.Sealed): Codec.Sealed => ({ ...sealed, body: compressed(sealed.body) })
+
+    const inflate = async (encoding: string, bytes: Uint8Array): Promise<Uint8Array> => {
+      const read = inflates.get(encoding)
+      if (read === undefined) throw new TypeError(`${call}: content-encoding must be gzip or deflate, got ${encoding}`)
+      try {
+        return await read(bytes, { maxOutputLength: maxSize })
+      } catch (error) {
+        throw Object(error).code === "ERR_BUFFER_TOO_LARGE" ? tooLarge() : error
+      }
+    }
+
+    /** Hands the bytes that the headers call for to a reader. */
+    const reading =
+      <R>(read: (bytes: Uint8Array, headers: Message.Headers) => R | Promise<R>) =>
+      (bytes: Uint8Array, headers: Message.Headers): R | Promise<R> => {
+        const encoding = headers["content-encoding"]?.toLowerCase() ?? ""
+        return encoding === "" || encoding === "identity"
+          ? read(bytes, headers)
+          : inflate(encoding, bytes).then((inflated) => read(inflated, headers))
+      }
+
+    return OwnBytes.isSeparate({
+      contentType: codec.contentType,
+      contentEncoding,
+      encode: (body) => compressed(inner.encode(body)),
+      decode: reading(inner.decode),
+      open: inner.open && reading(inner.open),
+      seal: inner.seal && ((body, given) => Thenable.map(inner.seal!(body, given), smaller))
+    })
+  }
+
+/**
+ * Compresses by gzip, and reads gzip, deflate, and what is not compressed.
+ *
+ * @throws RangeError when an option is unknown, of another kind or out of its range, or the codec is compressed itself
+ *
+ * @example
+ * ```ts
+ * import { Codec, QueueDefinition } from "@requeue/core"
+ * import { CompressedCodec } from "@requeue/codecs"
+ *
+ * const orders = QueueDefinition.make("orders", { codec: CompressedCodec.gzip(Codec.json) })
+ * ```
+ */
+export const gzip: <A, I>(codec: Codec.Codec<A, I>, options?: Options) => Codec.Codec<A, I> = codecOf("gzip", (bytes) =>
+  zlib.gzipSync(bytes)
+)
+
+/**
+ * Compresses by deflate, in the format of zlib as HTTP has it, and reads what {@link gzip} reads.
+ *
+ * @throws RangeError when an option is unknown, of another kind or out of its range, or the codec is compressed itself
+ *
+ * @example
+ * ```ts
+ * import { Codec, QueueDefinition } from "@requeue/core"
+ * import { CompressedCodec } from "@requeue/codecs"
+ *
+ * const codec = CompressedCodec.deflate(Codec.text, { maxSize: 1024 * 1024 })
+ * const pages = QueueDefinition.make("pages", { codec })
+ * ```
+ */
+export const deflate: <A, I>(codec: Codec.Codec<A, I>, options?: Options) => Codec.Codec<A, I> = codecOf(
+  "deflate",
+  (bytes) => zlib.deflateSync(bytes)
+)

@@ -1,0 +1,89 @@
+/** Bytes that nobody else holds: copies, and codecs that share no bytes with a sender, a handler or a broker. */
+import type { Headers, Native } from "./Message.ts"
+
+/**
+ * Small copies share an ArrayBuffer of so many bytes, because an ArrayBuffer for each copy would cost more than all else
+ * that a consumer does for a message. A larger one would stay in memory for the sake of one body that is kept.
+ */
+const slabSize = 8192
+const largestShared = slabSize / 8
+let slab = new Uint8Array(slabSize)
+let used = 0
+
+/** A copy as a plain Uint8Array. `slice` would not do: on a Node Buffer it makes a view. */
+export const copy = (source: Uint8Array): Uint8Array => {
+  if (source.length > largestShared) return new Uint8Array(source)
+  if (used + source.length > slabSize) {
+    slab = new Uint8Array(slabSize)
+    used = 0
+  }
+  const copied = new Uint8Array(slab.buffer, used, source.length)
+  copied.set(source)
+  used += source.length
+  return copied
+}
+
+/** A codec, as `Codec` declares it. */
+interface Coding<out A, in I = A> {
+  readonly contentType: string | undefined
+  readonly contentEncoding?: string | undefined
+  readonly encode: (value: I) => Uint8Array
+  readonly decode: (bytes: Uint8Array, headers: Headers) => A | Promise<A>
+  readonly open?: ((bytes: Uint8Array, headers: Headers) => Opened<A> | Promise<Opened<A>>) | undefined
+  readonly seal?: ((body: I, given: Outside) => Sealed | Promise<Sealed>) | undefined
+}
+
+interface Outside {
+  readonly headers: Headers
+  readonly native: Native | undefined
+}
+
+interface Sealed extends Outside {
+  readonly body: Uint8Array
+}
+
+interface Opened<out A> {
+  readonly body: A
+  readonly headers: Headers
+}
+
+const separate = new WeakSet<object>()
+
+/** Says of a codec that its bytes are new, and that no body which it decodes keeps the bytes. It then needs no copies. */
+export const isSeparate = <C extends object>(codec: C): C => {
+  separate.add(codec)
+  return codec
+}
+
+const guards = new WeakMap<object, Coding<any, any>>() // Any, because each guard is of its codec's type.
+
+/** The codec, made to share no bytes: copies are made on both ways, unless it needs none. */
+export const guard = <A, I>(codec: Coding<A, I>): Coding<A, I> => {
+  if (separate.has(codec)) return codec
+  const known = guards.get(codec)
+  if (known !== undefined) return known
+  const made: Coding<A, I> = {
+    contentType: codec.contentType,
+    contentEncoding: codec.contentEncoding,
+    encode: (value) => copy(verified(codec.encode(value))),
+    decode: (bytes, headers) => codec.decode(copy(bytes), headers),
+    open: codec.open && ((bytes, headers) => codec.open!(copy(bytes), headers)),
+    seal: codec.seal && (async (body, given) => separated(await codec.seal!(body, given)))
+  }
+  guards.set(codec, made)
+  return made
+}
+
+const separated = (sealed: Sealed): Sealed => ({ ...sealed, body: copy(verified(sealed.body)) })
+
+/** By its tag, since bytes may come from another realm. */
+const verified = (bytes: unknown): Uint8Array => {
+  const tag = ArrayBuffer.isView(bytes) ? Reflect.get(bytes, Symbol.toStringTag) : typeof bytes
+  if (tag === "Uint8Array") return bytes as Uint8Array // Its tag says so.
+  const error = new TypeError(
+    `codec.encode must answer a Uint8Array, got ${bytes instanceof Promise ? "a promise" : String(tag)}`
+  )
+  if (!(bytes instanceof Promise)) throw error
+  bytes.catch(() => {}) // It is not waited for.
+  throw Object.assign(error, { remedy: "encode must be synchronous: make it answer bytes, or write an async seal" })
+}

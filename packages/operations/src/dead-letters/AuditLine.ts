@@ -1,0 +1,55 @@
+/**
+ * The lines that an audit has of single letters: a JSON object each, between the lines with which their operation begins and
+ * ends.
+ *
+ * | field | |
+ * | --- | --- |
+ * | `time` | when it was written, which is before the letter leaves |
+ * | `event` | `letter` |
+ * | `operation`, `command`, `operator`, `broker` | as in the line of the beginning |
+ * | `queue` | the queue that the letter leaves |
+ * | `letter` | its id |
+ * | `to` | the queue that it goes to; left out where it is removed |
+ */
+import type { DeadLetter } from "./internal/deadLetter.ts"
+
+/** Whose letters these are, and where they go to. */
+export interface Operation {
+  /** The id of the operation. */
+  readonly operation: string
+  /** The command, as `dead-letters purge`. */
+  readonly command: string
+  readonly operator: string
+  readonly broker: string
+  readonly queue: string
+  /** Whether letters are removed for good. Default: each goes to `to`, or to the queue that it came from. */
+  readonly isRemoval?: boolean | undefined
+  /** The queue that all go to. */
+  readonly to?: string | undefined
+}
+
+/**
+ * The lines of letters that are about to leave, each with its line end; `now` is in milliseconds since 1970. They are for the
+ * option `audit` of `DeadLetters.redrive` and others.
+ *
+ * @example
+ * ```ts
+ * import { AuditLine } from "@requeue/operations"
+ *
+ * const operation = { operation: "fix-17", command: "redrive", operator: "ann", broker: "rabbit", queue: "orders.dlq" }
+ * AuditLine.ofLetters(operation, [], 0) // => ""
+ * ```
+ */
+export const ofLetters = (
+  { isRemoval = false, to, ...operation }: Operation,
+  letters: ReadonlyArray<Pick<DeadLetter, "id" | "origin">>,
+  now: number
+): string => {
+  const time = new Date(now).toISOString()
+  return letters
+    .map(({ id, origin }) => {
+      const target = isRemoval ? undefined : (to ?? origin?.queue)
+      return `${JSON.stringify({ time, event: "letter", ...operation, letter: id, to: target })}\n`
+    })
+    .join("")
+}

@@ -1,0 +1,266 @@
+/**
+ * Dead letters: count them, list them with their causes, send them back to work, or remove them.
+ *
+ * All of it works on any broker, because a dead-letter queue is a queue like any other, and the cause of a dead letter
+ * travels in its metadata.
+ */
+import { Broker, type BrokerError, QueueDefinition, RetryPolicy } from "@requeue/core"
+import { AsyncContext, KnownQueues, OptionKind, OptionNames } from "@requeue/core/adapter-kit"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import type { AuditFailed } from "./internal/audit.ts"
+import type { DeadLetter } from "./internal/deadLetter.ts"
+import { edit, type EditOptions, type EditReport } from "./internal/edit.ts"
+import * as Groups from "./internal/groups.ts"
+import * as Held from "./internal/held.ts"
+import * as Look from "./internal/look.ts"
+import type { Letters } from "./internal/look.ts"
+import * as Options from "./internal/options.ts"
+import type { ListOptions, PurgeOptions, ReadOptions } from "./internal/options.ts"
+import { tell } from "./internal/partial.ts"
+import { purge } from "./internal/purge.ts"
+import { park, type ParkOptions, type Options as RedriveOptions, redrive } from "./internal/redrive.ts"
+import * as Role from "./internal/role.ts"
+import type { DeadLettersStopped, Report } from "./internal/report.ts"
+
+export { type Audit, AuditFailed } from "./internal/audit.ts"
+export { CallbackFailed } from "./internal/callback.ts"
+export type { DeadLetter } from "./internal/deadLetter.ts"
+export type { EditOptions, EditOutcome, EditReport } from "./internal/edit.ts"
+export {
+  type Cause,
+  causeOf,
+  type Counter,
+  type Group,
+  group,
+  type Groups,
+  make as counter
+} from "./internal/groups.ts"
+export type { Letters } from "./internal/look.ts"
+export type { ListOptions, PurgeOptions, ReadOptions, Selection } from "./internal/options.ts"
+export type { Progress } from "./internal/reading.ts"
+export { type Options as RedriveOptions, parkingQueue, type ParkOptions } from "./internal/redrive.ts"
+export {
+  DeadLettersStopped,
+  type Outcome,
+  type Report as RedriveReport,
+  type Stage,
+  type StoppedBy
+} from "./internal/report.ts"
+export type { FailedLetter } from "./internal/books.ts"
+export { type Standard as StandardStages, standard as standardStages, waitFor } from "./internal/stages.ts"
+
+/**
+ * The dead letters in one queue. Where parts of the broker do not answer, each call works on the others, and a warning of the
+ * log names those that are left out.
+ */
+export interface DeadLetters {
+  /** The dead-letter queue's name. */
+  readonly queue: string
+  /**
+   * The number of dead letters; `undefined` when the broker cannot count. Those that somebody else has for longer than a
+   * second, such as a consumer, count where the broker tells their number.
+   */
+  readonly count: Effect.Effect<number | undefined, BrokerError.BrokerError>
+  /** Whether the broker has the queue; also `true` where it cannot tell. To ask makes none. */
+  readonly exists: Effect.Effect<boolean, BrokerError.BrokerError>
+  /**
+   * Why parts of the broker do not answer, each with its error: what the other calls tell and do is without the letters
+   * there. Empty when all of them answer.
+   */
+  readonly missing: Effect.Effect<ReadonlyArray<BrokerError.BrokerError>, BrokerError.BrokerError>
+  /**
+   * Reads dead letters page by page, oldest first where the broker has an order, and keeps none of them. The scope ends it:
+   * then all are given back. Until then, others do not get them. Where the broker cannot show a message without delivering
+   * it (`capabilities.peek`), that counts as a delivery of each.
+   *
+   * Where the broker shows only the first letters of each group, as SQS does of FIFO queues, it reads those, and a warning of
+   * the log tells how many are hidden.
+   */
+  readonly read: (options?: ReadOptions) => Effect.Effect<Letters, BrokerError.BrokerError, Scope.Scope>
+  /** Lists up to `limit` dead letters (default: 100), as {@link DeadLetters.read} does. */
+  readonly list: (options?: ListOptions) => Effect.Effect<ReadonlyArray<DeadLetter>, BrokerError.BrokerError>
+  /**
+   * Groups up to `limit` dead letters (default: 1,000), oldest first, by cause: by queue of origin, reason, error name and
+   * error pattern. The most frequent cause comes first. `looked` and `total` of the answer say how many of them it tells of.
+   */
+  readonly group: (options?: ListOptions) => Effect.Effect<Groups.Groups, BrokerError.BrokerError>
+  /**
+   * Sends dead letters back to work: each is published and confirmed, and only then removed from this queue. Its attempts
+   * start again at 1. Dead letters that the options pass over stay in this queue.
+   *
+   * Letters that are passed over are held until the end, so that the broker shows those behind them: up to 1,000, or
+   * 64 MiB of bodies. Each one beyond these goes behind the others in its queue, as a confirmed copy that is the same.
+   *
+   * A letter whose copy is refused stays as well, and the others go on. The redrive fails when the first 100 are refused
+   * and none is taken, when the broker is away for a minute, and when letters have been counted and none comes for
+   * 10 seconds. Where the broker cannot count, 3 seconds without a letter are the end.
+   *
+   * @throws RangeError when an option is unknown, of another kind or out of its range, or `to` is this queue itself
+   */
+  readonly redrive: (options?: RedriveOptions) => Effect.Effect<Report, BrokerError.BrokerError | DeadLettersStopped>
+  /**
+   * Moves dead letters aside, to a queue that nobody consumes: out of the way, and not lost. Each is published there as it is,
+   * with all that is known of it, and confirmed, and only then removed from this queue. They are dead letters of that queue:
+   * redrive them from there, or park them back with `to`. `redriven` of the report counts those that were moved.
+   *
+   * It works, ends and fails as {@link DeadLetters.redrive} does without stages.
+   *
+   * @throws RangeError when an option is unknown, of another kind or out of its range, or `to` is this queue itself
+   */
+  readonly park: (options?: ParkOptions) => Effect.Effect<Report, BrokerError.BrokerError | DeadLettersStopped>
+  /**
+   * Publishes an edited copy of a dead letter, as {@link DeadLetters.list} has shown it, and waits for what becomes of it. The
+   * copy has the id and the history of the letter, and counts as redriven. The original stays here until the copy has
+   * succeeded as far as the broker can tell, and is removed only then.
+   *
+   * @throws RangeError when an option is unknown or of another kind, the copy is as the letter is, or nobody knows where to
+   */
+  readonly edit: (
+    letter: DeadLetter,
+    options: EditOptions
+  ) => Effect.Effect<EditReport, BrokerError.BrokerError | AuditFailed>
+  /**
+   * Removes dead letters for good, all or those that `filter` selects, and returns the number of those that are gone. With
+   * a filter, it goes through the queue as {@link DeadLetters.redrive} does. It fails when it has removed what it could see,
+   * and the broker hides letters behind those of their groups that stay.
+   *
+   * @throws RangeError when an option is unknown or of another kind, or unless one of `all` and `filter` is given
+   */
+  readonly purge: (options: PurgeOptions) => Effect.Effect<number, BrokerError.BrokerError | DeadLettersStopped>
+}
+
+/**
+ * The dead letters in a queue, for example `orders.dlq`.
+ *
+ * @example
+ * ```ts
+ * import { MemoryBroker } from "@requeue/adapter-memory"
+ * import { DeadLetters } from "@requeue/operations"
+ * import { Effect } from "effect"
+ *
+ * const program = Effect.gen(function* () {
+ *   const letters = yield* DeadLetters.make("orders.dlq")
+ *   return yield* letters.redrive({ limit: 10, filter: ({ body }) => body.length < 1000 })
+ * })
+ * const failed = Effect.map(Effect.flip(program), ({ message }) => message)
+ * // No consumer has made the queue yet.
+ * await Effect.runPromise(Effect.provide(failed, MemoryBroker.layer())) // => "memory: redrive on queue orders.dlq: QueueMissing: there is no such queue. Give the name of the dead-letter queue as the broker has it, such as orders.dlq"
+ * ```
+ */
+export const make = (queue: string): Effect.Effect<DeadLetters, never, Broker.Broker> =>
+  Effect.map(Broker.Broker, (broker) => ofBroker(broker, queue))
+
+/**
+ * The dead letters in a queue that the policies of these queues name. Where it takes letters of another queue too, `redrive`,
+ * `park`, `edit` and `purge` refuse it, unless they are given `origin` or `force`.
+ */
+export const foundFor = (
+  queue: string,
+  queues: ReadonlyArray<string>
+): Effect.Effect<DeadLetters, never, Broker.Broker> =>
+  Effect.map(Broker.Broker, (broker) => ofBroker(broker, queue, queues))
+
+/** Options of {@link of}. */
+export interface OfOptions {
+  /**
+   * The retry policy of the queue's consumers, for this call alone. Default: those that are known here, else the default policy.
+   */
+  readonly retry?: RetryPolicy.Options | RetryPolicy.RetryPolicy | undefined
+}
+
+/** All options of {@link of} and their kinds, by which wrong ones are found. */
+export const ofKinds: OptionNames.Of<OfOptions> = { retry: OptionKind.object("a retry policy") }
+
+/**
+ * The dead letters of a queue, for example of `orders`: those in each dead-letter queue that the queue's policy names. Known
+ * are the policies of this program's consumers and of its config file. A dead-letter queue is answered whole; what acts on one
+ * that takes letters of another queue too needs `origin` or `force`.
+ *
+ * @example
+ * ```ts
+ * import { MemoryBroker } from "@requeue/adapter-memory"
+ * import { DeadLetters } from "@requeue/operations"
+ * import { Effect } from "effect"
+ *
+ * const names = Effect.map(DeadLetters.of("orders"), (all) => all.map(({ queue }) => queue))
+ * await Effect.runPromise(Effect.provide(names, MemoryBroker.layer())) // => ["orders.dlq"]
+ * ```
+ */
+export const of = (
+  queue: QueueDefinition.Input<unknown, never>,
+  options: OfOptions = {}
+): Effect.Effect<ReadonlyArray<DeadLetters>, never, Broker.Broker> =>
+  OptionNames.orDie(OptionNames.refusal("DeadLetters.of", options, ofKinds, queue), () =>
+    Effect.map(Broker.Broker, (broker) => {
+      const { name } = QueueDefinition.from(queue)
+      const found =
+        options.retry === undefined
+          ? KnownQueues.deadLetterQueues(broker, name)
+          : RetryPolicy.deadLetterQueues(RetryPolicy.from(options.retry), name)
+      return found.map((dead) => ofBroker(broker, dead, [name]))
+    })
+  )
+
+const ofBroker = (broker: Broker.Service, queue: string, found?: ReadonlyArray<string>): DeadLetters => {
+  const refused = Options.refusals(queue)
+  /** A call whose functions run in the async context of the call. */
+  const calling = <O extends object | undefined, A, E, R>(
+    operation: string,
+    refusal: RangeError | undefined,
+    options: O,
+    call: (watched: Broker.Service, given: O) => Effect.Effect<A, E, R>
+  ) =>
+    OptionNames.orDie(refusal, () =>
+      tell(broker, queue, operation, (watched) => call(watched, AsyncContext.bound(options)))
+    )
+  /** One that moves or removes letters. */
+  const acting = <O extends Options.Acting | undefined, A, E, R>(
+    operation: string,
+    refusal: RangeError | undefined,
+    options: O,
+    call: (watched: Broker.Service, given: O, isOrigin: (origin: string) => boolean) => Effect.Effect<A, E, R>,
+    isOfOrigin = options?.origin !== undefined
+  ) => {
+    const asked = { operation, of: found, isOfOrigin }
+    const isOrigin = (origin: string): boolean =>
+      origin === options?.origin || found?.includes(origin) === true || KnownQueues.isOrigin(broker, queue, origin)
+    return calling(operation, refusal, options, (watched, given) => {
+      const acted = call(watched, Options.ofOrigin(given), isOrigin)
+      return options?.force === queue ? acted : Effect.andThen(Role.check(broker, watched, queue, asked), acted)
+    })
+  }
+  return {
+    queue,
+    count: tell(broker, queue, "count", (watched) => count(watched, queue)),
+    exists: Effect.map(broker.admin.counts(queue), ({ isMissing = false }) => !isMissing),
+    missing: Effect.map(broker.admin.counts(queue), ({ missing = [] }) => missing),
+    read: (options) =>
+      calling("read", refused.read(options), options, (watched, given) => Look.read(watched, queue, given)),
+    list: (options) =>
+      calling("list", refused.list(options), options, (watched, given) => Look.list(watched, queue, given)),
+    group: (options) =>
+      calling("group", refused.group(options), options, (watched, given) => Look.group(watched, queue, given)),
+    redrive: (options) =>
+      acting("redrive", refused.redrive(options), options, (watched, given, isOrigin) =>
+        redrive(watched, queue, given, isOrigin)
+      ),
+    park: (options) => acting("park", refused.park(options), options, (watched, given) => park(watched, queue, given)),
+    edit: (letter, options) =>
+      acting(
+        "edit",
+        refused.edit(letter, options),
+        options,
+        (watched, given, isOrigin) => edit(watched, queue, letter, given, isOrigin),
+        // The origin of the letter that was chosen.
+        found?.some((name) => name === letter?.origin?.queue)
+      ),
+    purge: (options) =>
+      acting("purge", refused.purge(options), options, (watched, given) => purge(watched, queue, given))
+  }
+}
+
+const count = (broker: Broker.Service, queue: string): Effect.Effect<number | undefined, BrokerError.BrokerError> =>
+  Effect.map(Held.count(broker, queue), ({ delayed = 0, held = 0, ready }) =>
+    ready === undefined ? undefined : ready + delayed + held
+  )

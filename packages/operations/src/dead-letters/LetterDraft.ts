@@ -1,0 +1,99 @@
+/**
+ * A dead letter as a text that people edit: its headers, an empty line, its body.
+ *
+ * When to use: where people write the copy that `DeadLetters.edit` publishes, as on the command line or a page.
+ */
+import { type Message, Metadata } from "@requeue/core"
+import type { DeadLetter } from "./internal/deadLetter.ts"
+
+/** The parts of a letter that are edited. */
+export type Content = Pick<DeadLetter, "body" | "headers">
+
+/** A line that is for the reader, and no part of the letter. Headers cannot begin so. */
+const comment = "#"
+
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
+
+const textOf = (bytes: Uint8Array): string | undefined => {
+  try {
+    return decoder.decode(bytes)
+  } catch {
+    return undefined
+  }
+}
+
+/** The parts of a header's line; a name has no colon, and neither part an end of a line. */
+const headerLine = /^([^#:\s][^:]*): (.*)$/
+
+const encoding = ({ headers }: Content): string | undefined => {
+  const name = Object.keys(headers).find((key) => key.toLowerCase() === "content-encoding")
+  return name === undefined ? undefined : headers[name]
+}
+
+/** Says why a letter cannot be edited as text; `undefined` where it can. */
+export const obstacle = (content: Content): string | undefined => {
+  const encoded = encoding(content)
+  if (encoded !== undefined && encoded.toLowerCase() !== "identity") return `its body is encoded: ${encoded}`
+  if (textOf(content.body) === undefined) return "its body is no text"
+  const odd = Object.entries(content.headers).find(([name, value]) => {
+    const [, readName, readValue] = headerLine.exec(`${name}: ${value}`) ?? []
+    return readName !== name || readValue !== value
+  })
+  return odd === undefined ? undefined : `its header ${JSON.stringify(odd[0])} does not fit into a line`
+}
+
+/** Writes a letter that has no obstacle. The title is for the reader. */
+export const write = (content: Content, title: string): string =>
+  [
+    `${comment} ${title}`,
+    `${comment} Headers, an empty line, the body. Nothing is done if you change nothing, or leave nothing.`,
+    ...Object.entries(content.headers).map(([name, value]) => `${name}: ${value}`),
+    "",
+    textOf(content.body)
+  ].join("\n")
+
+/** The text as it was read: the letter, `unchanged`, or what is wrong with it. */
+export type Read = Content | "unchanged" | { readonly problem: string }
+
+const isJson = (headers: Message.Headers): boolean =>
+  Object.entries(headers).some(
+    ([name, value]) => name.toLowerCase() === "content-type" && /^application\/([\w.-]+\+)?json\b/i.test(value)
+  )
+
+/** Reads a text that was written as that of `content`. */
+export const read = (text: string, content: Content): Read => {
+  const lines = text.split("\n")
+  const first = lines.findIndex((line) => !line.startsWith(comment))
+  const rest = first < 0 ? [] : lines.slice(first)
+  if (rest.join("").trim() === "") return "unchanged"
+  const blank = rest.findIndex((line) => line.trim() === "")
+  if (blank < 0) return { problem: "there is no empty line between the headers and the body" }
+  const headers = new Map<string, string>()
+  for (const line of rest.slice(0, blank)) {
+    const [, name, value] = headerLine.exec(line.replace(/\r$/, "")) ?? []
+    if (name === undefined || value === undefined)
+      return { problem: `${JSON.stringify(line)} is no header: name: value` }
+    if (name === Metadata.header) return { problem: `the header ${name} is Requeue's own` }
+    if (headers.has(name)) return { problem: `the header ${name} is there twice` }
+    headers.set(name, value)
+  }
+  const original = textOf(content.body) ?? ""
+  const edited = rest.slice(blank + 1).join("\n")
+  // An editor ends the last line.
+  const body = edited.endsWith("\n") && !original.endsWith("\n") ? edited.slice(0, -1) : edited
+  const draft: Content = { body: new TextEncoder().encode(body), headers: Object.fromEntries(headers) }
+  const isSame =
+    body === original &&
+    JSON.stringify(Object.entries(draft.headers)) === JSON.stringify(Object.entries(content.headers))
+  return isSame ? "unchanged" : (problemOf(body, draft) ?? draft)
+}
+
+const problemOf = (body: string, { headers }: Content): { readonly problem: string } | undefined => {
+  if (!isJson(headers)) return undefined
+  try {
+    JSON.parse(body)
+    return undefined
+  } catch (error) {
+    return { problem: `the body is not JSON, as its content-type says: ${error instanceof Error ? error.message : ""}` }
+  }
+}

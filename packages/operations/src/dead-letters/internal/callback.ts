@@ -1,0 +1,49 @@
+/** Functions that a program passes to a redrive, park or purge, and what they throw. */
+import { Failure } from "@requeue/core"
+import { Thenable } from "@requeue/core/adapter-kit"
+import * as Data from "effect/Data"
+import * as Effect from "effect/Effect"
+
+type Option = "filter" | "onProgress" | "watch"
+
+/** A function among the options threw, which ends a redrive, park or purge. */
+export class CallbackFailed extends Data.TaggedError("CallbackFailed")<{
+  readonly queue: string
+  /** The option whose function threw. */
+  readonly option: Option
+  /** The value that was thrown. */
+  readonly cause: unknown
+}> {
+  readonly reason = "CallbackFailed"
+  /** The same function would throw again. */
+  readonly isRetryable = false
+  override get message() {
+    const { name, message } = Failure.summarize(this.cause)
+    return `The option ${this.option} threw ${name}: ${message}. Fix ${this.option}, then call it again to go on`
+  }
+}
+
+/**
+ * Makes functions throw a {@link CallbackFailed} for whatever they throw. When a promise of one is rejected, the next call of
+ * any of them throws it.
+ */
+export const guard = (queue: string) => {
+  let rejected: CallbackFailed | undefined
+  return <Args extends ReadonlyArray<unknown>, A>(option: Option, call: (...args: Args) => A) => {
+    const failed = (cause: unknown) => new CallbackFailed({ queue, option, cause })
+    return (...args: Args): A => {
+      if (rejected !== undefined) throw rejected
+      try {
+        const answer = call(...args)
+        Thenable.onRejected(answer, (cause) => (rejected = failed(cause)))
+        return answer
+      } catch (cause) {
+        throw failed(cause)
+      }
+    }
+  }
+}
+
+/** Fails with the {@link CallbackFailed} that was thrown within. All other defects stay defects. */
+export const caught = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | CallbackFailed, R> =>
+  Effect.catchDefect(effect, (defect) => (defect instanceof CallbackFailed ? Effect.fail(defect) : Effect.die(defect)))

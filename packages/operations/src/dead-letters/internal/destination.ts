@@ -1,0 +1,184 @@
+/**
+ * Queues that letters go to, or come back to, must be there: nobody would read the letters in one that is misspelt or gone.
+ * One that only the letters name must be known as well: anybody who can publish to a dead-letter queue can write any name.
+ */
+import { type Broker, BrokerError, RetryPolicy } from "@requeue/core"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+
+/** The dead-letter queues to which letters may come back: some names, or those of each queue that is redriven to. */
+export type Watched = ReadonlyArray<string> | ((queue: string) => ReadonlyArray<string>)
+
+/** Fails where the broker says that it does not have the queue. To ask makes none. */
+const exists = (
+  { admin, capabilities: { broker } }: Broker.Service,
+  queue: string,
+  operation: string,
+  remedy: string
+): Effect.Effect<void, BrokerError.BrokerError> =>
+  Effect.gen(function* () {
+    // Who may publish to it may not always count it.
+    const isMissing = yield* Effect.catchIf(
+      Effect.map(admin.counts(queue), (counts) => counts.isMissing === true),
+      ({ reason }: BrokerError.BrokerError) => reason === "AccessRefused",
+      () => Effect.succeed(false)
+    )
+    if (!isMissing) return
+    const detail = "there is no such queue"
+    return yield* new BrokerError.BrokerError({ broker, operation, queue, reason: "QueueMissing", detail, remedy })
+  })
+
+/** Where the letters of a call go. */
+export interface Options {
+  /** The dead-letter queue that they are in. */
+  readonly queue: string
+  readonly create?: boolean | undefined
+  readonly to?: string | undefined
+  readonly watch?: Watched | undefined
+  /** Whether letters in it may be of this queue, by more than what they say. */
+  readonly isOrigin: (queue: string) => boolean
+}
+
+const unknown = (
+  { capabilities: { broker } }: Broker.Service,
+  origin: string,
+  queue: string
+): BrokerError.BrokerError =>
+  new BrokerError.BrokerError({
+    broker,
+    operation: "publish",
+    queue: origin,
+    reason: "QueueMismatch",
+    detail: `only letters in ${queue} say that they came from it: no policy that is known here sends its dead letters there`,
+    remedy: `If they did, use { origin: ${JSON.stringify(origin)} } or --origin ${origin}; if not, give to or --to`
+  })
+
+/** Fails where letters must not go to the queue, because it is missing, or named by the letters alone. */
+export const check = (
+  broker: Broker.Service,
+  to: string,
+  { create, isOrigin, queue, to: given }: Options
+): Effect.Effect<void, BrokerError.BrokerError> => {
+  if (given === undefined && !isOrigin(to)) return Effect.fail(unknown(broker, to, queue))
+  if (create ?? given !== undefined) return Effect.void
+  return exists(broker, to, "publish", "Give to another queue, or let it be made: { create: true }, --create")
+}
+
+/** The queues of `watch` that are named, all of which must be there. */
+export const named = (
+  broker: Broker.Service,
+  watch: Watched | undefined
+): Effect.Effect<ReadonlyArray<string>, BrokerError.BrokerError> => {
+  const names = typeof watch === "object" ? watch : []
+  return Effect.as(
+    Effect.forEach(names, (name) => exists(broker, name, "watch", "Give the names of queues that are there")),
+    names
+  )
+}
+
+/** The dead-letter queues of a queue that is redriven to: those of the default policy, unless `watch` tells. */
+export const deadLetterQueues = (queue: string, watch: Watched | undefined): ReadonlyArray<string> => {
+  if (watch === undefined) return RetryPolicy.deadLetterQueues(RetryPolicy.make(), queue)
+  return typeof watch === "function" ? watch(queue) : []
+}
+
+/** The failures to look a queue up. */
+interface Failure {
+  readonly seen: number
+  /** Those that were no outage. */
+  readonly counted: number
+  /** The last one. */
+  readonly error: BrokerError.BrokerError
+}
+
+const noFailure = { seen: 0, counted: 0 }
+
+/** How often the broker may fail to look a queue up before the letters for it are refused. */
+export const tries = 3
+
+/** The error of a queue that was not looked up. Nothing has been published, so that no copy may exist. */
+const unasked = (error: BrokerError.BrokerError): BrokerError.BrokerError => {
+  if (!BrokerError.isDoubtful(error)) return error
+  const { broker, cause, operation, queue, remedy } = error
+  const detail = `nothing was published, because the broker did not answer whether the queue is there: ${error.detail}`
+  return new BrokerError.BrokerError({ broker, operation, queue, reason: "ConnectionFailed", detail, remedy, cause })
+}
+
+/** The error of a queue that could not be looked up so often. */
+const givenUp = (
+  { broker, cause, detail, operation, reason }: BrokerError.BrokerError,
+  queue: string
+): BrokerError.BrokerError =>
+  new BrokerError.BrokerError({
+    broker,
+    operation,
+    queue,
+    reason: "Unsupported",
+    detail: `the broker failed ${tries} times to look the queue up, the last time with ${reason}: ${detail}`,
+    remedy: "Give another queue with to, or redrive again when the broker answers",
+    cause
+  })
+
+/** Runs effects one by one. */
+const queueing = () => {
+  let last = Deferred.makeUnsafe<void>()
+  Deferred.doneUnsafe(last, Effect.void)
+  return <E>(effect: Effect.Effect<void, E>): Effect.Effect<void, E> =>
+    Effect.suspend(() => {
+      const [before, own] = [last, Deferred.makeUnsafe<void>()]
+      last = own
+      // One that is interrupted while it waits lets the next one wait for those before it.
+      const end = Effect.sync(() => void Deferred.doneUnsafe(own, Deferred.await(before)))
+      return Effect.ensuring(Effect.andThen(Deferred.await(before), effect), end)
+    })
+}
+
+/**
+ * Lets letters go to queues: `enter` must be done before the first one goes to a queue, and `targets` are those that it let.
+ *
+ * Without `to`, a letter names the queue, and anybody may have written that. A name at which the broker fails, or closes its
+ * connection, concerns the letters with that name alone. Names are looked up one at a time, lest one fails for another.
+ */
+export const gate = (
+  broker: Broker.Service,
+  options: Options,
+  add: (queues: ReadonlyArray<string>) => Effect.Effect<void, BrokerError.BrokerError> = () => Effect.void
+) => {
+  const { to, watch } = options
+  const targets = new Set<string>()
+  const refused = new Map<string, BrokerError.BrokerError>()
+  const failures = new Map<string, Failure>()
+  const oneByOne = queueing()
+
+  const failed = (queue: string, error: BrokerError.BrokerError, isOutage: boolean): BrokerError.BrokerError => {
+    const { counted, seen } = failures.get(queue) ?? noFailure
+    const isGivenUp = error.isRetryable && to === undefined && !isOutage && counted + 1 >= tries
+    const told = isGivenUp ? givenUp(error, queue) : unasked(error)
+    failures.set(queue, { seen: seen + 1, counted: isOutage ? counted : counted + 1, error: told })
+    if (!told.isRetryable) refused.set(queue, told)
+    return told
+  }
+
+  /** `seen` failures had been seen when the letter came: a later one is its own as well. */
+  const look = (queue: string, seen: number): Effect.Effect<void, BrokerError.BrokerError> =>
+    Effect.suspend(() => {
+      if (targets.has(queue)) return Effect.void
+      const last = failures.get(queue)
+      const error = refused.get(queue) ?? (last !== undefined && last.seen > seen ? last.error : undefined)
+      if (error !== undefined) return Effect.fail(error)
+      // An outage is no fault of the name.
+      const isDown = broker.connection().state === "down"
+      return check(broker, queue, options).pipe(
+        Effect.andThen(add(deadLetterQueues(queue, watch))),
+        Effect.mapError((error) => failed(queue, error, isDown)),
+        Effect.tap(() => Effect.sync(() => targets.add(queue)))
+      )
+    })
+  const enter = (queue: string): Effect.Effect<void, BrokerError.BrokerError> =>
+    Effect.suspend(() => {
+      if (targets.has(queue)) return Effect.void
+      const { seen } = failures.get(queue) ?? noFailure
+      return oneByOne(look(queue, seen))
+    })
+  return { enter, targets }
+}

@@ -1,0 +1,177 @@
+/** Groups dead letters by their cause, one after another. */
+import { ErrorPattern, Metadata } from "@requeue/core"
+import type { DeadLetter } from "./deadLetter.ts"
+
+/** The cause of dead letters. Fields are `undefined` where Requeue did not give the messages up. */
+export interface Cause {
+  /** The queue that they were consumed from. */
+  readonly queue: string | undefined
+  readonly reason: Metadata.Reason | undefined
+  /** The error's name. */
+  readonly error: string | undefined
+  /** The part of the error's message that all of them have; see `ErrorPattern`. */
+  readonly pattern: string | undefined
+}
+
+/** Dead letters with the same cause. */
+export interface Group extends Cause {
+  /** The error's message, of the newest dead letter. */
+  readonly message: string | undefined
+  /** The id of the newest dead letter. */
+  readonly id: string
+  /** The number of dead letters: exact where `missed` is 0, else at least so many. */
+  readonly count: number
+  /**
+   * The most dead letters of this cause that may be in `other`, because it has taken the place of a rarer cause. 0 as long as
+   * there are no more than 1,000 causes.
+   */
+  readonly missed: number
+  /** When the oldest was given up, in milliseconds since the epoch; `undefined` where nobody knows that of any. */
+  readonly oldest: number | undefined
+  /** When the newest was given up, in milliseconds since the epoch; `undefined` where nobody knows that of any. */
+  readonly newest: number | undefined
+}
+
+/** Groups of dead letters: the most frequent first, of equal ones the newest. */
+export interface Groups extends ReadonlyArray<Group> {
+  /** Dead letters that were looked at; a filter has rejected those that are in no group and not in `other`. */
+  readonly looked: number
+  /** Dead letters that waited when the look began; `undefined` where the broker cannot count. */
+  readonly total: number | undefined
+  /** Dead letters in no group: those of causes that have lost their place among 1,000 to another. */
+  readonly other: number
+}
+
+/** Groups that are being counted; no letter is kept. */
+export interface Counter {
+  /** Counts a letter, and answers its cause. */
+  readonly add: (letter: DeadLetter) => Cause
+  /** The groups so far, of so many letters that were looked at, of so many that there are. */
+  readonly all: (looked: number, total: number | undefined) => Groups
+}
+
+/** The most groups that are told apart. */
+export const limit = 1000
+
+/**
+ * The cause of a dead letter.
+ *
+ * When to use: to select the letters of a group that was shown.
+ */
+export const causeOf = ({ origin }: Pick<DeadLetter, "origin">): Cause => {
+  const error = origin && Metadata.cutError(origin.error)
+  return {
+    queue: origin?.queue,
+    reason: origin?.reason,
+    error: error?.name,
+    pattern: error && ErrorPattern.of(error.message)
+  }
+}
+
+/** Errors whose causes are remembered: in an outage, most letters have the same few. */
+const remembered = 1000
+
+/** {@link causeOf}, which remembers: to find a pattern takes longer than all else that is done with a letter. */
+const remembering = (): typeof causeOf => {
+  const causes = new Map<string, Cause>()
+  return ({ origin }) => {
+    const key = JSON.stringify([origin?.queue, origin?.reason, origin?.error])
+    const known = causes.get(key)
+    if (known !== undefined) return known
+    if (causes.size >= remembered) causes.clear()
+    const cause = causeOf({ origin })
+    causes.set(key, cause)
+    return cause
+  }
+}
+
+/** Of the times that are known. */
+const extreme = (of: (...times: ReadonlyArray<number>) => number, one: number | undefined, other: number | undefined) =>
+  one === undefined || other === undefined ? (one ?? other) : of(one, other)
+
+/**
+ * A counter that has counted nothing: for letters that `read` brings, page by page.
+ *
+ * The counts are those of Space-Saving: where there is no place for a new cause, it takes that of the rarest, whose count is
+ * the most that the new one may have had before. So each cause of more than one in a thousand letters has its place at the end,
+ * wherever its letters are. https://doi.org/10.1007/978-3-540-30570-5_27
+ */
+export const make = (places = limit): Counter => {
+  /** The keys of groups by the most letters that they may have; those that came first are first. */
+  const ranks = new Map<number, Map<string, Group>>()
+  const rankOf = new Map<string, number>()
+  const find = remembering()
+  let lowest = 1
+  let other = 0
+
+  const put = (rank: number, key: string, group: Group): void => {
+    const rest = ranks.get(rank) ?? new Map<string, Group>()
+    ranks.set(rank, rest.set(key, group))
+    rankOf.set(key, rank)
+  }
+  const take = (rank: number, key: string): Group | undefined => {
+    const rest = ranks.get(rank)
+    const group = rest?.get(key)
+    rest?.delete(key)
+    if (rest?.size === 0) ranks.delete(rank)
+    rankOf.delete(key)
+    return group
+  }
+  /** Makes a place, and answers the most letters that the cause may have had that lost it. */
+  const evict = (): number => {
+    if (rankOf.size < places) return 0
+    // While every place is taken, groups only move up.
+    while (!ranks.has(lowest)) lowest++
+    const [key] = ranks.get(lowest)!.keys()
+    other += take(lowest, key!)!.count
+    return lowest
+  }
+
+  return {
+    add: (letter) => {
+      const { id, metadata, origin } = letter
+      const cause = find(letter)
+      const key = JSON.stringify([cause.queue, cause.reason, cause.error, cause.pattern])
+      const rank = rankOf.get(key)
+      const known = rank === undefined ? undefined : take(rank, key)
+      const missed = known?.missed ?? evict()
+      const at = origin?.at ?? Metadata.publishedAt(metadata)
+      const { count = 0, newest, oldest } = known ?? {}
+      const isNewest = known === undefined || (at ?? 0) >= (newest ?? 0)
+      const message = origin && Metadata.cutError(origin.error).message
+      const example = isNewest ? { message, id } : known
+      put((rank ?? missed) + 1, key, {
+        ...cause,
+        message: example.message,
+        id: example.id,
+        count: count + 1,
+        missed,
+        oldest: extreme(Math.min, oldest, at),
+        newest: extreme(Math.max, newest, at)
+      })
+      return cause
+    },
+    all: (looked, total) => {
+      const sorted = [...ranks.values()]
+        .flatMap((groups) => [...groups])
+        .toSorted(
+          ([keyA, a], [keyB, b]) => b.count - a.count || (b.newest ?? 0) - (a.newest ?? 0) || (keyA < keyB ? -1 : 1)
+        )
+      return Object.assign(
+        sorted.map(([, group]) => group),
+        { looked, total, other }
+      )
+    }
+  }
+}
+
+/** Groups dead letters by queue of origin, reason, error name and error pattern, most frequent first. */
+export const group = (letters: Iterable<DeadLetter>): Groups => {
+  const counter = make()
+  let looked = 0
+  for (const letter of letters) {
+    looked++
+    counter.add(letter)
+  }
+  return counter.all(looked, looked)
+}

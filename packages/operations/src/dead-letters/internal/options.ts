@@ -1,0 +1,255 @@
+/** Options of the calls on dead letters and their kinds. A wrong one could remove or move everything, so that it is refused. */
+import { Delay, Metadata, QueueDefinition } from "@requeue/core"
+import { OptionKind, OptionNames } from "@requeue/core/adapter-kit"
+import * as Removal from "../../internal/Removal.ts"
+import * as Operation from "./operation.ts"
+import type { Audit } from "./audit.ts"
+import type { DeadLetter } from "./deadLetter.ts"
+import { type EditOptions, isAlike } from "./edit.ts"
+import type { Progress } from "./reading.ts"
+import { parkingQueue, type Options as RedriveOptions, type ParkOptions } from "./redrive.ts"
+
+/** Options of `read`. */
+export interface ReadOptions {
+  /**
+   * The most dead letters, at least 1. Those that the filter passes over included, a look sees 100,000 at most. Default:
+   * 100,000.
+   */
+  readonly limit?: number | undefined
+  /** Selects the dead letters: those for which it returns `true`. It gets a copy of each. Default: all. */
+  readonly filter?: ((letter: DeadLetter) => boolean) | undefined
+}
+
+/** Options of `list` and `group`. */
+export interface ListOptions extends ReadOptions {
+  /** The same as of `read`. Default: 100 for `list`, 1,000 for `group`. */
+  readonly limit?: number | undefined
+  /** Called after each page of a look, of up to a few thousand letters. Default: nothing is called. */
+  readonly onProgress?: ((progress: Progress) => void) | undefined
+  /** Ends the look at once, and gives all letters back; the answer is of those that it has seen. Default: it is never ended. */
+  readonly signal?: AbortSignal | undefined
+}
+
+/** Which dead letters a purge removes. */
+export type Selection =
+  | {
+      /** `true` for all dead letters of the queue. */
+      readonly all: true
+      readonly filter?: undefined
+    }
+  | {
+      /** Selects the dead letters to remove: those for which it returns `true`. It gets a copy of each. */
+      readonly filter: (letter: DeadLetter) => boolean
+      readonly all?: undefined
+    }
+
+/** Options of `purge`. */
+export type PurgeOptions = Selection & {
+  /**
+   * Only letters that consumers of this queue gave up. Where `deadLettersOf` found a queue that takes letters of another queue
+   * too, this or `force` is needed. Default: letters of all queues.
+   */
+  readonly origin?: string | undefined
+  /**
+   * Ends the purge at once; what was removed stays removed. A purge of all is one call of the broker, which begins or does
+   * not. Default: it is never stopped.
+   */
+  readonly signal?: AbortSignal | undefined
+  /**
+   * Told of dead letters before they are removed, up to 100 at a time. With `all` it is told of none, since the broker
+   * removes all at once. Default: nobody is told.
+   */
+  readonly audit?: Audit | undefined
+  /** Whether to count only, and remove nothing. It looks at 100,000 letters at most. Default: false. */
+  readonly dryRun?: boolean | undefined
+  /**
+   * Confirms that this queue is meant, and all of it: its own name. It is needed where no policy, no convention and no dead letter
+   * in it makes it a dead-letter queue, and where `deadLettersOf` found it and it takes letters of another queue too. Default:
+   * such a queue is refused.
+   */
+  readonly force?: string | undefined
+}
+
+const readKinds: OptionNames.Of<ReadOptions> = { limit: OptionKind.whole(1), filter: OptionKind.callback }
+
+const listKinds: OptionNames.Of<ListOptions> = {
+  ...readKinds,
+  onProgress: OptionKind.callback,
+  signal: OptionKind.signal
+}
+
+const stagesKind: OptionKind.OptionKind = {
+  expected: "an array of at least one whole number >= 1",
+  holds: (value) => Array.isArray(value) && value.length > 0 && Array.from(value).every(OptionKind.whole(1).holds)
+}
+
+const watchKind: OptionKind.OptionKind = {
+  expected: "an array of queues' names, or a function",
+  holds: (value) =>
+    typeof value === "function" ||
+    (Array.isArray(value) &&
+      Array.from(value).every((name) => typeof name === "string" && QueueDefinition.isName(name)))
+}
+
+const plainKind = OptionKind.plain(`a plain object of text, without ${Metadata.header}`)
+const headersKind: OptionKind.OptionKind = {
+  ...plainKind,
+  holds: (value) =>
+    OptionKind.isPlain(value) &&
+    Object.entries(value).every(([name, text]) => name !== Metadata.header && typeof text === "string")
+}
+
+const redriveKinds: OptionNames.Of<RedriveOptions> = {
+  to: OptionKind.text,
+  limit: OptionKind.whole(1),
+  filter: OptionKind.callback,
+  origin: OptionKind.text,
+  dryRun: OptionKind.flag,
+  rate: OptionKind.number(0.001),
+  maxRedrives: OptionKind.whole(0),
+  signal: OptionKind.signal,
+  audit: OptionKind.callback,
+  onProgress: OptionKind.callback,
+  stages: stagesKind,
+  stopAt: { expected: "a number from 0 to 1", holds: (value) => typeof value === "number" && value >= 0 && value <= 1 },
+  wait: Delay.kind(1, Delay.max),
+  create: OptionKind.flag,
+  force: OptionKind.text,
+  watch: watchKind,
+  operation: Operation.idKind
+}
+
+const parkKinds: OptionNames.Of<ParkOptions> = {
+  to: redriveKinds.to,
+  limit: redriveKinds.limit,
+  filter: redriveKinds.filter,
+  origin: redriveKinds.origin,
+  dryRun: redriveKinds.dryRun,
+  rate: redriveKinds.rate,
+  create: redriveKinds.create,
+  force: redriveKinds.force,
+  signal: redriveKinds.signal,
+  audit: redriveKinds.audit,
+  onProgress: redriveKinds.onProgress
+}
+
+const editKinds: OptionNames.Of<EditOptions> = {
+  body: { expected: "a Uint8Array", holds: (value) => value instanceof Uint8Array },
+  headers: headersKind,
+  to: redriveKinds.to,
+  wait: redriveKinds.wait,
+  create: redriveKinds.create,
+  force: redriveKinds.force,
+  watch: redriveKinds.watch,
+  operation: redriveKinds.operation,
+  audit: OptionKind.callback,
+  signal: OptionKind.signal
+}
+
+const purgeKinds: OptionNames.Of<PurgeOptions> = {
+  ...Removal.kinds,
+  origin: OptionKind.text,
+  dryRun: OptionKind.flag,
+  force: OptionKind.text,
+  audit: OptionKind.callback,
+  signal: OptionKind.signal
+}
+
+/** Options of a call that moves or removes letters. */
+export interface Acting {
+  readonly all?: true | undefined
+  readonly filter?: ((letter: DeadLetter) => boolean) | undefined
+  readonly force?: string | undefined
+  readonly origin?: string | undefined
+}
+
+/** The options with `origin` as a part of the filter. */
+export const ofOrigin = <O extends Acting | undefined>(options: O): O => {
+  if (options?.origin === undefined) return options
+  const { filter, origin } = options
+  const isMeant = (letter: DeadLetter) =>
+    letter.metadata.deadLetter?.queue === origin && (filter === undefined || filter(letter))
+  return { ...options, all: undefined, filter: isMeant }
+}
+
+/** The error of a confirmation that names another queue. */
+const forced = (call: string, queue: string, force: string | undefined): RangeError | undefined =>
+  force === undefined || force === queue
+    ? undefined
+    : OptionNames.error(call, queue, `force must be the name of this queue, got ${JSON.stringify(force)}`)
+
+/** The error of the options of `read`. */
+const read = (call: string, queue: string, options: unknown): RangeError | undefined =>
+  options === undefined ? undefined : OptionNames.refusal(call, options, readKinds, queue)
+
+/** The error of the options of `list` or `group`. */
+const list = (call: string, queue: string, options: unknown): RangeError | undefined =>
+  options === undefined ? undefined : OptionNames.refusal(call, options, listKinds, queue)
+
+/** The error of the options of `redrive`. */
+const redrive = (call: string, queue: string, options: RedriveOptions | undefined): RangeError | undefined => {
+  if (options === undefined) return undefined
+  return (
+    OptionNames.refusal(call, options, redriveKinds, queue) ??
+    forced(call, queue, options.force) ??
+    target(call, queue, options.to)
+  )
+}
+
+/** The error of the options of `park`. */
+const park = (call: string, queue: string, options: ParkOptions = {}): RangeError | undefined =>
+  OptionNames.refusal(call, options, parkKinds, queue) ??
+  forced(call, queue, options.force) ??
+  target(call, queue, options.to ?? parkingQueue(queue))
+
+/** The error of the queue that letters are to go to. */
+const target = (call: string, queue: string, to: string | undefined): RangeError | undefined => {
+  if (to === undefined) return undefined
+  if (to === queue) return OptionNames.error(call, queue, `to must be another queue, got ${JSON.stringify(to)}`)
+  if (to === "discard") {
+    const remedy = "To remove letters, use purge"
+    return OptionNames.error(
+      call,
+      queue,
+      'to must name a queue, got "discard", by which policies keep no letters',
+      remedy
+    )
+  }
+  const problem = QueueDefinition.problemOfName(to)
+  return problem === undefined ? undefined : OptionNames.error(call, queue, `to ${problem}`)
+}
+
+/** The error of the letter or of the options of `edit`. */
+const edit = (call: string, queue: string, letter: unknown, options: EditOptions): RangeError | undefined => {
+  // Cast, because its parts are checked.
+  const { body, headers, id, origin } = (OptionKind.isObject(letter) ? letter : {}) as Partial<DeadLetter>
+  if (typeof id !== "string" || !ArrayBuffer.isView(body) || headers === undefined) {
+    return OptionNames.error(call, queue, "the letter must be one that list has shown")
+  }
+  const refused =
+    OptionNames.refusal(call, options, editKinds, queue) ??
+    forced(call, queue, options.force) ??
+    target(call, queue, options.to)
+  if (refused !== undefined) return refused
+  if (options.to === undefined && origin === undefined) {
+    return OptionNames.error(call, queue, "nobody knows the queue that the letter came from", "Give to")
+  }
+  if (!isAlike({ body: options.body ?? body, headers: options.headers ?? headers }, { body, headers })) return undefined
+  const remedy = "Give another body or headers; to send the letter back as it is, use redrive with a filter"
+  return OptionNames.error(call, queue, "the copy must differ from the letter", remedy)
+}
+
+/** The error of the options of `purge`. */
+const purge = (call: string, queue: string, options: PurgeOptions): RangeError | undefined =>
+  Removal.refusal({ call, queue, things: "dead letters" }, options, purgeKinds) ?? forced(call, queue, options.force)
+
+/** The error of the arguments of each call; `undefined` where there is none. */
+export const refusals = (queue: string) => ({
+  read: (options?: ReadOptions) => read("DeadLetters.read", queue, options),
+  list: (options?: ListOptions) => list("DeadLetters.list", queue, options),
+  group: (options?: ListOptions) => list("DeadLetters.group", queue, options),
+  redrive: (options?: RedriveOptions) => redrive("DeadLetters.redrive", queue, options),
+  park: (options?: ParkOptions) => park("DeadLetters.park", queue, options),
+  edit: (letter: DeadLetter, options: EditOptions) => edit("DeadLetters.edit", queue, letter, options),
+  purge: (options: PurgeOptions) => purge("DeadLetters.purge", queue, options)
+})

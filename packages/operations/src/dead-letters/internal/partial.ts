@@ -1,0 +1,63 @@
+/** Calls on a queue that is missing, which fail, or that a broker answers in part, because parts of it are away. */
+import { type Broker, BrokerError } from "@requeue/core"
+import { Log } from "@requeue/core/adapter-kit"
+import * as Effect from "effect/Effect"
+
+const missing = (
+  { capabilities: { broker } }: Broker.Service,
+  queue: string,
+  operation: string
+): BrokerError.BrokerError =>
+  new BrokerError.BrokerError({
+    broker,
+    operation,
+    queue,
+    reason: "QueueMissing",
+    detail: "there is no such queue",
+    remedy: "Give the name of the dead-letter queue as the broker has it, such as orders.dlq"
+  })
+
+/**
+ * Makes a call on a broker whose counts are looked at. What they name as missing is logged once. An adapter's own look or
+ * purge tells nothing of it: beside those, the broker counts as well.
+ */
+export const tell = <A, E, R>(
+  broker: Broker.Service,
+  queue: string,
+  operation: string,
+  call: (broker: Broker.Service) => Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> =>
+  Effect.suspend(() => {
+    const { admin } = broker
+    const { look } = admin
+    let isTold = false
+    const log = ({ missing = [] }: Broker.Counts): Effect.Effect<void> => {
+      if (isTold || missing.length === 0) return Effect.void
+      isTold = true
+      return Log.warning("parts of the broker do not answer: their dead letters are left out", {
+        queue,
+        operation,
+        missing: missing.map(({ message }) => message).join("; ")
+      })
+    }
+    let isFirst = true
+    /** Each call counts its queue before it does anything: where that is missing, nothing is to be done, and it is an error. */
+    const counts = (name: string): Effect.Effect<Broker.Counts, BrokerError.BrokerError> =>
+      Effect.flatMap(Effect.tap(admin.counts(name), log), (counted) => {
+        const isMissing = isFirst && name === queue && counted.isMissing === true
+        if (name === queue) isFirst = false
+        return isMissing ? Effect.fail(missing(broker, queue, operation)) : Effect.succeed(counted)
+      })
+    const beside = <B, F, S>(own: Effect.Effect<B, F, S>, name: string): Effect.Effect<B, F, S> =>
+      Effect.map(Effect.all([own, Effect.ignore(counts(name))], { concurrency: "unbounded" }), ([answer]) => answer)
+    return call({
+      ...broker,
+      admin: {
+        ...admin,
+        counts,
+        ...(look === undefined ? {} : { look: (name, limit) => beside(look(name, limit), name) }),
+        peek: (name, limit) => beside(admin.peek(name, limit), name),
+        purge: (name) => beside(admin.purge(name), name)
+      }
+    })
+  })

@@ -1,0 +1,152 @@
+/** The passes of a redrive through its queue: each publishes some of the letters that waited when the redrive began. */
+import { Broker, type BrokerError, type Delivery, Outgoing } from "@requeue/core"
+import * as Effect from "effect/Effect"
+import { keyOf } from "./again.ts"
+import type * as Books from "./books.ts"
+import type * as ComeBacks from "./comeBacks.ts"
+import * as Destination from "./destination.ts"
+import type * as Ledger from "./ledger.ts"
+import * as Operation from "./operation.ts"
+import type * as Stages from "./stages.ts"
+import * as Sweep from "./sweep.ts"
+import type * as Watch from "./watch.ts"
+
+/** The options of a redrive that its passes have. */
+interface Options extends Sweep.Options, Omit<Destination.Options, "queue"> {
+  readonly dryRun?: boolean | undefined
+  readonly maxRedrives?: number | undefined
+}
+
+/** A letter as it is, in another queue. */
+const moved = ({ body, headers, metadata }: Delivery.Delivery, queue: string): Outgoing.Outgoing => ({
+  queue,
+  body,
+  headers,
+  delay: 0,
+  metadata
+})
+
+const target = (letter: Delivery.Delivery, { to }: Options): string | undefined =>
+  to ?? letter.metadata.deadLetter?.queue
+
+export interface Dependencies {
+  /** When the redrive began, in milliseconds since the epoch. */
+  readonly begun: number
+  readonly broker: Broker.Service
+  readonly queue: string
+  readonly options: Options
+  readonly operation: Operation.Operation
+  readonly comeBacks: ComeBacks.ComeBacks | undefined
+  readonly watch: Watch.Watch | undefined
+  readonly ledger: Ledger.Ledger
+  /** Whether letters are moved as they are, and not redriven. */
+  readonly isParking: boolean
+  /** Whether the filter selects the letter. */
+  readonly isMeant: (letter: Delivery.Delivery) => boolean
+  readonly publish: Broker.Service["publish"]
+  readonly onProgress: () => void
+}
+
+/** Why the dead letter is passed over; `undefined`: it is not. */
+const obstacle = (
+  letter: Delivery.Delivery,
+  { isMeant, isParking, operation, options }: Dependencies
+): Ledger.PassedOver | undefined => {
+  if (!isParking && Operation.isOf(letter.metadata.operation, operation)) return "repeated"
+  if (!isMeant(letter)) return "filtered"
+  if (isParking) return undefined
+  if (letter.metadata.redrives >= (options.maxRedrives ?? 3)) return "guarded"
+  return target(letter, options) === undefined ? "homeless" : undefined
+}
+
+/** Refuses the letters of a dry run whose queue a redrive would refuse; `wanted` counts them by queue. */
+const refuse = (
+  summary: Books.Summary,
+  wanted: ReadonlyMap<string, number>,
+  enter: (queue: string) => Effect.Effect<void, BrokerError.BrokerError>
+) =>
+  Effect.gen(function* () {
+    let refused = 0
+    for (const [to, letters] of wanted) {
+      const isRefused = yield* Effect.match(Effect.retry(enter(to), { times: Destination.tries - 1 }), {
+        onSuccess: () => false,
+        onFailure: (error) => Broker.fateOf(error) === "refused"
+      })
+      if (isRefused) refused += letters
+    }
+    return { ...summary, selected: summary.selected - refused, refused: summary.refused + refused }
+  })
+
+/** The passes of a redrive through its queue. */
+export const make = (dependencies: Dependencies) => {
+  const { begun, broker, comeBacks, isParking, ledger, onProgress, operation, options, publish, queue, watch } =
+    dependencies
+  const { enter, targets } = Destination.gate(broker, { ...options, queue }, watch?.add)
+  /** Letters that earlier passes have left here, and that would be published once more. */
+  const done = new Set<string>()
+  let hasBegun = false
+  /** Letters that are still here, of those that were here when it began, and those that another reader had then. */
+  let known: number | undefined
+
+  const copy = (letter: Delivery.Delivery, published: Set<string>) => {
+    const to = target(letter, options)!
+    const outgoing = isParking
+      ? moved(letter, to)
+      : Outgoing.redrive(letter, to, Operation.tag(operation, ledger.stage()))
+    const copied = Effect.andThen(enter(to), publish([outgoing]))
+    // There is one pass alone where nobody watches.
+    if (comeBacks === undefined) return copied
+    const key = keyOf(letter.metadata)
+    return copied.pipe(
+      Effect.tap(() => Effect.sync(() => published.add(key))),
+      Effect.tapError((error) => Effect.sync(() => Broker.fateOf(error) === "refused" && done.add(key)))
+    )
+  }
+
+  const select = (letter: Delivery.Delivery): boolean => {
+    comeBacks?.see(letter.metadata)
+    if (done.has(keyOf(letter.metadata))) return false
+    const why = obstacle(letter, dependencies)
+    if (why !== undefined) ledger.passOver(why)
+    return why === undefined
+  }
+
+  const isNew = (letter: Delivery.Delivery): boolean => {
+    comeBacks?.see(letter.metadata)
+    return (letter.metadata.deadLetter?.at ?? Number.NEGATIVE_INFINITY) > begun
+  }
+
+  const pass: Stages.Pass = (limit) =>
+    Effect.gen(function* () {
+      ledger.pass()
+      const published = new Set<string>()
+      const wanted = new Map<string, number>()
+      const count = (letter: Delivery.Delivery): boolean => {
+        const isSelected = select(letter)
+        const to = target(letter, options)
+        if (isSelected && to !== undefined) wanted.set(to, (wanted.get(to) ?? 0) + 1)
+        return isSelected
+      }
+      const work: Sweep.Work = {
+        select: options.dryRun === true ? count : select,
+        isNew,
+        copy: options.dryRun === true ? "look" : (letter) => copy(letter, published),
+        onStep: (current) => {
+          ledger.step(current())
+          onProgress()
+        }
+      }
+      const { error, summary: swept } = yield* Sweep.run(broker, queue, { ...options, limit, known }, work)
+      const summary = options.dryRun === true ? yield* refuse(swept, wanted, enter) : swept
+      hasBegun = true
+      const { held = 0, queued, removed } = summary
+      if (known !== undefined) known -= removed
+      else if (queued !== undefined) known = queued + held
+      const away = Math.min(held, Math.max(0, (known ?? 0) - (queued ?? 0)))
+      ledger.step(summary)
+      if (summary.unremoved > 0) for (const key of published) done.add(key)
+      return error === undefined ? { ...summary, held: away } : yield* error
+    })
+
+  return { pass, targets, hasBegun: () => hasBegun }
+}

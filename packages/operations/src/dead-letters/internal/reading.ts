@@ -1,0 +1,147 @@
+/** Letters that are looked at, page by page. They are given back at the end, and none of them is kept here. */
+import type { Broker, BrokerError, Delivery } from "@requeue/core"
+import { Log, Thenable } from "@requeue/core/adapter-kit"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import { type DeadLetter, fromDelivery } from "./deadLetter.ts"
+import * as Held from "./held.ts"
+
+/** The most letters that a look goes through. */
+const limit = 100_000
+
+/**
+ * Milliseconds for which a look goes on when it has shown as many letters as were counted: these may be such as have arrived
+ * since, and where they arrive all the time, no look would come to an end.
+ */
+const overtime = 5000
+
+/** Milliseconds for which a filter works before all others have their turn: a slow one stops no consumer of its process. */
+const slice = 20
+
+/** The most letters for which an adapter without looks is asked; it answers all of them at once. */
+const peekLimit = 10_000
+
+export interface Options {
+  /** The most letters that are selected. Default: no limit. */
+  readonly limit?: number | undefined
+  /** Selects the letters. Called once for each. Default: all. */
+  readonly select?: ((letter: Delivery.Delivery) => boolean) | undefined
+}
+
+/** How far a look has come. */
+export interface Progress {
+  /** Letters that were looked at. */
+  readonly looked: number
+  /** Letters that waited when it began; `undefined` where the broker cannot count. */
+  readonly total: number | undefined
+}
+
+export interface Reading {
+  /** The letters of the next page that are selected, if any; `undefined` at the end. */
+  readonly next: Effect.Effect<ReadonlyArray<Delivery.Delivery> | undefined, BrokerError.BrokerError>
+  readonly progress: () => Progress
+  /** Letters that another reader had at the beginning; `undefined` where nobody can tell. */
+  readonly held: number | undefined
+  /** Letters that wait, and that the broker did not show, since they are behind others of their groups. */
+  readonly hidden: () => number
+}
+
+/**
+ * Whether the filter returns `true` itself: one that forgets to return must not select everything. It gets a copy of the
+ * letter, made only where there is a filter.
+ *
+ * @throws TypeError when it is async: it would select nothing, and nobody would know why
+ */
+export const matches = (letter: Delivery.Delivery, filter: ((letter: DeadLetter) => unknown) | undefined): boolean => {
+  const answer = filter === undefined || filter(fromDelivery(letter))
+  if (!Thenable.is(answer)) return answer === true
+  // Nobody else waits for it.
+  answer.then(undefined, () => {})
+  throw new TypeError("filter must return true or false, and no promise: it is asked while the broker waits")
+}
+
+const openLook = (
+  { admin }: Broker.Service,
+  queue: string,
+  most: number
+): Effect.Effect<Broker.Look, BrokerError.BrokerError, Scope.Scope> => {
+  if (admin.look !== undefined) return admin.look(queue, most)
+  let isOver = false
+  const all = Effect.tap(admin.peek(queue, Math.min(most, peekLimit)), () => Effect.sync(() => (isOver = true)))
+  return Effect.succeed({ next: Effect.suspend(() => (isOver ? Effect.succeed([]) : all)) })
+}
+
+/** Begins a look, which ends with the scope. */
+export const open = (
+  broker: Broker.Service,
+  queue: string,
+  { limit: wanted = Number.POSITIVE_INFINITY, select }: Options
+): Effect.Effect<Reading, BrokerError.BrokerError, Scope.Scope> =>
+  Effect.gen(function* () {
+    const { delayed = 0, held, isMissing = false, ready } = yield* Held.count(broker, queue)
+    const clock = yield* Clock.Clock
+    const now = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
+    // A count that is not exact may tell none of letters that are there.
+    const isEmpty = isMissing || (broker.capabilities.exactCounts && ready === 0 && delayed === 0)
+    let [looked, selected, isGrouped, isOver] = [0, 0, false, isEmpty]
+    let end = Number.POSITIVE_INFINITY
+    let yielded = now()
+    const most = Math.min(select === undefined ? wanted : limit, limit)
+    const look = isOver ? undefined : yield* openLook(broker, queue, most)
+    const take = (page: ReadonlyArray<Delivery.Delivery>) =>
+      Effect.gen(function* () {
+        const taken: Array<Delivery.Delivery> = []
+        for (const letter of page) {
+          if (selected >= wanted) break
+          if (select !== undefined && now() - yielded >= slice) {
+            yield* Effect.yieldNow
+            yielded = now()
+          }
+          looked++
+          isGrouped ||= letter.group !== undefined
+          if (select?.(letter) === false) continue
+          selected++
+          taken.push(letter)
+        }
+        if (ready !== undefined && looked >= ready) end = Math.min(end, now() + overtime)
+        isOver = page.length === 0 || selected >= wanted || now() >= end
+        return taken
+      })
+    return {
+      next: Effect.suspend(() =>
+        isOver || look === undefined
+          ? Effect.undefined
+          : Effect.flatMap(look.next, (page) =>
+              page.length === 0 ? Effect.sync(() => void (isOver = true)) : take(page)
+            )
+      ),
+      progress: () => ({ looked, total: ready === undefined ? undefined : Math.max(ready, looked) }),
+      held,
+      hidden: () => (isGrouped && isOver && selected < wanted ? Math.max(0, (ready ?? 0) - looked) : 0)
+    }
+  })
+
+/** Goes through all of it, and calls back after each page. */
+export const each = (
+  { next, progress }: Reading,
+  visit: (letter: Delivery.Delivery) => void,
+  onPage: (progress: Progress) => void = () => {}
+): Effect.Effect<void, BrokerError.BrokerError> =>
+  Effect.gen(function* () {
+    for (let page = yield* next; page !== undefined; page = yield* next) {
+      for (const letter of page) visit(letter)
+      onPage(progress())
+    }
+  })
+
+/** Tells that the broker has hidden letters, where it has. */
+export const tellHidden = (queue: string, { hidden }: Reading): Effect.Effect<void> =>
+  Effect.suspend(() =>
+    hidden() === 0
+      ? Effect.void
+      : Log.warning("a look at dead letters was partial: the broker shows only the first of each group", {
+          queue,
+          hidden: hidden()
+        })
+  )

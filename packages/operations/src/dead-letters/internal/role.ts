@@ -1,0 +1,89 @@
+/**
+ * Guards the calls that move or remove letters. A queue that nothing makes a dead-letter queue is refused: a purge of `orders`
+ * that meant `orders.dlq` would empty the live queue. So is one that was found for `orders` and takes letters of others too.
+ */
+import { type Broker, BrokerError, type Delivery } from "@requeue/core"
+import { KnownQueues } from "@requeue/core/adapter-kit"
+import * as Effect from "effect/Effect"
+import * as Reading from "./reading.ts"
+
+/** The messages that show what a queue is: one that is not a dead letter is enough. */
+const sample = 100
+
+/** A call that acts on a queue without its name as confirmation. */
+export interface Call {
+  readonly operation: string
+  /** The queues whose policies the dead-letter queue was found by; `undefined` where the caller named it. */
+  readonly of: ReadonlyArray<string> | undefined
+  /** Whether the call acts on letters of one origin only. */
+  readonly isOfOrigin: boolean
+}
+
+const refusal = (
+  { capabilities: { broker } }: Broker.Service,
+  queue: string,
+  operation: string,
+  why: string,
+  remedy: string
+) =>
+  new BrokerError.BrokerError({
+    broker,
+    operation,
+    queue,
+    reason: "QueueMismatch",
+    detail: `nothing was done: ${why}`,
+    remedy
+  })
+
+const notDeadLetters = (broker: Broker.Service, queue: string, operation: string, seen: string) =>
+  refusal(
+    broker,
+    queue,
+    operation,
+    `no policy that is known here names it as a dead-letter queue, and it has ${seen}`,
+    `For the dead letters of ${queue}, use deadLettersOf or --queue; to act on this very queue, confirm its name: { force: ${JSON.stringify(queue)} } or --force ${queue}`
+  )
+
+const shared = (broker: Broker.Service, queue: string, { of = [], operation }: Call, others: Iterable<string>) => {
+  const each = of.map(
+    (name) => `for those of ${name} alone, use { origin: ${JSON.stringify(name)} } or --origin ${name}`
+  )
+  const all = `for all, use { force: ${JSON.stringify(queue)} } or --force ${queue}`
+  const remedy = [...each, all].join("; ")
+  const why = `it also takes dead letters of ${[...others].join(", ")}`
+  return refusal(broker, queue, operation, why, `F${remedy.slice(1)}`)
+}
+
+/**
+ * Fails where nothing makes it a dead-letter queue: no policy, no convention and no metadata. Fails where it was found by the
+ * policy of a queue, takes letters of another queue too, and the call does not choose among them. `watched` is the broker as
+ * the call uses it; policies are known of the broker itself.
+ */
+export const check = (
+  broker: Broker.Service,
+  watched: Broker.Service,
+  queue: string,
+  call: Call
+): Effect.Effect<void, BrokerError.BrokerError> =>
+  Effect.gen(function* () {
+    const { isOfOrigin, of, operation } = call
+    const isKnown = KnownQueues.isDeadLetterQueue(broker, queue)
+    const mustBeAlone = of !== undefined && !isOfOrigin
+    if (isKnown && !mustBeAlone) return
+    const own = new Set(of)
+    const others = new Set(KnownQueues.origins(broker, queue).filter((name) => !own.has(name)))
+    let [letters, strangers] = [0, 0]
+    const visit = ({ metadata: { deadLetter } }: Delivery.Delivery) => {
+      // Another tool may have moved a letter back to its own queue as it is: there it is none any more.
+      if (deadLetter === undefined || deadLetter.queue === queue) return void strangers++
+      letters++
+      if (!own.has(deadLetter.queue)) others.add(deadLetter.queue)
+    }
+    const reading = Reading.open(watched, queue, { limit: sample })
+    yield* Effect.scoped(Effect.flatMap(reading, (opened) => Reading.each(opened, visit)))
+    if (!isKnown && strangers > 0)
+      return yield* notDeadLetters(broker, queue, operation, "messages that are not dead letters")
+    if (!isKnown && letters === 0 && of === undefined)
+      return yield* notDeadLetters(broker, queue, operation, "no dead letters that would show it")
+    if (mustBeAlone && others.size > 0) return yield* shared(broker, queue, call, others)
+  })

@@ -1,0 +1,118 @@
+/** The stages of a redrive: publish some, wait until it is known what became of them, and go on only if that is well. */
+import { Delay, RetryPolicy } from "@requeue/core"
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import type { Summary } from "./books.ts"
+import type { Failed, StoppedBy } from "./report.ts"
+import * as Settling from "./settling.ts"
+import * as Sweep from "./sweep.ts"
+
+/** Redrives up to so many letters, and answers the books of that; `held` are those of the letters that were here when it began. */
+export type Pass = (limit: number | undefined) => Effect.Effect<Summary, Failed>
+
+/** The options of a redrive that its stages have. */
+interface Options extends Sweep.Options {
+  readonly stages?: ReadonlyArray<number> | undefined
+  readonly stopAt?: number | undefined
+  readonly wait?: Delay.Input | undefined
+}
+
+export interface Dependencies extends Omit<Settling.Dependencies, "now" | "stopAt" | "wait"> {
+  readonly options: Options
+  readonly pass: Pass
+}
+
+/** How a redrive in stages goes where its options do not say. */
+export interface Standard {
+  /** The sizes of the first stages. */
+  readonly stages: ReadonlyArray<number>
+  /** The part of a stage that may come back. */
+  readonly stopAt: number
+  /** Milliseconds of the wait behind each stage. */
+  readonly wait: number
+}
+
+/** The stages of a redrive where its options do not say. */
+export const standard: Standard = { stages: [1, 10, 100], stopAt: 0.1, wait: 60_000 }
+
+/**
+ * The wait behind a stage, in milliseconds, that lets the retries of queues with these policies end: 1 minute more than these
+ * take at most, without the runs of handlers.
+ */
+export const waitFor = (policies: ReadonlyArray<RetryPolicy.RetryPolicy>): Delay.Delay => {
+  const retries = policies.map((policy) => RetryPolicy.describe(policy).worstCase).filter(Number.isFinite)
+  return Math.min(Delay.max, Math.max(0, ...retries) + standard.wait)
+}
+
+/** Letters that are published between two checks of what has come back; with a rate, as many as in so many seconds. */
+const slice = { letters: 1000, seconds: 5 }
+
+/** Milliseconds that an aborted redrive takes to see where its letters are. */
+const grace = 5000
+
+/** Runs the stages, and answers why they ended early. */
+export const run = (dependencies: Dependencies): Effect.Effect<StoppedBy | undefined, Failed> =>
+  Effect.gen(function* () {
+    const { ledger, options, pass, watch } = dependencies
+    const { rate = Number.POSITIVE_INFINITY, signal, stages = standard.stages, stopAt = standard.stopAt } = options
+    const wait = options.wait === undefined ? standard.wait : Delay.toMillis(options.wait)
+    const clock = yield* Clock.Clock
+    const now = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
+    const { check, isBeyond, settle } = Settling.make({ ...dependencies, now, stopAt, wait })
+    const isAborted = () => signal?.aborted === true
+    const sleep = (millis: number): Effect.Effect<void> =>
+      millis > 0 ? Effect.raceFirst(Effect.sleep(Duration.millis(millis)), Sweep.aborted(signal)) : Effect.void
+
+    let [left, free] = [options.limit ?? Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
+    const most = Math.min(slice.letters, Math.ceil(rate * slice.seconds))
+    /** Publishes a stage, and answers why it went no further; `through` when no letters are left. */
+    const publish = (size: number): Effect.Effect<StoppedBy | "through" | undefined, Failed> =>
+      Effect.gen(function* () {
+        let room = Math.min(size, left)
+        let end = Number.POSITIVE_INFINITY
+        while (room > 0) {
+          // Each pass begins at once; the rate is that of all of them.
+          yield* sleep(free - now())
+          if (isAborted()) return "abort"
+          const begun = now()
+          const asked = Math.min(room, most)
+          const { held = 0, removed, selected, unremoved } = yield* pass(asked)
+          const published = removed + unremoved
+          watch.swept(removed)
+          free = begun + (published * 1000) / rate
+          if (isAborted()) return "abort"
+          // A pass may give back letters that it has selected.
+          room -= published
+          left -= published
+          yield* check(false)
+          if (isBeyond()) return "stop-at"
+          if (selected === asked) continue
+          // What another reader has, such as the look before, comes back, or not.
+          end = Math.min(end, now() + wait)
+          if (held === 0) return "through"
+          if (now() >= end) return "held"
+          yield* sleep(Settling.interval)
+        }
+        return left > 0 ? undefined : "through"
+      })
+
+    const all: Effect.Effect<StoppedBy | undefined, Failed> = Effect.gen(function* () {
+      for (const size of [...stages, undefined]) {
+        ledger.begin(size)
+        const before = ledger.published()
+        const published = yield* publish(size ?? Number.POSITIVE_INFINITY)
+        if (published === "abort") return published
+        ledger.close()
+        // A stage without letters has nothing to wait for.
+        const end = published === "through" ? undefined : published
+        if (published !== undefined && ledger.published() === before) return end
+        const stopped = yield* Effect.raceFirst(settle, Effect.as(Sweep.aborted(signal), "abort" as const))
+        if (stopped !== undefined || published !== undefined) return stopped ?? end
+      }
+      return undefined
+    })
+    const stoppedBy = yield* all
+    if (stoppedBy === "abort") yield* Effect.ignore(Effect.timeoutOption(check(true), Duration.millis(grace)))
+    return stoppedBy
+  })

@@ -1,0 +1,107 @@
+/**
+ * Counts what waits in the queues that letters were redriven to.
+ *
+ * Where queues share the places of their delays, a count of these is an upper bound. When nothing else is left of a queue, a
+ * look at what is delayed tells how much of it are letters of this redrive; a look holds messages for a moment, so that counts
+ * come first.
+ */
+import { type Broker, type BrokerError, type Metadata, RetryPolicy } from "@requeue/core"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+
+/** The messages in the queues that were redriven to. */
+export interface Waiting {
+  /** The most that may wait: those that the broker counts, and delayed ones of others that cannot be told apart. */
+  readonly counted: number
+  /** Those that are known to be in these queues. */
+  readonly own: number
+  /** Whether it counts all of them: what is ready, in flight and delayed, of every part of it. */
+  readonly isWhole: boolean
+}
+
+/** Counts the messages of queues; the last count of a stage looks at once, others with pauses between two looks. */
+export type Count = (queues: Iterable<string>, isLast: boolean) => Effect.Effect<Waiting, BrokerError.BrokerError>
+
+/** Milliseconds between two looks. */
+const pause = 5000
+
+const nothing: Waiting = { counted: 0, own: 0, isWhole: true }
+
+/** `isOurs` tells the letters of this redrive. */
+export const make = (
+  { admin }: Broker.Service,
+  isOurs: (message: Metadata.Metadata) => boolean
+): Effect.Effect<Count> =>
+  Effect.gen(function* () {
+    const clock = yield* Clock.Clock
+    const now = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
+    /** The findings of the last look at each queue. */
+    const looks = new Map<string, { readonly at: number; readonly found: Waiting }>()
+
+    /** Of so many delayed messages, those that are letters of this redrive. */
+    const look = (queue: string, most: number) =>
+      Effect.gen(function* () {
+        if (admin.sift === undefined) return { ...nothing, counted: most }
+        let own = 0
+        // Without the policy of its consumers: these are of another process.
+        const sifted = admin.sift({ queue, retry: RetryPolicy.make() }, ({ delivery: { metadata } }) => {
+          if (isOurs(metadata)) own++
+          return false
+        })
+        // Who may count may not always look.
+        const isWhole = yield* sifted.pipe(
+          Effect.map((found) => found.isWhole),
+          Effect.catchIf(
+            ({ reason }) => reason === "AccessRefused",
+            () => Effect.succeed(false)
+          )
+        )
+        return { counted: isWhole ? own : Math.max(own, most), own, isWhole: true }
+      })
+
+    const shared = (queue: string, others: number, isLast: boolean) =>
+      Effect.gen(function* () {
+        const most = yield* admin.delayedAtMost?.(queue) ?? Effect.undefined
+        if (most === undefined) return { ...nothing, isWhole: false }
+        if (most === 0 || others > 0) return { ...nothing, counted: most }
+        const last = looks.get(queue)
+        const isRecent = last !== undefined && !isLast && now() - last.at < pause
+        const next = isRecent ? last : { at: now(), found: yield* look(queue, most) }
+        looks.set(queue, next)
+        return next.found
+      })
+
+    const one = (queue: string, isLast: boolean) =>
+      Effect.gen(function* () {
+        const counted = yield* Effect.catchIf(
+          admin.counts(queue),
+          // Who may publish to it may not always count it.
+          ({ reason }) => reason === "AccessRefused",
+          () => Effect.undefined
+        )
+        if (counted === undefined) return { ...nothing, isWhole: false }
+        const { delayed, inFlight, isMissing, isRead, missing = [], ready } = counted
+        const held = inFlight ?? (isRead === false ? 0 : undefined)
+        const others = (ready ?? 0) + (held ?? 0)
+        const waits =
+          delayed === undefined
+            ? yield* shared(queue, others, isLast)
+            : { counted: delayed, own: delayed, isWhole: true }
+        // What was in a queue that is gone was not acked, and nobody counts it.
+        const isThere = isMissing !== true && missing.length === 0
+        const isCounted = isThere && ready !== undefined && held !== undefined
+        return plus({ counted: others, own: others, isWhole: isCounted }, waits)
+      })
+
+    return (queues, isLast) =>
+      Effect.map(
+        Effect.forEach(queues, (queue) => one(queue, isLast)),
+        (all) => all.reduce(plus, nothing)
+      )
+  })
+
+const plus = (a: Waiting, b: Waiting): Waiting => ({
+  counted: a.counted + b.counted,
+  own: a.own + b.own,
+  isWhole: a.isWhole && b.isWhole
+})

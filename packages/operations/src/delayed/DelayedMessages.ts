@@ -1,0 +1,291 @@
+/**
+ * Delayed messages: list, count and remove those that wait for their delay, such as retries in backoff.
+ *
+ * Not every broker can show them: see `capabilities.delayedMessages`.
+ */
+import { Broker, BrokerError, Delivery, Failure, type Message, Metadata, RetryPolicy } from "@requeue/core"
+import { AsyncContext, OptionKind, OptionNames, OwnBytes } from "@requeue/core/adapter-kit"
+import * as Effect from "effect/Effect"
+import * as Removal from "../internal/Removal.ts"
+
+/** A message that waits for its delay: a copy. Writing into it changes no message. */
+export interface DelayedMessage {
+  /** The message's id. */
+  readonly id: string
+  /** The bytes as they were published. */
+  readonly body: Uint8Array
+  readonly headers: Message.Headers
+  /** The broker's own facts of this message, as of any delivery. */
+  readonly native: Message.Native
+  /** When the message was first published, in milliseconds since the epoch; `undefined` where nobody knows. */
+  readonly firstPublished: number | undefined
+  /** The number of its next attempt. */
+  readonly attempts: number
+  /** When it is due, in milliseconds since the epoch, by its sender's clock; `undefined` where it does not say. */
+  readonly due: number | undefined
+  /** The last failed attempts, newest last. */
+  readonly history: ReadonlyArray<Metadata.Attempt>
+}
+
+/** How far a look has come. */
+export interface Looked {
+  /** Messages of the queue that were looked at. */
+  readonly looked: number
+  /** Whether all that waited from the beginning to the end were looked at. */
+  readonly isWhole: boolean
+}
+
+/** The messages that were found. */
+export interface Listing extends Looked {
+  /** Those that are due first; as many as `limit` says. */
+  readonly messages: ReadonlyArray<DelayedMessage>
+  /** The number of all that the filter selects. */
+  readonly selected: number
+}
+
+/** The result of a removal. */
+export interface Purged extends Looked {
+  /** Messages that are gone; in a dry run, those that would be. */
+  readonly removed: number
+}
+
+/** Options of `count`. */
+export interface CountOptions {
+  /** Selects the messages: those for which it returns `true`. It must return at once. Default: all. */
+  readonly filter?: ((message: DelayedMessage) => boolean) | undefined
+}
+
+/** Options of `list`. */
+export interface ListOptions extends CountOptions {
+  /** The most messages to list, at least 1. Default: 100. */
+  readonly limit?: number | undefined
+}
+
+/** Options of `purge`: one of `all` and `filter`. */
+export type PurgeOptions = (
+  | {
+      /** `true` for all delayed messages of the queue. */
+      readonly all: true
+      readonly filter?: undefined
+    }
+  | {
+      /** Selects the messages to remove: those for which it returns `true`. It must return at once. */
+      readonly filter: (message: DelayedMessage) => boolean
+      readonly all?: undefined
+    }
+) & {
+  /** Whether to count only, and remove nothing. Default: false. */
+  readonly dryRun?: boolean | undefined
+  /** Ends the removal: no message is selected any more, and the answer tells those that are gone. Default: it is never stopped. */
+  readonly signal?: AbortSignal | undefined
+}
+
+/** The delayed messages of one queue. Each call fails with `Unsupported` where the broker cannot show them. */
+export interface DelayedMessages {
+  readonly queue: string
+  /**
+   * Lists delayed messages, the soonest due first.
+   *
+   * @throws RangeError when an option is unknown, of another kind or out of its range
+   */
+  readonly list: (options?: ListOptions) => Effect.Effect<Listing, BrokerError.BrokerError>
+  /**
+   * Counts delayed messages: `selected` of the answer.
+   *
+   * @throws RangeError when an option is unknown or of another kind
+   */
+  readonly count: (options?: CountOptions) => Effect.Effect<Omit<Listing, "messages">, BrokerError.BrokerError>
+  /**
+   * Removes delayed messages for good. One that becomes due meanwhile is either removed or delivered. Where it fails when
+   * some were selected, its error says how many: these may be gone. A filter that throws ends it; the error says how many are gone.
+   *
+   * @throws RangeError when an option is unknown or of another kind, or unless one of `all` and `filter` is given
+   */
+  readonly purge: (options: PurgeOptions) => Effect.Effect<Purged, BrokerError.BrokerError>
+}
+
+/** The queue's consumers. */
+export interface Options {
+  /** The retry policy of its consumers: where a broker has a place for each delay, it says where to look. Default: as of a consumer. */
+  readonly retry?: RetryPolicy.RetryPolicy | RetryPolicy.Options | undefined
+}
+
+/** The kinds of {@link Options}. */
+export const kinds: OptionNames.Of<Options> = { retry: true }
+
+const countKinds: OptionNames.Of<CountOptions> = { filter: OptionKind.callback }
+const listKinds: OptionNames.Of<ListOptions> = { ...countKinds, limit: OptionKind.whole(1) }
+const purgeKinds: OptionNames.Of<PurgeOptions> = {
+  ...Removal.kinds,
+  dryRun: OptionKind.flag,
+  signal: OptionKind.signal
+}
+
+/** The error of the options of each call; `undefined` where there is none. */
+export const refusals = (queue: string) => ({
+  list: (options: ListOptions = {}) => OptionNames.refusal("DelayedMessages.list", options, listKinds, queue),
+  count: (options: CountOptions = {}) => OptionNames.refusal("DelayedMessages.count", options, countKinds, queue),
+  purge: (options: PurgeOptions) =>
+    Removal.refusal({ call: "DelayedMessages.purge", queue, things: "delayed messages" }, options, purgeKinds)
+})
+
+const standardLimit = 100
+
+const toMessage = ({ delivery, due }: Broker.Delayed): DelayedMessage => {
+  let body: Uint8Array | undefined
+  return {
+    id: delivery.metadata.id,
+    get body() {
+      return (body ??= OwnBytes.copy(delivery.body))
+    },
+    headers: delivery.headers,
+    get native() {
+      return Delivery.nativeOf(delivery)
+    },
+    firstPublished: Metadata.publishedAt(delivery.metadata),
+    attempts: delivery.attempts,
+    due,
+    history: delivery.metadata.history.map((attempt) => ({ ...attempt }))
+  }
+}
+
+const soonest = (a: DelayedMessage, b: DelayedMessage): number =>
+  (a.due ?? Number.POSITIVE_INFINITY) - (b.due ?? Number.POSITIVE_INFINITY) ||
+  (a.firstPublished ?? 0) - (b.firstPublished ?? 0)
+
+const unsupported = ({ capabilities: { broker } }: Broker.Service, queue: string): BrokerError.BrokerError =>
+  new BrokerError.BrokerError({
+    broker,
+    operation: "delayed",
+    queue,
+    reason: "Unsupported",
+    detail: "the broker cannot show messages that wait for their delay",
+    remedy: "Wait until they are due; requeue status tells how many there are, where the broker counts them"
+  })
+
+/** Goes through the messages. What a filter throws ends it, and no message is removed from then on. */
+const sift = (
+  broker: Broker.Service,
+  queue: string,
+  retry: RetryPolicy.RetryPolicy,
+  removes: (message: Broker.Delayed) => boolean
+) =>
+  Effect.suspend(() => {
+    if (broker.admin.sift === undefined) return Effect.fail(unsupported(broker, queue))
+    let thrown: { readonly error: unknown } | undefined
+    const contained = (delayed: Broker.Delayed): boolean => {
+      if (thrown !== undefined) return false
+      try {
+        return removes(delayed)
+      } catch (error) {
+        thrown = { error }
+        return false
+      }
+    }
+    return Effect.tap(broker.admin.sift({ queue, retry }, contained), ({ removed }) =>
+      thrown === undefined
+        ? Effect.void
+        : Effect.die(removed === 0 ? thrown.error : stopped(thrown.error, queue, removed))
+    )
+  })
+
+/** The error of a removal that its filter has ended. */
+const stopped = (cause: unknown, queue: string, removed: number): Error => {
+  const { message, name } = Failure.summarize(cause)
+  const end = `the filter threw ${name}: ${message}, when ${removed} delayed messages of ${queue} were removed`
+  return new Error(`DelayedMessages.purge: ${end}. Fix the filter, then purge again to go on`, { cause })
+}
+
+/** The error of a removal that has selected messages before it failed. */
+const inDoubt = (error: BrokerError.BrokerError, selected: number): BrokerError.BrokerError => {
+  const { broker, cause, entries, operation, queue, reason, remedy } = error
+  const detail = `${error.detail}; ${selected} delayed messages had been selected by then, and may be gone`
+  return new BrokerError.BrokerError({ broker, cause, entries, operation, queue, reason, remedy, detail })
+}
+
+const remove = (
+  broker: Broker.Service,
+  queue: string,
+  retry: RetryPolicy.RetryPolicy,
+  { dryRun = false, filter = () => true, signal }: PurgeOptions
+): Effect.Effect<Purged, BrokerError.BrokerError> =>
+  Effect.suspend(() => {
+    let [selected, left] = [0, 0]
+    const isMeant = (message: Broker.Delayed): boolean => {
+      if (signal?.aborted === true) {
+        left++
+        return false
+      }
+      const isSelected = filter(toMessage(message))
+      if (isSelected) selected++
+      return isSelected && !dryRun
+    }
+    return sift(broker, queue, retry, isMeant).pipe(
+      Effect.map(({ isWhole, looked, removed }) => ({
+        removed: dryRun ? selected : removed,
+        looked: looked - left,
+        isWhole: isWhole && left === 0
+      })),
+      Effect.mapError((error) => (selected === 0 || dryRun ? error : inDoubt(error, selected)))
+    )
+  })
+
+/**
+ * The delayed messages of a queue. Throws RangeError for an option that is unknown.
+ *
+ * @example
+ * ```ts
+ * import { MemoryBroker } from "@requeue/adapter-memory"
+ * import { Producer } from "@requeue/core"
+ * import { DelayedMessages } from "@requeue/operations"
+ * import { Effect } from "effect"
+ *
+ * const program = Effect.gen(function* () {
+ *   const orders = yield* Producer.make("orders")
+ *   yield* orders.send({ sku: "tea" }, { id: "order-1", delay: "1 hour" })
+ *   const delayed = yield* DelayedMessages.make("orders")
+ *   return yield* delayed.purge({ filter: ({ id }) => id === "order-1" })
+ * })
+ * const purged = await Effect.runPromise(Effect.scoped(Effect.provide(program, MemoryBroker.layer())))
+ * purged.removed // => 1
+ * ```
+ */
+export const make = (queue: string, options: Options = {}): Effect.Effect<DelayedMessages, never, Broker.Broker> => {
+  OptionNames.check("DelayedMessages.make", options, kinds, queue)
+  return Effect.map(Broker.Broker, (broker) => {
+    const retry = RetryPolicy.from(options.retry ?? {})
+    const refused = refusals(queue)
+    const find = ({ filter = () => true, limit = standardLimit }: ListOptions) =>
+      Effect.suspend(() => {
+        let found: Array<DelayedMessage> = []
+        let selected = 0
+        const keep = (message: Broker.Delayed): false => {
+          if (!filter(toMessage(message))) return false
+          selected++
+          found.push(toMessage(message))
+          if (found.length > 2 * limit) found = found.toSorted(soonest).slice(0, limit)
+          return false
+        }
+        return Effect.map(sift(broker, queue, retry, keep), ({ isWhole, looked }): Listing => {
+          const messages = found.toSorted(soonest).slice(0, limit)
+          return { messages, selected, looked, isWhole }
+        })
+      })
+    return {
+      queue,
+      list: (given = {}) =>
+        OptionNames.orDie(refused.list(given), () => Effect.suspend(() => find(AsyncContext.bound(given)))),
+      count: (given = {}) =>
+        OptionNames.orDie(refused.count(given), () =>
+          Effect.map(
+            Effect.suspend(() => find({ ...AsyncContext.bound(given), limit: 1 })),
+            ({ isWhole, looked, selected }) => ({ selected, looked, isWhole })
+          )
+        ),
+      purge: (given) =>
+        OptionNames.orDie(refused.purge(given), () =>
+          Effect.suspend(() => remove(broker, queue, retry, AsyncContext.bound(given)))
+        )
+    }
+  })
+}

@@ -1,0 +1,84 @@
+/** The scenario of a simulated outage, from a question and the options of a queue's consumers. */
+import { ConsumerBackoff, ConsumerOptions, Delay, type RetryPolicy } from "@requeue/core"
+
+/** The outage to simulate. Times are in milliseconds. */
+export interface Scenario {
+  readonly retry: RetryPolicy.RetryPolicy
+  /** The consumer's delay, for retries for which the policy has none. */
+  readonly retryDelay: Delay.Delay
+  readonly consumerBackoff: ConsumerBackoff.ConsumerBackoff
+  /** Messages a second, on average; they arrive independently of each other. */
+  readonly rate: number
+  /** The length of the outage, which begins with the simulation. */
+  readonly outage: number
+  /** The share of handler runs that fail while it lasts, above 0 and up to 1. Default: 1. */
+  readonly share?: number | undefined
+  readonly handlerTime: number
+  readonly concurrency: number
+  readonly seed: number
+}
+
+/** The outage that somebody asks about. Times are in milliseconds. */
+export interface Question extends Pick<Scenario, "rate" | "outage" | "share" | "handlerTime" | "seed"> {
+  /** Handlers at a time. Default: twice as many as the rate needs. */
+  readonly concurrency?: number | undefined
+  /** Whether the consumer pauses while handlers fail. Default: as its options say. */
+  readonly consumerBackoff?: boolean | undefined
+}
+
+/** Why a question has no answer: its field, and what to do. */
+export interface Refusal {
+  readonly field: "concurrency" | "rate"
+  readonly detail: string
+  readonly remedy: string
+}
+
+/** The largest number of messages in one outage that a simulation takes by default. */
+export const maxMessages = 1_000_000
+
+/**
+ * The scenario of a question about a consumer with these options, or why it cannot be simulated: its handlers could not keep
+ * up, or the outage has more messages than `most`.
+ *
+ * @example
+ * ```ts
+ * import { Outage } from "@requeue/operations"
+ *
+ * const question = { rate: 10, outage: 60_000, handlerTime: 100, seed: 1 }
+ * const scenario = Outage.scenario({}, question)
+ * "field" in scenario ? 0 : scenario.concurrency // => 2
+ * ```
+ */
+export const scenario = (
+  options: ConsumerOptions.Options,
+  { concurrency: wanted, consumerBackoff, ...asked }: Question,
+  most = maxMessages
+): Scenario | Refusal => {
+  const { handlerTime, outage, rate } = asked
+  const needed = (rate * handlerTime) / 1000
+  const concurrency = wanted ?? Math.ceil(2 * needed)
+  if (concurrency <= needed) {
+    return {
+      field: "concurrency",
+      detail: `${concurrency} handlers of ${Delay.format(handlerTime)} cannot keep up with ${rate} messages a second`,
+      remedy: `Give more than ${needed}`
+    }
+  }
+  const messages = Math.round((rate * outage) / 1000)
+  if (messages > most) {
+    return {
+      field: "rate",
+      detail: `${messages} messages in one outage are too many to simulate`,
+      remedy: "Give a lower rate, and multiply the result"
+    }
+  }
+  const { retry, retryDelay = 0 } = ConsumerOptions.resolve(options)
+  const isPausing = consumerBackoff ?? options.consumerBackoff !== undefined
+  return {
+    ...asked,
+    concurrency,
+    retry,
+    retryDelay,
+    consumerBackoff: isPausing ? (options.consumerBackoff ?? ConsumerBackoff.make()) : ConsumerBackoff.off
+  }
+}

@@ -1,0 +1,43 @@
+/** Calls of a module, as promises. */
+import type { Broker } from "@requeue/core"
+import { OptionNames } from "@requeue/core/adapter-kit"
+import type { Requeue } from "@requeue/core/promise"
+import * as Effect from "effect/Effect"
+
+/** The same calls: an Effect becomes a function that returns its promise. */
+export type Promised<Calls> = {
+  readonly [Name in keyof Calls]: Calls[Name] extends (...args: infer Args) => Effect.Effect<infer A, unknown, unknown>
+    ? (...args: Args) => Promise<A>
+    : Calls[Name] extends Effect.Effect<infer A, unknown, unknown>
+      ? () => Promise<A>
+      : never
+}
+
+/** The error of wrong arguments, for each call that has arguments. */
+type Refusals = Readonly<Record<string, (...args: any) => RangeError | undefined>> // Each call has its own arguments.
+
+/**
+ * The named calls of what `make` makes. Arguments are checked before anything is awaited, so that the error's stack leads to
+ * the call.
+ */
+export const promised = <Calls extends object, const Name extends keyof Calls & string>(
+  { run }: Requeue,
+  make: Effect.Effect<Calls, never, Broker.Broker>,
+  names: ReadonlyArray<Name>,
+  refusals: Refusals
+): Promised<Pick<Calls, Name>> => {
+  const call =
+    (name: Name) =>
+    async (...args: ReadonlyArray<unknown>) => {
+      OptionNames.orThrow(refusals[name]?.(...args))
+      return run(Effect.flatMap(make, (calls) => effectOf(calls[name], args)))
+    }
+  // Cast, because `fromEntries` knows no names.
+  return Object.fromEntries(names.map((name) => [name, call(name)])) as Promised<Pick<Calls, Name>>
+}
+
+type Result = Effect.Effect<unknown, unknown, Broker.Broker>
+
+const effectOf = (call: unknown, args: ReadonlyArray<unknown>): Result =>
+  // Cast, because a call is an Effect or a function that returns one: see `Promised`.
+  typeof call === "function" ? (call(...args) as Result) : (call as Result)

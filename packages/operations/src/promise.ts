@@ -1,0 +1,136 @@
+/**
+ * Operations for programs without Effect: the dead letters and the delayed messages of a connection of `connect`.
+ *
+ * Every call has the options, the answer and the errors of the module's own call, and rejects where that fails.
+ */
+import { type Broker, type QueueDefinition } from "@requeue/core"
+import { OptionKind, OptionNames } from "@requeue/core/adapter-kit"
+import { ConnectionClosed, type Requeue } from "@requeue/core/promise"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Scope from "effect/Scope"
+import * as DeadLetters from "./dead-letters/DeadLetters.ts"
+import * as Options from "./dead-letters/internal/options.ts"
+import * as DelayedMessages from "./delayed/DelayedMessages.ts"
+import { type Promised, promised } from "./internal/promised.ts"
+
+export {
+  AuditFailed,
+  CallbackFailed,
+  type DeadLetter,
+  DeadLettersStopped,
+  type FailedLetter,
+  type Group,
+  type Groups,
+  type ParkOptions,
+  type PurgeOptions,
+  type RedriveOptions,
+  type RedriveReport
+} from "./dead-letters/DeadLetters.ts"
+export type { DelayedMessage } from "./delayed/DelayedMessages.ts"
+
+/** The dead letters in one queue. See `DeadLetters`. */
+export interface DeadLetterQueue extends Promised<Omit<DeadLetters.DeadLetters, "queue" | "read">> {
+  /** The dead-letter queue's name. */
+  readonly queue: string
+  /**
+   * Reads dead letters one after the other, and keeps none: `for await (const letter of dead.read())`. When the loop ends, by
+   * `break` or an error as well, all are given back; so they are when the connection is closed meanwhile, and then the loop
+   * fails with `ConnectionClosed`.
+   */
+  readonly read: (options?: DeadLetters.ReadOptions) => AsyncIterable<DeadLetters.DeadLetter>
+}
+
+/** The delayed messages of one queue. Each call rejects with `Unsupported` where the broker cannot show them. */
+export interface DelayedQueue extends Promised<Omit<DelayedMessages.DelayedMessages, "queue">> {
+  /** The queue's name. */
+  readonly queue: string
+}
+
+/**
+ * The dead letters in a dead-letter queue, by its own name, such as `orders.dlq`: to count, show, group, redrive, edit, park and
+ * remove them.
+ *
+ * @throws RangeError when the queue is not a text
+ *
+ * @example
+ * ```ts
+ * import { connect } from "@requeue/core/promise"
+ * import { deadLetters } from "@requeue/operations/promise"
+ *
+ * await using requeue = await connect("memory:")
+ * await deadLetters(requeue, "orders.dlq").count() // => 0
+ * ```
+ */
+export const deadLetters = (requeue: Requeue, queue: string): DeadLetterQueue => {
+  OptionNames.orThrow(OptionNames.argument("deadLetters", "queue", queue, OptionKind.text))
+  return deadLetterQueue(requeue, queue, DeadLetters.make(queue))
+}
+
+/**
+ * The dead letters of a queue, such as `orders`: those in each dead-letter queue that its policy names. Known are the policies
+ * of this connection's consumers and of its config file; for others give `retry`, which counts for this call alone, or it is the
+ * default policy. What acts on a queue that takes letters of another queue too needs `origin` or `force`.
+ *
+ * Rejects with RangeError for an option that is unknown or of another kind.
+ */
+export const deadLettersOf = async (
+  requeue: Requeue,
+  queue: QueueDefinition.Input<unknown, never>,
+  options?: DeadLetters.OfOptions
+): Promise<ReadonlyArray<DeadLetterQueue>> => {
+  const found = await requeue.run(DeadLetters.of(queue, options))
+  return found.map((letters) => deadLetterQueue(requeue, letters.queue, Effect.succeed(letters)))
+}
+
+/**
+ * Messages that wait for their delay. `retry` is the policy of the queue's consumers, by which they are found.
+ *
+ * @throws RangeError when the queue is not a text, or an option is unknown
+ */
+export const delayedMessages = (requeue: Requeue, queue: string, options?: DelayedMessages.Options): DelayedQueue => {
+  OptionNames.orThrow(OptionNames.argument("delayedMessages", "queue", queue, OptionKind.text))
+  const make = DelayedMessages.make(queue, options)
+  return { queue, ...promised(requeue, make, ["list", "count", "purge"], DelayedMessages.refusals(queue)) }
+}
+
+const calls = ["count", "exists", "missing", "list", "group", "redrive", "park", "edit", "purge"] as const
+
+const deadLetterQueue = (
+  requeue: Requeue,
+  queue: string,
+  make: Effect.Effect<DeadLetters.DeadLetters, never, Broker.Broker>
+): DeadLetterQueue => {
+  const refusals = Options.refusals(queue)
+  return {
+    queue,
+    ...promised(requeue, make, calls, refusals),
+    read: (options) => {
+      OptionNames.orThrow(refusals.read(options))
+      return reading(
+        requeue,
+        Effect.flatMap(make, ({ read }) => read(options))
+      )
+    }
+  }
+}
+
+/** Begins when it is iterated, and gives all back when the iteration ends, however it does. */
+const reading = (
+  { close, run }: Requeue,
+  read: Effect.Effect<DeadLetters.Letters, unknown, Broker.Broker | Scope.Scope>
+): AsyncIterable<DeadLetters.DeadLetter> => ({
+  async *[Symbol.asyncIterator]() {
+    const scope = await run(Effect.flatMap(Effect.scope, (connection) => Scope.fork(connection)))
+    try {
+      const { next } = await run(Scope.provide(read, scope))
+      for (let page = await run(next); page !== undefined; page = await run(next)) yield* page
+    } finally {
+      await run(Effect.uninterruptible(Scope.close(scope, Exit.void))).catch((error: unknown) => {
+        // A connection that is closing gives them back: this waits for it.
+        if (error instanceof ConnectionClosed) return close()
+        throw error
+      })
+    }
+  }
+})

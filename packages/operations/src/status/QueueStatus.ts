@@ -1,0 +1,58 @@
+/**
+ * The status of a queue: all that waits for its consumers, and what its policy has given up.
+ *
+ * When to use: to show somebody how a queue is. `Backlog` tells of the queue alone, and `admin.counts` is for what asks again
+ * and again.
+ */
+import { Backlog, type Broker, type BrokerError, RetryPolicy } from "@requeue/core"
+import * as Effect from "effect/Effect"
+
+/** The dead letters in one queue. */
+export interface Dead {
+  /** The dead-letter queue's name. */
+  readonly queue: string
+  /** Letters that wait; `undefined` where the broker cannot count. */
+  readonly count: number | undefined
+}
+
+/** The backlog of a queue, and its dead letters. `missing` tells of all of these. */
+export interface QueueStatus extends Backlog.Backlog {
+  /** Whether the broker has no such queue. Its dead letters, and messages that wait for their delay, may be there. */
+  readonly isMissing: boolean
+  /** The dead letters, by the queues that the policy names. */
+  readonly dead: ReadonlyArray<Dead>
+}
+
+const waiting = ({ delayed = 0, ready }: Broker.Counts): number | undefined =>
+  ready === undefined ? undefined : ready + delayed
+
+/** A queue that is not there has no numbers: zeros would say that all is well. */
+const nobody = { ready: undefined, inFlight: undefined, oldest: undefined, consumers: undefined }
+
+/**
+ * Queues whose status is worth asking for at a time: adapters bound their own requests, and ask together for what they are asked
+ * together.
+ */
+export const atOnce = 256
+
+/** Asks a broker for the status of a queue. It makes no queue. */
+export const of = (
+  broker: Backlog.Teller,
+  request: Backlog.Request
+): Effect.Effect<QueueStatus, BrokerError.BrokerError> =>
+  Effect.gen(function* () {
+    const queues = RetryPolicy.deadLetterQueues(request.retry, request.queue)
+    // At the same time: adapters ask together for what they are asked together.
+    const [backlog, told] = yield* Effect.all(
+      [Backlog.of(broker, request), Effect.forEach(queues, broker.admin.counts, { concurrency: "unbounded" })],
+      { concurrency: "unbounded" }
+    )
+    const { isMissing = false } = backlog
+    return {
+      ...backlog,
+      ...(isMissing ? nobody : {}),
+      isMissing,
+      dead: queues.map((queue, index) => ({ queue, count: waiting(told[index]!) })),
+      missing: [backlog, ...told].flatMap(({ missing = [] }) => missing)
+    }
+  })

@@ -1,0 +1,154 @@
+import { Broker, BrokerError, Metadata } from "@requeue/core"
+import { assert, describe, it } from "@effect/vitest"
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as DelayedMessages from "../../src/delayed/DelayedMessages.ts"
+
+const delayed = (id: string, due: number | undefined): Broker.Delayed => {
+  const delivery = {
+    body: new Uint8Array(),
+    headers: {},
+    attempts: 2,
+    metadata: Metadata.make(id, 1),
+    receipt: undefined
+  }
+  return { delivery, due }
+}
+
+/** A broker that shows nothing; the rest of it is not used. */
+const blind = Effect.succeed({ capabilities: { broker: "scripted" }, admin: {} } as Broker.Service)
+
+/** A broker with these delayed messages; `gone` gets those that are removed. */
+const brokerOf = (messages: ReadonlyArray<Broker.Delayed>, gone: Array<string> = []) =>
+  Effect.map(blind, (broker): Broker.Service => {
+    const sift: Broker.Service["admin"]["sift"] = (_, removes) =>
+      Effect.sync(() => {
+        const before = gone.length
+        for (const message of messages) if (removes(message)) gone.push(message.delivery.metadata.id)
+        return { looked: messages.length, removed: gone.length - before, isWhole: true }
+      })
+    return { ...broker, admin: { ...broker.admin, sift } }
+  })
+
+const on = (broker: Effect.Effect<Broker.Service>) =>
+  Effect.flatMap(broker, (one) => Effect.provideService(DelayedMessages.make("orders"), Broker.Broker, one))
+
+const some = [delayed("c", 30), delayed("none", undefined), delayed("a", 10), delayed("b", 20)]
+
+describe("delayed messages", () => {
+  it.effect("are listed with the soonest due first, and those that do not say last", () =>
+    Effect.gen(function* () {
+      const { list } = yield* on(brokerOf(some))
+      const { looked, messages, selected } = yield* list()
+      assert.deepStrictEqual(
+        messages.map(({ id }) => id),
+        ["a", "b", "c", "none"]
+      )
+      assert.deepStrictEqual([looked, selected], [4, 4])
+    })
+  )
+
+  it.effect("are listed up to a limit, which keeps the soonest of any number", () =>
+    Effect.gen(function* () {
+      const many = Array.from({ length: 100 }, (_, index) => delayed(`m${index}`, 1000 - index))
+      const { list } = yield* on(brokerOf(many))
+      const { messages, selected } = yield* list({ limit: 3, filter: ({ id }) => id !== "m99" })
+      assert.deepStrictEqual(
+        messages.map(({ id }) => id),
+        ["m98", "m97", "m96"]
+      )
+      assert.strictEqual(selected, 99)
+    })
+  )
+
+  it.effect("stay in a dry run, which counts what would be removed", () =>
+    Effect.gen(function* () {
+      const gone: Array<string> = []
+      const { purge } = yield* on(brokerOf(some, gone))
+      assert.strictEqual((yield* purge({ filter: ({ id }) => id < "c", dryRun: true })).removed, 2)
+      assert.deepStrictEqual(gone, [])
+      assert.strictEqual((yield* purge({ filter: ({ id }) => id < "c" })).removed, 2)
+      assert.deepStrictEqual(gone, ["a", "b"])
+    })
+  )
+
+  it.effect("are not removed any more once a filter has thrown, and its error is told", () =>
+    Effect.gen(function* () {
+      const gone: Array<string> = []
+      const { purge } = yield* on(brokerOf(some, gone))
+      const filter = ({ id }: { readonly id: string }) => {
+        if (id === "a") throw new Error("mine")
+        return true
+      }
+      const exit = yield* Effect.exit(purge({ filter }))
+      assert.deepStrictEqual(gone, ["c", "none"])
+      assert.match(
+        Exit.isFailure(exit) ? Cause.pretty(exit.cause) : "",
+        /threw Error: mine, when 2 delayed messages of orders were removed/
+      )
+    })
+  )
+
+  it.effect("are removed no more once that is stopped, and the answer tells those that are gone", () =>
+    Effect.gen(function* () {
+      const gone: Array<string> = []
+      const stop = new AbortController()
+      const { purge } = yield* on(brokerOf(some, gone))
+      const filter = ({ id }: DelayedMessages.DelayedMessage) => {
+        if (id === "none") stop.abort()
+        return true
+      }
+      assert.deepStrictEqual(yield* purge({ filter, signal: stop.signal }), { removed: 2, looked: 2, isWhole: false })
+      assert.deepStrictEqual(gone, ["c", "none"])
+      const all = yield* purge({ all: true, signal: stop.signal })
+      assert.deepStrictEqual(all, { removed: 0, looked: 0, isWhole: false })
+    })
+  )
+
+  it.effect("that may be gone when a removal fails are told by its error", () =>
+    Effect.gen(function* () {
+      const lost = { broker: "test", operation: "delayed", reason: "ConnectionFailed", detail: "it is away" } as const
+      const failing = Effect.map(brokerOf(some), (broker): Broker.Service => {
+        const sift: Broker.Service["admin"]["sift"] = (...asked) =>
+          Effect.andThen(broker.admin.sift!(...asked), Effect.fail(new BrokerError.BrokerError(lost)))
+        return { ...broker, admin: { ...broker.admin, sift } }
+      })
+      const { purge } = yield* on(failing)
+      const error = yield* Effect.flip(purge({ filter: ({ id }) => id !== "a" }))
+      assert.deepInclude(error, {
+        ...lost,
+        detail: "it is away; 3 delayed messages had been selected by then, and may be gone"
+      })
+      const untouched = [purge({ filter: () => false }), purge({ all: true, dryRun: true })]
+      for (const each of untouched) assert.strictEqual((yield* Effect.flip(each)).detail, "it is away")
+    })
+  )
+
+  it.effect("cannot be asked for on a broker that does not show them", () =>
+    Effect.gen(function* () {
+      const { count, list, purge } = yield* on(blind)
+      for (const error of [
+        yield* Effect.flip(list()),
+        yield* Effect.flip(count()),
+        yield* Effect.flip(purge({ all: true }))
+      ])
+        assert.deepInclude(error, { reason: "Unsupported", queue: "orders" })
+    })
+  )
+
+  it.effect.each([
+    [{}, /DelayedMessages\.purge \(queue orders\): nothing says which delayed messages to remove/],
+    [{ all: true, filter: () => true }, /give all or filter, not both/],
+    [{ all: false }, /all must be true/],
+    [{ all: true, dryrun: true }, /Did you mean dryRun/]
+  ] as const)("are not removed for %o", ([options, message]) =>
+    Effect.gen(function* () {
+      const gone: Array<string> = []
+      const { purge } = yield* on(brokerOf(some, gone))
+      const exit = yield* Effect.exit(purge(options as unknown as DelayedMessages.PurgeOptions)) // As JavaScript may.
+      assert.match(Exit.isFailure(exit) ? Cause.pretty(exit.cause) : "", message)
+      assert.deepStrictEqual(gone, [])
+    })
+  )
+})
