@@ -3,7 +3,7 @@
  *
  * Every call has the options, the answer and the errors of the module's own call, and rejects where that fails.
  */
-import { type Broker, type QueueDefinition } from "@requeue/core"
+import type { Broker, BrokerError, QueueDefinition } from "@requeue/core"
 import { OptionKind, OptionNames } from "@requeue/core/adapter-kit"
 import { ConnectionClosed, type Requeue } from "@requeue/core/promise"
 import * as Effect from "effect/Effect"
@@ -12,7 +12,7 @@ import * as Scope from "effect/Scope"
 import * as DeadLetters from "./dead-letters/DeadLetters.ts"
 import * as Options from "./dead-letters/internal/options.ts"
 import * as DelayedMessages from "./delayed/DelayedMessages.ts"
-import { type Promised, promised } from "./internal/promised.ts"
+import { promised } from "./internal/promised.ts"
 
 export {
   AuditFailed,
@@ -29,22 +29,51 @@ export {
 } from "./dead-letters/DeadLetters.ts"
 export type { DelayedMessage } from "./delayed/DelayedMessages.ts"
 
+// Written out, because editors show no docstrings of a type that is derived.
+
 /** The dead letters in one queue. See `DeadLetters`. */
-export interface DeadLetterQueue extends Promised<Omit<DeadLetters.DeadLetters, "queue" | "read">> {
+export interface DeadLetterQueue {
   /** The dead-letter queue's name. */
   readonly queue: string
+  /** Returns the number of letters; `undefined` where the broker cannot count. */
+  readonly count: () => Promise<number | undefined>
+  /** Returns whether the broker has the queue; also `true` where it cannot tell. */
+  readonly exists: () => Promise<boolean>
+  /** Returns why parts of the broker do not answer. The other calls leave out the letters there. */
+  readonly missing: () => Promise<ReadonlyArray<BrokerError.BrokerError>>
   /**
    * Reads dead letters one after the other, and keeps none: `for await (const letter of dead.read())`. When the loop ends, by
    * `break` or an error as well, all are given back; so they are when the connection is closed meanwhile, and then the loop
    * fails with `ConnectionClosed`.
    */
   readonly read: (options?: DeadLetters.ReadOptions) => AsyncIterable<DeadLetters.DeadLetter>
+  /** Shows letters, and leaves them where they are: bodies, headers, errors, histories. */
+  readonly list: (options?: DeadLetters.ListOptions) => Promise<ReadonlyArray<DeadLetters.DeadLetter>>
+  /** Groups letters by origin, reason, error and the pattern of its message: the causes, with their numbers. */
+  readonly group: (options?: DeadLetters.ListOptions) => Promise<DeadLetters.Groups>
+  /**
+   * Sends letters back to the queues that they came from, or to another one; their attempts start at 1 again. `dryRun` only
+   * reports what would be done.
+   */
+  readonly redrive: (options?: DeadLetters.RedriveOptions) => Promise<DeadLetters.RedriveReport>
+  /** Moves letters aside, to a queue without consumers. */
+  readonly park: (options?: DeadLetters.ParkOptions) => Promise<DeadLetters.RedriveReport>
+  /** Publishes an edited copy of a letter that `list` has shown, and removes the original when that has succeeded. */
+  readonly edit: (letter: DeadLetters.DeadLetter, options: DeadLetters.EditOptions) => Promise<DeadLetters.EditReport>
+  /** Removes dead letters for good: those that `filter` selects, or with `{ all: true }` all. Resolves with their number. */
+  readonly purge: (options: DeadLetters.PurgeOptions) => Promise<number>
 }
 
 /** The delayed messages of one queue. Each call rejects with `Unsupported` where the broker cannot show them. */
-export interface DelayedQueue extends Promised<Omit<DelayedMessages.DelayedMessages, "queue">> {
+export interface DelayedQueue {
   /** The queue's name. */
   readonly queue: string
+  /** Lists those that `filter` selects, the soonest due first. */
+  readonly list: (options?: DelayedMessages.ListOptions) => Promise<DelayedMessages.Listing>
+  /** Counts those that `filter` selects: `selected` of the answer. */
+  readonly count: (options?: DelayedMessages.CountOptions) => Promise<Omit<DelayedMessages.Listing, "messages">>
+  /** Removes those that `filter` selects for good, or with `{ all: true }` all. */
+  readonly purge: (options: DelayedMessages.PurgeOptions) => Promise<DelayedMessages.Purged>
 }
 
 /**
@@ -59,6 +88,7 @@ export interface DelayedQueue extends Promised<Omit<DelayedMessages.DelayedMessa
  * import { deadLetters } from "@requeue/operations/promise"
  *
  * await using requeue = await connect("memory:")
+ * await requeue.consume("orders", {}, async () => {}) // creates orders.dlq where it is missing
  * await deadLetters(requeue, "orders.dlq").count() // => 0
  * ```
  */

@@ -474,7 +474,7 @@ const redriving: ReadonlyArray<Mutant> = [
   {
     name: "one refused letter ends a redrive",
     file: letters("copies"),
-    from: '      if (error !== undefined && !(error instanceof AuditFailed) && Broker.fateOf(error) === "refused") return onRefused(error)\n',
+    from: '      if (error !== undefined && !(error instanceof AuditFailed) && Broker.fateOf(error) === "refused")\n        return onRefused(error)\n',
     to: "",
     was: "One letter that could not be published ended each redrive, after its neighbours had been published again."
   },
