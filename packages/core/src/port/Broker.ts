@@ -192,6 +192,47 @@ export interface Look {
   readonly next: Effect.Effect<ReadonlyArray<Delivery>, BrokerError>
 }
 
+/** Which messages to browse. */
+export interface BrowseOptions extends BacklogRequest {
+  /** Messages that are ready, or those that wait for their delay. `retry` says where the latter wait. */
+  readonly from: "ready" | "delayed"
+  /** The most messages that may be held at a time. The broker may allow fewer: then `isWhole` of the end is false. */
+  readonly limit: number
+}
+
+/** How far a browser has come. */
+export interface Browsed {
+  /** Whether every message that waited from the beginning to the end was shown. */
+  readonly isWhole: boolean
+  /** Messages that the broker hides after held ones of their group; `undefined` where it cannot tell. */
+  readonly hidden: number | undefined
+}
+
+/**
+ * Shows messages of a queue page by page, and removes those that it is told to. A message that was shown is held: no consumer
+ * gets it until it is removed, or returned. The end of the scope returns all that are held, as they were and where they were.
+ */
+export interface Browser {
+  /**
+   * Returns up to `count` further messages, as the next consumer would see them, oldest first where the broker has an order.
+   * Empty: none came in time; a later call may return more. Of delayed messages, it first returns the page before to the
+   * broker, because they are due soon: what is to be removed is removed before the next call.
+   *
+   * It fails with `ConnectionLost` or `LeaseLost` when consumers may have what it holds. The next call then opens the queue
+   * anew, and shows again what was not removed: `identify` knows it.
+   */
+  readonly next: (count: number) => Effect.Effect<ReadonlyArray<Delayed>, BrokerError>
+  /**
+   * Removes held messages for good, and returns those that it does not know to be removed, with their fates. It ends in
+   * bounded time. A message that is no longer held has the fate `gone`.
+   */
+  readonly remove: (deliveries: ReadonlyArray<Delivery>) => Effect.Effect<ReadonlyArray<SettleFailure>>
+  /** Names a copy, as {@link Subscription.identify} does, over all openings of this browser. */
+  readonly identify: (delivery: Delivery) => string | undefined
+  /** How far it has come: of use once `next` has returned nothing. */
+  readonly browsed: () => Browsed
+}
+
 /**
  * Functions for operators. Dead-letter queues are queues like any other. Where a part of the broker does not answer, they
  * tell of the others and work on those, and `counts` names what is missing; they fail when none answers.
@@ -206,6 +247,13 @@ export interface Admin {
    * nothing, and shows nothing of a queue that is missing. Default: one `peek`, of 10,000 messages at most.
    */
   readonly look?: ((queue: string, limit: number) => Effect.Effect<Look, BrokerError, Scope.Scope>) | undefined
+  /**
+   * Opens a browser on a queue. It makes nothing, and shows nothing of a queue that is missing. It keeps nothing of a message
+   * that it has shown, but what returning or removing it takes: there may be 100,000. It extends leases.
+   *
+   * Fails with `Unsupported` for delayed messages, unless `capabilities.delayedMessages` is true.
+   */
+  readonly browse?: ((options: BrowseOptions) => Effect.Effect<Browser, BrokerError, Scope.Scope>) | undefined
   /** The names of queues that the broker can list, for suggestions: some may be missing. Default: it lists none. */
   readonly names?: Effect.Effect<ReadonlyArray<string>, BrokerError> | undefined
   /**
