@@ -92,7 +92,9 @@ const look = Effect.fnUntraced(function* (sources: ReadonlyArray<Source>, limit:
   const printed = BoundedMap.make<true>(maxPrinted)
   for (let left = limit; ; yield* Effect.sleep(interval)) {
     for (const { queue } of sources) {
-      for (const delivery of yield* admin.peek(queue, depth)) {
+      const options = { queue, from: "ready", limit: depth } as const
+      const shown = Effect.flatMap(admin.browse!(options), (browser) => browser.next(depth))
+      for (const { delivery } of yield* Effect.scoped(shown)) {
         const name = nameOf(queue, delivery)
         if (printed.has(name)) continue
         printed.set(name, true)

@@ -193,9 +193,12 @@ export interface Look {
 }
 
 /** Which messages to browse. */
-export interface BrowseOptions extends BacklogRequest {
-  /** Messages that are ready, or those that wait for their delay. `retry` says where the latter wait. */
+export interface BrowseOptions {
+  readonly queue: string
+  /** Messages that are ready, or those that wait for their delay. */
   readonly from: "ready" | "delayed"
+  /** The retry policy of the queue's consumers, which says where delayed messages wait. Default: none has a place of its own. */
+  readonly retry?: RetryPolicy | undefined
   /** The most messages that may be held at a time. The broker may allow fewer: then `isWhole` of the end is false. */
   readonly limit: number
 }
