@@ -1,18 +1,12 @@
 /** Counts, peeks, purges, and what waits for its delay, for operators. */
-import { Backlog, type Broker, BrokerError, type Capabilities, type Delivery } from "@requeue/core/adapter-kit"
+import { Backlog, type Broker, BrokerError, type Delivery } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import { nextDelivery } from "../consume/toDelivery.ts"
-import type { Publisher } from "../publish/publisher.ts"
-import type { Queues, StoredMessage } from "../queues.ts"
+import type { StoredMessage } from "../queues.ts"
+import { type Dependencies, open, shown } from "./browse.ts"
 
 /** Messages of one page of a look. */
 const page = 1000
-
-/** A message for somebody who looks at it, and must not change it. */
-const shown = (message: StoredMessage): Delivery.Delivery => {
-  const delivery = nextDelivery(message)
-  return { ...delivery, body: new Uint8Array(delivery.body), metadata: structuredClone(delivery.metadata) }
-}
 
 const unsupported = (queue: string): BrokerError.BrokerError =>
   new BrokerError.BrokerError({
@@ -22,17 +16,6 @@ const unsupported = (queue: string): BrokerError.BrokerError =>
     reason: "Unsupported",
     detail: "the broker cannot show messages without delivering them"
   })
-
-/** The broker's own. */
-interface Dependencies {
-  readonly queues: Queues
-  readonly publisher: Publisher
-  readonly capabilities: Capabilities.Capabilities
-  /** Milliseconds since the epoch. */
-  readonly now: () => number
-  /** Monotonic milliseconds. */
-  readonly elapsed: () => number
-}
 
 /** Why it does not tell a number: it tells all, unless it was asked to be another broker. */
 const hiding = "its capabilities hide it"
@@ -66,7 +49,7 @@ const sift = ({ elapsed, now, publisher, queues }: Dependencies, name: string, r
   let removed = 0
   const all = [...queue.delayed]
   for (const message of all) {
-    if (!removes({ delivery: shown(message), due: now() + message.due - elapsed() })) continue
+    if (!removes({ delivery: shown(nextDelivery(message)), due: now() + message.due - elapsed() })) continue
     queues.removeDelayed(queue, message)
     removed++
   }
@@ -91,7 +74,7 @@ export const make = (env: Dependencies): Broker.Admin => {
 
   /** Shows messages; a broker that cannot do so without delivering them counts that. */
   const show = (messages: ReadonlyArray<StoredMessage>): ReadonlyArray<Delivery.Delivery> => {
-    const deliveries = messages.map(shown)
+    const deliveries = messages.map((message) => shown(nextDelivery(message)))
     if (!capabilities.peek) for (const message of messages) message.deliveries++
     return deliveries
   }
@@ -116,6 +99,7 @@ export const make = (env: Dependencies): Broker.Admin => {
         const found = oldest(name, limit)
         return { next: Effect.sync(() => show(found.splice(0, page))) }
       }),
+    browse: (options) => open(env, options),
     names: Effect.sync(() => [...queues.all.keys()]),
     purge: (name) =>
       Effect.sync(() => {
