@@ -1,5 +1,5 @@
 /** Browsers. Each has a consumer without credit, which holds what the browser has shown. */
-import { Bag, Broker, BrokerError, type Capabilities, type Delivery, type Timers } from "@requeue/core/adapter-kit"
+import { Bag, Broker, BrokerError, type Capabilities, type Delivery, RetryPolicy, type Timers } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Dispatch } from "../consume/dispatch.ts"
@@ -139,7 +139,7 @@ export const open = (
   const consume = (): Consumer | undefined => {
     const queue = env.queues.all.get(name)
     if (consumer !== undefined || queue === undefined) return consumer
-    const options = { queue: name, retry, deadLetterQueues: [], onDelivery: () => undefined, onReconnect }
+    const options = { queue: name, retry: retry ?? RetryPolicy.make(), deadLetterQueues: [], onDelivery: () => undefined, onReconnect }
     consumer = { options, queue, receipts: Bag.make(), credit: 0, isReady: false }
     if (from === "ready") queue.consumers.add(consumer)
     return consumer

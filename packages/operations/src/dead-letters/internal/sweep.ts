@@ -166,7 +166,20 @@ const through = (
         const chosen: Array<Delivery.Delivery> = []
         const published: Array<Delivery.Delivery> = []
         let yielded = now()
+        let thrown: { readonly error: unknown } | undefined
+        const decide = (letter: Delivery.Delivery): void => {
+          // Counts tell how many have arrived, and their times which these are: no two clocks need to be the same.
+          const isLate = books.arrived() > 0 && isNew?.(letter) === true
+          if (isLate) books.leave()
+          else books.decide()
+          const isSelected = !isLate && select(letter)
+          seen.set(letter, "passed")
+          if (!isSelected) return void held++
+          books.select()
+          chosen.push(letter)
+        }
         for (const { delivery } of page) {
+          if (thrown !== undefined) break
           if (now() - yielded >= Reading.slice) {
             yield* Effect.yieldNow
             yielded = now()
@@ -174,20 +187,14 @@ const through = (
           const state = seen.find(delivery)
           if (state === "published") published.push(delivery)
           else if (state === undefined && books.wanted() > 0) {
-            // Counts tell how many have arrived, and their times which these are: no two clocks need to be the same.
-            const isLate = books.arrived() > 0 && isNew?.(delivery) === true
-            if (isLate) books.leave()
-            else books.decide()
-            const isSelected = !isLate && select(delivery)
-            seen.set(delivery, "passed")
-            if (!isSelected) held++
-            else {
-              books.select()
-              chosen.push(delivery)
+            try {
+              decide(delivery)
+            } catch (error) {
+              thrown = { error }
             }
           }
         }
-        return { chosen, published }
+        return { chosen, published, thrown }
       })
 
     /** Publishes one copy; answers whether it is there. */
@@ -204,7 +211,7 @@ const through = (
             if (Broker.fateOf(error) !== "refused") return Effect.fail(error)
             held++
             // When the broker takes none of them, something else is wrong than the letters.
-            return books.refuse(letter, error) ? Effect.fail(error) : Effect.as(step, false)
+            return books.refuse(letter, error) ? Effect.fail(error) : Effect.succeed(false)
           })
       })
 
@@ -235,13 +242,14 @@ const through = (
     /** Does with a page what is to be done. What was published is removed, whatever becomes of the others. */
     const workOn = (page: ReadonlyArray<Broker.Delayed>) =>
       Effect.gen(function* () {
-        const { chosen, published } = yield* choose(page)
+        const { chosen, published, thrown } = yield* choose(page)
         lost -= published.length
         yield* admit(chosen)
         const [done, failed] = yield* copyAll(chosen)
         yield* remove([...published, ...done])
         yield* step
         if (failed !== undefined) return yield* Effect.failCause(failed)
+        if (thrown !== undefined) return yield* Effect.die(thrown.error)
       })
 
     const copyAll = (chosen: ReadonlyArray<Delivery.Delivery>) =>

@@ -1,5 +1,5 @@
 /** Goes through the messages of a queue that wait for their delay. */
-import { type Broker, BrokerError, Failure, type RetryPolicy } from "@requeue/core"
+import { type Broker, BrokerError, type Delivery, Failure, type RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import type { Purged } from "../DelayedMessages.ts"
 
@@ -27,23 +27,28 @@ export const browse = (
     if (broker.capabilities.delayedMessages !== true) return yield* unsupported(broker, queue)
     const browser = yield* broker.admin.browse!({ queue, from: "delayed", retry, limit: browseLimit })
     let [looked, removed] = [0, 0]
-    const chosen = (page: ReadonlyArray<Broker.Delayed>) => {
-      try {
-        return page.filter(removes).map(({ delivery }) => delivery)
-      } catch (error) {
-        throw removed === 0 ? error : stopped(error, queue, removed)
-      }
-    }
     while (true) {
       const page = yield* browser.next(pageSize)
       if (page.length === 0) return { looked, removed, isWhole: browser.browsed().isWhole }
       looked += page.length
-      const leaving = yield* Effect.sync(() => chosen(page))
+      const leaving: Array<Delivery.Delivery> = []
+      let thrown: { readonly error: unknown } | undefined
+      for (const message of page) {
+        try {
+          if (removes(message)) leaving.push(message.delivery)
+        } catch (error) {
+          thrown = { error }
+          break
+        }
+      }
       const failures = leaving.length === 0 ? [] : yield* browser.remove(leaving)
       removed += leaving.length - failures.length
       // One that was due meanwhile is delivered.
       const failure = failures.find(({ fate }) => fate !== "gone")
       if (failure !== undefined) return yield* failure.error
+      if (thrown !== undefined) {
+        return yield* Effect.die(removed === 0 ? thrown.error : stopped(thrown.error, queue, removed))
+      }
     }
   }).pipe(Effect.scoped)
 
