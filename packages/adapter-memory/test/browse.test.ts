@@ -14,30 +14,32 @@ const told = (page: ReadonlyArray<Broker.Delayed>) =>
 const reason = (next: ReturnType<Broker.Browser["next"]>) => Effect.map(Effect.flip(next), (error) => error.reason)
 
 describe("a browser", () => {
-  it.effect("whose connection is lost says so once, and shows again what it has not removed, under the same names", () =>
-    Effect.gen(function* () {
-      const { broker, control } = yield* MemoryBroker.makeControlled()
-      yield* send(broker, "q", ["a", "b", "c"])
-      const { identify, next, remove } = yield* broker.admin.browse!(ready)
-      const [a, b] = yield* next(2)
-      assert.deepStrictEqual(yield* remove([a!.delivery]), [])
-      yield* control.cut
-      assert.deepStrictEqual(
-        (yield* remove([b!.delivery])).map(({ fate }) => fate),
-        ["gone"]
-      )
-      assert.strictEqual(yield* reason(next(1)), "ConnectionLost")
-      const again = yield* next(10)
-      assert.deepStrictEqual(told(again), ["b 2", "c 1"])
-      assert.strictEqual(identify(again[0]!.delivery), identify(b!.delivery))
-    })
+  it.effect(
+    "whose connection is lost says so once, and shows again what it has not removed, under the same names",
+    () =>
+      Effect.gen(function* () {
+        const { broker, control } = yield* MemoryBroker.makeControlled()
+        yield* send(broker, "q", ["a", "b", "c"])
+        const { identify, next, remove } = yield* broker.admin.browse(ready)
+        const [a, b] = yield* next(2)
+        assert.deepStrictEqual(yield* remove([a!.delivery]), [])
+        yield* control.cut
+        assert.deepStrictEqual(
+          (yield* remove([b!.delivery])).map(({ fate }) => fate),
+          ["gone"]
+        )
+        assert.strictEqual(yield* reason(next(1)), "ConnectionLost")
+        const again = yield* next(10)
+        assert.deepStrictEqual(told(again), ["b 2", "c 1"])
+        assert.strictEqual(identify(again[0]!.delivery), identify(b!.delivery))
+      })
   )
 
   it.effect("shows a message again whose removal was made to fail, and goes on with the others", () =>
     Effect.gen(function* () {
       const broker = yield* MemoryBroker.make({ vices: { failSettle: { every: 2, reason: "LeaseLost" } } })
       yield* send(broker, "q", ["a", "b", "c"])
-      const { next, remove } = yield* broker.admin.browse!(ready)
+      const { next, remove } = yield* broker.admin.browse(ready)
       const failures = yield* remove((yield* next(3)).map(({ delivery }) => delivery))
       assert.deepStrictEqual(
         failures.map(({ delivery, fate }) => [text(delivery), fate]),
@@ -52,7 +54,7 @@ describe("a browser", () => {
       const broker = yield* MemoryBroker.make({ maxMessages: 1 })
       yield* send(broker, "q", ["a"])
       yield* Effect.forkChild(send(broker, "q", ["b"]), { startImmediately: true })
-      const { next, remove } = yield* broker.admin.browse!(ready)
+      const { next, remove } = yield* broker.admin.browse(ready)
       yield* remove((yield* next(1)).map(({ delivery }) => delivery))
       assert.deepStrictEqual(told(yield* next(1)), ["b 1"])
     })
@@ -68,7 +70,7 @@ describe("a browser", () => {
       yield* send(broker, "q", ["b"])
       yield* Effect.scoped(
         Effect.gen(function* () {
-          const { next } = yield* broker.admin.browse!(ready)
+          const { next } = yield* broker.admin.browse(ready)
           assert.deepStrictEqual(told(yield* next(1)), ["b 1"])
           yield* TestClock.adjust("1 hour")
           assert.deepStrictEqual(told(yield* next(1)), ["a 2"])
@@ -86,7 +88,7 @@ describe("a browser", () => {
     Effect.gen(function* () {
       const { broker, control } = yield* MemoryBroker.makeControlled()
       yield* send(broker, "q", ["a"], 1000)
-      const { next, remove } = yield* broker.admin.browse!({ ...ready, from: "delayed" })
+      const { next, remove } = yield* broker.admin.browse({ ...ready, from: "delayed" })
       const [held] = yield* next(1)
       assert.strictEqual(held!.due, 1000)
       const consumer = yield* probe(broker, "q", 1)

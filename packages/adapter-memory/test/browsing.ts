@@ -10,7 +10,7 @@ export const browsing =
     admin: {
       ...broker.admin,
       browse: (options) =>
-        Effect.map(broker.admin.browse!(options), (browser) =>
+        Effect.map(broker.admin.browse(options), (browser) =>
           options.queue === name ? { ...browser, ...change(browser) } : browser
         )
     }

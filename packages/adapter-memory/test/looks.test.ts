@@ -104,7 +104,7 @@ describe("a read of dead letters", () => {
       admin: {
         ...admin,
         browse: (options) =>
-          Effect.tap(admin.browse!(options), () =>
+          Effect.tap(admin.browse(options), () =>
             Effect.acquireRelease(
               Effect.sync(() => looks++),
               () => Effect.sync(() => looks--)

@@ -290,8 +290,9 @@ describe("a queue whose messages the broker does not give", () => {
   const withholding = (millis: number) =>
     browsing(({ next }) => ({
       next: (count) =>
-        Effect.flatMap(Effect.clockWith((clock) => clock.currentTimeMillis), (now) =>
-          now < millis ? Effect.fail(broken("browse", "ConnectionFailed")) : next(count)
+        Effect.flatMap(
+          Effect.clockWith((clock) => clock.currentTimeMillis),
+          (now) => (now < millis ? Effect.fail(broken("browse", "ConnectionFailed")) : next(count))
         )
     }))
 
@@ -446,7 +447,7 @@ describe("an abort", () => {
       ...broker,
       admin: {
         ...broker.admin,
-        browse: (options) => (hangs === "browse" ? Effect.never : broker.admin.browse!(options))
+        browse: (options) => (hangs === "browse" ? Effect.never : broker.admin.browse(options))
       },
       publish: (messages) => (messages[0]!.queue === "q" ? Effect.never : broker.publish(messages))
     }))

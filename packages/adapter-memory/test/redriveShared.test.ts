@@ -28,10 +28,10 @@ const shared = async (places: Places): Promise<VirtualBroker> =>
   open({ vices: { capabilities: { exactCounts: false } } }, (broker) => {
     const { browse, counts, ...admin } = broker.admin
     const delayed: Broker.Admin["browse"] = (options) => {
-      if (options.from === "ready") return browse!(options)
+      if (options.from === "ready") return browse(options)
       places.looks++
       if (places.isSeen === "refused") return Effect.fail(refused)
-      return Effect.map(browse!(options), (browser) => ({
+      return Effect.map(browse(options), (browser) => ({
         ...browser,
         browsed: () => ({ isWhole: places.isSeen === true, hidden: 0 })
       }))

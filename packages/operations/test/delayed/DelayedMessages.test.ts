@@ -30,7 +30,8 @@ const brokerOf = (
       Effect.sync(() => {
         const left = [...messages]
         return {
-          next: (count) => (left.length === 0 && failure ? Effect.fail(failure) : Effect.succeed(left.splice(0, count))),
+          next: (count) =>
+            left.length === 0 && failure ? Effect.fail(failure) : Effect.succeed(left.splice(0, count)),
           remove: (deliveries) =>
             Effect.sync(() => {
               gone.push(...deliveries.map(({ metadata }) => metadata.id))

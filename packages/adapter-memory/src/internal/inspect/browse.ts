@@ -1,5 +1,13 @@
 /** Browsers. Each has a consumer without credit, which holds what the browser has shown. */
-import { Bag, Broker, BrokerError, type Capabilities, type Delivery, RetryPolicy, type Timers } from "@requeue/core/adapter-kit"
+import {
+  Bag,
+  Broker,
+  BrokerError,
+  type Capabilities,
+  type Delivery,
+  RetryPolicy,
+  type Timers
+} from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Dispatch } from "../consume/dispatch.ts"
@@ -34,7 +42,7 @@ interface Source {
 }
 
 /** A copy of a stored message, because operators may write into what they are shown. */
-export const shown = (delivery: Delivery.Delivery): Delivery.Delivery => ({
+const shown = (delivery: Delivery.Delivery): Delivery.Delivery => ({
   ...delivery,
   body: new Uint8Array(delivery.body),
   metadata: structuredClone(delivery.metadata)
@@ -52,7 +60,7 @@ const ready = ({ capabilities, dispatch, settle }: Dependencies, limit: number):
   },
   remove: (consumer, deliveries) =>
     settle(consumer).settle(deliveries.map((delivery) => ({ delivery, settlement: { _tag: "Ack" } }))),
-  close: (consumer) => dispatch.lose(consumer.queue, [...consumer.receipts], capabilities.peek ? -1 : 0)
+  close: (consumer) => dispatch.lose(consumer.queue, [...consumer.receipts], capabilities.uncountedBrowse ? -1 : 0)
 })
 
 /** Delayed messages stay where they are: one that is due while it is shown is delivered, and is not held any more. */
@@ -126,7 +134,9 @@ export const open = (
   { from, limit, queue: name, retry }: Broker.BrowseOptions
 ): Effect.Effect<Broker.Browser, BrokerError.BrokerError, Scope.Scope> => {
   if (from === "delayed" && env.capabilities.delayedMessages !== true)
-    return Effect.fail(failure("browse", "Unsupported", "the broker cannot show messages that wait for their delay", name))
+    return Effect.fail(
+      failure("browse", "Unsupported", "the broker cannot show messages that wait for their delay", name)
+    )
   const source = (from === "ready" ? ready : delayed)(env, limit)
   let consumer: Consumer | undefined
   let isCut = false
@@ -139,7 +149,13 @@ export const open = (
   const consume = (): Consumer | undefined => {
     const queue = env.queues.all.get(name)
     if (consumer !== undefined || queue === undefined) return consumer
-    const options = { queue: name, retry: retry ?? RetryPolicy.make(), deadLetterQueues: [], onDelivery: () => undefined, onReconnect }
+    const options = {
+      queue: name,
+      retry: retry ?? RetryPolicy.make(),
+      deadLetterQueues: [],
+      onDelivery: () => undefined,
+      onReconnect
+    }
     consumer = { options, queue, receipts: Bag.make(), credit: 0, isReady: false }
     if (from === "ready") queue.consumers.add(consumer)
     return consumer

@@ -107,8 +107,7 @@ export const make = (
     },
     select: () => void selected++,
     unanswered: (letter) => void unconfirmed.add(keyOf(letter)),
-    leaves: (letter, error) =>
-      void leaving.set(keyOf(letter), { id: letter.metadata.id, isPublished: true, error }),
+    leaves: (letter, error) => void leaving.set(keyOf(letter), { id: letter.metadata.id, isPublished: true, error }),
     remove: (letter) => {
       leaving.delete(keyOf(letter))
       removed++

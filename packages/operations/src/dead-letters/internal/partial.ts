@@ -29,7 +29,6 @@ export const tell = <A, E, R>(
 ): Effect.Effect<A, E, R> =>
   Effect.suspend(() => {
     const { admin } = broker
-    const { browse } = admin
     let isTold = false
     const log = ({ missing = [] }: Broker.Counts): Effect.Effect<void> => {
       if (isTold || missing.length === 0) return Effect.void
@@ -55,7 +54,7 @@ export const tell = <A, E, R>(
       admin: {
         ...admin,
         counts,
-        ...(browse === undefined ? {} : { browse: (options) => beside(browse(options), options.queue) }),
+        browse: (options) => beside(admin.browse(options), options.queue),
         purge: (name) => beside(admin.purge(name), name)
       }
     })

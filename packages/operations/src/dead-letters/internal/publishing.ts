@@ -31,7 +31,9 @@ export const ending = (): Ending => {
     },
     hasBegun: () => hasBegun,
     sleep: (millis) =>
-      Effect.suspend(() => (hasBegun ? Effect.interrupt : Effect.raceFirst(Effect.sleep(Duration.millis(millis)), ended)))
+      Effect.suspend(() =>
+        hasBegun ? Effect.interrupt : Effect.raceFirst(Effect.sleep(Duration.millis(millis)), ended)
+      )
   }
 }
 

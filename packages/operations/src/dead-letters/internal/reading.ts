@@ -77,7 +77,7 @@ export const open = (
     let end = Number.POSITIVE_INFINITY
     let yielded = now()
     const most = Math.min(select === undefined ? wanted : limit, limit)
-    const browser = isOver ? undefined : yield* broker.admin.browse!({ queue, from: "ready", limit: most })
+    const browser = isOver ? undefined : yield* broker.admin.browse({ queue, from: "ready", limit: most })
     const take = (page: ReadonlyArray<Broker.Delayed>) =>
       Effect.gen(function* () {
         const taken: Array<Delivery.Delivery> = []

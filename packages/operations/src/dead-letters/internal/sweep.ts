@@ -89,7 +89,7 @@ export const run = (
       const { held, ready } = yield* Held.count(broker, queue, options.known)
       books = Books.make(ready, limit, held, options.known)
       if (ready === 0) return
-      const browser = yield* broker.admin.browse!({ queue, from: "ready", limit: heldLimit })
+      const browser = yield* broker.admin.browse({ queue, from: "ready", limit: heldLimit })
       books = Books.make(ready, limit, held, options.known, browser.identify)
       hasBegun = true
       yield* through(broker, queue, browser, options, work, books)
@@ -199,21 +199,27 @@ const through = (
 
     /** Publishes one copy; answers whether it is there. */
     const copied = (letter: Delivery.Delivery, of: Exclude<Work["copy"], string>) =>
-      Effect.matchEffect(publish(Effect.suspend(() => of(letter)), () => books.unanswered(letter)), {
-        onSuccess: () =>
-          Effect.sync(() => {
-            seen.set(letter, "published")
-            books.leaves(letter)
-            return true
-          }),
-        onFailure: (error) =>
-          Effect.suspend(() => {
-            if (Broker.fateOf(error) !== "refused") return Effect.fail(error)
-            held++
-            // When the broker takes none of them, something else is wrong than the letters.
-            return books.refuse(letter, error) ? Effect.fail(error) : Effect.succeed(false)
-          })
-      })
+      Effect.matchEffect(
+        publish(
+          Effect.suspend(() => of(letter)),
+          () => books.unanswered(letter)
+        ),
+        {
+          onSuccess: () =>
+            Effect.sync(() => {
+              seen.set(letter, "published")
+              books.leaves(letter)
+              return true
+            }),
+          onFailure: (error) =>
+            Effect.suspend(() => {
+              if (Broker.fateOf(error) !== "refused") return Effect.fail(error)
+              held++
+              // When the broker takes none of them, something else is wrong than the letters.
+              return books.refuse(letter, error) ? Effect.fail(error) : Effect.succeed(false)
+            })
+        }
+      )
 
     /** Removes letters whose copies are there. What gets no answer is tried again for a minute. */
     const remove = Effect.fnUntraced(function* (letters: ReadonlyArray<Delivery.Delivery>) {

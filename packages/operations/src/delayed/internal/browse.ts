@@ -3,7 +3,10 @@ import { type Broker, BrokerError, type Delivery, Failure, type RetryPolicy } fr
 import * as Effect from "effect/Effect"
 import type { Purged } from "../DelayedMessages.ts"
 
-const unsupported = ({ capabilities: { broker } }: Pick<Broker.Service, "capabilities">, queue: string): BrokerError.BrokerError =>
+const unsupported = (
+  { capabilities: { broker } }: Pick<Broker.Service, "capabilities">,
+  queue: string
+): BrokerError.BrokerError =>
   new BrokerError.BrokerError({
     broker,
     operation: "delayed",
@@ -25,7 +28,7 @@ export const browse = (
 ): Effect.Effect<Purged, BrokerError.BrokerError> =>
   Effect.gen(function* () {
     if (broker.capabilities.delayedMessages !== true) return yield* unsupported(broker, queue)
-    const browser = yield* broker.admin.browse!({ queue, from: "delayed", retry, limit: browseLimit })
+    const browser = yield* broker.admin.browse({ queue, from: "delayed", retry, limit: browseLimit })
     let [looked, removed] = [0, 0]
     while (true) {
       const page = yield* browser.next(pageSize)
