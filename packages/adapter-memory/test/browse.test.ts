@@ -63,7 +63,7 @@ describe("a browser", () => {
   it.effect("of a broker that counts has counted what it returns, and no lease of it ends", () =>
     Effect.gen(function* () {
       const lease = { duration: 1000, max: 1000 }
-      const broker = yield* MemoryBroker.make({ vices: { lease, capabilities: { peek: false } } })
+      const broker = yield* MemoryBroker.make({ vices: { lease, capabilities: { uncountedBrowse: false } } })
       yield* send(broker, "q", ["a"])
       const consumer = yield* probe(broker, "q", 1)
       consumer.credit(0)
