@@ -23,7 +23,7 @@ export interface QueueStatus extends Backlog.Backlog {
   readonly dead: ReadonlyArray<Dead>
 }
 
-/** The numbers of a status that people read. Quarantined messages are with consumers: the broker does not count them. */
+/** The fields of a status that have remarks. Consumers keep quarantined messages, so no broker counts them. */
 export type Field = Backlog.Field | "dead" | "quarantined"
 
 const waiting = ({ delayed = 0, ready }: Broker.Counts): number | undefined =>
@@ -38,7 +38,7 @@ const nobody = { ready: undefined, inFlight: undefined, oldest: undefined, consu
  */
 export const atOnce = 256
 
-/** Returns the dead letters in all queues of the policy; `undefined` where one of them cannot be counted. */
+/** Returns the number of dead letters in all queues of the policy; `undefined` where the broker cannot count one of them. */
 export const deadOf = ({ dead }: Pick<QueueStatus, "dead">): number | undefined =>
   dead.reduce(
     (sum: number | undefined, { count }) => (sum === undefined || count === undefined ? undefined : sum + count),
