@@ -14,23 +14,25 @@ const told = (page: ReadonlyArray<Broker.Delayed>) =>
 const reason = (next: ReturnType<Broker.Browser["next"]>) => Effect.map(Effect.flip(next), (error) => error.reason)
 
 describe("a browser", () => {
-  it.effect("whose connection is lost says so once, and shows again what it has not removed, under the same names", () =>
-    Effect.gen(function* () {
-      const { broker, control } = yield* MemoryBroker.makeControlled()
-      yield* send(broker, "q", ["a", "b", "c"])
-      const { identify, next, remove } = yield* broker.admin.browse!(ready)
-      const [a, b] = yield* next(2)
-      assert.deepStrictEqual(yield* remove([a!.delivery]), [])
-      yield* control.cut
-      assert.deepStrictEqual(
-        (yield* remove([b!.delivery])).map(({ fate }) => fate),
-        ["gone"]
-      )
-      assert.strictEqual(yield* reason(next(1)), "ConnectionLost")
-      const again = yield* next(10)
-      assert.deepStrictEqual(told(again), ["b 2", "c 1"])
-      assert.strictEqual(identify(again[0]!.delivery), identify(b!.delivery))
-    })
+  it.effect(
+    "whose connection is lost says so once, and shows again what it has not removed, under the same names",
+    () =>
+      Effect.gen(function* () {
+        const { broker, control } = yield* MemoryBroker.makeControlled()
+        yield* send(broker, "q", ["a", "b", "c"])
+        const { identify, next, remove } = yield* broker.admin.browse!(ready)
+        const [a, b] = yield* next(2)
+        assert.deepStrictEqual(yield* remove([a!.delivery]), [])
+        yield* control.cut
+        assert.deepStrictEqual(
+          (yield* remove([b!.delivery])).map(({ fate }) => fate),
+          ["gone"]
+        )
+        assert.strictEqual(yield* reason(next(1)), "ConnectionLost")
+        const again = yield* next(10)
+        assert.deepStrictEqual(told(again), ["b 2", "c 1"])
+        assert.strictEqual(identify(again[0]!.delivery), identify(b!.delivery))
+      })
   )
 
   it.effect("shows a message again whose removal was made to fail, and goes on with the others", () =>
