@@ -128,18 +128,12 @@ const gone = (delivery: Delivery.Delivery): Broker.SettleFailure => ({
 
 const cut = "the connection was lost: what the browser held went back to the queue"
 
-/** Opens a browser, which lasts as long as its scope. */
-export const open = (
-  env: Dependencies,
-  { from, limit, queue: name, retry }: Broker.BrowseOptions
-): Effect.Effect<Broker.Browser, BrokerError.BrokerError, Scope.Scope> => {
-  if (from === "delayed" && env.capabilities.delayedMessages !== true)
-    return Effect.fail(
-      failure("browse", "Unsupported", "the broker cannot show messages that wait for their delay", name)
-    )
+/** Makes a browser, and what ends it. */
+const make = (env: Dependencies, { from, limit, queue: name, retry }: Broker.BrowseOptions) => {
   const source = (from === "ready" ? ready : delayed)(env, limit)
   let consumer: Consumer | undefined
   let isCut = false
+  let isWhole = true
   // Of a settlement that is made to fail with `LeaseLost`, one message goes back: it is shown again.
   const onReconnect: Broker.SubscribeOptions["onReconnect"] = (isGone) => {
     isCut ||= isGone === undefined
@@ -161,28 +155,46 @@ export const open = (
     return consumer
   }
 
+  const take = (count: number): ReadonlyArray<Broker.Delayed> => {
+    const opened = consume()
+    if (opened === undefined) return []
+    const page = source.take(opened, count)
+    isWhole = from === "delayed" || opened.queue.ready.size() === 0
+    return page
+  }
+
   const browser: Broker.Browser = {
     next: (count) =>
       Effect.suspend(() => {
-        const lost = isCut
+        if (!isCut) return Effect.succeed(take(count))
         isCut = false
-        if (lost) return Effect.fail(failure("browse", "ConnectionLost", cut, name))
-        const opened = consume()
-        return Effect.succeed(opened === undefined ? [] : source.take(opened, count))
+        return Effect.fail(failure("browse", "ConnectionLost", cut, name))
       }),
     remove: (deliveries) =>
       Effect.suspend(() =>
         consumer === undefined ? Effect.succeed(deliveries.map(gone)) : source.remove(consumer, deliveries)
       ),
     identify,
-    browsed: () => ({ isWhole: from === "delayed" || (consumer?.queue.ready.size() ?? 0) === 0, hidden: 0 })
+    browsed: () => ({ isWhole, hidden: 0 })
   }
-  const close = Effect.sync(() => {
+  const close = (): void => {
     consumer?.queue.consumers.delete(consumer)
     if (consumer !== undefined) source.close(consumer)
-  })
-  return Effect.as(
-    Effect.addFinalizer(() => close),
-    browser
-  )
+  }
+  return { browser, close }
+}
+
+/** Opens a browser, which lasts as long as its scope. */
+export const open = (
+  env: Dependencies,
+  options: Broker.BrowseOptions
+): Effect.Effect<Broker.Browser, BrokerError.BrokerError, Scope.Scope> => {
+  if (options.from === "delayed" && env.capabilities.delayedMessages !== true) {
+    const detail = "the broker cannot show messages that wait for their delay"
+    return Effect.fail(failure("browse", "Unsupported", detail, options.queue))
+  }
+  return Effect.acquireRelease(
+    Effect.sync(() => make(env, options)),
+    ({ close }) => Effect.sync(close)
+  ).pipe(Effect.map(({ browser }) => browser))
 }
