@@ -22,7 +22,15 @@ export interface Depths {
   readonly clients: number
 }
 
-const none: Depths = { ready: 0, inFlight: 0, delayed: 0, isPaused: false, isMissing: true, hasChannel: false, clients: 0 }
+const none: Depths = {
+  ready: 0,
+  inFlight: 0,
+  delayed: 0,
+  isPaused: false,
+  isMissing: true,
+  hasChannel: false,
+  clients: 0
+}
 
 /**
  * The sum of each number, whether one of them is paused, and whether all of them are missing. Consumers have a connection to

@@ -57,5 +57,4 @@ export const receiptOf = ({ receipt }: Delivery.Delivery): Receipt => receipt as
  * A text that names the copy of a message that was delivered. nsqd gives each message of a topic an id, and never the same
  * one again.
  */
-export const nameOf = ({ id, session: { node, topic } }: Source): string =>
-  `${node.name} ${topic.topic} ${id}`
+export const nameOf = ({ id, session: { node, topic } }: Source): string => `${node.name} ${topic.topic} ${id}`

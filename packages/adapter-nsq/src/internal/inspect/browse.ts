@@ -42,12 +42,10 @@ export const open = (
     const ask = Effect.map(count, ({ answers, missing }) => {
       isWhole = missing.length === 0 && answers.every(({ answer }) => answer.ready === 0)
       // To subscribe to a channel makes it.
-      waiting = answers.flatMap(({ answer, place }) =>
-        answer.hasChannel ? [{ place, ready: answer.ready }] : []
-      )
+      waiting = answers.flatMap(({ answer, place }) => (answer.hasChannel ? [{ place, ready: answer.ready }] : []))
     })
     const giveBack = Effect.suspend(() =>
-      Effect.forEach(holders.splice(0), (holder) => holder.giveBack, { concurrency: "unbounded", discard: true })
+      Effect.forEach(holders.splice(0), Holder.giveBack, { concurrency: "unbounded", discard: true })
     ).pipe(Effect.uninterruptible)
     const end = (reason: BrokerError.Reason, detail: string) =>
       Effect.suspend(() => {
@@ -56,11 +54,13 @@ export const open = (
         return giveBack
       })
 
-    /** Ends the opening when messages that were shown are with others, or will be in so many milliseconds. */
+    /** Ends the opening when messages that were shown are with others, or may be in so many milliseconds. */
     const endIfLost = (soon: number) =>
       Effect.suspend(() => {
-        if (holders.some((holder) => !holder.isOpen() && holder.size() > 0)) return end("ConnectionLost", lost)
-        const isLapsing = (holder: Holder.Holder) => holder.isLapsed() || elapsed() + soon >= holder.holdsUntil()
+        if (holders.some(({ connection, held }) => !connection.isOpen() && held.size > 0)) {
+          return end("ConnectionLost", lost)
+        }
+        const isLapsing = (holder: Holder.Holder) => holder.isLapsed || elapsed() + soon >= Holder.holdsUntil(holder)
         return holders.some(isLapsing) ? end("LeaseLost", lapsed) : Effect.void
       })
     const check = Effect.andThen(
@@ -73,16 +73,17 @@ export const open = (
     )
     const keep = Effect.andThen(
       endIfLost(interval),
-      Effect.sync(() => {
-        for (const holder of holders) holder.touch()
-      })
+      Effect.sync(() => holders.forEach(Holder.touch))
     )
 
     const holderAt = (place: Places.Place) =>
       Effect.suspend(() => {
         const found = holders.find(
-          ({ isOpen, node, room, topic }) =>
-            node === place.node && topic.topic === place.queue.topic && room() > 0 && isOpen()
+          (holder) =>
+            holder.node === place.node &&
+            holder.topic.topic === place.queue.topic &&
+            holder.connection.isOpen() &&
+            Holder.room(holder) > 0
         )
         if (found !== undefined) return Effect.succeed(found)
         return Effect.tap(Holder.open(queue, place, env), (holder) => Effect.sync(() => holders.push(holder)))
@@ -90,15 +91,15 @@ export const open = (
 
     const take = (most: number) =>
       Effect.gen(function* () {
-        const late = holders.find(({ arrived }) => arrived() > 0)
-        if (late !== undefined) return yield* late.take(Math.min(most, late.arrived()))
+        const late = holders.find(({ arrived }) => arrived.length > 0)
+        if (late !== undefined) return yield* Holder.take(late, Math.min(most, late.arrived.length))
         for (const each of waiting) {
-          const held = holders.reduce((sum, { size }) => sum + size(), 0)
-          const wanted = Math.min(most, each.ready, limit - held)
+          const all = holders.reduce((sum, { held }) => sum + held.size, 0)
+          const wanted = Math.min(most, each.ready, limit - all)
           if (wanted <= 0) continue
           const holder = yield* holderAt(each.place)
-          const count = Math.min(wanted, holder.room())
-          const page = yield* holder.take(count)
+          const count = Math.min(wanted, Holder.room(holder))
+          const page = yield* Holder.take(holder, count)
           yield* check
           // Others have the rest of it.
           each.ready = page.length < count ? 0 : each.ready - count
@@ -122,11 +123,9 @@ export const open = (
         }),
       remove: (deliveries) =>
         Effect.map(
-          Effect.forEach(
-            Map.groupBy(deliveries, (delivery) => Holder.of(delivery)),
-            ([holder, its]) => holder.remove(its),
-            { concurrency: "unbounded" }
-          ),
+          Effect.forEach(Map.groupBy(deliveries, Holder.of), ([holder, its]) => Holder.remove(holder, its), {
+            concurrency: "unbounded"
+          }),
           (failures) => failures.flat()
         ),
       identify: (delivery) => nameOf(receiptOf(delivery)),

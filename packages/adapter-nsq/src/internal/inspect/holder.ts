@@ -1,5 +1,5 @@
 /** One connection that holds the messages that nsqd has sent on it, until they are removed or returned. */
-import { type Broker, type BrokerError, type Delivery } from "@requeue/core/adapter-kit"
+import type { Broker, BrokerError, Delivery } from "@requeue/core/adapter-kit"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { Settings } from "../../NsqOptions.ts"
@@ -11,40 +11,36 @@ import { Received } from "../consume/session.ts"
 import { toDelivery, toFrame } from "../consume/toDelivery.ts"
 import type { Queue } from "../names.ts"
 import { gone } from "../settle/settle.ts"
-import { refusedId, timedOut, toBrokerError } from "../toBrokerError.ts"
+import { type ErrorContext, refusedId, timedOut, toBrokerError } from "../toBrokerError.ts"
 
 export interface HolderDependencies {
   readonly settings: Settings
   /** The lease that every nsqd is asked for, in milliseconds. */
   readonly messageTimeout: number
-  /** Milliseconds since the epoch, and monotonic ones. */
+  /** Milliseconds since the epoch. */
   readonly now: () => number
+  /** Monotonic milliseconds. */
   readonly elapsed: () => number
 }
 
-type Deliveries = ReadonlyArray<Delivery.Delivery>
-
 export interface Holder {
+  readonly queue: string
   readonly node: Node
   readonly topic: Queue
-  readonly isOpen: () => boolean
-  /** How many messages it holds, and how many more nsqd sends on one connection. */
-  readonly size: () => number
-  readonly room: () => number
-  /** How many of the held messages `take` has not returned yet. */
-  readonly arrived: () => number
-  /** When the first message must be returned, in monotonic milliseconds. */
-  readonly holdsUntil: () => number
+  readonly connection: Client.Connection
+  readonly env: HolderDependencies
+  /** When each message has arrived, in monotonic milliseconds, by its id; the oldest first. */
+  readonly held: Map<string, number>
+  /** Those of them that were not taken yet. */
+  readonly arrived: Array<Delivery.Delivery>
+  /** nsqd's refusals of removals, by the ids. */
+  readonly refusals: Map<string, string>
+  /** Called when nsqd has handled all commands that were written before; with an error when it may not have. */
+  readonly fences: Array<(error?: BrokerError.BrokerError) => void>
   /** Whether nsqd has taken a message back. */
-  readonly isLapsed: () => boolean
-  /** Returns up to so many messages: fewer when none has come for some seconds. */
-  readonly take: (count: number) => Effect.Effect<Deliveries>
-  /** Removes messages, and returns those that are not known to be removed. */
-  readonly remove: (deliveries: Deliveries) => Effect.Effect<ReadonlyArray<Broker.SettleFailure>>
-  /** Extends all leases. */
-  readonly touch: () => void
-  /** Returns all messages and ends the connection. */
-  readonly giveBack: Effect.Effect<void>
+  isLapsed: boolean
+  /** Whether it takes no more. */
+  isClosing: boolean
 }
 
 /** Milliseconds that no message comes though some were counted, and between two looks at what has come. */
@@ -59,8 +55,8 @@ const closeTimeout = 30_000
 const safe = 0.9
 
 /**
- * An id that no message has. nsqd handles the commands of a connection in their order and refuses to touch this one, without
- * closing the connection: by then it has refused each earlier `FIN` that it did not carry out.
+ * An id that no message has. nsqd handles the commands of a connection in their order, and refuses to touch this message
+ * without closing the connection. Before that it has refused each earlier `FIN` that it could not carry out.
  * https://github.com/nsqio/nsq/blob/v1.3.0/nsqd/protocol_v2.go
  */
 const fence = "not-a-message-id"
@@ -70,138 +66,147 @@ const ignore = (): void => {}
 const commands = (name: string, ids: Iterable<string>, rest = ""): string =>
   Array.from(ids, (id) => `${name} ${id}${rest}\n`).join("")
 
-/** The holder that a delivery came from. */
-export const of = ({ receipt }: Delivery.Delivery): Holder => (receipt as { readonly session: Holder }).session // It has put it there.
+const contextOf = ({ node, queue }: Holder): ErrorContext => ({ operation: "browse", queue, node: node.name })
+
+const receive = (holder: Holder, payload: Buffer): void => {
+  const { arrived, connection, env, held, isClosing, node } = holder
+  const frame = toFrame(payload)
+  const { id } = frame
+  if (isClosing) return connection.write(`REQ ${id} 0\n`, ignore)
+  if (held.has(id)) {
+    // nsqd has taken it back and sent it again.
+    holder.isLapsed = true
+    return
+  }
+  const [now, elapsed] = [env.now(), env.elapsed()]
+  held.set(id, elapsed)
+  const decoded = toDelivery(frame, { now, nsqdNow: node.clock.now(now, elapsed), due: undefined })
+  arrived.push(new Received(decoded, frame, { session: holder, id }))
+}
+
+const refuse = (holder: Holder, text: string): void => {
+  const id = refusedId(text) ?? ""
+  if (id === fence) holder.fences.shift()?.()
+  else if (holder.held.delete(id)) holder.isLapsed = true
+  else holder.refusals.set(id, text)
+}
 
 /** Subscribes to a channel. nsqd sends nothing yet. */
 export const open = (
   queue: string,
   { node, queue: topic }: { readonly node: Node; readonly queue: Queue },
-  { elapsed, messageTimeout, now, settings }: HolderDependencies
-): Effect.Effect<Holder, BrokerError.BrokerError> => {
-  const context = { operation: "browse", queue, node: node.name }
-  /** When each message has arrived, the oldest first. */
-  const held = new Map<string, number>()
-  const arrived: Array<Delivery.Delivery> = []
-  const refusals = new Map<string, string>()
-  const fences: Array<(error?: BrokerError.BrokerError) => void> = []
-  let isClosing = false
-  let isLapsed = false
-
-  const holding = (connection: Client.Connection): Holder => {
-    const { requestTimeout } = settings
-    const { maxMsgTimeout, maxRdyCount } = connection.identity
-
-    /** Writes commands, and waits until nsqd has handled them. */
-    const handled = (text: string): Effect.Effect<BrokerError.BrokerError | undefined> =>
-      Effect.timeoutOrElse(
-        Effect.callback<BrokerError.BrokerError | undefined>((resume) => {
-          fences.push((error) => resume(Effect.succeed(error)))
-          connection.write(`${text}TOUCH ${fence}\n`, ignore)
-        }),
-        {
-          duration: Duration.millis(requestTimeout),
-          orElse: () =>
-            Effect.sync(() => {
-              const late = timedOut(context, requestTimeout)
-              // It holds messages that nobody can settle.
-              connection.destroy(late)
-              return late
-            })
-        }
-      )
-
-    const remove: Holder["remove"] = (deliveries) =>
-      Effect.suspend(() => {
-        const isOpen = connection.isOpen()
-        const { false: lost = [], true: removing = [] } = Object.groupBy(deliveries, (delivery) =>
-          isOpen && held.delete(receiptOf(delivery).id) ? "true" : "false"
-        )
-        const failures = lost.map((delivery) => gone(queue, delivery, isOpen))
-        if (removing.length === 0) return Effect.succeed(failures)
-        const ids = removing.map((delivery) => receiptOf(delivery).id)
-        return Effect.map(handled(commands("FIN", ids)), (error) => [
-          ...failures,
-          ...removing.flatMap((delivery, index): ReadonlyArray<Broker.SettleFailure> => {
-            const refusal = refusals.get(ids[index]!)
-            refusals.delete(ids[index]!)
-            if (refusal !== undefined)
-              return [{ delivery, error: toBrokerError(new Error(refusal), context), fate: "gone" }]
-            return error === undefined ? [] : [{ delivery, error, fate: "unknown" }]
-          })
-        ])
-      })
-
-    const take: Holder["take"] = (count) =>
-      Effect.gen(function* () {
-        if (arrived.length >= count) return arrived.splice(0, count)
-        connection.write(`RDY ${held.size + count - arrived.length}\n`, ignore)
-        let [pause, seen, quiet] = [shortestPause, arrived.length, elapsed()]
-        while (arrived.length < count && connection.isOpen() && !isClosing && elapsed() - quiet < silence) {
-          yield* Effect.sleep(pause)
-          pause = Math.min(2 * pause, longestPause)
-          if (arrived.length > seen) quiet = elapsed()
-          seen = arrived.length
-        }
-        return arrived.splice(0, count)
-        // What is removed later makes no room for messages that nobody has asked for.
-      }).pipe(Effect.ensuring(Effect.sync(() => connection.write("RDY 0\n", ignore))))
-
-    return {
-      node,
-      topic,
-      isOpen: connection.isOpen,
-      size: () => held.size,
-      room: () => maxRdyCount - held.size,
-      arrived: () => arrived.length,
-      holdsUntil: () => (held.values().next().value ?? Number.POSITIVE_INFINITY) + safe * maxMsgTimeout,
-      isLapsed: () => isLapsed,
-      take,
-      remove,
-      touch: () => connection.write(commands("TOUCH", held.keys()), ignore),
-      // What is under way until then is returned as it comes.
-      giveBack: Effect.suspend(() => {
-        isClosing = true
-        connection.write(`RDY 0\n${commands("REQ", held.keys(), " 0")}`, ignore)
-        held.clear()
-        return Effect.tryPromise(connection.stop)
-      }).pipe(Effect.timeout(closeTimeout), Effect.ignore, Effect.ensuring(Effect.sync(connection.end)))
-    }
-  }
-
-  return Effect.suspend(() => {
-    let opened: { readonly connection: Client.Connection; readonly holder: Holder } | undefined
+  env: HolderDependencies
+): Effect.Effect<Holder, BrokerError.BrokerError> =>
+  Effect.suspend(() => {
+    const { messageTimeout, settings } = env
+    const context = { operation: "browse", queue, node: node.name }
+    let holder: Holder | undefined
     const on: Client.Listener = {
-      message: (payload) => {
-        if (opened === undefined) return
-        const frame = toFrame(payload)
-        const { id } = frame
-        if (isClosing) return opened.connection.write(`REQ ${id} 0\n`, ignore)
-        // It comes again when its lease has ended.
-        if (held.has(id)) return void (isLapsed = true)
-        held.set(id, elapsed())
-        const decoded = toDelivery(frame, { now: now(), nsqdNow: node.clock.now(now(), elapsed()), due: undefined })
-        arrived.push(new Received(decoded, frame, { session: opened.holder, id }))
-      },
-      refused: (text) => {
-        const id = refusedId(text) ?? ""
-        if (id === fence) return fences.shift()?.()
-        if (held.delete(id)) isLapsed = true
-        else refusals.set(id, text)
-      },
+      message: (payload) => holder && receive(holder, payload),
+      refused: (text) => holder && refuse(holder, text),
       closed: (error) => {
-        for (const end of fences.splice(0)) end(toBrokerError(error, context))
+        for (const end of holder?.fences.splice(0) ?? []) end(toBrokerError(error, context))
       }
     }
     const request = { topic: topic.topic, channel: topic.channel, messageTimeout }
     return Effect.map(
-      Connection.open(context, settings, (signal) =>
-        Client.subscribe(settings, node.address, request, on, signal)
-      ),
+      Connection.open(context, settings, (signal) => Client.subscribe(settings, node.address, request, on, signal)),
       (connection) => {
-        opened = { connection, holder: holding(connection) }
-        return opened.holder
+        const empty = {
+          held: new Map(),
+          arrived: [],
+          refusals: new Map(),
+          fences: [],
+          isLapsed: false,
+          isClosing: false
+        }
+        return (holder = { queue, node, topic, connection, env, ...empty })
       }
     )
   })
+
+/** The holder of a delivery. */
+export const of = ({ receipt }: Delivery.Delivery): Holder => (receipt as { readonly session: Holder }).session // `receive` has put it there.
+
+/** How many more messages nsqd sends on the connection. */
+export const room = ({ connection, held }: Holder): number => connection.identity.maxRdyCount - held.size
+
+/** When the first message must be returned, in monotonic milliseconds. */
+export const holdsUntil = ({ connection, held }: Holder): number =>
+  (held.values().next().value ?? Number.POSITIVE_INFINITY) + safe * connection.identity.maxMsgTimeout
+
+/** Extends all leases. */
+export const touch = ({ connection, held }: Holder): void => connection.write(commands("TOUCH", held.keys()), ignore)
+
+/** Takes up to so many messages: fewer when none has come for some seconds. */
+export const take = (holder: Holder, count: number): Effect.Effect<ReadonlyArray<Delivery.Delivery>> =>
+  Effect.gen(function* () {
+    const { arrived, connection, env, held } = holder
+    const { elapsed } = env
+    if (arrived.length < count) connection.write(`RDY ${held.size + count - arrived.length}\n`, ignore)
+    let [pause, seen, quiet] = [shortestPause, arrived.length, elapsed()]
+    while (arrived.length < count && connection.isOpen() && !holder.isClosing && elapsed() - quiet < silence) {
+      yield* Effect.sleep(pause)
+      pause = Math.min(2 * pause, longestPause)
+      if (arrived.length > seen) quiet = elapsed()
+      seen = arrived.length
+    }
+    return arrived.splice(0, count)
+    // What is removed later makes no room for messages that were not asked for.
+  }).pipe(Effect.ensuring(Effect.sync(() => holder.connection.write("RDY 0\n", ignore))))
+
+/** Writes commands, and waits until nsqd has handled them; returns why it may not have. */
+const handled = (holder: Holder, text: string): Effect.Effect<BrokerError.BrokerError | undefined> => {
+  const { connection, env, fences } = holder
+  const { requestTimeout } = env.settings
+  return Effect.callback<BrokerError.BrokerError | undefined>((resume) => {
+    fences.push((error) => resume(Effect.succeed(error)))
+    connection.write(`${text}TOUCH ${fence}\n`, ignore)
+  }).pipe(
+    Effect.timeoutOrElse({
+      duration: Duration.millis(requestTimeout),
+      orElse: () =>
+        Effect.sync(() => {
+          const late = timedOut(contextOf(holder), requestTimeout)
+          connection.destroy(late)
+          return late
+        })
+    })
+  )
 }
+
+/** Removes messages of this holder, and returns those that are not known to be removed. */
+export const remove = (
+  holder: Holder,
+  deliveries: ReadonlyArray<Delivery.Delivery>
+): Effect.Effect<ReadonlyArray<Broker.SettleFailure>> =>
+  Effect.suspend(() => {
+    const { connection, held, queue, refusals } = holder
+    const isOpen = connection.isOpen()
+    const idOf = (delivery: Delivery.Delivery) => receiptOf(delivery).id
+    const { false: lost = [], true: removing = [] } = Object.groupBy(deliveries, (delivery) =>
+      isOpen && held.delete(idOf(delivery)) ? "true" : "false"
+    )
+    const failures = lost.map((delivery) => gone(queue, delivery, isOpen))
+    if (removing.length === 0) return Effect.succeed(failures)
+    return Effect.map(handled(holder, commands("FIN", removing.map(idOf))), (error) => {
+      for (const delivery of removing) {
+        const refusal = refusals.get(idOf(delivery))
+        refusals.delete(idOf(delivery))
+        if (refusal !== undefined) {
+          failures.push({ delivery, error: toBrokerError(new Error(refusal), contextOf(holder)), fate: "gone" })
+        } else if (error !== undefined) failures.push({ delivery, error, fate: "unknown" })
+      }
+      return failures
+    })
+  })
+
+/** Returns all messages and ends the connection. What is under way until then is returned as it comes. */
+export const giveBack = (holder: Holder): Effect.Effect<void> =>
+  Effect.suspend(() => {
+    const { connection, held } = holder
+    holder.isClosing = true
+    connection.write(`RDY 0\n${commands("REQ", held.keys(), " 0")}`, ignore)
+    held.clear()
+    return Effect.tryPromise(connection.stop)
+  }).pipe(Effect.timeout(closeTimeout), Effect.ignore, Effect.ensuring(Effect.sync(() => holder.connection.end())))
