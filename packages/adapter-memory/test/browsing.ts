@@ -1,5 +1,5 @@
 /** A broker whose browsers are others. */
-import type { Broker, BrokerError, Delivery } from "@requeue/core"
+import type { Broker } from "@requeue/core"
 import * as Effect from "effect/Effect"
 
 /** Changes every browser of a broker that is asked for this queue. */
@@ -15,14 +15,3 @@ export const browsing =
         )
     }
   })
-
-/** The oldest messages that are ready. */
-export const shown = (
-  { admin }: Broker.Service,
-  queue: string,
-  count: number
-): Effect.Effect<ReadonlyArray<Delivery.Delivery>, BrokerError.BrokerError> =>
-  Effect.flatMap(admin.browse({ queue, from: "ready", limit: count }), ({ next }) => next(count)).pipe(
-    Effect.map((page) => page.map(({ delivery }) => delivery)),
-    Effect.scoped
-  )

@@ -250,7 +250,9 @@ describe("a connection that is cut", () => {
     await cut()
     const report = await broker.finish(redriving)
     assert.deepStrictEqual(sorted(judged), numbers(20))
-    const [passed = [], sent] = [0, 1].map((rest) => numbers(20).filter((id) => (Number(id) % 4 === 0) === (rest === 0)))
+    const [passed = [], sent] = [0, 1].map((rest) =>
+      numbers(20).filter((id) => (Number(id) % 4 === 0) === (rest === 0))
+    )
     assert.deepStrictEqual(await idsIn(broker, "q"), sent)
     const left = report.failures.map(({ id }) => id)
     assert.isAtMost(left.length, isNamed ? 0 : 10)

@@ -95,7 +95,7 @@ test.runIf(isAtLeast(one.version, "4.3"))(
         const { delayed, remarks } = yield* Backlog.of(broker, look)
         assert.isUndefined(delayed)
         assert.match(remarks.delayed ?? "", /management/)
-        assert.isUndefined(broker.admin.sift)
+        assert.isFalse(broker.capabilities.delayedMessages)
       })
     )
     const { managementUrl } = one.broker

@@ -1,4 +1,5 @@
 /** A quorum queue whose leader does not answer: the server tells that it is empty, and nobody is told so. */
+import { Port } from "@requeue/conformance"
 import type { Broker } from "@requeue/core"
 import { DeadLetters, DelayedMessages } from "@requeue/operations"
 import * as Effect from "effect/Effect"
@@ -50,7 +51,7 @@ test.runIf(node !== undefined)("letters are counted and shown when their leader 
     Effect.gen(function* () {
       const queue = yield* filled(broker, "silent")
       assert.strictEqual((yield* across(queue, broker.admin.counts(queue))).ready, letters.length)
-      const seen = yield* across(queue, broker.admin.peek(queue, 100))
+      const seen = yield* across(queue, Port.oldest(broker, queue, 100))
       assert.strictEqual(seen.length, letters.length)
       const dead = yield* DeadLetters.make(queue)
       const { looked, total } = yield* across(queue, dead.group())

@@ -1,4 +1,5 @@
 /** Looks at thousands of letters, far from the server, and looks that lose their connection. */
+import { Port } from "@requeue/conformance"
 import { proxy } from "@requeue/brokers"
 import { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
@@ -52,7 +53,8 @@ test("a look that loses its connection says so, and the server has all letters",
   await fill(queue)
   await on({ url: distant.href }, (broker) =>
     Effect.gen(function* () {
-      const { next } = yield* broker.admin.look!(queue, 3000)
+      const browser = yield* broker.admin.browse({ queue, from: "ready", limit: 3000 })
+      const next = browser.next(100)
       assert.isAbove((yield* next).length, 0)
       far.cut()
       const error = yield* Effect.flip(next)
@@ -68,7 +70,8 @@ test("a look that ends in the middle of a page leaves all letters in their order
   await fill(queue)
   await on({ url: distant.href }, (broker) =>
     Effect.gen(function* () {
-      const { next } = yield* broker.admin.look!(queue, 3000)
+      const browser = yield* broker.admin.browse({ queue, from: "ready", limit: 3000 })
+      const next = browser.next(100)
       assert.isAbove((yield* next).length, 0)
       // Its messages are on their way by then, and their page is not complete.
       assert.isTrue((yield* Effect.timeoutOption(next, 80))._tag === "None")
@@ -89,7 +92,7 @@ test("letters of a queue that another consumer alone reads are shown page by pag
       Effect.gen(function* () {
         yield* broker.publish(others.map((id) => outgoing(queue, id)))
         const begun = performance.now()
-        const seen = yield* broker.admin.peek(queue, 1000)
+        const seen = yield* Port.oldest(broker, queue, 1000)
         assert.isAtLeast(seen.length, 299)
         // Each page waits for half a second for what the other consumer leaves.
         assert.isBelow(performance.now() - begun, 20_000)

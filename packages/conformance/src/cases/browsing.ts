@@ -105,7 +105,7 @@ export const cases: ReadonlyArray<Case.Case> = [
         ["a 1", "b 1", "c 1", "d 1"]
       )
     },
-    Needs.all(Needs.has("peek"), Needs.has("ordered"))
+    Needs.all(Needs.has("uncountedBrowse"), Needs.has("ordered"))
   ),
   test("a message that a browser holds goes to no consumer", function* (lab) {
     const from = lab.now()

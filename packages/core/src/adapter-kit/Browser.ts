@@ -129,7 +129,6 @@ const subscribing = (
       queue,
       retry,
       deadLetterQueues: [],
-      isJob: true,
       onDelivery: (delivery) => held.add(delivery),
       onReconnect: (isGone = () => true) => held.lose(isGone, lost("ConnectionLost", "the connection was lost"))
     })

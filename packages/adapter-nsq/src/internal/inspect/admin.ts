@@ -1,5 +1,5 @@
 /** Counts, looks at and removes the messages of a queue, over all nsqd and both of its topics. */
-import { type Backlog, type Broker, BrokerError, type Delivery } from "@requeue/core/adapter-kit"
+import { type Backlog, type Broker, BrokerError } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Names from "../names.ts"
 import * as NsqdHttp from "../nsqdHttp.ts"
@@ -98,11 +98,6 @@ export const make = (dependencies: Places.PlacesDependencies & HolderDependencie
 
   const browse = (queue: string, limit: number) => Browse.open({ queue, limit }, count(queue, "browse"), dependencies)
 
-  const look: Broker.Admin["look"] = (queue, limit) =>
-    Effect.map(browse(queue, limit), ({ next }) => ({
-      next: Effect.map(next(pageSize), (page) => page.map(({ delivery }) => delivery))
-    }))
-
   return {
     counts: (name) =>
       Effect.gen(function* () {
@@ -116,16 +111,6 @@ export const make = (dependencies: Places.PlacesDependencies & HolderDependencie
         const { missing, total } = yield* count(queue, "counts")
         return { ...told(total), ...stateOf(total, missing) }
       }),
-    peek: (name, limit) =>
-      Effect.scoped(
-        Effect.gen(function* () {
-          const { next } = yield* look(name, limit)
-          const letters: Array<Delivery.Delivery> = []
-          for (let page = yield* next; page.length > 0; page = yield* next) letters.push(...page)
-          return letters.toSorted((a, b) => a.metadata.firstPublished - b.metadata.firstPublished)
-        })
-      ),
-    look,
     browse: ({ from, limit, queue }) => (from === "ready" ? browse(queue, limit) : Effect.fail(unsupported(queue))),
     names: Effect.gen(function* () {
       const { nsqd: found = [] } = dependencies.settings.lookupd.length === 0 ? {} : yield* dependencies.lookup.all

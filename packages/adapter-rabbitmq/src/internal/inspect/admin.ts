@@ -1,5 +1,5 @@
 /** Counts, looks into and empties queues. */
-import { type Broker, BrokerError } from "@requeue/core/adapter-kit"
+import { type Broker, BrokerError, RetryPolicy } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
 import * as NameRules from "../nameRules.ts"
@@ -11,7 +11,6 @@ import type * as BrowseSession from "./browseSession.ts"
 import * as Counting from "./counting.ts"
 import * as DelayedAtMost from "./delayedAtMost.ts"
 import * as DelayQueues from "./delayQueues.ts"
-import * as Look from "./look.ts"
 import * as Passive from "./passive.ts"
 import * as Together from "./together.ts"
 
@@ -80,11 +79,10 @@ export const make = (given: Dependencies): Broker.Admin => {
     browse: (options) => {
       const { from, queue } = options
       if (from === "ready") return BrowseReady.open(options, env)
-      return settings.topology === "native" ? Effect.fail(hidden(queue)) : BrowseDelayed.open(env, options)
+      return settings.topology === "native"
+        ? Effect.fail(hidden(queue))
+        : BrowseDelayed.open(env, { ...options, retry: options.retry ?? RetryPolicy.make() })
     },
-    ...(settings.topology === "native" ? {} : { sift: (request, removes) => Look.sift(env, request, removes) }),
-    peek: (queue, limit) => Look.peek(queue, limit, env),
-    look: (queue, limit) => Look.open(queue, limit, env),
     ...(management === undefined
       ? {}
       : {

@@ -1,5 +1,5 @@
 /** Looks at waiting messages leave them as they are. */
-import { Check } from "@requeue/conformance"
+import { Check, Port } from "@requeue/conformance"
 import * as Effect from "effect/Effect"
 import { hasFailureCount } from "../../../src/internal/version.ts"
 import { permit, readerAndWriter } from "../../real/adoptedBooks.ts"
@@ -42,7 +42,7 @@ export const cases = [
         Effect.gen(function* () {
           yield* broker.publish(names.map((id) => outgoing(queue, id)))
           for (let look = 0; look < 3; look++) {
-            const seen = yield* broker.admin.peek(queue, 40)
+            const seen = yield* Port.oldest(broker, queue, 40)
             Check.equal(
               `look ${look}`,
               seen.map(({ metadata }) => metadata.id),
@@ -67,7 +67,7 @@ export const cases = [
         Effect.gen(function* () {
           yield* broker.publish(names.map((id) => outgoing(queue, id)))
           for (const count of [50, 3, 20, 3, 60, 3]) {
-            const seen = (yield* broker.admin.peek(queue, count)).map(({ metadata }) => metadata.id)
+            const seen = (yield* Port.oldest(broker, queue, count)).map(({ metadata }) => metadata.id)
             if (hasFailureCount(version)) Check.equal(`a look at ${count}`, seen, names.slice(0, count))
           }
         })
@@ -86,7 +86,7 @@ export const cases = [
           for (let round = 0; round < 6; round++) {
             yield* Effect.promise(() => takeAndLeave(url, queue, names.length))
             yield* until(`all are back, round ${round}`, async () => (await countOf(url, queue)) === names.length)
-            Check.equal("seen", (yield* broker.admin.peek(queue, 10)).length, names.length)
+            Check.equal("seen", (yield* Port.oldest(broker, queue, 10)).length, names.length)
           }
         })
       )
@@ -105,7 +105,7 @@ export const cases = [
       yield* until("all are back", async () => (await countOf(url, queue)) === names.length)
       yield* on({ ...login, assert: "never" }, (broker) =>
         Effect.gen(function* () {
-          Check.equal("seen", (yield* broker.admin.peek(queue, 10)).length, names.length)
+          Check.equal("seen", (yield* Port.oldest(broker, queue, 10)).length, names.length)
         })
       )
       Check.equal("they are", [...(yield* Effect.promise(() => drainIds(url, queue)))].toSorted(), names)

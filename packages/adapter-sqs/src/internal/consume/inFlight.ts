@@ -2,7 +2,6 @@
 import { Bag, type Broker, type Delivery, Settlement, type Timers } from "@requeue/core/adapter-kit"
 import type { Message } from "../client.ts"
 import { arrived } from "./arrival.ts"
-import * as Originals from "./originals.ts"
 import * as Receipt from "./receipt.ts"
 import type { Remembered } from "./remembered.ts"
 import type { Sources } from "./sources.ts"
@@ -95,7 +94,6 @@ export const make = (env: {
         queue: env.queue
       }
       const delivery = arrived(message, context, receipt.group, receipt)
-      Originals.note(delivery, receipt.attributes)
       receipt.delivery = delivery
       receipts.add(receipt)
       return delivery

@@ -1,9 +1,8 @@
 /** Counts, browses and purges for operators. */
-import { type Backlog, type Broker, type Delivery, RetryPolicy } from "@requeue/core/adapter-kit"
+import { type Backlog, type Broker, RetryPolicy } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
-import type * as Scope from "effect/Scope"
-import { type Asked, browse, byAge, type Dependencies } from "./browse.ts"
+import { type Asked, browse, type Dependencies } from "./browse.ts"
 import { counts } from "./counts.ts"
 
 /** Queues that are counted at a time, each by a connection of its own. */
@@ -13,23 +12,6 @@ const atOnce = 64
 const pageSize = 160
 
 const ready = (queue: string, limit: number) => ({ queue, from: "ready", limit, retry: RetryPolicy.make() }) as const
-
-/** The messages that wait, page by page, held until the scope closes. */
-const look = (env: Dependencies, queue: string, limit: number): Asked<Broker.Look, Scope.Scope> =>
-  Effect.map(browse(env, ready(queue, limit)), ({ next }) => ({
-    next: Effect.map(next(pageSize), (page) => page.map(({ delivery }) => delivery))
-  }))
-
-/** Up to `limit` waiting messages, the oldest first. */
-const peek = (env: Dependencies, queue: string, limit: number): Asked<ReadonlyArray<Delivery.Delivery>> =>
-  Effect.scoped(
-    Effect.gen(function* () {
-      const { next } = yield* look(env, queue, limit)
-      const seen: Array<Delivery.Delivery> = []
-      for (let page = yield* next; page.length > 0; page = yield* next) seen.push(...page)
-      return seen.toSorted(byAge)
-    })
-  )
 
 /**
  * Browses and removes until nothing more comes. `PurgeQueue` would also delete the messages that consumers have in flight, and
@@ -88,8 +70,6 @@ export const make = (env: Dependencies): Broker.Admin => {
   return {
     counts: counted,
     backlog: ({ queue }) => Effect.map(counted(queue), backlog),
-    peek: (queue, limit) => peek(env, queue, limit),
-    look: (queue, limit) => look(env, queue, limit),
     browse: (options) => browse(env, options),
     purge: (queue) => purge(env, queue)
   }

@@ -67,7 +67,7 @@ const nothing = (queue: string): Broker.Browser => ({
   browsed: () => ({ isWhole: true, hidden: 0 })
 })
 
-export const byAge = (a: Delivery.Delivery, b: Delivery.Delivery): number =>
+const byAge = (a: Delivery.Delivery, b: Delivery.Delivery): number =>
   a.metadata.firstPublished - b.metadata.firstPublished
 
 /** Opens a browser. SQS counts its receives. Of a FIFO group, SQS shows what one receive brings until some of that is removed. */
