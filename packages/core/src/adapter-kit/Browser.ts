@@ -124,7 +124,7 @@ const subscribing = (
   Effect.gen(function* () {
     const calls = yield* Semaphore.make(1)
     // An interruption waits, so that it is known what was settled.
-    const alone = <A>(call: Effect.Effect<A>) => Effect.uninterruptible(calls.withPermit(call))
+    const alone = <A>(call: () => Effect.Effect<A>) => Effect.uninterruptible(calls.withPermit(Effect.suspend(call)))
     const subscription = yield* subscribe({
       queue,
       retry,
@@ -134,7 +134,7 @@ const subscribing = (
     })
     const { credit, extend } = subscription
     const settle: Opened["settle"] = (deliveries, settlement) =>
-      alone(subscription.settle(deliveries.map((delivery) => ({ delivery, settlement }))))
+      alone(() => subscription.settle(deliveries.map((delivery) => ({ delivery, settlement }))))
     yield* Effect.addFinalizer(() =>
       Effect.suspend(() => {
         credit(0)
@@ -142,10 +142,13 @@ const subscribing = (
       })
     )
     if (lease !== undefined) {
-      const renewed = Effect.map(alone(Effect.suspend(() => extend(held.all()))), (failures) => {
-        const gone = new Set(failures.flatMap(({ delivery, fate }) => (fate === "gone" ? [delivery] : [])))
-        held.lose((delivery) => gone.has(delivery), lost("LeaseLost", "a lease has ended"))
-      })
+      const renewed = Effect.map(
+        alone(() => extend(held.all())),
+        (failures) => {
+          const gone = new Set(failures.flatMap(({ delivery, fate }) => (fate === "gone" ? [delivery] : [])))
+          held.lose((delivery) => gone.has(delivery), lost("LeaseLost", "a lease has ended"))
+        }
+      )
       const pause = Effect.sleep(lease.duration / extensions)
       yield* Effect.forkScoped(Effect.forever(Effect.andThen(pause, renewed)))
     }
