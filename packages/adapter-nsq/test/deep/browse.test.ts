@@ -275,6 +275,21 @@ describe("removals that nsqd does not carry out are reported", () => {
   })
 })
 
+test("a connection on which nothing passes any more is noticed, though nothing is removed", async () => {
+  const queue = queueName("dead")
+  await on({ ...short.wired, requestTimeout: 500 }, (broker) =>
+    Effect.gen(function* () {
+      yield* publishAll(broker, queue, ["a", "b"])
+      const browser = yield* browse(queue)
+      yield* show(browser, 2)
+      wire.blackhole(true)
+      assert.strictEqual((yield* failing(browser)).reason, "ConnectionLost")
+      wire.blackhole(false)
+    })
+  )
+  await Effect.runPromise(isBack(short.http, queue, 2))
+})
+
 describe("a connection that is cut", () => {
   test("fails one call; the next one shows what was not removed, under the same names", async () => {
     const queue = queueName("cut")

@@ -13,8 +13,8 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     name: "looks at the first page alone",
     kills: "a look shows all that waits, page by page, and gives it back when it ends",
     file: "inspect/browse.ts",
-    text: "const most = Math.min(count, pages.size())",
-    replacement: "const most = holders.length > 0 ? 0 : pages.size()"
+    text: "const most = Math.min(wanted, pages.size())",
+    replacement: "const most = browsing.holders.length > 0 ? 0 : pages.size()"
   },
   {
     name: "takes a publication for stored whose connection is lost",

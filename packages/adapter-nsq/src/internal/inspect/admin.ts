@@ -96,7 +96,8 @@ export const make = (dependencies: Places.PlacesDependencies & HolderDependencie
       return { answers, missing, total: NsqdStats.sum(answers.map(({ answer }) => answer)) }
     })
 
-  const browse = (queue: string, limit: number) => Browse.open({ queue, limit }, count(queue, "browse"), dependencies)
+  const browse = (queue: string, limit: number) =>
+    Browse.open({ queue, limit }, { ...dependencies, count: count(queue, "browse") })
 
   return {
     counts: (name) =>

@@ -135,9 +135,6 @@ export const room = ({ connection, held }: Holder): number => connection.identit
 export const holdsUntil = ({ connection, held }: Holder): number =>
   (held.values().next().value ?? Number.POSITIVE_INFINITY) + safe * connection.identity.maxMsgTimeout
 
-/** Extends all leases. */
-export const touch = ({ connection, held }: Holder): void => connection.write(commands("TOUCH", held.keys()), ignore)
-
 /** Takes up to so many messages: fewer when none has come for some seconds. */
 export const take = (holder: Holder, count: number): Effect.Effect<ReadonlyArray<Delivery.Delivery>> =>
   Effect.gen(function* () {
@@ -174,6 +171,10 @@ const handled = (holder: Holder, text: string): Effect.Effect<BrokerError.Broker
     })
   )
 }
+
+/** Extends all leases. A connection on which nsqd does not answer is lost. */
+export const touch = (holder: Holder): Effect.Effect<unknown> =>
+  Effect.suspend(() => handled(holder, commands("TOUCH", holder.held.keys())))
 
 /** Removes messages of this holder, and returns those that are not known to be removed. */
 export const remove = (
