@@ -238,6 +238,28 @@ describe.each([
   })
 })
 
+test("a quorum queue with an active consumer is refused, and is shown when the consumer is gone", async () => {
+  const queue = queueName("active")
+  const names = ids(20)
+  await fill(queue, { "x-queue-type": "quorum", "x-single-active-consumer": true }, names)
+  await on(passive(queue), (broker) =>
+    Effect.gen(function* () {
+      const browser = yield* open(broker, queue)
+      const beside = raw(url, async (channel) => {
+        await channel.prefetch(1)
+        await new Promise<void>((resume) => void channel.consume(queue, () => resume()))
+        return Effect.runPromise(Effect.flip(browser.next(10)))
+      })
+      assert.strictEqual((yield* Effect.promise(() => beside)).reason, "AccessRefused")
+      yield* until("all are back", async () => (await countOf(queue)) === names.length)
+      const seen = yield* all(browser)
+      assert.deepStrictEqual(idsOf(seen).toSorted(), names.toSorted())
+      assert.deepStrictEqual(yield* browser.remove(deliveries(even(seen))), [])
+    })
+  )
+  assert.lengthOf(await drainIds(url, queue), 10)
+})
+
 describe("messages that the server is about to give up", () => {
   test("are there after more browsers than their queue allows returns, in which others were removed", async () => {
     const queue = queueName("near")
@@ -381,6 +403,8 @@ describe("of delayed messages", () => {
         const page = deliveries(yield* browser.next(10))
         assert.deepStrictEqual(yield* browser.remove(page.slice(0, 5)), [])
         proxy.cut()
+        const [failure] = yield* browser.remove(page.slice(5, 6))
+        assert.include(["unknown", "gone"], failure?.fate)
         assert.strictEqual((yield* Effect.flip(browser.next(10))).reason, "ConnectionLost")
         yield* until("all are back", async () => (await countOf(level(prefix))) === names.length - 5)
         const again = yield* all(browser)

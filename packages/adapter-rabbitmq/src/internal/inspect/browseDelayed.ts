@@ -179,7 +179,7 @@ const hold = (
       if (!isOpen) return Effect.void
       isOver = true
       // Acknowledgements that are under way would be forgotten with the channel.
-      const settled = Effect.promise(() => place.turn(async () => {}))
+      const settled = Effect.ignore(request(context, 3 * requestTimeout, () => place.turn(async () => {})))
       return Effect.andThen(
         Effect.andThen(settled, Effect.ignore(replaceWorn)),
         Effect.sync(() => {

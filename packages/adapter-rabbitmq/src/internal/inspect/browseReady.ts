@@ -194,10 +194,10 @@ export const open = (
         if (isLost && shownOf(session!) > 0) return Effect.andThen(leave, Effect.fail(lost(session!, error)))
         if (session !== undefined && !isLost) return Effect.fail(error)
         if (error.reason === "QueueMissing") return Effect.andThen(leave, missing)
-        if (error.reason !== "AccessRefused" || take === byGet) return Effect.andThen(leave, Effect.fail(error))
-        // Somebody else consumes it exclusively.
-        take = byGet
-        return Effect.andThen(leave, next(count))
+        // Another consumer may have it exclusively.
+        const isAnotherWay = error.reason === "AccessRefused" && take === byConsumer
+        take = isAnotherWay ? byGet : byConsumer
+        return Effect.andThen(leave, isAnotherWay ? next(count) : Effect.fail(error))
       })
     }
 
