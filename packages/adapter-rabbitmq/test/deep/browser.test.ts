@@ -74,6 +74,30 @@ describe.each(["quorum", "classic"] as const)("in a %s queue", (queueType) => {
     assert.deepStrictEqual(await drainIds(url, queue), odd(names))
   })
 
+  test("letters after those that were returned before keep their order, when some of these are removed", async () => {
+    const queue = queueName("some")
+    const names = ids(60)
+    await on({ url: proxied, queueType }, (broker) =>
+      Effect.gen(function* () {
+        yield* broker.publish(names.map((id) => outgoing(queue, id)))
+        yield* Effect.scoped(Effect.flatMap(open(broker, queue), (browser) => all(browser, 50)))
+        const browse = Effect.gen(function* () {
+          const browser = yield* open(broker, queue)
+          const seen = yield* all(browser, 20)
+          assert.deepStrictEqual(yield* browser.remove(deliveries(even(seen))), [])
+          return idsOf(even(seen))
+        })
+        const removed = yield* Effect.scoped(browse)
+        assert.lengthOf(removed, 10)
+        const left = yield* Effect.promise(() => drainIds(url, queue))
+        const rest = names.filter((id) => !removed.includes(id))
+        // Other servers put what is returned behind what was returned before.
+        if (queueType === "classic" || hasFailureCount(version)) assert.deepStrictEqual(left, rest)
+        else assert.deepStrictEqual([...left].toSorted(), rest.toSorted())
+      })
+    )
+  })
+
   test("what was removed page by page is gone when its connection breaks right after", async () => {
     const queue = queueName("proved")
     const names = ids(600)
@@ -82,11 +106,11 @@ describe.each(["quorum", "classic"] as const)("in a %s queue", (queueType) => {
         yield* broker.publish(names.map((id) => outgoing(queue, id)))
         const browser = yield* open(broker, queue)
         const removed: Array<string> = []
-        for (let page = yield* browser.next(256); removed.length < 400; page = yield* browser.next(256)) {
+        while (removed.length < 200) {
+          const page = yield* browser.next(256)
           // Apart from each other, so that each is an answer of its own.
           assert.deepStrictEqual(yield* browser.remove(deliveries(even(page))), [])
           removed.push(...idsOf(even(page)))
-          if (removed.length >= 200) break
         }
         proxy.cut()
         const rest = names.filter((id) => !removed.includes(id))
@@ -257,7 +281,7 @@ test("a quorum queue with an active consumer is refused, and is shown when the c
       assert.deepStrictEqual(yield* browser.remove(deliveries(even(seen))), [])
     })
   )
-  assert.lengthOf(await drainIds(url, queue), 10)
+  await Effect.runPromise(until("the others are back", async () => (await countOf(queue)) === 10))
 })
 
 describe("messages that the server is about to give up", () => {

@@ -58,7 +58,7 @@ const connect = (
       waiting: messageCount,
       take,
       ends: [],
-      isEnding: false,
+      isLeft: false,
       pages: LookPage.make(),
       taken: [],
       held,
@@ -73,9 +73,12 @@ const connect = (
       prove: () => prove(session, env.uniqueName),
       atOnce: () => atOnce(session)
     }
-    const finish = async (): Promise<void> => {
-      session.isEnding = true
-      await session.turn(() => end(session, env))
+    const finish = (): Promise<void> => {
+      session.isLeft = true
+      return session.turn(() => {
+        session.isLeft = false
+        return end(session, env)
+      })
     }
     // Whatever fails then, the server has all back when the channel closes.
     yield* Effect.addFinalizer(() => Effect.ignore(Effect.tryPromise(finish)))
