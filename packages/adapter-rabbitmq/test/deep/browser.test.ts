@@ -5,7 +5,7 @@ import { assert, describe, test } from "vitest"
 import { hasFailureCount } from "../../src/internal/version.ts"
 import { server } from "../real/server.ts"
 import { drainIds, ids, on, outgoing, queueName, until } from "../world.ts"
-import { raw, takeAndLeave } from "./traps/trap.ts"
+import { raw } from "./traps/trap.ts"
 
 const one = await server()
 const { proxied, proxy, url, version } = one
@@ -303,30 +303,6 @@ describe("messages that the server is about to give up", () => {
       })
     )
     assert.lengthOf(await drainIds(url, queue), 6)
-  })
-
-  test("are replaced, and the others of more than 1,000 stay", { timeout: 120_000 }, async () => {
-    const queue = queueName("many")
-    const names = ids(1500)
-    await fill(queue, { "x-queue-type": "quorum", "x-delivery-limit": 4 }, names)
-    for (let left = 2; left > 0; left--) {
-      await takeAndLeave(url, queue, 3)
-      await Effect.runPromise(until("all are back", async () => (await countOf(queue)) === names.length))
-    }
-    await on(passive(queue), (broker) =>
-      Effect.gen(function* () {
-        const browse = Effect.gen(function* () {
-          const browser = yield* open(broker, queue)
-          const seen = yield* all(browser)
-          assert.lengthOf(seen, 1500)
-          assert.deepStrictEqual(yield* browser.remove(deliveries(seen.slice(1400))), [])
-          return idsOf(seen.slice(0, 1400))
-        })
-        const rest = yield* Effect.scoped(browse)
-        yield* until("the others are there", async () => (await countOf(queue)) === rest.length)
-        assert.deepStrictEqual([...(yield* Effect.promise(() => drainIds(url, queue)))].toSorted(), rest.toSorted())
-      })
-    )
   })
 })
 

@@ -145,6 +145,14 @@ const patches: ReadonlyArray<OwnPatch> = [
     replacement: "returns > (deliveryLimit ?? 1000)"
   },
   {
+    name: "takes out all messages with those that it has replaced",
+    kills: "of 1,200 messages some are replaced, some are removed, and all others stay",
+    on: tellsLooksApart,
+    file: "inspect/browseEnd.ts",
+    text: "if (session.held.size === 0)",
+    replacement: "if (confirmed.length === held.length)"
+  },
+  {
     name: "takes out messages whose copies are not confirmed",
     kills: "messages that a look cannot replace stay what they are",
     on: withManagement,

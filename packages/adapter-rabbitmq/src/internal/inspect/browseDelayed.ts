@@ -1,9 +1,9 @@
 /**
  * Shows the messages that wait in delay queues, and leaves those that are not removed there.
  *
- * A browser takes messages of one delay queue at a time, and gives them back. They keep the time at which they expire, on every release:
- * none comes early, and one that was due meanwhile goes on when it is given back (3.10.8, 4.0.5, 4.3.6). Two releases need
- * care:
+ * A browser takes the messages of one delay queue at a time, shows them in pages, and gives them back within two seconds. They
+ * keep the time at which they expire, on every release: none comes early, and one that was due meanwhile goes on when it is
+ * given back (3.10.8, 4.0.5, 4.3.6). Two releases need care:
  *
  * - Before 4.0, a quorum queue forgets to look at the clock when messages are given back by `basic.nack`: they stay until
  *   the next message behind them is due. It does not when a channel is closed, so that this gives them back.
@@ -103,6 +103,8 @@ interface Place extends Held.Holder {
   readonly isAll: boolean
   /** Messages that were not shown yet, the oldest first. */
   readonly left: Array<Held.Held>
+  /** The delivery tags of the page that was shown last: only these can be removed. */
+  readonly page: Set<number>
   /** Why the server has the messages back; `undefined` while it has not taken them. */
   readonly lost: () => BrokerError.BrokerError | undefined
 }
@@ -142,15 +144,18 @@ const hold = (
     const left = messages.map((message): Held.Held => ({ message, decoded: toDelivery(message, source) }))
     const held = new Map(left.map((one) => [one.message.fields.deliveryTag, one]))
 
+    const page = new Set<number>()
+
     const place: Place = {
       queue,
       isAll,
       left,
+      page,
       channel,
       isOpen: () => isOpen && !isOver,
       lost: () => (isOpen || isOver ? undefined : toBrokerError(words ?? "channel closed", context)),
-      holds: (tag) => held.has(tag),
-      release: (tag) => held.delete(tag),
+      holds: (tag) => page.has(tag),
+      release: (tag) => page.delete(tag) && held.delete(tag),
       unproven: new Set(),
       turn: Held.turns(),
       prove: () => KeptBack.prove(channel, name, uniqueName()).then(() => {}),
@@ -253,6 +258,7 @@ export const open = (
     /** The next messages of the place that was entered. */
     const show = (from: Place, count: number): ReadonlyArray<Broker.Delayed> => {
       const page: Array<Broker.Delayed> = []
+      from.page.clear()
       while (page.length < count && from.isOpen()) {
         const one = from.left.shift()
         if (one === undefined) break
@@ -261,6 +267,7 @@ export const open = (
         // Returns of a delay queue are those of browsers.
         const decoded = { ...one.decoded, attempts: metadata.attempts + 1, redelivered: false }
         const due = metadata.notBefore === 0 ? undefined : metadata.notBefore
+        from.page.add(one.message.fields.deliveryTag)
         page.push({ delivery: Held.shown(from, { ...one, decoded }, queue), due })
       }
       return page
