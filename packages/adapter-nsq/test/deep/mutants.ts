@@ -12,9 +12,9 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
   {
     name: "looks at the first page alone",
     kills: "a look shows all that waits, page by page, and gives it back when it ends",
-    file: "inspect/look.ts",
-    text: "if (page.length < count || count <= 0) {",
-    replacement: "if (page.length > 0) {"
+    file: "inspect/browse.ts",
+    text: "const most = Math.min(count, pages.size())",
+    replacement: "const most = holders.length > 0 ? 0 : pages.size()"
   },
   {
     name: "takes a publication for stored whose connection is lost",

@@ -39,7 +39,7 @@ describe.each([
           ids(25).map((id, index) => outgoing(queue, id, { headers: headers(id), now: 1000 + index }))
         )
         const some = yield* broker.admin.peek(queue, 3)
-        assert.deepStrictEqual([some.length, some.every(({ receipt }) => receipt === undefined)], [3, true])
+        assert.strictEqual(some.length, 3)
         const all = yield* broker.admin.peek(queue, 100)
         assert.deepStrictEqual(
           all.map(({ metadata }) => metadata.id),

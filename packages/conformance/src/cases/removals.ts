@@ -46,11 +46,10 @@ export const cases: ReadonlyArray<Case.Case> = losses.flatMap((failure) => [
       yield* settles(lab, failure, RetryPolicy.make(), (message) =>
         Effect.sync(() => message.retry({ delay: 4 * lab.unit }))
       )
-      Check.equal(
-        "attempts",
-        lab.runs.map(({ attempts }) => attempts),
-        [1, 2]
-      )
+      const [first, second = 0, ...others] = lab.runs.map(({ attempts }) => attempts)
+      Check.equal("the first run, and others", [first, others], [1, []])
+      // A copy that was delivered on the connection that ends counts that delivery.
+      Check.isTrue("the attempt of the second run", second >= 2, second)
     },
     Needs.failNext("settle", failure)
   ),

@@ -57,12 +57,6 @@ export interface SubscribeOptions {
   readonly deadLetterQueues: ReadonlyArray<string>
   /** Most messages that a handler gets at a time. Default: 1. */
   readonly maxBatchSize?: number | undefined
-  /**
-   * Whether it ends by itself, as a redrive does, and somebody looks at its queue right after: what it gives back at its end is
-   * there for the next reader at once. An adapter that polls makes its polls short. Only a job publishes messages that were
-   * delivered to it. Default: false.
-   */
-  readonly isJob?: boolean | undefined
   /** Called once for each delivery. It does not throw, and returns at once. */
   readonly onDelivery: (delivery: Delivery) => void
   /**
@@ -173,29 +167,13 @@ export interface Delayed {
   readonly due: number | undefined
 }
 
-/** The result of going through the messages that wait for their delay. */
-export interface Sifted {
-  /** Messages of the queue that were looked at. */
-  readonly looked: number
-  /** Those of them that are gone. */
-  readonly removed: number
-  /** Whether all that waited from the beginning to the end were looked at. */
-  readonly isWhole: boolean
-}
-
-/** Waiting messages that are shown page by page. Nobody else gets them until the look is over. */
-export interface Look {
-  /**
-   * The next messages, as the next consumer would see them; none when all were shown. It fails when the connection is lost:
-   * then the broker has them back.
-   */
-  readonly next: Effect.Effect<ReadonlyArray<Delivery>, BrokerError>
-}
-
 /** Which messages to browse. */
-export interface BrowseOptions extends BacklogRequest {
-  /** Messages that are ready, or those that wait for their delay. `retry` says where the latter wait. */
+export interface BrowseOptions {
+  readonly queue: string
+  /** Messages that are ready, or those that wait for their delay. */
   readonly from: "ready" | "delayed"
+  /** The retry policy of the queue's consumers, which says where delayed messages wait. Default: none has a place of its own. */
+  readonly retry?: RetryPolicy | undefined
   /** The most messages that may be held at a time. The broker may allow fewer: then `isWhole` of the end is false. */
   readonly limit: number
 }
@@ -239,21 +217,13 @@ export interface Browser {
  */
 export interface Admin {
   readonly counts: (queue: string) => Effect.Effect<Counts, BrokerError>
-  /** Up to `limit` waiting messages, oldest first, as the next consumer would see them. */
-  readonly peek: (queue: string, limit: number) => Effect.Effect<ReadonlyArray<Delivery>, BrokerError>
-  /**
-   * Shows up to `limit` waiting messages, the oldest first where the broker has an order, and gives all of them back when the
-   * scope closes. It keeps no message that it has shown, but what giving it back takes: it may be 100,000 messages. It makes
-   * nothing, and shows nothing of a queue that is missing. Default: one `peek`, of 10,000 messages at most.
-   */
-  readonly look?: ((queue: string, limit: number) => Effect.Effect<Look, BrokerError, Scope.Scope>) | undefined
   /**
    * Opens a browser on a queue. It makes nothing, and shows nothing of a queue that is missing. It keeps nothing of a message
    * that it has shown, but what returning or removing it takes: there may be 100,000. It extends leases.
    *
    * Fails with `Unsupported` for delayed messages, unless `capabilities.delayedMessages` is true.
    */
-  readonly browse?: ((options: BrowseOptions) => Effect.Effect<Browser, BrokerError, Scope.Scope>) | undefined
+  readonly browse: (options: BrowseOptions) => Effect.Effect<Browser, BrokerError, Scope.Scope>
   /** The names of queues that the broker can list, for suggestions: some may be missing. Default: it lists none. */
   readonly names?: Effect.Effect<ReadonlyArray<string>, BrokerError> | undefined
   /**
@@ -269,18 +239,9 @@ export interface Admin {
   /**
    * The most messages of the queue that wait for their delay, where `counts` cannot tell because queues share the places of
    * their delays: it leaves none of the queue's own out, and those of others may be among them. It counts, and looks at
-   * none; `sift` tells whose they are. `undefined`: nobody knows. Default: nobody knows.
+   * none; `browse` tells whose they are. `undefined`: nobody knows. Default: nobody knows.
    */
   readonly delayedAtMost?: ((queue: string) => Effect.Effect<number | undefined, BrokerError>) | undefined
-  /**
-   * Shows each message of the queue that waits for its delay to `removes`, and removes for good those for which it answers
-   * true. It asks once for each message, changes no other, and delivers none of them before its time; one that becomes due
-   * meanwhile may be late by as long as the look takes. `removes` does not throw, and returns at once. Present where
-   * `capabilities.delayedMessages` is true.
-   */
-  readonly sift?:
-    | ((request: BacklogRequest, removes: (message: Delayed) => boolean) => Effect.Effect<Sifted, BrokerError>)
-    | undefined
 }
 
 /** A broker, as the core uses it. */

@@ -221,7 +221,8 @@ export const subscribe = (
     return {
       credit: polls.credit,
       settle,
-      extend,
+      extend: (deliveries) =>
+        Effect.map(extend(deliveries.map(receiptOf)), (errors) => ReceiptCalls.failures(deliveries, errors)),
       identify: (delivery) => nameOf(receiptOf(delivery)),
       copiesRetries: source.fifo && settings.fifoRetry === "resend",
       trouble: () => trouble.current() ?? polls.trouble()

@@ -1,26 +1,23 @@
 /**
- * Goes once through the waiting dead letters of a queue, as a consumer does: on the same engine, with its reconnects and
- * its settlements. What it does not remove goes back at the end.
+ * Goes once through the waiting dead letters of a queue, page by page: chooses letters, publishes what must be there before
+ * they leave, and removes them. What it does not remove is returned at the end.
  */
-import { BatchPolicy, Broker, BrokerError, type Delivery, RetryPolicy, Telemetry } from "@requeue/core"
-import * as Engine from "@requeue/core/engine"
+import { Broker, BrokerError, type Delivery } from "@requeue/core"
 import * as Clock from "effect/Clock"
-import * as Deferred from "effect/Deferred"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Again from "./again.ts"
+import * as Fiber from "effect/Fiber"
+import * as Result from "effect/Result"
 import * as Audit from "./audit.ts"
-import * as Arrivals from "./arrivals.ts"
-import * as Copies from "./copies.ts"
-import * as Held from "./held.ts"
-import * as Letters from "./letters.ts"
-import * as Publishing from "./publishing.ts"
-import * as Reading from "./reading.ts"
-import * as Shelf from "./shelf.ts"
-import * as Silence from "./silence.ts"
 import * as Books from "./books.ts"
 import * as Callback from "./callback.ts"
+import * as Held from "./held.ts"
+import * as Publishing from "./publishing.ts"
+import * as Quiet from "./quiet.ts"
+import * as Reading from "./reading.ts"
 import type { Failed } from "./report.ts"
+import * as Seen from "./seen.ts"
 
 export { matches } from "./reading.ts"
 
@@ -46,14 +43,11 @@ export interface Work {
   readonly select: (letter: Delivery.Delivery) => boolean
   /** Whether the letter may have arrived since the work began; asked where more wait than were known. Default: none has. */
   readonly isNew?: ((letter: Delivery.Delivery) => boolean) | undefined
-  /** Publishes what must be there before a selected letter is removed. In a look, none is removed or moved. */
+  /** Publishes what must be there before a selected letter is removed. In a look, none is removed. */
   readonly copy: ((letter: Delivery.Delivery) => Effect.Effect<void, BrokerError.BrokerError>) | "none" | "look"
   /** Called after each step. What it throws ends the sweep. */
   readonly onStep: (summary: () => Books.Summary) => void
 }
-
-/** Work by which letters leave, or may. */
-type Moving = Omit<Work, "copy"> & { readonly copy: Exclude<Work["copy"], "look"> }
 
 /** The end of a sweep. */
 export interface Ended {
@@ -63,24 +57,18 @@ export interface Ended {
    * fails.
    */
   readonly error: Failed | undefined
-  /**
-   * Letters that wait, and that the broker has not shown: they are behind others of their groups, which are kept. It shows no
-   * more of a group before these are gone.
-   */
+  /** Letters that wait, and that the broker has not shown, because they are behind others that are kept. */
   readonly hidden: number
 }
 
-/** The most letters that are worked on at a time. */
-const page = 100
+/** The most letters that are worked on at a time: those in doubt when a connection is lost. */
+const pageSize = 100
 
-/** Letters that are held. Further ones are moved to the tail; with twice as many, those that were moved come round. */
-const heldLimit = 1000
+/** The most letters that are passed over, and held until the end. */
+const heldLimit = 100_000
 
-/** Milliseconds that publishes and settlements under way have at the end. */
+/** Milliseconds that a page under way has at the end. */
 const grace = 5000
-
-/** No handler fails, and nothing is declared for letters that would be given up. */
-const retry = RetryPolicy.make({ maxAttempts: "unlimited", deadLetter: "discard" })
 
 /** Fails when it cannot begin. */
 export const run = (
@@ -91,8 +79,7 @@ export const run = (
 ): Effect.Effect<Ended, BrokerError.BrokerError> =>
   Effect.gen(function* () {
     const { limit = Number.POSITIVE_INFINITY, signal } = options
-    const { copy } = work
-    if (copy === "look") return yield* look(broker, queue, options, work)
+    if (work.copy === "look") return yield* look(broker, queue, options, work)
     let books = Books.make(undefined, limit, undefined)
     let hasBegun = false
     let hidden = 0
@@ -102,9 +89,11 @@ export const run = (
       const { held, ready } = yield* Held.count(broker, queue, options.known)
       books = Books.make(ready, limit, held, options.known)
       if (ready === 0) return
-      const end = yield* begin(broker, queue, options, { ...work, copy }, books)
+      const browser = yield* broker.admin.browse({ queue, from: "ready", limit: heldLimit })
+      books = Books.make(ready, limit, held, options.known, browser.identify)
       hasBegun = true
-      hidden = yield* end
+      yield* through(broker, queue, browser, options, work, books)
+      hidden = browser.browsed().hidden ?? 0
     })
     const ended = Callback.caught(Effect.scoped(Effect.raceFirst(sweep, aborted(signal))))
     const error = yield* Effect.matchEffect(ended, {
@@ -115,7 +104,6 @@ export const run = (
     })
     return { summary: books.summary(), error, hidden }
   })
-
 /** Selects, and leaves all letters where they are. */
 const look = (
   broker: Broker.Service,
@@ -150,108 +138,192 @@ const look = (
     })
   )
 
-/** Begins, and returns an effect that waits for the end. What is unfinished when the scope closes goes back. */
-const begin = (broker: Broker.Service, queue: string, { audit, rate }: Options, work: Moving, books: Books.Books) =>
+/** Works on page after page, until nothing is left to do. */
+const through = (
+  broker: Broker.Service,
+  queue: string,
+  browser: Broker.Browser,
+  { audit, rate }: Options,
+  { copy, isNew, onStep, select }: Work,
+  books: Books.Books
+): Effect.Effect<void, Failed> =>
   Effect.gen(function* () {
-    const over = Deferred.makeUnsafe<void, BrokerError.BrokerError | Audit.AuditFailed>()
     const clock = yield* Clock.Clock
     const now = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
-    // A redrive takes the letters of a group one by one, so that they stay in order.
-    const together = typeof work.copy === "string" ? page : 1
-    const watched = watch(broker, together, (requests, failures) => arrivals.settled(requests, failures))
-    const { identify } = watched
-    const silence = Silence.make()
-    const again = Again.make(identify)
-    const shelf = Shelf.make(heldLimit)
-    const letters = Letters.make({
-      books,
-      shelf,
-      page: rate === undefined ? page : Math.min(page, Math.ceil(rate)),
-      identify,
-      onStep: () => {
-        silence.broken()
-        work.onStep(books.summary)
-      },
-      onRoom: () => engine.refresh(),
-      onEnd: (exit) => Deferred.doneUnsafe(over, exit)
-    })
+    const end = Publishing.ending()
+    const publish = Publishing.make(now, end, rate)
     const admit = Audit.make(queue, audit)
-    const copies = Copies.make({
-      books,
-      shelf,
-      letters,
-      copy:
-        typeof work.copy !== "string"
-          ? { publish: Publishing.make(now, rate), of: work.copy, admit }
-          : audit === undefined
-            ? work.copy
-            : Copies.none(admit),
-      copyBehind: {
-        publish: Publishing.make(now),
-        of: ({ body, headers, metadata }) => broker.publish([{ queue, body, headers, delay: 0, metadata }])
-      },
-      identify,
-      fork: Effect.runForkWith(yield* Effect.context()),
-      onMove: again.moving
-    })
-    const arrivals = Arrivals.make({ again, books, copies, identify, letters, ...work })
-    const { consumer, engine } = yield* Engine.make<never>({
-      queue: { name: queue, codec: { decode: () => undefined } },
-      options: { retry, drainTimeout: grace },
-      batch: BatchPolicy.single,
-      single: true,
-      concurrency: () => Number.POSITIVE_INFINITY,
-      window: letters.window,
-      runHandler: () => arrivals.arrive,
-      isJob: true
-    }).pipe(
-      Effect.catchTag("ConfigurationError", Effect.die),
-      Effect.provideService(Broker.Broker, watched.broker),
-      // Spans of a consumer are for handlers; a redrive is seen by its sends.
-      Effect.provideService(Telemetry.Telemetry, undefined)
-    )
-    yield* Effect.addFinalizer(() => {
-      letters.finish(Exit.void)
-      return consumer.drain()
-    })
-    engine.refresh()
-    const isPaused = () => engine.stats().backoff.some(({ state }) => state !== "running")
-    const trouble = () => engine.stats().trouble?.error.message
-    const quiet = silence.end(broker, queue, { ...shelf, ...books, isPaused, trouble })
-    const isGrouped = () => [...shelf.held()].some(({ item }) => item.delivery.group !== undefined)
-    return Effect.raceFirst(
-      Effect.as(Deferred.await(over), 0),
-      Effect.map(quiet, (left) => {
-        books.end(left)
-        return isGrouped() ? left.ready : 0
+    const seen = Seen.make(browser.identify)
+    const most = rate === undefined ? pageSize : Math.min(pageSize, Math.ceil(rate))
+    const step = Effect.sync(() => onStep(books.summary))
+    let held = 0
+    /** Letters that are published, and that the broker has to show again. */
+    let lost = 0
+
+    /** Letters of a page that are to be published, and those that only need to be removed. */
+    const choose = (page: ReadonlyArray<Broker.Delayed>) =>
+      Effect.gen(function* () {
+        const chosen: Array<Delivery.Delivery> = []
+        const published: Array<Delivery.Delivery> = []
+        let yielded = now()
+        let thrown: { readonly error: unknown } | undefined
+        const decide = (letter: Delivery.Delivery): void => {
+          // Counts tell how many have arrived, and their times which these are: no two clocks need to be the same.
+          const isLate = books.arrived() > 0 && isNew?.(letter) === true
+          if (isLate) books.leave()
+          else books.decide()
+          const isSelected = !isLate && select(letter)
+          seen.set(letter, "passed")
+          if (!isSelected) return void held++
+          books.select()
+          chosen.push(letter)
+        }
+        for (const { delivery } of page) {
+          if (thrown !== undefined) break
+          if (now() - yielded >= Reading.slice) {
+            yield* Effect.yieldNow
+            yielded = now()
+          }
+          const state = seen.find(delivery)
+          if (state === "published") published.push(delivery)
+          else if (state === undefined && books.wanted() > 0) {
+            try {
+              decide(delivery)
+            } catch (error) {
+              thrown = { error }
+            }
+          }
+        }
+        return { chosen, published, thrown }
       })
-    )
+
+    /** Publishes one copy; answers whether it is there. */
+    const copied = (letter: Delivery.Delivery, of: Exclude<Work["copy"], string>) =>
+      Effect.matchEffect(
+        publish(
+          Effect.suspend(() => of(letter)),
+          () => books.unanswered(letter)
+        ),
+        {
+          onSuccess: () =>
+            Effect.sync(() => {
+              seen.set(letter, "published")
+              books.leaves(letter)
+              return true
+            }),
+          onFailure: (error) =>
+            Effect.suspend(() => {
+              if (Broker.fateOf(error) !== "refused") return Effect.fail(error)
+              held++
+              // When the broker takes none of them, something else is wrong than the letters.
+              return books.refuse(letter, error) ? Effect.fail(error) : Effect.succeed(false)
+            })
+        }
+      )
+
+    /** Removes letters whose copies are there. What gets no answer is tried again for a minute. */
+    const remove = Effect.fnUntraced(function* (letters: ReadonlyArray<Delivery.Delivery>) {
+      let left = letters
+      const next = Publishing.retries(now)
+      while (left.length > 0) {
+        const failures = new Map((yield* browser.remove(left)).map((failure) => [failure.delivery, failure]))
+        for (const letter of left) {
+          const failure = failures.get(letter)
+          if (failure === undefined) {
+            books.remove(letter)
+            seen.forget(letter)
+          } else {
+            books.leaves(letter, failure.error)
+            if (failure.fate === "gone" && browser.identify(letter) !== undefined) lost++
+            if (failure.fate === "refused") held++
+          }
+        }
+        left = left.filter((letter) => /^(ours|unknown)$/.test(failures.get(letter)?.fate ?? ""))
+        const pause = left.length > 0 ? next() : 0
+        if (pause === undefined) return yield* failures.get(left[0]!)!.error
+        if (pause > 0) yield* end.sleep(pause)
+      }
+    })
+
+    /** Does with a page what is to be done. What was published is removed, whatever becomes of the others. */
+    const workOn = (page: ReadonlyArray<Broker.Delayed>) =>
+      Effect.gen(function* () {
+        const { chosen, published, thrown } = yield* choose(page)
+        lost -= published.length
+        yield* admit(chosen)
+        const [done, failed] = yield* copyAll(chosen)
+        yield* remove([...published, ...done])
+        yield* step
+        if (failed !== undefined) return yield* Effect.failCause(failed)
+        if (thrown !== undefined) return yield* Effect.die(thrown.error)
+      })
+
+    const copyAll = (chosen: ReadonlyArray<Delivery.Delivery>) =>
+      Effect.gen(function* () {
+        if (typeof copy === "string") {
+          for (const letter of chosen) {
+            seen.set(letter, "published")
+            books.leaves(letter)
+          }
+          return [chosen, undefined] as const
+        }
+        const done: Array<Delivery.Delivery> = []
+        // The letters of a group stay in order: the first that is not published keeps the rest of its group.
+        const inTurn = (group: ReadonlyArray<Delivery.Delivery>) =>
+          Effect.gen(function* () {
+            for (const letter of group) {
+              if (!(yield* copied(letter, copy))) return
+              done.push(letter)
+            }
+          })
+        const exits = yield* Effect.forEach(groupsOf(chosen), (group) => Effect.exit(inTurn(group)), {
+          concurrency: "unbounded"
+        })
+        return [done, exits.find(Exit.isFailure)?.cause] as const
+      })
+
+    const room = (): number => (lost > 0 ? pageSize : Math.min(most, books.wanted()))
+    let shown = now()
+    let failing: ReturnType<typeof Publishing.retries> | undefined
+    while (books.wanted() > 0 || lost > 0) {
+      const next = yield* Effect.result(browser.next(room()))
+      if (Result.isFailure(next)) {
+        failing ??= Publishing.retries(now)
+        const pause = next.failure.isRetryable ? failing() : undefined
+        if (pause === undefined) return yield* next.failure
+        yield* Effect.sleep(Duration.millis(pause))
+        shown = now()
+      } else if (next.success.length > 0) {
+        failing = undefined
+        yield* finishing(workOn(next.success), end)
+        shown = now()
+      } else {
+        failing = undefined
+        const waiting = { quiet: now() - shown, held, isWanting: true }
+        const left = yield* Quiet.end(broker, queue, waiting)
+        if (left !== undefined) return books.end(left)
+        yield* Effect.sleep(Duration.millis(Quiet.interval))
+      }
+    }
   })
 
-/**
- * The broker with a subscription whose answers are seen, and whose names of copies can be asked. It may bring so many letters
- * of a group at a time.
- */
-const watch = (
-  broker: Broker.Service,
-  maxBatchSize: number,
-  onAnswer: (requests: ReadonlyArray<Broker.SettleRequest>, failures: ReadonlyArray<Broker.SettleFailure>) => void
-) => {
-  let names: Broker.Subscription["identify"]
-  const watched: Broker.Service = {
-    ...broker,
-    subscribe: (options) =>
-      Effect.map(broker.subscribe({ ...options, maxBatchSize, isJob: true }), (subscription) => {
-        names = subscription.identify
-        return {
-          ...subscription,
-          settle: (requests) =>
-            Effect.tap(subscription.settle(requests), (failures) => Effect.sync(() => onAnswer(requests, failures)))
-        }
-      })
-  }
-  return { broker: watched, identify: (delivery: Delivery.Delivery) => names?.(delivery) }
+/** Letters that may be published side by side, and those of a group in their order. */
+const groupsOf = (letters: ReadonlyArray<Delivery.Delivery>): ReadonlyArray<ReadonlyArray<Delivery.Delivery>> => {
+  const groups = Map.groupBy(letters, (letter) => letter.group ?? letter)
+  return [...groups.values()]
 }
+
+/** Runs work to its end when it is interrupted: for a time, and without beginning anything new. */
+const finishing = <A, E>(work: Effect.Effect<A, E>, end: Publishing.Ending): Effect.Effect<A, E> =>
+  Effect.gen(function* () {
+    const fiber = yield* Effect.forkDetach(work)
+    const stop = Effect.gen(function* () {
+      end.begin()
+      yield* Effect.timeoutOption(Fiber.await(fiber), Duration.millis(grace))
+      yield* Fiber.interrupt(fiber)
+    })
+    return yield* Effect.onInterrupt(Fiber.join(fiber), () => stop)
+  })
 
 /** Succeeds when the signal is aborted. */
 export const aborted = (signal: AbortSignal | undefined): Effect.Effect<void> =>

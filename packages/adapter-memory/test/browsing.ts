@@ -1,0 +1,28 @@
+/** A broker whose browsers are others. */
+import type { Broker, BrokerError, Delivery } from "@requeue/core"
+import * as Effect from "effect/Effect"
+
+/** Changes every browser of a broker that is asked for this queue. */
+export const browsing =
+  (change: (browser: Broker.Browser) => Partial<Broker.Browser>, name = "q.dlq") =>
+  (broker: Broker.Service): Broker.Service => ({
+    ...broker,
+    admin: {
+      ...broker.admin,
+      browse: (options) =>
+        Effect.map(broker.admin.browse(options), (browser) =>
+          options.queue === name ? { ...browser, ...change(browser) } : browser
+        )
+    }
+  })
+
+/** The oldest messages that are ready. */
+export const shown = (
+  { admin }: Broker.Service,
+  queue: string,
+  count: number
+): Effect.Effect<ReadonlyArray<Delivery.Delivery>, BrokerError.BrokerError> =>
+  Effect.flatMap(admin.browse({ queue, from: "ready", limit: count }), ({ next }) => next(count)).pipe(
+    Effect.map((page) => page.map(({ delivery }) => delivery)),
+    Effect.scoped
+  )
