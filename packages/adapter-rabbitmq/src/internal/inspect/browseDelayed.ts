@@ -24,7 +24,6 @@ import * as Names from "../names.ts"
 import type { Publisher } from "../publish/publisher.ts"
 import type { Sender } from "../publish/sender.ts"
 import * as KeptBack from "../settle/keptBack.ts"
-import { toBrokerError } from "../toBrokerError.ts"
 import * as Version from "../version.ts"
 import type * as Backlog from "./backlog.ts"
 import { takenBack } from "./browseReady.ts"
@@ -124,21 +123,16 @@ const hold = (
   env: Dependencies
 ): Effect.Effect<Place, BrokerError.BrokerError, Scope.Scope> =>
   Effect.gen(function* () {
-    const { declarer, lock, now, requestTimeout, settings, uniqueName } = env
+    const { lock, now, requestTimeout, settings, uniqueName } = env
     const { queueType } = settings
     const { name } = queue
     const context = { operation: "browse", queue: name }
     const version = env.serverVersion()
     const source = { type: queueType, serverVersion: version, keepsNotBefore: true, now } as const
     yield* Effect.acquireRelease(lock.take(1), () => lock.release(1), { interruptible: true })
-    const channel = yield* Effect.andThen(
-      Effect.addFinalizer(() => Effect.ignore(takenBack(env, name))),
-      declarer.channel("browse", name)
-    )
-    let [isOpen, isOver] = [true, false]
-    let words: unknown
-    channel.on("error", (error) => (words = error))
-    channel.on("close", () => (isOpen = false))
+    yield* Effect.addFinalizer(() => Effect.ignore(takenBack(env, name)))
+    const { channel, isOpen, lost } = yield* Held.line(env, name)
+    let isOver = false
     const run = () => Taking.take(channel, name, limit, env)
     const { isAll, messages } = yield* request(context, 3 * requestTimeout, run)
     const left = messages.map((message): Held.Held => ({ message, decoded: toDelivery(message, source) }))
@@ -152,8 +146,8 @@ const hold = (
       left,
       page,
       channel,
-      isOpen: () => isOpen && !isOver,
-      lost: () => (isOpen || isOver ? undefined : toBrokerError(words ?? "channel closed", context)),
+      isOpen: () => isOpen() && !isOver,
+      lost: () => (isOpen() || isOver ? undefined : lost()),
       holds: (tag) => page.has(tag),
       release: (tag) => page.delete(tag) && held.delete(tag),
       unproven: new Set(),
@@ -181,14 +175,14 @@ const hold = (
     })
 
     yield* Effect.addFinalizer(() => {
-      if (!isOpen) return Effect.void
+      if (!isOpen()) return Effect.void
       isOver = true
       // Acknowledgements that are under way would be forgotten with the channel.
       const settled = Effect.ignore(request(context, 3 * requestTimeout, () => place.turn(async () => {})))
       return Effect.andThen(
         Effect.andThen(settled, Effect.ignore(replaceWorn)),
         Effect.sync(() => {
-          if (isOpen && (queueType === "classic" || Version.isAtLeast(version, givesBack))) channel.nackAll(true)
+          if (isOpen() && (queueType === "classic" || Version.isAtLeast(version, givesBack))) channel.nackAll(true)
         })
       )
     })

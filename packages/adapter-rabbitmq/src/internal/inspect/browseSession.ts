@@ -7,7 +7,7 @@ import type { Publisher } from "../publish/publisher.ts"
 import * as KeptBack from "../settle/keptBack.ts"
 import type { RabbitMqQueue } from "../../RabbitMqQueue.ts"
 import * as Version from "../version.ts"
-import type { Held, Holder } from "./held.ts"
+import type { Held, Holder, Line } from "./held.ts"
 
 /** The broker's own. */
 export interface Dependencies {
@@ -31,8 +31,7 @@ export interface Dependencies {
 /** A channel that has messages until it closes, and how far it has come. */
 export interface Session extends Holder {
   readonly queue: string
-  /** The server's words for the end of the channel; `undefined` where it has said nothing. */
-  readonly words: () => unknown
+  readonly lost: Line["lost"]
   /** The sizes of held messages by their delivery tags, the oldest first. */
   readonly held: Map<number, number>
   /** The delivery tag of the last message. */
