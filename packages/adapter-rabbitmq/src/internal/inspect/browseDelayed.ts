@@ -1,9 +1,9 @@
 /**
  * Shows the messages that wait in delay queues, and leaves those that are not removed there.
  *
- * A browser takes messages of one delay queue at a time, and gives them back. They keep the time at which they expire, on every release:
- * none comes early, and one that was due meanwhile goes on when it is given back (3.10.8, 4.0.5, 4.3.6). Two releases need
- * care:
+ * A browser takes the messages of one delay queue at a time, shows them in pages, and gives them back within two seconds. They
+ * keep the time at which they expire, on every release: none comes early, and one that was due meanwhile goes on when it is
+ * given back (3.10.8, 4.0.5, 4.3.6). Two releases need care:
  *
  * - Before 4.0, a quorum queue forgets to look at the clock when messages are given back by `basic.nack`: they stay until
  *   the next message behind them is due. It does not when a channel is closed, so that this gives them back.
@@ -24,7 +24,6 @@ import * as Names from "../names.ts"
 import type { Publisher } from "../publish/publisher.ts"
 import type { Sender } from "../publish/sender.ts"
 import * as KeptBack from "../settle/keptBack.ts"
-import { toBrokerError } from "../toBrokerError.ts"
 import * as Version from "../version.ts"
 import type * as Backlog from "./backlog.ts"
 import { takenBack } from "./browseReady.ts"
@@ -103,6 +102,8 @@ interface Place extends Held.Holder {
   readonly isAll: boolean
   /** Messages that were not shown yet, the oldest first. */
   readonly left: Array<Held.Held>
+  /** The delivery tags of the page that was shown last: only these can be removed. */
+  readonly page: Set<number>
   /** Why the server has the messages back; `undefined` while it has not taken them. */
   readonly lost: () => BrokerError.BrokerError | undefined
 }
@@ -122,35 +123,33 @@ const hold = (
   env: Dependencies
 ): Effect.Effect<Place, BrokerError.BrokerError, Scope.Scope> =>
   Effect.gen(function* () {
-    const { declarer, lock, now, requestTimeout, settings, uniqueName } = env
+    const { lock, now, requestTimeout, settings, uniqueName } = env
     const { queueType } = settings
     const { name } = queue
     const context = { operation: "browse", queue: name }
     const version = env.serverVersion()
     const source = { type: queueType, serverVersion: version, keepsNotBefore: true, now } as const
     yield* Effect.acquireRelease(lock.take(1), () => lock.release(1), { interruptible: true })
-    const channel = yield* Effect.andThen(
-      Effect.addFinalizer(() => Effect.ignore(takenBack(env, name))),
-      declarer.channel("browse", name)
-    )
-    let [isOpen, isOver] = [true, false]
-    let words: unknown
-    channel.on("error", (error) => (words = error))
-    channel.on("close", () => (isOpen = false))
+    yield* Effect.addFinalizer(() => Effect.ignore(takenBack(env, name)))
+    const { channel, isOpen, lost } = yield* Held.line(env, name)
+    let isOver = false
     const run = () => Taking.take(channel, name, limit, env)
     const { isAll, messages } = yield* request(context, 3 * requestTimeout, run)
     const left = messages.map((message): Held.Held => ({ message, decoded: toDelivery(message, source) }))
     const held = new Map(left.map((one) => [one.message.fields.deliveryTag, one]))
 
+    const page = new Set<number>()
+
     const place: Place = {
       queue,
       isAll,
       left,
+      page,
       channel,
-      isOpen: () => isOpen && !isOver,
-      lost: () => (isOpen || isOver ? undefined : toBrokerError(words ?? "channel closed", context)),
-      holds: (tag) => held.has(tag),
-      release: (tag) => held.delete(tag),
+      isOpen: () => isOpen() && !isOver,
+      lost: () => (isOpen() || isOver ? undefined : lost()),
+      holds: (tag) => page.has(tag),
+      release: (tag) => page.delete(tag) && held.delete(tag),
       unproven: new Set(),
       turn: Held.turns(),
       prove: () => KeptBack.prove(channel, name, uniqueName()).then(() => {}),
@@ -176,14 +175,14 @@ const hold = (
     })
 
     yield* Effect.addFinalizer(() => {
-      if (!isOpen) return Effect.void
+      if (!isOpen()) return Effect.void
       isOver = true
       // Acknowledgements that are under way would be forgotten with the channel.
-      const settled = Effect.promise(() => place.turn(async () => {}))
+      const settled = Effect.ignore(request(context, 3 * requestTimeout, () => place.turn(async () => {})))
       return Effect.andThen(
         Effect.andThen(settled, Effect.ignore(replaceWorn)),
         Effect.sync(() => {
-          if (isOpen && (queueType === "classic" || Version.isAtLeast(version, givesBack))) channel.nackAll(true)
+          if (isOpen() && (queueType === "classic" || Version.isAtLeast(version, givesBack))) channel.nackAll(true)
         })
       )
     })
@@ -253,6 +252,7 @@ export const open = (
     /** The next messages of the place that was entered. */
     const show = (from: Place, count: number): ReadonlyArray<Broker.Delayed> => {
       const page: Array<Broker.Delayed> = []
+      from.page.clear()
       while (page.length < count && from.isOpen()) {
         const one = from.left.shift()
         if (one === undefined) break
@@ -261,6 +261,7 @@ export const open = (
         // Returns of a delay queue are those of browsers.
         const decoded = { ...one.decoded, attempts: metadata.attempts + 1, redelivered: false }
         const due = metadata.notBefore === 0 ? undefined : metadata.notBefore
+        from.page.add(one.message.fields.deliveryTag)
         page.push({ delivery: Held.shown(from, { ...one, decoded }, queue), due })
       }
       return page

@@ -1,12 +1,11 @@
 /** Shows the waiting messages of a queue, page by page, and leaves those that are not removed there, in their order. */
-import { type Broker, BrokerError, LookPage } from "@requeue/core/adapter-kit"
+import { type Broker, type BrokerError, LookPage } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import { request } from "../connect/request.ts"
 import type { Declarer } from "../declare/declare.ts"
 import * as NameRules from "../nameRules.ts"
-import { toBrokerError } from "../toBrokerError.ts"
 import { end, isNear, maxReplaced, recountTimeout } from "./browseEnd.ts"
 import {
   atOnce,
@@ -40,25 +39,19 @@ const connect = (
 ): Effect.Effect<Session, BrokerError.BrokerError, Scope.Scope> =>
   Effect.gen(function* () {
     const context = { operation: "browse", queue }
-    const channel = yield* env.declarer.channel("browse", queue)
-    let isOpen = true
-    let words: unknown
-    channel.on("error", (error) => (words = error))
-    channel.on("close", () => (isOpen = false))
+    const line = yield* Held.line(env, queue)
     const held = new Map<number, number>()
     const kept = new Map<number, Held.Held>()
-    const { messageCount } = yield* request(context, env.requestTimeout, () => channel.checkQueue(queue))
+    const { messageCount } = yield* request(context, env.requestTimeout, () => line.channel.checkQueue(queue))
     const session: Session = {
+      ...line,
       queue,
-      channel,
-      isOpen: () => isOpen,
-      words: () => words,
       last: 0,
       isReturned: false,
       waiting: messageCount,
       take,
       ends: [],
-      isEnding: false,
+      isLeft: false,
       pages: LookPage.make(),
       taken: [],
       held,
@@ -73,23 +66,17 @@ const connect = (
       prove: () => prove(session, env.uniqueName),
       atOnce: () => atOnce(session)
     }
-    const finish = async (): Promise<void> => {
-      session.isEnding = true
-      await session.turn(() => end(session, env))
+    const finish = (): Promise<void> => {
+      session.isLeft = true
+      return session.turn(() => {
+        session.isLeft = false
+        return end(session, env)
+      })
     }
     // Whatever fails then, the server has all back when the channel closes.
     yield* Effect.addFinalizer(() => Effect.ignore(Effect.tryPromise(finish)))
     return session
   })
-
-/** The error of a session whose messages the server has back. */
-const lost = (session: Session, cause: unknown): BrokerError.BrokerError => {
-  const error = toBrokerError(cause, { operation: "browse", queue: session.queue })
-  const { broker, detail, operation, queue, remedy } = error
-  // Nothing is back where the queue is gone.
-  if (["ConnectionLost", "LeaseLost", "QueueMissing"].includes(error.reason)) return error
-  return new BrokerError.BrokerError({ broker, operation, queue, reason: "LeaseLost", detail, remedy })
-}
 
 /** Messages that are held, and were shown. */
 const shownOf = ({ held, taken }: Session): number => held.size - taken.length
@@ -157,7 +144,7 @@ export const open = (
       if (session?.isOpen() === true) return session
       const before = session
       yield* leave
-      if (before !== undefined && shownOf(before) > 0) return yield* lost(before, before.words() ?? "channel closed")
+      if (before !== undefined && shownOf(before) > 0) return yield* before.lost()
       const own = yield* Scope.fork(scope)
       close = Scope.close(own, Exit.void)
       opening++
@@ -171,7 +158,7 @@ export const open = (
         // On a slow line, a page may take longer than an answer.
         const run = () => one.turn(() => takePage(one, Math.max(0, most), env))
         isWhole = yield* request(context, 3 * env.requestTimeout, run)
-        if (!one.isOpen()) return yield* lost(one, one.words() ?? "channel closed")
+        if (!one.isOpen()) return yield* one.lost()
         const held = one.taken.splice(0, Math.max(0, most)).map((message) => read(message, queue, env))
         keep(one, held, env)
         return held.map((each) => {
@@ -191,13 +178,13 @@ export const open = (
       if (!NameRules.isQueue(queue)) return missing
       return Effect.catch(page(count), (error) => {
         const isLost = session?.isOpen() === false
-        if (isLost && shownOf(session!) > 0) return Effect.andThen(leave, Effect.fail(lost(session!, error)))
+        if (isLost && shownOf(session!) > 0) return Effect.andThen(leave, Effect.fail(session!.lost(error)))
         if (session !== undefined && !isLost) return Effect.fail(error)
         if (error.reason === "QueueMissing") return Effect.andThen(leave, missing)
-        if (error.reason !== "AccessRefused" || take === byGet) return Effect.andThen(leave, Effect.fail(error))
-        // Somebody else consumes it exclusively.
-        take = byGet
-        return Effect.andThen(leave, next(count))
+        // Another consumer may have it exclusively.
+        const isAnotherWay = error.reason === "AccessRefused" && take === byConsumer
+        take = isAnotherWay ? byGet : byConsumer
+        return Effect.andThen(leave, isAnotherWay ? next(count) : Effect.fail(error))
       })
     }
 

@@ -7,7 +7,7 @@ import type { Publisher } from "../publish/publisher.ts"
 import * as KeptBack from "../settle/keptBack.ts"
 import type { RabbitMqQueue } from "../../RabbitMqQueue.ts"
 import * as Version from "../version.ts"
-import type { Held, Holder } from "./held.ts"
+import type { Held, Holder, Line } from "./held.ts"
 
 /** The broker's own. */
 export interface Dependencies {
@@ -30,8 +30,7 @@ export interface Dependencies {
 /** A channel that has messages until it closes, and how far it has come. */
 export interface Session extends Holder {
   readonly queue: string
-  /** The server's words for the end of the channel; `undefined` where it has said nothing. */
-  readonly words: () => unknown
+  readonly lost: Line["lost"]
   /** The sizes of held messages by their delivery tags, the oldest first. */
   readonly held: Map<number, number>
   /** The delivery tag of the last message. */
@@ -44,8 +43,8 @@ export interface Session extends Holder {
   take: Take
   /** The delivery tags of the last messages of pages, which had a consumer each. */
   readonly ends: Array<number>
-  /** Whether it takes no more, because the browser ends. */
-  isEnding: boolean
+  /** Whether nobody waits for the page that it takes. */
+  isLeft: boolean
   /** The sizes of its pages, by those that were shown. */
   readonly pages: LookPage.LookPage
   /** Messages that were taken and not shown yet, such as those of a page whose caller has gone. */
@@ -115,7 +114,7 @@ export const byConsumer: Take = async (session, wanted, env) => {
     note(session, message)
   })
   // Others may take some, or may be the only ones who get any.
-  const isOver = () => isCancelled || session.isEnding || !isOpen() || count >= wanted
+  const isOver = () => isCancelled || session.isLeft || !isOpen() || count >= wanted
   for (let seen = -1; count > seen && !isOver(); ) {
     seen = count
     await until(silence, env, isOver)
@@ -126,7 +125,7 @@ export const byConsumer: Take = async (session, wanted, env) => {
 
 /** Takes messages one by one, where no other consumer may be, or where another gets all. */
 export const byGet = async (session: Session, wanted: number): Promise<void> => {
-  for (let left = wanted; left > 0 && !session.isEnding; left--) {
+  for (let left = wanted; left > 0 && !session.isLeft; left--) {
     const message = await session.channel.get(session.queue)
     if (message === false) return
     note(session, message)

@@ -1,12 +1,15 @@
 /** Messages that a browser holds on a channel, and their removal. */
 import { type Broker, BoundedMap, BrokerError, type Delivery } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
 import * as Client from "../client.ts"
 import { request } from "../connect/request.ts"
 import { identify } from "../consume/identity.ts"
 import * as Originals from "../consume/originals.ts"
 import type { Decoded } from "../consume/toDelivery.ts"
 import { toNative } from "../consume/toNative.ts"
+import type { Declarer } from "../declare/declare.ts"
+import { toBrokerError } from "../toBrokerError.ts"
 import * as Wire from "../wire.ts"
 
 /** A message that is held, and what it says. */
@@ -33,6 +36,34 @@ export interface Holder {
   /** Acknowledgements that one `prove` proves. */
   readonly atOnce: () => number
 }
+
+/** A channel of a browser. */
+export interface Line {
+  readonly channel: Client.Channel
+  readonly isOpen: () => boolean
+  /** The error of a channel that was lost with what it held. Default: the server's words for its end. */
+  readonly lost: (cause?: unknown) => BrokerError.BrokerError
+}
+
+/** Opens a channel that nobody else uses; it closes with the scope. */
+export const line = (
+  { declarer }: { readonly declarer: Pick<Declarer, "channel"> },
+  queue: string
+): Effect.Effect<Line, BrokerError.BrokerError, Scope.Scope> =>
+  Effect.map(declarer.channel("browse", queue), (channel) => {
+    let isOpen = true
+    let words: unknown = "channel closed"
+    channel.on("error", (error) => (words = error))
+    channel.on("close", () => (isOpen = false))
+    const lost = (cause: unknown = words): BrokerError.BrokerError => {
+      const error = toBrokerError(cause, { operation: "browse", queue })
+      const { broker, detail, operation, remedy } = error
+      // Nothing is back where the queue is gone.
+      if (["ConnectionLost", "LeaseLost", "QueueMissing"].includes(error.reason)) return error
+      return new BrokerError.BrokerError({ broker, operation, queue, reason: "LeaseLost", detail, remedy })
+    }
+    return { channel, isOpen: () => isOpen, lost }
+  })
 
 /** A queue of functions, each of which begins when the one before has ended. */
 export const turns = (): Holder["turn"] => {

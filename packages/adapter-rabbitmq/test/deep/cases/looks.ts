@@ -1,5 +1,6 @@
 /** Looks at waiting messages leave them as they are. */
 import { Check, Port } from "@requeue/conformance"
+import { type Broker, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { hasFailureCount } from "../../../src/internal/version.ts"
 import { permit, readerAndWriter } from "../../real/adoptedBooks.ts"
@@ -91,6 +92,37 @@ export const cases = [
         })
       )
       Check.equal("they are", [...(yield* Effect.promise(() => drainIds(url, queue)))].toSorted(), names)
+    })),
+
+  test("of 1,200 messages some are replaced, some are removed, and all others stay", (adapter, on) =>
+    Effect.gen(function* () {
+      const { url } = adapter.server
+      const [queue, names] = [queueName("many"), ids(1200)]
+      yield* fill(url, queue, 4, names)
+      for (let left = 2; left > 0; left--) {
+        yield* Effect.promise(() => takeAndLeave(url, queue, 3))
+        yield* until("all are back", async () => (await countOf(url, queue)) === names.length)
+      }
+      yield* on({ queues: { [queue]: { assert: "passive" } } }, (broker) =>
+        Effect.gen(function* () {
+          const retry = RetryPolicy.make()
+          const removed = yield* Effect.scoped(
+            Effect.gen(function* () {
+              const browser = yield* broker.admin.browse({ queue, retry, from: "ready", limit: 10_000 })
+              const seen: Array<Broker.Delayed> = []
+              for (let page = yield* browser.next(100); page.length > 0; page = yield* browser.next(100))
+                seen.push(...page)
+              Check.equal("seen", seen.length, names.length)
+              const last = seen.slice(-50).map(({ delivery }) => delivery)
+              Check.equal("not removed", yield* browser.remove(last), [])
+              return last.map(({ metadata }) => metadata.id)
+            })
+          )
+          const rest = names.filter((id) => !removed.includes(id))
+          yield* until("the others are back", async () => (await countOf(url, queue)) === rest.length)
+          Check.equal("they are", [...(yield* Effect.promise(() => drainIds(url, queue)))].toSorted(), rest.toSorted())
+        })
+      )
     })),
 
   test("messages that a look cannot replace stay what they are", (adapter, on) =>
