@@ -45,7 +45,7 @@ const begin = (kind: keyof typeof models, seed: number, rates: Partial<Rates>) =
 /** Asks for pages, however often that fails, and removes those with odd keys, until the world has been calm for a while. */
 const removeOdd = ({ admin }: Broker.Service, now: () => number) =>
   Effect.gen(function* () {
-    const { next, remove } = yield* admin.browse!({
+    const { next, remove } = yield* admin.browse({
       queue: "work.dlq",
       retry: RetryPolicy.make(),
       from: "ready",

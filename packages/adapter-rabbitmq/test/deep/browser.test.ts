@@ -13,7 +13,7 @@ const { proxied, proxy, url, version } = one
 const retry = RetryPolicy.make({ maxRetries: 1, backoff: Backoff.constant(3_600_000) })
 
 const open = (broker: Broker.Service, queue: string, options: Partial<Broker.BrowseOptions> = {}) =>
-  broker.admin.browse!({ queue, retry, from: "ready", limit: 100_000, ...options })
+  broker.admin.browse({ queue, retry, from: "ready", limit: 100_000, ...options })
 
 const idsOf = (page: ReadonlyArray<Broker.Delayed>) => page.map(({ delivery }) => delivery.metadata.id)
 const deliveries = (page: ReadonlyArray<Broker.Delayed>) => page.map(({ delivery }) => delivery)

@@ -73,7 +73,7 @@ const withQueue = async <E>(
           queue,
           forward: (milliseconds) => Effect.promise(() => clock.forward(milliseconds)),
           browse: (limit = 1000, from = "ready") =>
-            broker.admin.browse!({ queue, from, limit, retry: RetryPolicy.make() }),
+            broker.admin.browse({ queue, from, limit, retry: RetryPolicy.make() }),
           counted: (ready, inFlight) =>
             until(`${ready} ready, ${inFlight} in flight`, () => has(behind, queue, ready, inFlight, 0))
         })
@@ -211,7 +211,7 @@ describe.concurrent.each(kinds)("of %s, a browser", (_, fifo) => {
         const name = `${queueName("never")}${fifo ? ".fifo" : ""}`
         const retry = RetryPolicy.make()
         for (const missing of [queue, name]) {
-          const other = yield* broker.admin.browse!({ queue: missing, from: "ready", limit: 10, retry })
+          const other = yield* broker.admin.browse({ queue: missing, from: "ready", limit: 10, retry })
           assert.deepStrictEqual(yield* other.next(10), [])
         }
         assert.isTrue((yield* broker.admin.counts(name)).isMissing)
