@@ -1,4 +1,4 @@
-/** Counts, looks into and empties queues. */
+/** Counts, browses and empties queues. */
 import { type Broker, BrokerError } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
@@ -11,7 +11,6 @@ import type * as BrowseSession from "./browseSession.ts"
 import * as Counting from "./counting.ts"
 import * as DelayedAtMost from "./delayedAtMost.ts"
 import * as DelayQueues from "./delayQueues.ts"
-import * as Look from "./look.ts"
 import * as Passive from "./passive.ts"
 import * as Together from "./together.ts"
 
@@ -82,9 +81,6 @@ export const make = (given: Dependencies): Broker.Admin => {
       if (from === "ready") return BrowseReady.open(options, env)
       return settings.topology === "native" ? Effect.fail(hidden(queue)) : BrowseDelayed.open(env, options)
     },
-    ...(settings.topology === "native" ? {} : { sift: (request, removes) => Look.sift(env, request, removes) }),
-    peek: (queue, limit) => Look.peek(queue, limit, env),
-    look: (queue, limit) => Look.open(queue, limit, env),
     ...(management === undefined
       ? {}
       : {
