@@ -125,7 +125,10 @@ describe.each(["quorum", "classic"] as const)("in a %s queue", (queueType) => {
         const error = yield* Effect.flip(browser.next(100))
         assert.strictEqual(error.reason, "ConnectionLost")
         const fates = (yield* browser.remove(others)).map(({ fate }) => fate)
-        assert.deepStrictEqual(fates, Array.from({ length: 49 }, () => "gone" as const))
+        assert.deepStrictEqual(
+          fates,
+          Array.from({ length: 49 }, () => "gone" as const)
+        )
         const again: Array<Delivery.Delivery> = []
         yield* until("all are back", async () => (await countOf(queue)) === 49)
         while (again.length < 49) again.push(...deliveries(yield* browser.next(100)))
@@ -192,7 +195,10 @@ test("one of two messages with the same name is not taken for the other", async 
       const browser = yield* open(broker, queue)
       const [b, first, second] = deliveries(yield* shown(browser))
       assert.isDefined(browser.identify(b!))
-      assert.deepStrictEqual([first, second].map((each) => browser.identify(each!)), [undefined, undefined])
+      assert.deepStrictEqual(
+        [first, second].map((each) => browser.identify(each!)),
+        [undefined, undefined]
+      )
     })
   )
 })
@@ -374,7 +380,10 @@ describe("of delayed messages", () => {
         assert.deepStrictEqual(idsOf(page), names.slice(0, 10))
         yield* until("all are back", async () => (await countOf(level(prefix))) === names.length)
         const fates = (yield* browser.remove(deliveries(page))).map(({ fate }) => fate)
-        assert.deepStrictEqual(fates, Array.from({ length: 10 }, () => "gone" as const))
+        assert.deepStrictEqual(
+          fates,
+          Array.from({ length: 10 }, () => "gone" as const)
+        )
         assert.deepStrictEqual(idsOf(yield* shown(browser)), names.slice(10))
       })
     )

@@ -27,7 +27,6 @@ export interface Dependencies {
   readonly sleep: (millis: number) => Promise<void>
 }
 
-
 /** A channel that has messages until it closes, and how far it has come. */
 export interface Session extends Holder {
   readonly queue: string

@@ -120,10 +120,7 @@ const gone = (queue: string, delivery: Delivery.Delivery): Broker.SettleFailure 
 })
 
 /** Acknowledges messages, and waits until the queue has carried it out. */
-export const acknowledge = async (
-  { atOnce, channel, prove }: Holder,
-  tags: ReadonlyArray<number>
-): Promise<void> => {
+export const acknowledge = async ({ atOnce, channel, prove }: Holder, tags: ReadonlyArray<number>): Promise<void> => {
   const step = atOnce()
   for (let from = 0; from === 0 || from < tags.length; from += step) {
     const [first, ...others] = tags.slice(from, from + step)

@@ -62,11 +62,7 @@ export const take = async (
       bytes += message.content.length
     })
     consumers.push(consumerTag)
-    await until(
-      takeTimeout,
-      { sleep },
-      async () => isOver() || messages.length >= goal || (await isEmpty())
-    )
+    await until(takeTimeout, { sleep }, async () => isOver() || messages.length >= goal || (await isEmpty()))
   }
   const left = await channel.checkQueue(queue)
   await Promise.all(consumers.map((tag) => channel.cancel(tag)))

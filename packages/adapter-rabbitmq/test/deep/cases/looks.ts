@@ -102,7 +102,7 @@ export const cases = [
         yield* Effect.promise(() => takeAndLeave(url, queue, 3))
         yield* until("all are back", async () => (await countOf(url, queue)) === names.length)
       }
-      yield* on({ queues: { [queue]: { assert: "passive" } } }, (broker) =>
+      yield* on({ queues: { [queue]: { assert: "passive", arguments: quorum(4).arguments } } }, (broker) =>
         Effect.gen(function* () {
           const removed = yield* Effect.scoped(
             Effect.gen(function* () {
