@@ -210,7 +210,9 @@ export const open = (
     const delaysNone =
       plan.native === undefined && !known?.some(({ delayed = 0, name }) => name === queue && delayed > 0)
     let isWhole = delaysNone && known !== undefined
-    let [left, full, isLast, isDone] = [places, [] as ReadonlyArray<DelayQueues.DelayQueue>, false, false]
+    let left = places
+    let full: ReadonlyArray<DelayQueues.DelayQueue> = []
+    let [isLast, isDone] = [false, false]
     let place: Place | undefined
     let end: Effect.Effect<void> = Effect.void
 
