@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import { assert, describe, test } from "vitest"
 import { hasFailureCount } from "../../src/internal/version.ts"
 import { server } from "../real/server.ts"
-import { drainIds, ids, on, outgoing, queueName, until } from "../world.ts"
+import { drainIds, ids, on, outgoing, queueName, shown, until } from "../world.ts"
 import { raw } from "./traps/trap.ts"
 
 const one = await server()
@@ -17,18 +17,6 @@ const open = (broker: Broker.Service, queue: string, options: Partial<Broker.Bro
 
 const idsOf = (page: ReadonlyArray<Broker.Delayed>) => page.map(({ delivery }) => delivery.metadata.id)
 const deliveries = (page: ReadonlyArray<Broker.Delayed>) => page.map(({ delivery }) => delivery)
-
-/** Goes on until a page is empty, or there are as many messages. */
-const all = ({ next }: Broker.Browser, most = Number.POSITIVE_INFINITY) =>
-  Effect.gen(function* () {
-    const seen: Array<Broker.Delayed> = []
-    while (seen.length < most) {
-      const page = yield* next(Math.min(100, most - seen.length))
-      if (page.length === 0) break
-      seen.push(...page)
-    }
-    return seen
-  })
 
 const even = <A>(list: ReadonlyArray<A>) => list.filter((_, at) => at % 2 === 0)
 const odd = <A>(list: ReadonlyArray<A>) => list.filter((_, at) => at % 2 === 1)
@@ -55,7 +43,7 @@ describe.each(["quorum", "classic"] as const)("in a %s queue", (queueType) => {
         yield* Effect.scoped(
           Effect.gen(function* () {
             const browser = yield* open(broker, queue)
-            const seen = yield* all(browser)
+            const seen = yield* shown(browser)
             assert.deepStrictEqual(idsOf(seen), names)
             assert.deepStrictEqual(browser.browsed(), { isWhole: true, hidden: undefined })
             assert.deepStrictEqual(yield* browser.remove(deliveries(even(seen))), [])
@@ -65,7 +53,7 @@ describe.each(["quorum", "classic"] as const)("in a %s queue", (queueType) => {
           })
         )
         assert.strictEqual(yield* Effect.promise(() => countOf(queue)), 30)
-        const seen = yield* Effect.scoped(Effect.flatMap(open(broker, queue), all))
+        const seen = yield* Effect.scoped(Effect.flatMap(open(broker, queue), shown))
         assert.deepStrictEqual(idsOf(seen), odd(names))
         if (hasFailureCount(version) && queueType === "quorum")
           assert.deepStrictEqual(new Set(deliveries(seen).map(({ attempts }) => attempts)), new Set([1]))
@@ -80,10 +68,10 @@ describe.each(["quorum", "classic"] as const)("in a %s queue", (queueType) => {
     await on({ url: proxied, queueType }, (broker) =>
       Effect.gen(function* () {
         yield* broker.publish(names.map((id) => outgoing(queue, id)))
-        yield* Effect.scoped(Effect.flatMap(open(broker, queue), (browser) => all(browser, 50)))
+        yield* Effect.scoped(Effect.flatMap(open(broker, queue), (browser) => shown(browser, 50)))
         const browse = Effect.gen(function* () {
           const browser = yield* open(broker, queue)
-          const seen = yield* all(browser, 20)
+          const seen = yield* shown(browser, 20)
           assert.deepStrictEqual(yield* browser.remove(deliveries(even(seen))), [])
           return idsOf(even(seen))
         })
@@ -127,7 +115,7 @@ describe.each(["quorum", "classic"] as const)("in a %s queue", (queueType) => {
       Effect.gen(function* () {
         yield* broker.publish(names.map((id) => outgoing(queue, id)))
         const browser = yield* open(broker, queue)
-        const seen = yield* all(browser)
+        const seen = yield* shown(browser)
         const [first, ...others] = deliveries(seen)
         const before = new Set(others.map(browser.identify))
         assert.strictEqual(before.size, 49)
@@ -159,12 +147,12 @@ describe.each(["quorum", "classic"] as const)("in a %s queue", (queueType) => {
       Effect.gen(function* () {
         yield* broker.publish(names.map((id) => outgoing(queue, id)))
         const browser = yield* open(broker, queue, { limit: 10 })
-        const seen = yield* all(browser)
+        const seen = yield* shown(browser)
         assert.deepStrictEqual(idsOf(seen), names.slice(0, 10))
         assert.isFalse(browser.browsed().isWhole)
         assert.strictEqual(yield* Effect.promise(() => countOf(queue)), 20)
         assert.deepStrictEqual(yield* browser.remove(deliveries(seen.slice(0, 5))), [])
-        assert.deepStrictEqual(idsOf(yield* all(browser)), names.slice(10, 15))
+        assert.deepStrictEqual(idsOf(yield* shown(browser)), names.slice(10, 15))
       })
     )
     assert.deepStrictEqual(await drainIds(url, queue), names.slice(5))
@@ -182,7 +170,7 @@ describe.each(["quorum", "classic"] as const)("in a %s queue", (queueType) => {
         const interrupted = yield* Effect.timeoutOption(browser.next(100), 20)
         proxy.blackhole(false)
         assert.strictEqual(interrupted._tag, "None")
-        assert.deepStrictEqual(idsOf([...seen, ...(yield* all(browser))]), names)
+        assert.deepStrictEqual(idsOf([...seen, ...(yield* shown(browser))]), names)
       })
     )
     assert.deepStrictEqual(await drainIds(url, queue), names)
@@ -203,9 +191,9 @@ test("one of two messages with the same name is not taken for the other", async 
         })
       )
       // The server has handed all of them out before.
-      yield* Effect.scoped(Effect.flatMap(open(broker, queue), all))
+      yield* Effect.scoped(Effect.flatMap(open(broker, queue), shown))
       const browser = yield* open(broker, queue)
-      const [b, first, second] = deliveries(yield* all(browser))
+      const [b, first, second] = deliveries(yield* shown(browser))
       assert.isDefined(browser.identify(b!))
       assert.deepStrictEqual(
         [first, second].map((each) => browser.identify(each!)),
@@ -256,7 +244,7 @@ describe.each([
       await on(passive(queue), (broker) =>
         Effect.gen(function* () {
           const browser = yield* open(broker, queue)
-          const seen = yield* all(browser)
+          const seen = yield* shown(browser)
           assert.deepStrictEqual(idsOf(seen), names.slice(1))
           assert.deepStrictEqual(yield* browser.remove(deliveries(even(seen))), [])
           proxy.cut()
@@ -282,7 +270,7 @@ test("a quorum queue with an active consumer is refused, and is shown when the c
       })
       assert.strictEqual((yield* Effect.promise(() => beside)).reason, "AccessRefused")
       yield* until("all are back", async () => (await countOf(queue)) === names.length)
-      const seen = yield* all(browser)
+      const seen = yield* shown(browser)
       assert.deepStrictEqual(idsOf(seen).toSorted(), names.toSorted())
       assert.deepStrictEqual(yield* browser.remove(deliveries(even(seen))), [])
     })
@@ -300,7 +288,7 @@ describe("messages that the server is about to give up", () => {
         for (let round = 0; round < 6; round++) {
           const browse = Effect.gen(function* () {
             const browser = yield* open(broker, queue)
-            const page = deliveries(yield* all(browser, 3))
+            const page = deliveries(yield* shown(browser, 3))
             assert.deepStrictEqual(yield* browser.remove(page.slice(0, 1)), [])
           })
           yield* Effect.scoped(browse)
@@ -339,12 +327,12 @@ test.runIf(hasFailureCount(version))("messages that the server takes back after 
   await on(passive(queue), (broker) =>
     Effect.gen(function* () {
       const browser = yield* open(broker, queue)
-      const seen = deliveries(yield* all(browser))
+      const seen = deliveries(yield* shown(browser))
       yield* until("they are back", async () => (await countOf(queue)) === names.length, 60_000)
       const fates = (yield* browser.remove(seen)).map(({ fate }) => fate)
       assert.deepStrictEqual(fates, ["gone", "gone", "gone"])
       assert.strictEqual((yield* Effect.flip(browser.next(10))).reason, "LeaseLost")
-      assert.deepStrictEqual(idsOf(yield* all(browser)).toSorted(), names.toSorted())
+      assert.deepStrictEqual(idsOf(yield* shown(browser)).toSorted(), names.toSorted())
     })
   )
 })
@@ -373,7 +361,7 @@ describe("of delayed messages", () => {
             assert.isTrue(browser.browsed().isWhole)
           })
         )
-        const left = yield* Effect.scoped(Effect.flatMap(open(broker, queue, { from: "delayed" }), all))
+        const left = yield* Effect.scoped(Effect.flatMap(open(broker, queue, { from: "delayed" }), shown))
         assert.deepStrictEqual(idsOf(left), odd(names))
         assert.deepStrictEqual(new Set(deliveries(left).map(({ attempts }) => attempts)), new Set([1]))
       })
@@ -396,7 +384,7 @@ describe("of delayed messages", () => {
           fates,
           Array.from({ length: 10 }, () => "gone" as const)
         )
-        assert.deepStrictEqual(idsOf(yield* all(browser)), names.slice(10))
+        assert.deepStrictEqual(idsOf(yield* shown(browser)), names.slice(10))
       })
     )
     assert.strictEqual(await countOf(level(prefix)), names.length)
@@ -416,20 +404,10 @@ describe("of delayed messages", () => {
         assert.include(["unknown", "gone"], failure?.fate)
         assert.strictEqual((yield* Effect.flip(browser.next(10))).reason, "ConnectionLost")
         yield* until("all are back", async () => (await countOf(level(prefix))) === names.length - 5)
-        const again = yield* all(browser)
+        const again = yield* shown(browser)
         assert.deepStrictEqual(idsOf(again).toSorted(), names.slice(5).toSorted())
         const known = new Set(deliveries(again).map(browser.identify))
         assert.isTrue(page.slice(5).every((delivery) => known.has(browser.identify(delivery))))
-      })
-    )
-  })
-
-  test("those that the queue itself keeps are refused", { timeout: 30_000 }, async () => {
-    if (!hasFailureCount(version)) return
-    await on({ url: proxied, topology: "native" }, (broker) =>
-      Effect.gen(function* () {
-        const error = yield* Effect.flip(open(broker, queueName("native"), { from: "delayed" }))
-        assert.strictEqual(error.reason, "Unsupported")
       })
     )
   })

@@ -96,7 +96,7 @@ const patches: ReadonlyArray<OwnPatch> = [
     kills: "looks at 40 of 60 messages leave them in their order, and uncounted where the server tells a look apart",
     on: tellsLooksApart,
     file: "inspect/browseEnd.ts",
-    text: `Client.requeue(channel, tag, "NackAll")`,
+    text: `Client.requeue(channel, tags[size - 1]!, "NackAll")`,
     replacement: "void channel"
   },
   {

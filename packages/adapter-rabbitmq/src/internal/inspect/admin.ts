@@ -1,5 +1,5 @@
-/** Counts, looks into and empties queues. */
-import { type Broker, BrokerError, RetryPolicy } from "@requeue/core/adapter-kit"
+/** Counts, browses and empties queues. */
+import { type Broker, BrokerError } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
 import * as NameRules from "../nameRules.ts"
@@ -79,9 +79,7 @@ export const make = (given: Dependencies): Broker.Admin => {
     browse: (options) => {
       const { from, queue } = options
       if (from === "ready") return BrowseReady.open(options, env)
-      return settings.topology === "native"
-        ? Effect.fail(hidden(queue))
-        : BrowseDelayed.open(env, { ...options, retry: options.retry ?? RetryPolicy.make() })
+      return settings.topology === "native" ? Effect.fail(hidden(queue)) : BrowseDelayed.open(env, options)
     },
     ...(management === undefined
       ? {}

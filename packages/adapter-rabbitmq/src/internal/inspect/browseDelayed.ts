@@ -11,7 +11,7 @@
  *   return counts, from then on those of lost connections. A message that has been returned a few times is replaced by a
  *   confirmed copy with what is left of its delay.
  */
-import type { Backlog as Backlogs, Broker, BrokerError, Metadata } from "@requeue/core/adapter-kit"
+import type { Broker, BrokerError, Metadata } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
@@ -197,7 +197,7 @@ const hold = (
  */
 export const open = (
   env: Dependencies,
-  { limit, queue, retry }: Backlogs.Request & Pick<Broker.BrowseOptions, "limit">
+  { limit, queue, retry }: Pick<Broker.BrowseOptions, "queue" | "retry" | "limit">
 ): Effect.Effect<Broker.Browser, BrokerError.BrokerError, Scope.Scope> =>
   Effect.gen(function* () {
     const { management, settings } = env
@@ -210,7 +210,9 @@ export const open = (
     const delaysNone =
       plan.native === undefined && !known?.some(({ delayed = 0, name }) => name === queue && delayed > 0)
     let isWhole = delaysNone && known !== undefined
-    let [left, full, isLast, isDone] = [places, [] as ReadonlyArray<DelayQueues.DelayQueue>, false, false]
+    let left = places
+    let full: ReadonlyArray<DelayQueues.DelayQueue> = []
+    let [isLast, isDone] = [false, false]
     let place: Place | undefined
     let end: Effect.Effect<void> = Effect.void
 

@@ -105,7 +105,7 @@ const passReturned = async (session: Session, env: Dependencies): Promise<void> 
 export const end = async (session: Session, env: Dependencies): Promise<void> => {
   const { channel, held, isOpen, kept, queue } = session
   if (!isOpen() || held.size === 0) return
-  /** What was taken, and was not shown. */
+  /** Keeps messages that were taken and not shown. */
   const keep = (): void => {
     for (const message of session.taken.splice(0)) kept.set(message.fields.deliveryTag, read(message, queue, env))
   }

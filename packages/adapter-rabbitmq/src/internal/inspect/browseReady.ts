@@ -174,9 +174,9 @@ export const open = (
       return []
     })
 
-    const next = (count: number): ReturnType<typeof page> => {
-      if (!NameRules.isQueue(queue)) return missing
-      return Effect.catch(page(count), (error) => {
+    const orOtherwise =
+      (count: number) =>
+      (error: BrokerError.BrokerError): ReturnType<typeof page> => {
         const isLost = session?.isOpen() === false
         if (isLost && shownOf(session!) > 0) return Effect.andThen(leave, Effect.fail(session!.lost(error)))
         if (session !== undefined && !isLost) return Effect.fail(error)
@@ -184,12 +184,13 @@ export const open = (
         // Another consumer may have it exclusively.
         const isAnotherWay = error.reason === "AccessRefused" && take === byConsumer
         take = isAnotherWay ? byGet : byConsumer
-        return Effect.andThen(leave, isAnotherWay ? next(count) : Effect.fail(error))
-      })
-    }
+        return Effect.andThen(leave, isAnotherWay ? pageOf(count) : Effect.fail(error))
+      }
+
+    const pageOf = (count: number) => page(count).pipe(Effect.catch(orOtherwise(count)))
 
     return {
-      next,
+      next: (count) => (NameRules.isQueue(queue) ? pageOf(count) : missing),
       remove: (deliveries) => Effect.suspend(() => Held.remove(session, deliveries, queue, 3 * env.requestTimeout)),
       identify: (delivery) => {
         const { name } = Held.receiptOf(delivery)
