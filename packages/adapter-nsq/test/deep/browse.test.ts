@@ -194,10 +194,13 @@ describe("nothing is made", () => {
   })
 })
 
-test("delayed messages cannot be browsed", async () => {
-  await on(two.direct, ({ admin }) =>
+test.each([
+  ["delayed messages", "delayed", true],
+  ["without nsqd's HTTP interface, messages", "ready", false]
+] as const)("%s cannot be browsed", async (_, from, http) => {
+  await on({ ...two.direct, http }, ({ admin }) =>
     Effect.gen(function* () {
-      const error = yield* Effect.flip(Effect.scoped(admin.browse!({ queue: "any", retry, from: "delayed", limit: 1 })))
+      const error = yield* Effect.flip(Effect.scoped(admin.browse!({ queue: "any", retry, from, limit: 1 })))
       assert.strictEqual(error.reason, "Unsupported")
     })
   )
