@@ -116,8 +116,8 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     name: "purges only where something is delayed",
     kills: "a purge removes what waits, and says how much",
     file: "inspect/admin.ts",
-    text: "({ delayed, ready }) => ready + delayed",
-    replacement: "({ delayed }) => delayed"
+    text: "answer.ready + answer.delayed > 0",
+    replacement: "answer.delayed > 0"
   },
   {
     name: "lets one more be in flight than the credit",

@@ -69,12 +69,6 @@ const silent: Backlog.Backlog = {
   remarks: Object.fromEntries(byHttp.map((field) => [field, withoutHttp]))
 }
 
-/** The places that have some. */
-const placesWith = (
-  { answers }: Pick<Places.Answers<NsqdStats.Depths>, "answers">,
-  some: (depths: NsqdStats.Depths) => number
-): ReadonlyArray<Places.Place> => answers.flatMap(({ answer, place }) => (some(answer) > 0 ? [place] : []))
-
 const numbersOf = ({ delayed, inFlight, ready }: NsqdStats.Depths) => ({ ready, inFlight, delayed })
 
 const stateOf = ({ isMissing, isPaused }: NsqdStats.Depths, missing: ReadonlyArray<BrokerError.BrokerError>) => ({
@@ -123,13 +117,11 @@ export const make = (dependencies: Places.PlacesDependencies & HolderDependencie
     }),
     purge: (name) =>
       Effect.gen(function* () {
-        const counted = yield* count(name, "purge")
-        const { total } = counted
+        const { answers, total } = yield* count(name, "purge")
         if (total.inFlight === 0) {
-          const places = placesWith(counted, ({ delayed, ready }) => ready + delayed)
-          yield* Effect.forEach(places, ({ http, queue }) => NsqdHttp.empty(http, queue, requestTimeout), {
-            discard: true
-          })
+          for (const { answer, place } of answers) {
+            if (answer.ready + answer.delayed > 0) yield* NsqdHttp.empty(place.http, place.queue, requestTimeout)
+          }
           return total.ready + total.delayed
         }
         // To empty a channel would take messages away from consumers that have them: they are removed page by page.

@@ -190,10 +190,10 @@ export const remove = (
     )
     const failures = lost.map((delivery) => gone(queue, delivery, isOpen))
     if (removing.length === 0) return Effect.succeed(failures)
+    for (const delivery of removing) refusals.delete(idOf(delivery))
     return Effect.map(handled(holder, commands("FIN", removing.map(idOf))), (error) => {
       for (const delivery of removing) {
         const refusal = refusals.get(idOf(delivery))
-        refusals.delete(idOf(delivery))
         if (refusal !== undefined) {
           failures.push({ delivery, error: toBrokerError(new Error(refusal), contextOf(holder)), fate: "gone" })
         } else if (error !== undefined) failures.push({ delivery, error, fate: "unknown" })
