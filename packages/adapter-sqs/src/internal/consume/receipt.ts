@@ -75,7 +75,7 @@ export const receiptOf = ({ receipt }: Delivery.Delivery): Receipt => receipt as
 export const nameOf = ({ messageId }: Pick<Receipt, "messageId">): string | undefined =>
   messageId === "" ? undefined : messageId
 
-/** What a lease depends on. */
+/** The lease of a delivery. */
 export type Lease = Pick<Receipt, "handle" | "leaseEnds" | "leaseError" | "receivedAt">
 
 /** The error about a delivery that others may have by now. */

@@ -7,7 +7,7 @@ import * as Leases from "../consume/leases.ts"
 import { isExpired, type Lease, lost } from "../consume/receipt.ts"
 import type { ReceiptCalls } from "../settle/receiptCalls.ts"
 
-/** What removing and returning a message takes. */
+/** A held message: no more than is needed to remove or return it. */
 interface Held extends Lease {
   /** Whether a call that deletes it is under way, or got no answer. */
   mayBeRemoved: boolean

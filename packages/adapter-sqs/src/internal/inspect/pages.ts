@@ -48,7 +48,7 @@ interface Pages extends Pick<Broker.Browser, "browsed"> {
  */
 export const make = (env: Dependencies): Pages => {
   const { countReady, fifo, hold, limit, now, visibilityTimeout } = env
-  const underWay = new Set<Promise<unknown>>()
+  const underWay = new Set<Promise<BrokerError.BrokerError | undefined>>()
   let unshown: Array<Delivery.Delivery> = []
   /** `asked` counts messages that receives under way may bring, `received` those that came, with their `bytes`. */
   let [asked, received, bytes] = [0, 0, 0]
@@ -92,7 +92,7 @@ export const make = (env: Dependencies): Pages => {
     return promise
   }
 
-  /** Receives up to so many messages; answers an error of these receives. */
+  /** Receives up to so many messages, and waits for receives of calls that were interrupted as well; answers an error of these. */
   const receiveAll = (wanted: number) =>
     Effect.promise(async () => {
       const fitting = Math.ceil((pageBytes * received) / (bytes + 1) / Limits.batch)
@@ -100,7 +100,8 @@ export const make = (env: Dependencies): Pages => {
       const calls = Math.max(0, Math.min(most, Math.ceil(wanted / Limits.batch)))
       const counts = Array.from({ length: calls }, (_, at) => Math.min(Limits.batch, wanted - at * Limits.batch))
       const before = received
-      const errors = await Promise.all(counts.map((count) => receive(count)))
+      for (const count of counts) void receive(count)
+      const errors = await Promise.all(underWay)
       const isEmpty = received === before && calls > 0 && !errors.some((error) => error !== undefined)
       if (isEmpty && !fifo) errors.push(await receive(counts[0]!, env.probe))
       isFlowing = received > before
@@ -126,7 +127,7 @@ export const make = (env: Dependencies): Pages => {
       const isRefused = error !== undefined && error.reason !== "QueueFull"
       if (isRefused && (error.reason !== "QueueMissing" || received > 0)) return yield* error
       isOver = wanted > 0 && error?.reason !== "QueueFull" && !isFlowing && began >= doubtUntil
-      if (fifo) {
+      if (fifo && wanted > 0) {
         const ready = yield* countReady
         missing =
           ready === undefined || counted === undefined ? undefined : Math.max(0, Math.min(ready, counted - received))
