@@ -106,7 +106,7 @@ class Held {
   }
 }
 
-/** What is held, and the calls that settle it: no lease is extended while its delivery is settled. */
+/** A subscription, and its settlements: no lease is extended while its delivery is settled. */
 interface Opened {
   readonly subscription: Broker.Subscription
   readonly settle: (
