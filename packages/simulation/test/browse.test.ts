@@ -42,15 +42,13 @@ const begin = (kind: keyof typeof models, seed: number, rates: Partial<Rates>) =
   return { world, service, run }
 }
 
+const browse = ({ admin }: Broker.Service, queue = "work.dlq") =>
+  admin.browse!({ queue, retry: RetryPolicy.make(), from: "ready", limit: 100 })
+
 /** Asks for pages, however often that fails, and removes those with odd keys, until the world has been calm for a while. */
-const removeOdd = ({ admin }: Broker.Service, now: () => number) =>
+const removeOdd = (service: Broker.Service, now: () => number) =>
   Effect.gen(function* () {
-    const { next, remove } = yield* admin.browse({
-      queue: "work.dlq",
-      retry: RetryPolicy.make(),
-      from: "ready",
-      limit: 100
-    })
+    const { next, remove } = yield* browse(service)
     let left: ReadonlyArray<Delivery.Delivery> = []
     while (now() < 2 * calmAt) {
       const page = yield* Effect.orElseSucceed(next(5), () => [])
@@ -61,6 +59,11 @@ const removeOdd = ({ admin }: Broker.Service, now: () => number) =>
   })
 
 describe.each(["push", "lease", "lossy"] as const)("a browser on the model %s", (kind) => {
+  it("ends when it holds nothing", () => {
+    const { run, service } = begin(kind, 1, {})
+    run(Effect.scoped(Effect.flatMap(browse(service, "other.dlq"), ({ next }) => next(5))))
+  })
+
   it.each([
     ["nothing", {}],
     ["connections that break", { cut: 0.1 }],

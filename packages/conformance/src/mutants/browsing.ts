@@ -93,7 +93,10 @@ export const mutants: ReadonlyArray<Mutant> = [
           Effect.ignore(
             broker.publish(
               shown.map(({ delivery: { body, headers, metadata } }) => ({
-                ...{ queue: options.queue, body, headers, metadata },
+                queue: options.queue,
+                body,
+                headers,
+                metadata,
                 delay: 0
               }))
             )

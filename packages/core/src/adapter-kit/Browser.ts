@@ -106,7 +106,7 @@ class Held {
   }
 }
 
-/** What is held, and the calls that settle it: no lease is extended while its delivery is settled. */
+/** A subscription, and its settlements: no lease is extended while its delivery is settled. */
 interface Opened {
   readonly subscription: Broker.Subscription
   readonly settle: (
@@ -123,8 +123,14 @@ const subscribing = (
 ): Effect.Effect<Opened, BrokerError, Scope.Scope> =>
   Effect.gen(function* () {
     const calls = yield* Semaphore.make(1)
-    // An interruption waits, so that it is known what was settled.
-    const alone = <A>(call: () => Effect.Effect<A>) => Effect.uninterruptible(calls.withPermit(Effect.suspend(call)))
+    // An interruption waits, so that it is known what was settled. A subscription is not asked to settle nothing.
+    const ask = (of: () => ReadonlyArray<Delivery>, call: Broker.Subscription["extend"]) => {
+      const called = Effect.suspend(() => {
+        const deliveries = of()
+        return deliveries.length === 0 ? Effect.succeed([]) : call(deliveries)
+      })
+      return Effect.uninterruptible(calls.withPermit(called))
+    }
     const subscription = yield* subscribe({
       queue,
       retry,
@@ -134,7 +140,10 @@ const subscribing = (
     })
     const { credit, extend } = subscription
     const settle: Opened["settle"] = (deliveries, settlement) =>
-      alone(() => subscription.settle(deliveries.map((delivery) => ({ delivery, settlement }))))
+      ask(
+        () => deliveries,
+        (all) => subscription.settle(all.map((delivery) => ({ delivery, settlement })))
+      )
     yield* Effect.addFinalizer(() =>
       Effect.suspend(() => {
         credit(0)
@@ -142,13 +151,11 @@ const subscribing = (
       })
     )
     if (lease !== undefined) {
-      const renewed = Effect.map(
-        alone(() => extend(held.all())),
-        (failures) => {
-          const gone = new Set(failures.flatMap(({ delivery, fate }) => (fate === "gone" ? [delivery] : [])))
-          held.lose((delivery) => gone.has(delivery), lost("LeaseLost", "a lease has ended"))
-        }
-      )
+      const all = ask(() => held.all(), extend)
+      const renewed = Effect.map(all, (failures) => {
+        const gone = new Set(failures.flatMap(({ delivery, fate }) => (fate === "gone" ? [delivery] : [])))
+        held.lose((delivery) => gone.has(delivery), lost("LeaseLost", "a lease has ended"))
+      })
       const pause = Effect.sleep(lease.duration / extensions)
       yield* Effect.forkScoped(Effect.forever(Effect.andThen(pause, renewed)))
     }

@@ -23,6 +23,17 @@ const rotate = ({ readyConsumers }: Queue): void => {
   if (readyConsumers.length > 1) readyConsumers.push(readyConsumers.shift()!)
 }
 
+/** Of all brokers of the process. */
+let deliveries = 0
+
+/** Delivers a message to a consumer. */
+const hand = (consumer: Consumer, message: StoredMessage): Receipt => {
+  const receipt = new Receipt(consumer, message, ++deliveries)
+  consumer.receipts.add(receipt)
+  message.deliveries++
+  return receipt
+}
+
 /** Runs `change` while the queue delivers nothing. */
 const hold = (queue: Queue, change: () => void): void => {
   const before = queue.turn
@@ -64,8 +75,6 @@ interface Dependencies {
 
 /** Nothing is delivered yet. */
 export const make = ({ lease, overCountOnLoss, run, timers }: Dependencies): Dispatch => {
-  let deliveries = 0
-
   const extend = (receipt: Receipt): void => {
     if (lease === undefined) return
     const now = timers.now()
@@ -73,13 +82,6 @@ export const make = ({ lease, overCountOnLoss, run, timers }: Dependencies): Dis
     timers.cancel(receipt.expiry)
     const left = Math.min(lease.duration, receipt.until - now)
     receipt.expiry = timers.after(Math.max(0, left), () => lose(receipt.consumer.queue, [receipt]))
-  }
-
-  const hand = (consumer: Consumer, message: StoredMessage): Receipt => {
-    const receipt = new Receipt(consumer, message, ++deliveries)
-    consumer.receipts.add(receipt)
-    message.deliveries++
-    return receipt
   }
 
   const deliver = (consumer: Consumer, message: StoredMessage): void => {

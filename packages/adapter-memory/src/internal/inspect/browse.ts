@@ -77,7 +77,8 @@ const delayed = ({ elapsed, now, publisher, queues }: Dependencies, limit: numbe
   }
 
   const close = ({ receipts }: Consumer): void => {
-    for (const receipt of [...receipts]) receipts.delete(receipt)
+    const page = [...receipts]
+    for (const receipt of page) receipts.delete(receipt)
   }
 
   const remove = (consumer: Consumer, delivery: Delivery.Delivery): boolean => {
