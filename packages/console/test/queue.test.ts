@@ -39,8 +39,10 @@ describe("the page of a queue", () => {
     it.effect(`says of each policy what it does, on ${broker}`, () =>
       Effect.gen(function* () {
         const { get } = yield* make({ timeout: 1000 })
+        // An outage is that of the policy, whatever the broker.
+        const question = broker === "memory" ? { outage: "5" } : {}
         for (const name of Object.keys(forms)) {
-          const loading = yield* Effect.forkChild(get(pathOf(broker, name, { outage: "5" })), {
+          const loading = yield* Effect.forkChild(get(pathOf(broker, name, question)), {
             startImmediately: true
           })
           // What is down answers, or time goes by.
@@ -52,7 +54,7 @@ describe("the page of a queue", () => {
           assert.strictEqual(status, 200, name)
           assert.notMatch(text, /NaN|Infinity|undefined|<img/, name)
           assert.match(text, /Retries.*Failures.*Dead letters.*Acknowledgement.*Batches.*Consumer backoff.*Limits/s)
-          assert.match(text, /all is through<\/dt>/, name)
+          assert.strictEqual(/all is through<\/dt>/.test(text), broker === "memory", name)
           assert.strictEqual(text.includes('class="mark"'), name !== "once", name)
           // What the broker cannot have, as a name or as many attempts, has no plan, and the page says why.
           const hasPlan = name !== hostile && (name !== "thousands" || broker !== "sqs")
