@@ -6,7 +6,6 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import { TestClock } from "effect/testing"
-import { most } from "../src/internal/work/outage.ts"
 import { BrokerSource, Console } from "../src/index.ts"
 import { forms, hostile, make, operationsOf, pathOf, planners } from "./queueWorld.ts"
 import * as World from "./world.ts"
@@ -265,24 +264,6 @@ describe("a simulated outage", () => {
       const { text } = yield* get(ask({ outage: "1440", rate: "0.5", handler: "1", concurrency: "100" }, "hot"))
       assert.match(text, /It was cut short\./)
       assert.match(text, /unknown: it was too much to simulate/)
-    })
-  )
-
-  it.effect("lets others be served, and does not pile up", () =>
-    Effect.gen(function* () {
-      const { get } = yield* make()
-      const path = ask({ outage: "1440", rate: "0.5", handler: "1", concurrency: "100" }, "hot")
-      const all = yield* Effect.forkChild(
-        Effect.all(
-          Array.from({ length: 30 }, () => get(path)),
-          { concurrency: "unbounded" }
-        ),
-        { startImmediately: true }
-      )
-      assert.strictEqual((yield* get("/jobs")).status, 200)
-      assert.isUndefined(all.pollUnsafe())
-      const statuses = (yield* Fiber.join(all)).map(({ status }) => status)
-      assert.strictEqual(statuses.filter((status) => status === 503).length, 30 - most.running - most.waiting)
     })
   )
 })
