@@ -43,7 +43,7 @@ const begin = (kind: keyof typeof models, seed: number, rates: Partial<Rates>) =
 }
 
 const browse = ({ admin }: Broker.Service, queue = "work.dlq") =>
-  admin.browse!({ queue, retry: RetryPolicy.make(), from: "ready", limit: 100 })
+  admin.browse({ queue, retry: RetryPolicy.make(), from: "ready", limit: 100 })
 
 /** Asks for pages, however often that fails, and removes those with odd keys, until the world has been calm for a while. */
 const removeOdd = (service: Broker.Service, now: () => number) =>

@@ -16,7 +16,7 @@ const [wire] = short.wires
 const retry = RetryPolicy.make()
 
 const browse = (queue: string, limit = 100_000) =>
-  Effect.flatMap(Broker.Broker, ({ admin }) => admin.browse!({ queue, retry, from: "ready", limit }))
+  Effect.flatMap(Broker.Broker, ({ admin }) => admin.browse({ queue, retry, from: "ready", limit }))
 
 type Page = Effect.Success<ReturnType<Broker.Browser["next"]>>
 
@@ -200,7 +200,7 @@ test.each([
 ] as const)("%s cannot be browsed", async (_, from, http) => {
   await on({ ...two.direct, http }, ({ admin }) =>
     Effect.gen(function* () {
-      const error = yield* Effect.flip(Effect.scoped(admin.browse!({ queue: "any", retry, from, limit: 1 })))
+      const error = yield* Effect.flip(Effect.scoped(admin.browse({ queue: "any", retry, from, limit: 1 })))
       assert.strictEqual(error.reason, "Unsupported")
     })
   )
