@@ -2,7 +2,15 @@
  * A broker with leases in a file that many processes share: small, correct, and written after the adapter's guide alone.
  * The suite's own tests break it below the port, one line at a time, and see whether a case finds that.
  */
-import { Broker, BrokerError, type Capabilities, Connection, Delay, type Outgoing } from "@requeue/core/adapter-kit"
+import {
+  Broker,
+  BrokerError,
+  Browser,
+  type Capabilities,
+  Connection,
+  Delay,
+  type Outgoing
+} from "@requeue/core/adapter-kit"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -84,6 +92,8 @@ export const make = (path: string): Effect.Effect<Opened, never, Scope.Scope> =>
       publish,
       subscribe: (options) => subscribe(options, process),
       admin: {
+        browse: (options) =>
+          Browser.overSubscription({ capabilities, subscribe: (own) => subscribe(own, process) }, options),
         counts: (queue) => driver.call("receive", (file) => file.count(queue, now())),
         peek: (queue, limit) =>
           Effect.map(
