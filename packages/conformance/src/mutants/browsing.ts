@@ -106,7 +106,7 @@ export const mutants: ReadonlyArray<Mutant> = [
       return { ...browser, next: seeing(browser, (page) => shown.push(...page)) }
     })
   ),
-  paging("counts what it shows as an attempt", inPlace, (page) =>
+  paging("counts what its browsers show as an attempt", inPlace, (page) =>
     page.map(({ delivery, due: at }) => ({ delivery: { ...delivery, attempts: delivery.attempts + 1 }, due: at }))
   ),
   opening("shows without holding", holds, (browse, options) =>
