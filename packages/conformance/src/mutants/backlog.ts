@@ -81,23 +81,5 @@ export const mutants: ReadonlyArray<Mutant> = [
         }
       }
     }
-  ),
-  {
-    name: "answers an empty list where it can show nothing",
-    kills: "where the broker cannot show delayed messages, that is told, and they come at their time",
-    broker: (broker) => ({
-      ...broker,
-      capabilities: { ...broker.capabilities, delayedMessages: true },
-      admin: {
-        ...broker.admin,
-        browse: () =>
-          Effect.succeed({
-            next: () => Effect.succeed([]),
-            remove: () => Effect.succeed([]),
-            identify: () => undefined,
-            browsed: () => ({ isWhole: true, hidden: 0 })
-          })
-      }
-    })
-  }
+  )
 ]

@@ -94,7 +94,6 @@ export const make = (path: string): Effect.Effect<Opened, never, Scope.Scope> =>
         browse: (options) =>
           Browser.overSubscription({ capabilities, subscribe: (own) => subscribe(own, process) }, options),
         counts: (queue) => driver.call("receive", (file) => file.count(queue, now())),
-        browse: (options) => Browser.overSubscription(broker, options),
         purge: (queue) => driver.call("receive", (file) => file.purge(queue, now()))
       }
     }

@@ -33,6 +33,6 @@ export const make =
     audit === undefined || letters.length === 0
       ? Effect.void
       : Effect.tryPromise({
-          try: async () => audit(letters.map(fromDelivery)),
+          try: () => Promise.resolve(audit(letters.map(fromDelivery))),
           catch: (error) => new AuditFailed({ queue, detail: Failure.summarize(error).message })
         })
