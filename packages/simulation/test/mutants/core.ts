@@ -503,12 +503,6 @@ const redriving: ReadonlyArray<Mutant> = [
     file: letters("books"),
     from: "(found ?? Number.POSITIVE_INFINITY) - judged, limit - selected)",
     to: "(found ?? Number.POSITIVE_INFINITY) - judged)"
-  },
-  {
-    name: "a letter that comes again while its copy is published is published again",
-    file: letters("sweep"),
-    from: 'if (state === "published") published.push(delivery)',
-    to: 'if (state === "published") chosen.push(delivery)'
   }
 ]
 
