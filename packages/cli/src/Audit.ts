@@ -9,7 +9,6 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Flag from "effect/cli/Flag"
 import * as Option from "effect/Option"
-import { randomUUID } from "node:crypto"
 import { closeSync, constants, fstatSync, fsyncSync, openSync, readSync, statSync, writeSync } from "node:fs"
 import { hostname, userInfo } from "node:os"
 import { resolve } from "node:path"
@@ -65,9 +64,6 @@ export interface Outcome {
   readonly outcome: string
   readonly queues: ReadonlyArray<unknown>
 }
-
-/** A new id of an operation. */
-export const newId = (): string => randomUUID().replaceAll("-", "").slice(0, 12)
 
 /** The user of the operating system. */
 export const user = (): string => {

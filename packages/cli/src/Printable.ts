@@ -2,15 +2,11 @@
  * Text of messages on a terminal. Any producer may send characters that move its cursor, colour it, turn the direction of
  * what is read, or end a line of a table: they are replaced.
  */
-
 import { LetterLine } from "@requeue/operations"
-
-/** Controls of terminals (C0, C1), of directions, and ends of lines and paragraphs. */
-const controls = /[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}]/gu
 
 /** Shows text of several lines. Tabs and line ends may stay. */
 export const text = (value: string): string =>
-  value.replaceAll(controls, (char) => (char === "\n" || char === "\t" ? char : "\ufffd"))
+  value.replaceAll(LetterLine.controls, (char) => (char === "\n" || char === "\t" ? char : "\ufffd"))
 
 /** Shows text in one line, of at most `width` characters. Default: however long it is. */
 export const line = (value: string, width = Number.POSITIVE_INFINITY): string => {

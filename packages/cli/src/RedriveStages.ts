@@ -68,9 +68,6 @@ export interface Flags extends Target.Flags {
   readonly operation: Option.Option<string>
 }
 
-/** The part of a stage that may come back, unless it is given. */
-const standardStopAt = 0.1
-
 const policyOf = ({ options: { retry = RetryPolicy.make() } }: Target.Queue) => retry
 
 type Staged = Pick<DeadLetters.RedriveOptions, "stages" | "stopAt" | "wait" | "watch">
@@ -97,7 +94,7 @@ export const of = (
   })
   return {
     stages: Option.getOrUndefined(flags.stages),
-    stopAt: Option.getOrElse(flags.stopAt, () => standardStopAt),
+    stopAt: Option.getOrElse(flags.stopAt, () => DeadLetters.standardStages.stopAt),
     wait: Option.getOrElse(flags.wait, () => DeadLetters.waitFor(queues.map(policyOf))),
     // Each letter may come from another queue, also into one that --dlq names.
     watch: (queue) => [...letters, ...DeadLetterTarget.of(queueOf(queue))]

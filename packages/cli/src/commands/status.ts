@@ -27,13 +27,10 @@ const flags = {
   )
 }
 
-interface Seen {
-  readonly queues: ReadonlyArray<QueueStatus.QueueStatus>
-  /** Why parts of the broker have told nothing. */
-  readonly missing: ReadonlyArray<BrokerError.BrokerError>
-}
+type Look = Effect.Effect<ReadonlyArray<QueueStatus.QueueStatus>, BrokerError.BrokerError, Broker.Broker>
 
-type Look = Effect.Effect<Seen, BrokerError.BrokerError, Broker.Broker>
+/** Why parts of the broker have told nothing. */
+const missingOf = (queues: ReadonlyArray<QueueStatus.QueueStatus>) => queues.flatMap(({ missing = [] }) => missing)
 
 const isAway = (error: unknown): error is BrokerError.BrokerError =>
   error instanceof BrokerError.BrokerError && error.isRetryable
@@ -43,13 +40,16 @@ const watchFor = (broker: string, look: Look, interval: number) =>
   Effect.gen(function* () {
     const { isScreen, line, paint, redraw } = yield* Output
     const show = Effect.gen(function* () {
-      const { missing, queues } = yield* look
+      const queues = yield* look
       const at = new Date(yield* Clock.currentTimeMillis).toISOString()
-      const partial = [...new Set(missing.map(({ message }) => message))]
+      const partial = [...new Set(missingOf(queues).map(({ message }) => message))]
       const complaints = partial.map((message) => `\n${paint("red", message)}`).join("")
       if (isScreen) return yield* redraw(`${broker}, ${at}\n${QueueStatus.table(queues, paint)}${complaints}`)
       const lines = () => [...queues.map(QueueStatus.line), ...partial].map((text) => `${at}  ${text}`).join("\n")
-      yield* line({ at, broker, queues, ...(partial.length === 0 ? {} : { missing: partial }) }, lines)
+      yield* line(
+        { at, broker, queues: queues.map(QueueStatus.toJson), ...(partial.length === 0 ? {} : { missing: partial }) },
+        lines
+      )
     })
     const complain = (error: BrokerError.BrokerError) =>
       Effect.gen(function* () {
@@ -65,18 +65,14 @@ export const status = Command.make("status", flags, ({ interval, policy, watch, 
   Effect.gen(function* () {
     const { paint, result } = yield* Output
     const target = yield* Target.resolve(rest, policy)
-    const look = Effect.map(
-      Effect.forEach(target.queues, QueueStatus.of, { concurrency: Status.atOnce }),
-      (all): Seen => ({
-        queues: all.map(({ status }) => status),
-        missing: all.flatMap(({ missing }) => missing)
-      })
-    )
+    const look = Effect.forEach(target.queues, QueueStatus.of, { concurrency: Status.atOnce })
     const once = Effect.gen(function* () {
-      const { missing, queues } = yield* look
-      yield* result({ broker: target.name, queues }, () => QueueStatus.table(queues, paint))
-      yield* Partial.tell(missing)
-      const gone = queues.flatMap((each) => (each.missing ? [each.queue] : []))
+      const queues = yield* look
+      yield* result({ broker: target.name, queues: queues.map(QueueStatus.toJson) }, () =>
+        QueueStatus.table(queues, paint)
+      )
+      yield* Partial.tell(missingOf(queues))
+      const gone = queues.flatMap((each) => (each.isMissing ? [each.queue] : []))
       const known = target.configured.map(({ name }) => name)
       yield* Existing.check(gone, known)
     })

@@ -28,6 +28,9 @@ export interface Operation {
   readonly to?: string | undefined
 }
 
+/** Returns a new id of an operation. */
+export const newId = (): string => crypto.randomUUID().replaceAll("-", "").slice(0, 12)
+
 /**
  * The lines of letters that are about to leave, each with its line end; `now` is in milliseconds since 1970. They are for the
  * option `audit` of `DeadLetters.redrive` and others.

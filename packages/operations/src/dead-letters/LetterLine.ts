@@ -49,7 +49,7 @@ const toBody = (bytes: Uint8Array): string | { readonly base64: string } => {
 }
 
 /** Controls of terminals (C0, C1), of directions, and ends of lines and paragraphs. */
-const controls = /[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}]/gu
+export const controls = /[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}]/gu
 
 /** Escapes the characters of JSON that would act on a terminal; its line ends stay, and the value is the same. */
 export const escape = (json: string): string =>

@@ -23,6 +23,9 @@ export interface QueueStatus extends Backlog.Backlog {
   readonly dead: ReadonlyArray<Dead>
 }
 
+/** The fields of a status that have remarks. Consumers keep quarantined messages, so no broker counts them. */
+export type Field = Backlog.Field | "dead" | "quarantined"
+
 const waiting = ({ delayed = 0, ready }: Broker.Counts): number | undefined =>
   ready === undefined ? undefined : ready + delayed
 
@@ -34,6 +37,22 @@ const nobody = { ready: undefined, inFlight: undefined, oldest: undefined, consu
  * together.
  */
 export const atOnce = 256
+
+/** Returns the number of dead letters in all queues of the policy; `undefined` where the broker cannot count one of them. */
+export const deadOf = ({ dead }: Pick<QueueStatus, "dead">): number | undefined =>
+  dead.reduce(
+    (sum: number | undefined, { count }) => (sum === undefined || count === undefined ? undefined : sum + count),
+    0
+  )
+
+const quarantined = "kept by processes that consume: their health and the metric requeue.consumer.quarantined tell"
+
+/** Returns why each number is unknown, or what else it counts. */
+export const remarksOf = (status: QueueStatus): Readonly<Partial<Record<Field, string>>> => ({
+  ...status.remarks,
+  ...(deadOf(status) === undefined ? { dead: status.remarks.ready ?? "the broker does not count them" } : {}),
+  quarantined
+})
 
 /** Asks a broker for the status of a queue. It makes no queue. */
 export const of = (

@@ -1,5 +1,5 @@
 /** `requeue dead-letters park`: moves dead letters aside, as they are. */
-import { DeadLetters } from "@requeue/operations"
+import { AuditLine, DeadLetters } from "@requeue/operations"
 import * as Clock from "effect/Clock"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
@@ -62,7 +62,7 @@ export const park = Command.make("park", flags, ({ create, dlq, dryRun, limit, t
     const options = { to: goal, create: create || goal === undefined, limit: Option.getOrUndefined(limit) }
     const finished: Array<RedriveView.Redriven> = []
     const operation = {
-      id: Audit.newId(),
+      id: AuditLine.newId(),
       command: "dead-letters park",
       broker: target.name,
       queues: target.queues,

@@ -1,5 +1,5 @@
 /** `requeue dead-letters purge`: removes dead letters for good. */
-import { DeadLetters } from "@requeue/operations"
+import { AuditLine, DeadLetters } from "@requeue/operations"
 import * as Clock from "effect/Clock"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
@@ -44,7 +44,7 @@ export const purge = Command.make("purge", flags, ({ all: isAll, dlq, dryRun, ye
     const selection: DeadLetters.Selection = isAll ? { all: true } : { filter: isMeant }
     const finished: Array<{ readonly queue: string; readonly removed: number; readonly held?: number }> = []
     const operation = {
-      id: Audit.newId(),
+      id: AuditLine.newId(),
       command: "dead-letters purge",
       broker: target.name,
       queues: target.queues,

@@ -1,5 +1,5 @@
 /** `requeue dead-letters redrive`: sends dead letters back to work. */
-import type { DeadLetters } from "@requeue/operations"
+import { AuditLine, type DeadLetters } from "@requeue/operations"
 import * as Clock from "effect/Clock"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
@@ -116,7 +116,7 @@ export const redrive = Command.make(
         rate: Option.getOrUndefined(rate)
       }
       const isMeant = LetterFilter.matches(rest, yield* Clock.currentTimeMillis)
-      const operation = Option.getOrElse(rest.operation, Audit.newId)
+      const operation = Option.getOrElse(rest.operation, AuditLine.newId)
       const staged = RedriveStages.of(rest, target, to, isEdit)
       if (isEdit) {
         yield* alone({ dryRun: dryRun || undefined, stages: staged.stages, limit: limits.limit, rate: limits.rate })

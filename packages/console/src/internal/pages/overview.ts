@@ -1,20 +1,18 @@
 /** The page of all queues of all brokers. */
-import { type Backlog, Delay } from "@requeue/core"
+import { Delay } from "@requeue/core"
 import { QueueStatus } from "@requeue/operations"
 import * as Format from "../format.ts"
 import { html, type Html, type Part } from "../html.ts"
 import type { Place } from "../paths.ts"
 import { type Page, queryOf, type Visit } from "../visit.ts"
 import type { BrokerView, QueueView } from "../work/overview.ts"
-import * as History from "../work/history.ts"
 import { alarm } from "./parts.ts"
 import { spark } from "./spark.ts"
 
-type Field = Backlog.Field | "dead" | "quarantined"
 type Status = QueueStatus.QueueStatus
 
 interface Column {
-  readonly field: Field
+  readonly field: QueueStatus.Field
   readonly title: string
   /** `undefined` where nobody can tell. */
   readonly number: (status: Status) => number | undefined
@@ -33,7 +31,7 @@ export const columns: ReadonlyArray<Column> = [
   { field: "ready", title: "ready", number: ({ ready }) => ready },
   { field: "inFlight", title: "in flight", number: ({ inFlight }) => inFlight },
   { field: "delayed", title: "in backoff", number: ({ delayed }) => delayed },
-  { field: "dead", title: "dead", number: History.deadOf, isAlarming: isSome },
+  { field: "dead", title: "dead", number: QueueStatus.deadOf, isAlarming: isSome },
   { field: "undelivered", title: "undelivered", number: ({ undelivered }) => undelivered, isAlarming: isSome },
   { field: "quarantined", title: "quarantined", number: () => undefined },
   {
@@ -44,14 +42,6 @@ export const columns: ReadonlyArray<Column> = [
   },
   { field: "consumers", title: "consumers", number: ({ consumers }) => consumers, isAlarming: isLeft }
 ]
-
-const quarantined = "kept by processes that consume: their health and the metric requeue.consumer.quarantined tell"
-
-const remarkOf = (status: Status, field: Field): string | undefined => {
-  if (field === "quarantined") return quarantined
-  if (field === "dead") return History.deadOf(status) === undefined ? status.remarks.ready : undefined
-  return status.remarks[field]
-}
 
 const soonest = ({ backoff = [] }: Status): Part =>
   backoff[0] !== undefined &&
@@ -73,7 +63,7 @@ const cell = (visit: Visit, place: Place, { samples, status }: QueueView, column
   if (status === undefined || value === undefined) {
     return html`<td class="n zero" data-label="${title}"><span title="unknown">–</span>${line}</td>`
   }
-  const text = `${show(value)}${remarkOf(status, field) === undefined ? "" : "*"}`
+  const text = `${show(value)}${QueueStatus.remarksOf(status)[field] === undefined ? "" : "*"}`
   const kind = isAlarming(status, value) ? "n alarm" : value === 0 ? "n zero" : "n"
   const leading = { dead: () => linked(visit, place.broker, status, text), delayed: () => delayed(visit, place, text) }
   const content = field === "dead" || field === "delayed" ? leading[field]() : text
@@ -112,18 +102,17 @@ const row = (visit: Visit, broker: string, view: QueueView, id: string): Html =>
 }
 
 /** Each remark once, with the sign of the numbers that it is on. */
-export const remarks = (statuses: ReadonlyArray<Status | undefined>): ReadonlyArray<string> => [
-  ...new Set(
-    columns.flatMap(({ field, number, title }) =>
-      statuses.flatMap((status) => {
-        const remark = status && remarkOf(status, field)
-        return status === undefined || remark === undefined
-          ? []
-          : [`${number(status) === undefined ? "–" : "*"} ${title}: ${remark}`]
-      })
+export const remarks = (statuses: ReadonlyArray<Status | undefined>): ReadonlyArray<string> => {
+  const known = statuses
+    .flatMap((status) => status ?? [])
+    .map((status) => ({ status, of: QueueStatus.remarksOf(status) }))
+  const all = columns.flatMap(({ field, number, title }) =>
+    known.flatMap(({ of: { [field]: remark }, status }) =>
+      remark === undefined ? [] : [`${number(status) === undefined ? "–" : "*"} ${title}: ${remark}`]
     )
   )
-]
+  return [...new Set(all)]
+}
 
 /** Milliseconds after which an answer has its age told. While somebody watches, most are newer. */
 const fresh = 8000

@@ -1,5 +1,5 @@
 /** Messages that wait for a retry or a delivery for later: what is known of them, looks, and their removal. */
-import { QueueStatus } from "@requeue/operations"
+import { AuditLine, QueueStatus } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import * as Audit from "../../Audit.ts"
 import type { Queue } from "../../BrokerSource.ts"
@@ -11,7 +11,6 @@ import { jobQuery } from "../visit.ts"
 import type { Connection } from "../work/connections.ts"
 import * as Deadline from "../work/deadline.ts"
 import * as Delayed from "../work/delayed.ts"
-import { newId } from "../work/jobs.ts"
 import * as Pause from "../work/pause.ts"
 import { wrong } from "./fields.ts"
 import { type Asking, type Dependencies, type Route, unknown } from "./route.ts"
@@ -79,7 +78,7 @@ export const lookRoute: Route = {
       const { connection, place, queue } = meant
       const told = yield* known(meant, dependencies)
       const operation: Audit.Operation = {
-        id: newId(),
+        id: AuditLine.newId(),
         command: "console delayed",
         operator: asking.visit.operator,
         broker: place.broker,

@@ -1,4 +1,5 @@
 /** A copy of a letter is edited, seen with its differences, and redriven. Each step is a form. */
+import { AuditLine } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import * as Audit from "../../Audit.ts"
 import { editor, preview } from "../pages/edit.ts"
@@ -7,7 +8,6 @@ import { queryOf, type Visit } from "../visit.ts"
 import * as Body from "../work/body.ts"
 import * as Drafts from "../work/drafts.ts"
 import * as Edit from "../work/edit.ts"
-import { newId } from "../work/jobs.ts"
 import { begin, targetOf } from "./acting.ts"
 import { wrong } from "./fields.ts"
 import { found } from "./reading.ts"
@@ -53,7 +53,7 @@ export const editRoute: Route = {
       // Without a look of now, nobody knows its id, which the audit names.
       if (kept === undefined) return { to: visit.paths.to("deadLetters", queryOf(place)) }
       const operation: Audit.Operation = {
-        id: newId(),
+        id: AuditLine.newId(),
         command: "console body",
         operator: visit.operator,
         broker,

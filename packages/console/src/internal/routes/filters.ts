@@ -1,5 +1,5 @@
 /** Filters of letters, as they travel in addresses and forms: with the names and texts of the command line's flags. */
-import { Delay, Metadata } from "@requeue/core"
+import { Metadata } from "@requeue/core"
 import { LetterFilter } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import type { Refusal } from "../refusal.ts"
@@ -14,11 +14,6 @@ export interface Asked {
 /** Reads a part of a filter, or says why it is none: completes "must". */
 type Read = (text: string) => LetterFilter.LetterFilter | string
 
-const ageOf = (text: string): number | undefined => {
-  const millis = Delay.ofText(text)
-  return millis > 0 && millis <= LetterFilter.longest ? millis : undefined
-}
-
 const isReason = (text: string): text is Metadata.Reason => Metadata.reasons.some((reason) => reason === text)
 
 const parts: Readonly<Record<string, Read>> = {
@@ -30,8 +25,8 @@ const parts: Readonly<Record<string, Read>> = {
     return since === undefined ? "must be a time such as 2026-03-14T15:09Z, or a duration such as 2h" : { since }
   },
   older: (text) => {
-    const olderThan = ageOf(text)
-    return olderThan === undefined ? "must be a duration such as 2h or 30d" : { olderThan }
+    const age = LetterFilter.momentOf(text)
+    return age === undefined || "time" in age ? "must be a duration such as 2h or 30d" : { olderThan: age.ago }
   },
   header: (header) => LetterFilter.headerProblem(header) ?? { header: [header] },
   id: (id) => LetterFilter.idProblem(id) ?? { id: [id] }

@@ -1,9 +1,9 @@
 /** Looks that somebody asks for, since they may cost something: at letters, and for the body of one. */
+import { AuditLine } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import * as Audit from "../../Audit.ts"
 import { queryOf } from "../visit.ts"
 import * as Body from "../work/body.ts"
-import { newId } from "../work/jobs.ts"
 import { longest } from "../work/looks.ts"
 import * as Selection from "../work/selection.ts"
 import { numberOf } from "./fields.ts"
@@ -20,7 +20,7 @@ export const lookRoute: Route = {
       const limit = yield* numberOf(fields, "limit", "whole", 1, longest)
       const { peek } = yield* capabilitiesOf(dependencies, connection)
       const operation: Audit.Operation = {
-        id: newId(),
+        id: AuditLine.newId(),
         command: "console look",
         operator: visit.operator,
         broker: place.broker,
@@ -45,7 +45,7 @@ export const bodyRoute: Route = {
   answer: (asking, dependencies) =>
     letterPage(asking, dependencies, (connection, { broker, queue }, { id, key }) => {
       const operation: Audit.Operation = {
-        id: newId(),
+        id: AuditLine.newId(),
         command: "console body",
         operator: asking.visit.operator,
         broker,

@@ -1,11 +1,11 @@
 /** The redrive of an edited copy, as a job. */
 import { Capabilities, RetryPolicy } from "@requeue/core"
+import { KnownQueues } from "@requeue/core/adapter-kit"
 import { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import type { Connection } from "./connections.ts"
 import type { Draft } from "./drafts.ts"
 import type { Work } from "./job.ts"
-import * as Redrive from "./redrive.ts"
 import * as Selection from "./selection.ts"
 
 /** Publishes the copy of a draft, to a queue or to the one that the letter came from. */
@@ -31,8 +31,8 @@ export const make = (connection: Connection, draft: Draft, to: string | undefine
     isLong: true,
     options: { letter: letter.id, to: goal },
     run: ({ audit, id: operation, signal, tell }) =>
-      connection.use(({ capabilities }) => {
-        tell({ pace: { wait, untold: Capabilities.untold(capabilities) } })
+      connection.use((broker) => {
+        tell({ pace: { wait, untold: Capabilities.untold(broker.capabilities) } })
         return Effect.flatMap(DeadLetters.make(queue), ({ edit }) =>
           Effect.map(
             edit(letter, {
@@ -41,7 +41,7 @@ export const make = (connection: Connection, draft: Draft, to: string | undefine
               to,
               create: false,
               wait,
-              watch: Redrive.watchOf(connection, queue),
+              watch: (target) => KnownQueues.deadLetterQueues(broker, target),
               operation,
               audit: audit({ to: goal }),
               signal

@@ -1,5 +1,5 @@
 /** The samples of a queue: a few numbers for each step of time, of which only the last steps are kept. */
-import type { QueueStatus } from "@requeue/operations"
+import { QueueStatus } from "@requeue/operations"
 
 /** The numbers of a step; `undefined` where nobody could tell. */
 export interface Sample {
@@ -13,13 +13,6 @@ export interface Sample {
 export const step = 15_000
 export const steps = 60
 
-/** Dead letters in all queues of the policy; `undefined` where one of them cannot be counted. */
-export const deadOf = ({ dead }: Pick<QueueStatus.QueueStatus, "dead">): number | undefined =>
-  dead.reduce(
-    (sum: number | undefined, { count }) => (sum === undefined || count === undefined ? undefined : sum + count),
-    0
-  )
-
 /** The samples with one more. Of a step, the last one counts. */
 export const add = (
   samples: ReadonlyArray<Sample>,
@@ -28,5 +21,5 @@ export const add = (
 ): ReadonlyArray<Sample> => {
   const now = Math.floor(at / step)
   const others = samples.filter((each) => each.step < now && each.step > now - steps)
-  return [...others, { step: now, ready: status.ready, dead: deadOf(status) }]
+  return [...others, { step: now, ready: status.ready, dead: QueueStatus.deadOf(status) }]
 }

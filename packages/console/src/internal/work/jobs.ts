@@ -1,11 +1,10 @@
 /** Jobs: redrives, their dry runs, removals and exports, each with its books, its audit and a way to stop it. */
-import type { DeadLetters } from "@requeue/operations"
+import { AuditLine, type DeadLetters } from "@requeue/operations"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import type * as Scope from "effect/Scope"
-import { randomUUID } from "node:crypto"
 import * as Audit from "../../Audit.ts"
 import { Refusal } from "../refusal.ts"
 import type { Connection } from "./connections.ts"
@@ -36,11 +35,8 @@ const booked = (report: DeadLetters.RedriveReport | undefined, mask: Connection[
     }))
   }
 
-/** A new id, which is one of an operation as well. */
-export const newId = (): string => randomUUID().replaceAll("-", "").slice(0, 12)
-
 const newJob = ({ connection, kind, queue, selection, to }: Work, operator: string, begun: number): Job => ({
-  id: newId(),
+  id: AuditLine.newId(),
   kind,
   place: { broker: connection.name, queue, ...selection.search },
   selection,

@@ -1,5 +1,6 @@
 /** A redrive, and its dry run, as a job. */
 import { Capabilities, RetryPolicy } from "@requeue/core"
+import { KnownQueues } from "@requeue/core/adapter-kit"
 import { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import type { Connection } from "./connections.ts"
@@ -34,14 +35,6 @@ const policiesOf = (
     return isMeant ? [retry] : []
   })
 
-/** The dead-letter queues to which letters of one may come back from a queue: that one, and those of the queue's policy. */
-export const watchOf =
-  ({ queues }: Connection, dead: string) =>
-  (target: string): ReadonlyArray<string> => {
-    const retry = queues.find(({ name }) => name === target)?.retry ?? RetryPolicy.make()
-    return [dead, ...RetryPolicy.deadLetterQueues(retry, target)]
-  }
-
 /** The longest wait behind a stage. Parked letters go back to the queues of the others. */
 const waitOf = (connection: Connection, queue: string, to: string | undefined): number =>
   DeadLetters.waitFor(policiesOf(connection, Park.homeOf(connection, queue) ?? queue, to))
@@ -57,12 +50,7 @@ const optionsOf = (
   // As on the command line: letters go to no queue that was deleted.
   create: false,
   limit: plan.report?.redriven,
-  ...(isStaged
-    ? {
-        wait: waitOf(connection, queue, plan.to),
-        watch: watchOf(connection, queue)
-      }
-    : {})
+  ...(isStaged ? { wait: waitOf(connection, queue, plan.to) } : {})
 })
 
 const make = (
@@ -81,12 +69,13 @@ const make = (
   isLong: kind === "redrive" && wait !== undefined,
   options: { ...options, letters: selection.title },
   run: ({ audit, id: operation, signal, tell }) =>
-    connection.use(({ capabilities }) => {
-      if (wait !== undefined) tell({ pace: { wait, untold: Capabilities.untold(capabilities) } })
+    connection.use((broker) => {
+      if (wait !== undefined) tell({ pace: { wait, untold: Capabilities.untold(broker.capabilities) } })
       return Effect.flatMap(DeadLetters.make(queue), ({ count, redrive }) =>
         Effect.flatMap(
           redrive({
             ...options,
+            watch: (target) => KnownQueues.deadLetterQueues(broker, target),
             origin: selection.filter?.origin,
             filter: selection.isMeant,
             dryRun: kind === "plan",

@@ -1,10 +1,9 @@
 /** Changes in the answers of brokers, as events: asked for while somebody reads them. */
-import type { QueueStatus } from "@requeue/operations"
+import { QueueStatus } from "@requeue/operations"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Coming, Events } from "./events.ts"
-import * as History from "./history.ts"
 import type { BrokerView, Overview } from "./overview.ts"
 
 /** Milliseconds between two questions, and for which it goes on asking when nobody reads any more. */
@@ -23,7 +22,7 @@ const isMore = (before: number, after: number): boolean => after > before
 
 /** The numbers whose changes are told. Those of a queue that works change all the time. */
 const numbers: ReadonlyArray<Counted> = [
-  { name: "dead letters", of: History.deadOf, isBad: isMore },
+  { name: "dead letters", of: QueueStatus.deadOf, isBad: isMore },
   { name: "undelivered", of: ({ undelivered }) => undelivered, isBad: isMore },
   { name: "consumers", of: ({ consumers }) => consumers, isBad: (_, after) => after === 0 }
 ]
