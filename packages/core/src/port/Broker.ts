@@ -169,6 +169,7 @@ export interface Delayed {
 
 /** Which messages to browse. */
 export interface BrowseOptions {
+  /** The queue to browse. */
   readonly queue: string
   /** Messages that are ready, or those that wait for their delay. */
   readonly from: "ready" | "delayed"

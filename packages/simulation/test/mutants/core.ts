@@ -473,21 +473,21 @@ const flowing: ReadonlyArray<Mutant> = [
 const redriving: ReadonlyArray<Mutant> = [
   {
     name: "one refused letter ends a redrive",
-    file: letters("sweep"),
+    file: letters("page"),
     from: 'if (Broker.fateOf(error) !== "refused") return Effect.fail(error)',
     to: "return Effect.fail(error)",
     was: "One letter that could not be published ended each redrive, after its neighbours had been published again."
   },
   {
     name: "a letter that the broker did not remove counts as removed",
-    file: letters("sweep"),
-    from: "          if (failure === undefined) {\n            books.remove(letter)",
-    to: "          if (failure !== null) {\n            books.remove(letter)",
+    file: letters("page"),
+    from: "      if (failure === undefined) {\n        books.remove(letter)",
+    to: "      if (failure !== null) {\n        books.remove(letter)",
     was: "A purge counted letters that the broker had not removed, and left them."
   },
   {
     name: "a letter that comes again is judged again",
-    file: letters("sweep"),
+    file: letters("page"),
     from: "const state = seen.find(delivery)",
     to: "const state = undefined",
     was: "A connection that was cut during a redrive had letters judged and published twice."

@@ -13,7 +13,7 @@ export interface Left {
   readonly held: number | undefined
 }
 
-/** What a sweep has, and what it still needs. */
+/** A sweep, as far as it waits for letters. */
 export interface Waiting {
   /** Milliseconds for which the broker has shown no letter. */
   readonly quiet: number

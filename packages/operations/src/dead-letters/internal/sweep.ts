@@ -2,17 +2,17 @@
  * Goes once through the waiting dead letters of a queue, page by page: chooses letters, publishes what must be there before
  * they leave, and removes them. What it does not remove is returned at the end.
  */
-import { Broker, BrokerError, type Delivery } from "@requeue/core"
+import { type Broker, BrokerError, type Delivery } from "@requeue/core"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Result from "effect/Result"
 import * as Audit from "./audit.ts"
 import * as Books from "./books.ts"
 import * as Callback from "./callback.ts"
 import * as Held from "./held.ts"
+import * as Page from "./page.ts"
 import * as Publishing from "./publishing.ts"
 import * as Quiet from "./quiet.ts"
 import * as Reading from "./reading.ts"
@@ -38,16 +38,15 @@ export interface Options {
 }
 
 /** How a sweep deals with the letters. */
-export interface Work {
-  /** Whether the letter is selected. Called once for each. What it throws ends the sweep. */
-  readonly select: (letter: Delivery.Delivery) => boolean
-  /** Whether the letter may have arrived since the work began; asked where more wait than were known. Default: none has. */
-  readonly isNew?: ((letter: Delivery.Delivery) => boolean) | undefined
+export interface Work extends Omit<Page.Work, "copy"> {
   /** Publishes what must be there before a selected letter is removed. In a look, none is removed. */
-  readonly copy: ((letter: Delivery.Delivery) => Effect.Effect<void, BrokerError.BrokerError>) | "none" | "look"
+  readonly copy: Page.Work["copy"] | "look"
   /** Called after each step. What it throws ends the sweep. */
   readonly onStep: (summary: () => Books.Summary) => void
 }
+
+/** Work by which letters leave. */
+type Moving = Page.Work & Pick<Work, "onStep">
 
 /** The end of a sweep. */
 export interface Ended {
@@ -79,7 +78,8 @@ export const run = (
 ): Effect.Effect<Ended, BrokerError.BrokerError> =>
   Effect.gen(function* () {
     const { limit = Number.POSITIVE_INFINITY, signal } = options
-    if (work.copy === "look") return yield* look(broker, queue, options, work)
+    const { copy } = work
+    if (copy === "look") return yield* look(broker, queue, options, work)
     let books = Books.make(undefined, limit, undefined)
     let hasBegun = false
     let hidden = 0
@@ -92,7 +92,7 @@ export const run = (
       const browser = yield* broker.admin.browse({ queue, from: "ready", limit: heldLimit })
       books = Books.make(ready, limit, held, options.known, browser.identify)
       hasBegun = true
-      yield* through(broker, queue, browser, options, work, books)
+      yield* through(broker, queue, browser, options, { ...work, copy }, books)
       hidden = browser.browsed().hidden ?? 0
     })
     const ended = Callback.caught(Effect.scoped(Effect.raceFirst(sweep, aborted(signal))))
@@ -144,148 +144,31 @@ const through = (
   queue: string,
   browser: Broker.Browser,
   { audit, rate }: Options,
-  { copy, isNew, onStep, select }: Work,
+  { onStep, ...work }: Moving,
   books: Books.Books
 ): Effect.Effect<void, Failed> =>
   Effect.gen(function* () {
     const clock = yield* Clock.Clock
     const now = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
     const end = Publishing.ending()
-    const publish = Publishing.make(now, end, rate)
-    const admit = Audit.make(queue, audit)
-    const seen = Seen.make(browser.identify)
-    const most = rate === undefined ? pageSize : Math.min(pageSize, Math.ceil(rate))
+    const sweep: Page.Sweep = {
+      browser,
+      books,
+      seen: Seen.make(browser.identify),
+      work,
+      admit: Audit.make(queue, audit),
+      publish: Publishing.make(now, end, rate),
+      now,
+      end,
+      held: 0,
+      lost: 0
+    }
     const step = Effect.sync(() => onStep(books.summary))
-    let held = 0
-    /** Letters that are published, and that the broker has to show again. */
-    let lost = 0
-
-    /** Letters of a page that are to be published, and those that only need to be removed. */
-    const choose = (page: ReadonlyArray<Broker.Delayed>) =>
-      Effect.gen(function* () {
-        const chosen: Array<Delivery.Delivery> = []
-        const published: Array<Delivery.Delivery> = []
-        let yielded = now()
-        let thrown: { readonly error: unknown } | undefined
-        const decide = (letter: Delivery.Delivery): void => {
-          // Counts tell how many have arrived, and their times which these are: no two clocks need to be the same.
-          const isLate = books.arrived() > 0 && isNew?.(letter) === true
-          if (isLate) books.leave()
-          else books.decide()
-          const isSelected = !isLate && select(letter)
-          seen.set(letter, "passed")
-          if (!isSelected) return void held++
-          books.select()
-          chosen.push(letter)
-        }
-        for (const { delivery } of page) {
-          if (thrown !== undefined) break
-          if (now() - yielded >= Reading.slice) {
-            yield* Effect.yieldNow
-            yielded = now()
-          }
-          const state = seen.find(delivery)
-          if (state === "published") published.push(delivery)
-          else if (state === undefined && books.wanted() > 0) {
-            try {
-              decide(delivery)
-            } catch (error) {
-              thrown = { error }
-            }
-          }
-        }
-        return { chosen, published, thrown }
-      })
-
-    /** Publishes one copy; answers whether it is there. */
-    const copied = (letter: Delivery.Delivery, of: Exclude<Work["copy"], string>) =>
-      Effect.matchEffect(
-        publish(
-          Effect.suspend(() => of(letter)),
-          () => books.unanswered(letter)
-        ),
-        {
-          onSuccess: () =>
-            Effect.sync(() => {
-              seen.set(letter, "published")
-              books.leaves(letter)
-              return true
-            }),
-          onFailure: (error) =>
-            Effect.suspend(() => {
-              if (Broker.fateOf(error) !== "refused") return Effect.fail(error)
-              held++
-              // When the broker takes none of them, something else is wrong than the letters.
-              return books.refuse(letter, error) ? Effect.fail(error) : Effect.succeed(false)
-            })
-        }
-      )
-
-    /** Removes letters whose copies are there. What gets no answer is tried again for a minute. */
-    const remove = Effect.fnUntraced(function* (letters: ReadonlyArray<Delivery.Delivery>) {
-      let left = letters
-      const next = Publishing.retries(now)
-      while (left.length > 0) {
-        const failures = new Map((yield* browser.remove(left)).map((failure) => [failure.delivery, failure]))
-        for (const letter of left) {
-          const failure = failures.get(letter)
-          if (failure === undefined) {
-            books.remove(letter)
-            seen.forget(letter)
-          } else {
-            books.leaves(letter, failure.error)
-            if (failure.fate === "gone" && browser.identify(letter) !== undefined) lost++
-            if (failure.fate === "refused") held++
-          }
-        }
-        left = left.filter((letter) => /^(ours|unknown)$/.test(failures.get(letter)?.fate ?? ""))
-        const pause = left.length > 0 ? next() : 0
-        if (pause === undefined) return yield* failures.get(left[0]!)!.error
-        if (pause > 0) yield* end.sleep(pause)
-      }
-    })
-
-    /** Does with a page what is to be done. What was published is removed, whatever becomes of the others. */
-    const workOn = (page: ReadonlyArray<Broker.Delayed>) =>
-      Effect.gen(function* () {
-        const { chosen, published, thrown } = yield* choose(page)
-        lost -= published.length
-        yield* admit(chosen)
-        const [done, failed] = yield* copyAll(chosen)
-        yield* remove([...published, ...done])
-        yield* step
-        if (failed !== undefined) return yield* Effect.failCause(failed)
-        if (thrown !== undefined) return yield* Effect.die(thrown.error)
-      })
-
-    const copyAll = (chosen: ReadonlyArray<Delivery.Delivery>) =>
-      Effect.gen(function* () {
-        if (typeof copy === "string") {
-          for (const letter of chosen) {
-            seen.set(letter, "published")
-            books.leaves(letter)
-          }
-          return [chosen, undefined] as const
-        }
-        const done: Array<Delivery.Delivery> = []
-        // The letters of a group stay in order: the first that is not published keeps the rest of its group.
-        const inTurn = (group: ReadonlyArray<Delivery.Delivery>) =>
-          Effect.gen(function* () {
-            for (const letter of group) {
-              if (!(yield* copied(letter, copy))) return
-              done.push(letter)
-            }
-          })
-        const exits = yield* Effect.forEach(groupsOf(chosen), (group) => Effect.exit(inTurn(group)), {
-          concurrency: "unbounded"
-        })
-        return [done, exits.find(Exit.isFailure)?.cause] as const
-      })
-
-    const room = (): number => (lost > 0 ? pageSize : Math.min(most, books.wanted()))
+    const most = rate === undefined ? pageSize : Math.min(pageSize, Math.ceil(rate))
+    const room = (): number => (sweep.lost > 0 ? pageSize : Math.min(most, books.wanted()))
     let shown = now()
     let failing: ReturnType<typeof Publishing.retries> | undefined
-    while (books.wanted() > 0 || lost > 0) {
+    while (books.wanted() > 0 || sweep.lost > 0) {
       const next = yield* Effect.result(browser.next(room()))
       if (Result.isFailure(next)) {
         failing ??= Publishing.retries(now)
@@ -293,25 +176,19 @@ const through = (
         if (pause === undefined) return yield* next.failure
         yield* Effect.sleep(Duration.millis(pause))
         shown = now()
-      } else if (next.success.length > 0) {
-        failing = undefined
-        yield* finishing(workOn(next.success), end)
-        shown = now()
-      } else {
-        failing = undefined
-        const waiting = { quiet: now() - shown, held, isWanting: true }
-        const left = yield* Quiet.end(broker, queue, waiting)
-        if (left !== undefined) return books.end(left)
-        yield* Effect.sleep(Duration.millis(Quiet.interval))
+        continue
       }
+      failing = undefined
+      if (next.success.length > 0) {
+        yield* finishing(Effect.ensuring(Page.work(sweep, next.success), step), end)
+        shown = now()
+        continue
+      }
+      const left = yield* Quiet.end(broker, queue, { quiet: now() - shown, held: sweep.held, isWanting: true })
+      if (left !== undefined) return books.end(left)
+      yield* Effect.sleep(Duration.millis(Quiet.interval))
     }
   })
-
-/** Letters that may be published side by side, and those of a group in their order. */
-const groupsOf = (letters: ReadonlyArray<Delivery.Delivery>): ReadonlyArray<ReadonlyArray<Delivery.Delivery>> => {
-  const groups = Map.groupBy(letters, (letter) => letter.group ?? letter)
-  return [...groups.values()]
-}
 
 /** Runs work to its end when it is interrupted: for a time, and without beginning anything new. */
 const finishing = <A, E>(work: Effect.Effect<A, E>, end: Publishing.Ending): Effect.Effect<A, E> =>
