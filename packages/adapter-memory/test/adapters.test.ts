@@ -81,48 +81,42 @@ describe("an adapter that is named", () => {
   const source = `export const adapter = { schemes: ["redis"], layer: () => { throw new Error("the adapter was asked") } }`
   const asked =
     "ConfigurationError: adapter: the adapter failed: the adapter was asked. Report this to the adapter's authors"
-  const connecting = (address: unknown) => JSON.stringify(address)
-
-  it("by its package", async () => {
-    const address = connecting({ url: "redis://localhost", adapter: "@acme/requeue-redis" })
-    assert.strictEqual(await program({ "@acme/requeue-redis": source }, address), asked)
-  })
-
-  it("by a module of its package", async () => {
-    const address = connecting({ url: "redis://localhost", adapter: "@acme/brokers/redis.js" })
-    assert.strictEqual(await program({ "@acme/brokers": "", "@acme/brokers/redis.js": source }, address), asked)
-  })
-
-  it("by its URL's scheme, as requeue-adapter-SCHEME", async () => {
-    assert.strictEqual(await program({ "requeue-adapter-redis": source }, connecting("redis://localhost")), asked)
-  })
-
-  it("by a scheme that objects have as a member", async () => {
-    const named = source.replace("redis", "constructor")
-    assert.strictEqual(await program({ "requeue-adapter-constructor": named }, connecting("constructor://x")), asked)
-  })
-
-  it("and not installed: how to install it", async () => {
-    const address = connecting({ url: "redis://localhost", adapter: "@acme/requeue-redis" })
-    assert.strictEqual(
-      await program({}, address),
-      "ConfigurationError: url: the adapter for redis: is not installed. Run: npm install @acme/requeue-redis. In a bundle, pass what it exports: { adapters: [adapter] }"
-    )
-  })
-
-  it("and exports none", async () => {
-    const address = connecting({ url: "redis://localhost", adapter: "@acme/requeue-redis" })
-    assert.strictEqual(
-      await program({ "@acme/requeue-redis": "export const broker = 1" }, address),
-      "ConfigurationError: adapter: @acme/requeue-redis exports no adapter. Name a package that exports one as adapter"
-    )
-  })
-
-  it("and serves another scheme", async () => {
-    const address = connecting({ url: "kafka://localhost", adapter: "@acme/requeue-redis" })
-    assert.strictEqual(
-      await program({ "@acme/requeue-redis": source }, address),
+  const packages = {
+    "@acme/requeue-redis": source,
+    "@acme/brokers": "",
+    "@acme/brokers/redis.js": source,
+    "@acme/nothing": "export const broker = 1",
+    "requeue-adapter-redis": source,
+    "requeue-adapter-constructor": source.replace("redis", "constructor")
+  }
+  const cases: ReadonlyArray<readonly [how: string, address: unknown, expected: string]> = [
+    ["by its package", { url: "redis://localhost", adapter: "@acme/requeue-redis" }, asked],
+    ["by a module of its package", { url: "redis://localhost", adapter: "@acme/brokers/redis.js" }, asked],
+    ["by its URL's scheme, as requeue-adapter-SCHEME", "redis://localhost", asked],
+    ["by a scheme that objects have as a member", "constructor://x", asked],
+    [
+      "and not installed: how to install it",
+      { url: "redis://localhost", adapter: "@acme/requeue-other" },
+      "ConfigurationError: url: the adapter for redis: is not installed. Run: npm install @acme/requeue-other. In a bundle, pass what it exports: { adapters: [adapter] }"
+    ],
+    [
+      "and exports none",
+      { url: "redis://localhost", adapter: "@acme/nothing" },
+      "ConfigurationError: adapter: @acme/nothing exports no adapter. Name a package that exports one as adapter"
+    ],
+    [
+      "and serves another scheme",
+      { url: "kafka://localhost", adapter: "@acme/requeue-redis" },
       "ConfigurationError: url: @acme/requeue-redis does not serve the scheme kafka:. Use a URL with redis:, or another adapter"
+    ]
+  ]
+
+  it("is found in the program's packages, or the error says what to do", async () => {
+    const said = await program(packages, ...cases.map(([, address]) => JSON.stringify(address)))
+    const lines = said.split("\n")
+    assert.deepStrictEqual(
+      cases.map(([how], index) => [how, lines[index]]),
+      cases.map(([how, , expected]) => [how, expected])
     )
   })
 

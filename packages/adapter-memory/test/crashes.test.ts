@@ -129,7 +129,7 @@ describe("a handler that kills its process", () => {
     )
   }
 
-  const seeds = Array.from({ length: process.env["REQUEUE_CAMPAIGNS"] === "1" ? 200 : 20 }, (_, index) => index)
+  const seeds = Array.from({ length: process.env["REQUEUE_CAMPAIGNS"] === "1" ? 200 : 10 }, (_, index) => index)
   const counted = { vices: { countReleases: true } }
 
   test.each<readonly [string, Life]>([

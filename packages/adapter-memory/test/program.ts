@@ -6,8 +6,11 @@ import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 
-/** Connects to an address, which is source text; answers the error. The packages, or modules of one, have a source. */
-export const program = async (packages: Readonly<Record<string, string>>, address: string): Promise<string> => {
+/** Connects to addresses, which are source text; answers a line for each, its error. The packages, or modules of one, have a source. */
+export const program = async (
+  packages: Readonly<Record<string, string>>,
+  ...addresses: ReadonlyArray<string>
+): Promise<string> => {
   const folder = await mkdtemp(join(tmpdir(), "requeue-"))
   try {
     const modules = join(folder, "node_modules")
@@ -28,7 +31,8 @@ export const program = async (packages: Readonly<Record<string, string>>, addres
     await writeFile(
       main,
       `import { connect } from "@requeue/core/promise"
-      await connect(${address}).catch(({ name, message }) => console.log(name + ": " + message))`
+      for (const address of [${addresses.join()}])
+        await connect(address).catch(({ name, message }) => console.log(name + ": " + message))`
     )
     // Started from elsewhere, as a service manager does, and with nothing that package managers add to the search.
     const { NODE_COMPILE_CACHE = "" } = process.env

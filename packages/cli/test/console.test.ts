@@ -5,7 +5,7 @@ import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync }
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
-import { main, program, requeue } from "./requeue.ts"
+import { main, requeue } from "./requeue.ts"
 import { until } from "./until.ts"
 
 let cwd = ""
@@ -148,14 +148,5 @@ describe("requeue console", () => {
     assert.strictEqual(code, 2, stderr)
     assert.match(stderr, said)
     assert.notInclude(stderr, "mistake of ours")
-  })
-
-  it("is loaded by no other command", async () => {
-    const hook = `import { registerHooks } from "node:module"; registerHooks({ load: (url, context, next) => { if (url.includes("/console/src/")) throw new Error(url); return next(url, context) } })`
-    const env = {
-      NODE_OPTIONS: `--conditions=@requeue/source --import=data:text/javascript,${encodeURIComponent(hook)}`
-    }
-    const { code, both } = await program(["plan", "--url", "memory:", "--queue", "orders"], { env })
-    assert.strictEqual(code, 0, both)
   })
 })

@@ -148,10 +148,12 @@ describe("a control", () => {
         detail: "no"
       })
       const control = yield* Control.make({ ...fake.broker, publish: () => Effect.fail(refusal) }, "control")
-      for (let turn = 0; turn < 20; turn++) {
+      const asleep = new Int32Array(new SharedArrayBuffer(4))
+      // A timer of each 10 ms.
+      for (let turn = 0; turn < 10; turn++) {
         yield* Effect.sleep(20 + turn)
         const from = Date.now()
-        while (Date.now() < from + 60);
+        Atomics.wait(asleep, 0, 0, 60)
         assert.isAtLeast(yield* control.lateness(from, Date.now()), 40, `stall ${turn}`)
       }
     }).pipe(Effect.scoped)

@@ -5,6 +5,7 @@ import * as Layer from "effect/Layer"
 import type { Case } from "../src/Case.ts"
 import { Harness } from "../src/Harness.ts"
 import * as Mutant from "../src/Mutant.ts"
+import * as VirtualTime from "../src/VirtualTime.ts"
 import { fails, layer, passes, unmeasurable } from "./fake.ts"
 
 /** The fake under another name. */
@@ -38,7 +39,7 @@ describe("runPatched", () => {
         verdicts.map(({ _tag }) => _tag),
         ["Killed", "Killed", "Survived"]
       )
-    })
+    }).pipe(VirtualTime.run)
   )
 
   it.live("tells of a machine that is too late for the case, on the sound adapter or on the patched one", () =>

@@ -106,7 +106,7 @@ describe("the plot of a schedule", () => {
         const marks = text.match(/class="mark"/g)!.length
         assert.strictEqual(marks, RetryPolicy.schedule(retry, retryDelay).length + 1)
       }),
-      { numRuns: 200 }
+      { numRuns: 100 }
     )
   })
 

@@ -6,7 +6,6 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import { TestClock } from "effect/testing"
-import { most } from "../src/internal/work/outage.ts"
 import { BrokerSource, Console } from "../src/index.ts"
 import { forms, hostile, make, operationsOf, pathOf, planners } from "./queueWorld.ts"
 import * as World from "./world.ts"
@@ -39,8 +38,10 @@ describe("the page of a queue", () => {
     it.effect(`says of each policy what it does, on ${broker}`, () =>
       Effect.gen(function* () {
         const { get } = yield* make({ timeout: 1000 })
+        // An outage is that of the policy, whatever the broker.
+        const question = broker === "memory" ? { outage: "5" } : {}
         for (const name of Object.keys(forms)) {
-          const loading = yield* Effect.forkChild(get(pathOf(broker, name, { outage: "5" })), {
+          const loading = yield* Effect.forkChild(get(pathOf(broker, name, question)), {
             startImmediately: true
           })
           // What is down answers, or time goes by.
@@ -52,7 +53,7 @@ describe("the page of a queue", () => {
           assert.strictEqual(status, 200, name)
           assert.notMatch(text, /NaN|Infinity|undefined|<img/, name)
           assert.match(text, /Retries.*Failures.*Dead letters.*Acknowledgement.*Batches.*Consumer backoff.*Limits/s)
-          assert.match(text, /all is through<\/dt>/, name)
+          assert.strictEqual(/all is through<\/dt>/.test(text), broker === "memory", name)
           assert.strictEqual(text.includes('class="mark"'), name !== "once", name)
           // What the broker cannot have, as a name or as many attempts, has no plan, and the page says why.
           const hasPlan = name !== hostile && (name !== "thousands" || broker !== "sqs")
@@ -263,24 +264,6 @@ describe("a simulated outage", () => {
       const { text } = yield* get(ask({ outage: "1440", rate: "0.5", handler: "1", concurrency: "100" }, "hot"))
       assert.match(text, /It was cut short\./)
       assert.match(text, /unknown: it was too much to simulate/)
-    })
-  )
-
-  it.effect("lets others be served, and does not pile up", () =>
-    Effect.gen(function* () {
-      const { get } = yield* make()
-      const path = ask({ outage: "1440", rate: "0.5", handler: "1", concurrency: "100" }, "hot")
-      const all = yield* Effect.forkChild(
-        Effect.all(
-          Array.from({ length: 30 }, () => get(path)),
-          { concurrency: "unbounded" }
-        ),
-        { startImmediately: true }
-      )
-      assert.strictEqual((yield* get("/jobs")).status, 200)
-      assert.isUndefined(all.pollUnsafe())
-      const statuses = (yield* Fiber.join(all)).map(({ status }) => status)
-      assert.strictEqual(statuses.filter((status) => status === 503).length, 30 - most.running - most.waiting)
     })
   )
 })

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Checked from "../src/Checked.ts"
 import * as Generate from "../src/Generate.ts"
 
-const seeds = 40
+const seeds = 20
 
 describe("the laws", () => {
   it.each(["push", "lease", "lossy"] as const)("hold in worlds with a broker of the kind %s", async (kind) => {

@@ -563,12 +563,11 @@ describe("a client with leases", () => {
 })
 
 describe("runs on a broker with leases", () => {
-  it("are the same for the same seed, come to rest without a defect, and meet every kind of fault", async () => {
+  it("come to rest without a defect, and meet every kind of fault", async () => {
     const faults = new Set<string>()
     for (let seed = 1; seed <= 20; seed++) {
       const scenario = Generate.scenario(seed, ["lease"])
       const history = await Simulation.run(scenario)
-      assert.deepStrictEqual(await Simulation.run(JSON.parse(JSON.stringify(scenario))), history)
       assert.deepInclude(history.at(-1), { _tag: "End", because: "rest" })
       assert.deepStrictEqual(
         history.filter(({ _tag }) => _tag === "Defect"),

@@ -1,8 +1,6 @@
 /** Daemons that forget: what they promise, and each of their unkindnesses. */
 import { assert, describe, it } from "@effect/vitest"
-import * as Generate from "../src/Generate.ts"
 import type { Up } from "../src/lossy/Protocol.ts"
-import * as Simulation from "../src/Simulation.ts"
 import { begin, connect, consume, daemon, parcel, second } from "./lossyWorld.ts"
 
 const fin = (id: number): Up => ({ _tag: "Fin", id, of: 0 })
@@ -302,15 +300,5 @@ describe("a daemon that ends", () => {
     begun.pass(2)
     assert.deepStrictEqual(connection.came(), [{ _tag: "NotInFlight", id }])
     assert.deepStrictEqual(server.counts("work"), { ready: 0, inFlight: 0, delayed: 0 })
-  })
-})
-
-describe("a world of daemons", () => {
-  it("has the same history whenever it is made of the same seed", async () => {
-    for (let seed = 1; seed <= 20; seed++) {
-      const scenario = Generate.scenario(seed, ["lossy"])
-      const [one, other] = [await Simulation.run(scenario), await Simulation.run(scenario)]
-      assert.strictEqual(JSON.stringify(one), JSON.stringify(other))
-    }
   })
 })

@@ -32,7 +32,7 @@ describe("mutants", () => {
 
   it("are what breaks the laws there", async () => {
     const broken: Array<number> = []
-    for (const { seed } of deaths) if (!(await isClean(seed, kinds))) broken.push(seed)
+    for (const seed of new Set(deaths.map((death) => death.seed))) if (!(await isClean(seed, kinds))) broken.push(seed)
     assert.deepStrictEqual(broken, [])
   })
 })

@@ -6,7 +6,7 @@ import { setTimeout as real } from "node:timers/promises"
 import { afterEach, describe, expect, it, vi } from "vitest"
 import * as Trial from "../src/Trial.ts"
 
-const good: Trial.Options = { kinds: ["push"], seeds: 20, bodies: [{ order: 1 }], handler: () => () => {} }
+const good: Trial.Options = { kinds: ["push"], seeds: 5, bodies: [{ order: 1 }], handler: () => () => {} }
 
 const once = { ...good, consumer: { retry: RetryPolicy.make({ maxRetries: 0 }) } }
 
@@ -133,7 +133,7 @@ describe("a handler", () => {
 })
 
 describe("a report", () => {
-  const quiet = { ...good, seeds: 10 }
+  const quiet = { ...good, seeds: 5 }
   const ends = async (handler: Trial.Options["handler"], consumer: Trial.Options["consumer"] = once.consumer) => {
     const [push] = await Trial.run({ ...quiet, handler, consumer: consumer! })
     const { deadLettered, dropped, forgotten, succeeded, unfinished } = push!
@@ -189,7 +189,7 @@ describe("a report", () => {
   it("adds up, on every kind of broker", async () => {
     for (const { deadLettered, dropped, forgotten, succeeded, sent, unfinished } of await Trial.run({
       bodies: [1, 2, 3],
-      seeds: 60,
+      seeds: 20,
       handler:
         () =>
         ({ attempts, body }) =>
@@ -214,7 +214,7 @@ describe("a report", () => {
   it("is the same for the same options", async () => {
     const options: Trial.Options = {
       bodies: [1, 2],
-      seeds: 30,
+      seeds: 10,
       handler:
         ({ sleep }) =>
         () =>

@@ -7,7 +7,7 @@ import type { Held, Row } from "./file.ts"
 import { toDelivery } from "./toDelivery.ts"
 
 /** Milliseconds from one look for messages to the next. */
-export const pollInterval = 20
+export const pollInterval = 50
 
 /** Milliseconds. */
 export const lease = 2000

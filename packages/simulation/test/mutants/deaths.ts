@@ -67,7 +67,15 @@ const run = (
     const child = spawn(
       process.execPath,
       ["--conditions=@requeue/source", `--import=${local("mutate.mjs")}`, local("seeds.ts")],
-      { env: { ...process.env, NODE_OPTIONS: "", REQUEUE_MUTANTS: JSON.stringify(jobs) } }
+      // Thousands of copies, each of which runs once, are not worth a file each.
+      {
+        env: {
+          ...process.env,
+          NODE_OPTIONS: "",
+          NODE_DISABLE_COMPILE_CACHE: "1",
+          REQUEUE_MUTANTS: JSON.stringify(jobs)
+        }
+      }
     )
     let last: Line = { mutant: 0, seed: jobs[0]!.first }
     let told = ""

@@ -35,7 +35,12 @@ export const within = async (
   args: ReadonlyArray<string>
 ): Promise<string> => {
   const loader = `--import=${local("../mutants/mutate.mjs")}`
-  const env = { ...process.env, NODE_OPTIONS: "", REQUEUE_MUTANTS: JSON.stringify(mutants) }
+  const env = {
+    ...process.env,
+    NODE_OPTIONS: "",
+    NODE_DISABLE_COMPILE_CACHE: "1",
+    REQUEUE_MUTANTS: JSON.stringify(mutants)
+  }
   const all = ["--conditions=@requeue/source", loader, local(script), ...args]
   return (await promisify(execFile)(process.execPath, all, { env })).stdout
 }
