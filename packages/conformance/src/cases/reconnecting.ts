@@ -19,8 +19,6 @@ const statesDuring = <E>(lab: Lab, change: Effect.Effect<void, E>) =>
   Effect.gen(function* () {
     const states: Array<string> = []
     const see = Effect.sync(() => void states.push(lab.broker.connection().state))
-    // Out of the turn in which a clock woke this: a virtual one would wait for a second until `forever` rests.
-    yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
     // `forever` sees it at each turn of the event loop, as a connection may be back soon.
     const watching = yield* Effect.forkChild(Effect.forever(see))
     yield* change
