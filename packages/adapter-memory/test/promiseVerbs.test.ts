@@ -1,7 +1,9 @@
-/** `message.fail`, `prefetch`, `pause` and `resume`, as a program without Effect has them. */
+/** `message.fail`, `prefetch`, `pause`, `resume` and `run`, as a program without Effect has them. */
 import { deadLetters } from "@requeue/operations/promise"
-import { assert, describe, it } from "@effect/vitest"
-import { type Event, PermanentError, RetryLaterError } from "@requeue/core/promise"
+import { assert, describe, expect, it } from "@effect/vitest"
+import { Broker } from "@requeue/core"
+import { ConnectionClosed, type Event, PermanentError, RetryLaterError } from "@requeue/core/promise"
+import * as Effect from "effect/Effect"
 import { open, turns } from "./virtualBroker.ts"
 
 describe("message.fail", () => {
@@ -93,5 +95,32 @@ describe("a worker", () => {
     const worker = await broker.requeue.consume("q", {}, () => {})
     worker.pause()
     assert.isTrue((await broker.finish(worker.drain())).complete)
+  })
+})
+
+describe("run", () => {
+  it("gives an Effect the broker and a scope that ends before the connection does, and rejects with its error", async () => {
+    await using broker = await open()
+    const ended: Array<string> = []
+    const held = Effect.gen(function* () {
+      const { admin } = yield* Broker.Broker
+      const seen = Effect.map(admin.counts("q"), ({ ready }) => void ended.push(`ready ${ready}`))
+      yield* Effect.addFinalizer(() => Effect.orDie(seen))
+      return (yield* admin.counts("q")).ready
+    })
+    await broker.requeue.send("q", 1)
+    assert.strictEqual(await broker.requeue.run(Effect.orDie(held)), 1)
+    assert.deepStrictEqual(ended, [])
+    await expect(broker.requeue.run(Effect.fail(new Error("mine")))).rejects.toThrow("mine")
+    await broker.requeue.close()
+    assert.deepStrictEqual(ended, ["ready 1"])
+    await expect(broker.requeue.run(Effect.void)).rejects.toBeInstanceOf(ConnectionClosed)
+  })
+
+  it("of an Effect that is under way when the connection closes rejects with ConnectionClosed", async () => {
+    await using broker = await open()
+    const running = broker.requeue.run(Effect.never).catch((error: unknown) => error)
+    await broker.requeue.close()
+    assert.instanceOf(await running, ConnectionClosed)
   })
 })
