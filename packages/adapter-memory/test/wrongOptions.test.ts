@@ -211,6 +211,7 @@ const rows: ReadonlyArray<Wrong> = [
     (r) => r.close("5 secs"),
     'requeue.close: timeout must be a duration from 0ms to 1d, got "5 secs". ' + duration
   ],
+  ["run", (r) => r.run(async () => 1), "requeue.run: effect must be an Effect, got a function"],
   ["deadLetters", (r) => lettersOf(r, undefined), "deadLetters: queue must be text, got undefined"],
   [
     "list",

@@ -65,6 +65,8 @@ export interface CountsOptions {
   readonly timeout?: Delay.Input | undefined
 }
 
+const effectKind = { expected: "an Effect", holds: Effect.isEffect }
+
 const countsKinds: OptionNames.Of<CountsOptions> = { timeout: Delay.kind(1, Delay.max) }
 
 /**
@@ -199,7 +201,10 @@ export const connect = async <E>(
         }
       }
     },
-    run,
+    run: async (effect) => {
+      OptionNames.orThrow(OptionNames.argument("requeue.run", "effect", effect, effectKind))
+      return run(effect)
+    },
     counts: async (queue, { timeout, ...others } = {}) => {
       OptionNames.check("requeue.counts", { timeout, ...others }, countsKinds, queue)
       if (timeout === undefined) return run(Effect.flatMap(Broker, ({ admin }) => admin.counts(queue)))
