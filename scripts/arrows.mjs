@@ -75,7 +75,7 @@ const levelOf = (file) => {
 const rankOf = (level) => (level === "the entries" ? levels.length : levels.indexOf(level))
 
 /** The paths of core that others import. The rest of `exports` is there for the compiler, which names types by it. */
-const entries = /^@requeue\/core(\/(promise|adapter-kit|engine|schema|package\.json))?$/
+const entries = /^@requeue\/core(\/(promise|adapter-kit|schema|package\.json))?$/
 
 /** The module specifiers of a source text: import, export from, import(), and import("x").Type; not in comments. */
 export const imports = (source) => {

@@ -29,7 +29,8 @@ const versions = {
       "tls",
       "returned",
       "policies",
-      "connectionLimits"
+      "connectionLimits",
+      "browser"
     ]
   }
 }

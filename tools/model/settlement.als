@@ -422,12 +422,3 @@ run TraceBeside {
 run TraceOften {
   replayed[Work] and busy and eventually (Step.act = Retry and Step.on in losses.Often & stage.Kept & keep.Return)
 } for 1 but 2 Copy, 14..14 steps
-/* A redrive ends when its letter is turned away; what it does when its ack is refused is not replayed. */
-run TraceRedriven {
-  replayed[Letters] and busy and some c: Copy | ends[c]
-  always Step.act not in Refuse + RefuseAll
-} for 1 but 3 Copy, 10..10 steps
-run TraceTurnedAway {
-  replayed[Letters]
-  eventually (Step.act = TurnAway and after (Step.act = Settle and after (Step.act = Ok and always after Step.act = Idle)))
-} for 1 but 3 Copy, 10..10 steps

@@ -123,7 +123,7 @@ const build = Effect.fnUntraced(function* (options: Options) {
     connection: () => connection,
     publish: publisher.publish,
     subscribe: (options) => subscribe(options, { queues, dispatch, settle }),
-    admin: Admin.make({ queues, publisher, capabilities, now, elapsed: timers.now })
+    admin: Admin.make({ queues, dispatch, settle, publisher, capabilities, now, elapsed: timers.now })
   }
   return { broker, control }
 })

@@ -1,10 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Settlement } from "@requeue/core"
+import { type Delivery, Settlement } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import { TestClock } from "effect/testing"
 import { MemoryBroker } from "../src/index.ts"
+import { Port } from "@requeue/conformance"
 import { bytes, probe, reasons, send, text } from "./harness.ts"
 
 const boom = { name: "Boom", message: "no" }
@@ -151,7 +152,7 @@ describe("settlement", () => {
       yield* consumer.settleOne(consumer.next(), Settlement.DeadLetter("permanent", "q.dlq", boom))
       yield* consumer.settleOne(consumer.next(), Settlement.Drop("dropped", boom))
       assert.deepStrictEqual(yield* broker.admin.counts("q"), { ready: 0, inFlight: 0, delayed: 0 })
-      const [letter, ...others] = yield* broker.admin.peek("q.dlq", 10)
+      const [letter, ...others] = yield* Port.oldest(broker, "q.dlq", 10)
       assert.deepStrictEqual(others, [])
       assert.strictEqual(text(letter!), "a")
       assert.strictEqual(letter!.attempts, 1)
@@ -210,15 +211,15 @@ describe("settlement", () => {
 })
 
 describe("admin", () => {
-  it.effect("peek shows what the next consumer would see and touches nothing", () =>
+  it.effect("browse shows what the next consumer would see and touches nothing", () =>
     Effect.gen(function* () {
       const { broker, control } = yield* MemoryBroker.makeControlled()
       yield* send(broker, "q", ["a", "b", "c"])
       yield* send(broker, "q", ["later"], 10)
-      const seen = yield* broker.admin.peek("q", 2)
-      assert.deepStrictEqual(yield* broker.admin.peek("q", 2), seen)
+      const strip = (delivery: Delivery.Delivery) => ({ ...delivery, receipt: undefined })
+      const seen = yield* Port.oldest(broker, "q", 2)
+      assert.deepStrictEqual((yield* Port.oldest(broker, "q", 2)).map(strip), seen.map(strip))
       const consumer = yield* probe(broker, "q", 2)
-      const strip = (delivery: (typeof seen)[number]) => ({ ...delivery, receipt: undefined })
       assert.deepStrictEqual(consumer.inbox.map(strip), seen.map(strip))
       const { delayed, inFlight, ready } = yield* control.snapshot("q")
       assert.deepStrictEqual(ready.map(text), ["c"])

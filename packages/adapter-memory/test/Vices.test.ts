@@ -179,17 +179,16 @@ describe("capabilities", () => {
     })
   )
 
-  it.effect("no headers, no peek, no history, and numbers that cannot be told", () =>
+  it.effect("no headers, no history, and numbers that cannot be told", () =>
     Effect.gen(function* () {
       const counts = { ready: true, inFlight: false, delayed: false }
       const { broker, control } = yield* controlled({
-        capabilities: { headers: false, peek: false, historyOnRetry: false, counts }
+        capabilities: { headers: false, historyOnRetry: false, counts }
       })
       yield* control.publishRaw("q", bytes("raw"), { kind: "x" })
       const consumer = yield* probe(broker, "q", 1)
       const delivery = consumer.next()
       assert.deepStrictEqual(delivery.headers, {})
-      assert.strictEqual((yield* Effect.flip(broker.admin.peek("q", 1))).reason, "Unsupported")
       yield* consumer.settleOne(delivery, Settlement.Retry(0))
       const again = consumer.next()
       assert.strictEqual(again.attempts, 2)

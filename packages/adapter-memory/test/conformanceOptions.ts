@@ -15,7 +15,7 @@ export const variants: Readonly<Record<string, Options.Options>> = {
         headers: false,
         historyOnRetry: false,
         ordered: false,
-        peek: false,
+        uncountedBrowse: false,
         delayedMessages: false,
         counts: { ready: true, inFlight: true, delayed: false },
         retryDelay: { native: 43_200_000, beyond: undefined },

@@ -7,6 +7,7 @@ import { type Broker, Metadata, type RetryPolicy } from "@requeue/core"
 import type { DeadLetters } from "@requeue/operations"
 import { PermanentError, queue } from "@requeue/core/promise"
 import * as Effect from "effect/Effect"
+import { Port } from "@requeue/conformance"
 import { bytes } from "./harness.ts"
 import { open, text, turns, type VirtualBroker } from "./virtualBroker.ts"
 
@@ -187,7 +188,7 @@ describe("dead letters", () => {
     let service: Broker.Service | undefined
     await using broker = await open({}, (original) => (service = original))
     await bury(broker, "orders", "a")
-    const [letter] = await Effect.runPromise(service!.admin.peek("orders.dlq", 1))
+    const [letter] = await Effect.runPromise(Port.oldest(service!, "orders.dlq", 1))
     const { body, headers, metadata } = letter!
     await Effect.runPromise(service!.publish([{ queue: "orders", body, headers, delay: 0, metadata }]))
     const purged = deadLetters(broker.requeue, "orders").purge({ all: true })

@@ -103,8 +103,8 @@ describe("a read of dead letters", () => {
       ...service,
       admin: {
         ...admin,
-        look: (queue, limit) =>
-          Effect.tap(admin.look!(queue, limit), () =>
+        browse: (options) =>
+          Effect.tap(admin.browse(options), () =>
             Effect.acquireRelease(
               Effect.sync(() => looks++),
               () => Effect.sync(() => looks--)
@@ -115,12 +115,12 @@ describe("a read of dead letters", () => {
     await using broker = await open({}, wrap)
     await fill(broker, 1500)
     const letters = deadLetters(broker.requeue, "q.dlq")
-    const abandoned = letters.read()[Symbol.asyncIterator]()
+    const abandoned = letters.read({ limit: 5 })[Symbol.asyncIterator]()
     await abandoned.next()
     const loop = async () => {
       for await (const { id } of letters.read()) if (id === "10") await broker.requeue.close()
     }
-    const error: unknown = await loop().catch((cause: unknown) => cause)
+    const error: unknown = await broker.finish(loop().catch((cause: unknown) => cause))
     assert.instanceOf(error, ConnectionClosed)
     assert.strictEqual(looks, 0)
     assert.isTrue((await abandoned.return!()).done)
@@ -166,34 +166,6 @@ it("list and group tell how far they are, after each page", async () => {
     [1000, 2000, 2500].map((looked) => ({ looked, total: 2500 }))
   )
 })
-
-it.effect("a broker that has no looks is peeked at, once", () =>
-  Effect.gen(function* () {
-    const broker = yield* MemoryBroker.make()
-    const { look: _, ...admin } = broker.admin
-    const plain = { ...broker, admin }
-    yield* broker.publish(
-      numbers(3).map((id) => {
-        const metadata = {
-          id,
-          attempts: 0,
-          notBefore: 0,
-          firstPublished: 0,
-          redrives: 0,
-          history: [],
-          deadLetter: undefined
-        }
-        return { queue: "q.dlq", body: new Uint8Array(), headers: {}, delay: 0, metadata }
-      })
-    )
-    const letters = yield* Effect.provideService(DeadLetters.make("q.dlq"), Broker.Broker, plain)
-    assert.deepStrictEqual(
-      (yield* letters.list()).map(({ id }) => id),
-      numbers(3)
-    )
-    assert.strictEqual((yield* letters.group())[0]?.count, 3)
-  }).pipe(Effect.scoped)
-)
 
 describe("counts that are not exact", () => {
   /** A broker whose counts tell of three letters only after it has been asked so often. */

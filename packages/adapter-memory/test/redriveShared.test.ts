@@ -26,20 +26,25 @@ const refused = new BrokerError.BrokerError({
 
 const shared = async (places: Places): Promise<VirtualBroker> =>
   open({ vices: { capabilities: { exactCounts: false } } }, (broker) => {
-    const { counts, sift, ...admin } = broker.admin
-    const sifted: Broker.Admin["sift"] = (request, removes) => {
+    const { browse, counts, ...admin } = broker.admin
+    const delayed: Broker.Admin["browse"] = (options) => {
+      if (options.from === "ready") return browse(options)
       places.looks++
       if (places.isSeen === "refused") return Effect.fail(refused)
-      return Effect.map(sift!(request, removes), (found) => ({ ...found, isWhole: places.isSeen === true }))
+      return Effect.map(browse(options), (browser) => ({
+        ...browser,
+        browsed: () => ({ isWhole: places.isSeen === true, hidden: 0 })
+      }))
     }
     return {
       ...broker,
+      capabilities: { ...broker.capabilities, delayedMessages: places.isSeen !== undefined },
       admin: {
         ...admin,
         counts: (queue) => Effect.map(counts(queue), (all) => ({ ...all, delayed: undefined })),
         delayedAtMost: (queue) =>
           Effect.map(counts(queue), ({ delayed = 0 }) => (places.isKnown ? delayed + places.others : undefined)),
-        ...(places.isSeen === undefined ? {} : { sift: sifted })
+        browse: delayed
       }
     }
   })

@@ -50,6 +50,27 @@ export const measure = (
     running(options, (broker) => Effect.flatMap(controls(broker), (control) => program(broker, control)))
   )
 
+/** All messages that a browser shows until a page is empty, or until there are as many. */
+export const shown = ({ next }: Broker.Browser, most = Number.POSITIVE_INFINITY) =>
+  Effect.gen(function* () {
+    const seen: Array<Broker.Delayed> = []
+    while (seen.length < most) {
+      const page = yield* next(Math.min(100, most - seen.length))
+      if (page.length === 0) break
+      seen.push(...page)
+    }
+    return seen
+  })
+
+/** Up to `limit` waiting messages, which are returned. */
+export const peek = ({ admin }: Broker.Service, queue: string, limit: number) =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const browser = yield* admin.browse({ queue, from: "ready", limit })
+      return (yield* shown(browser, limit)).map(({ delivery }) => delivery)
+    })
+  )
+
 /** The ids in a queue, seen by another client, and taken out. */
 export const drainIds = async (url: string, queue: string): Promise<ReadonlyArray<string>> => {
   const model = await connect(url)

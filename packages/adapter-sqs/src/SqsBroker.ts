@@ -30,7 +30,7 @@ import * as Sources from "./internal/consume/sources.ts"
 import { subscribe } from "./internal/consume/subscribe.ts"
 import { operations } from "./internal/inspect/operations.ts"
 import * as Queues from "./internal/declare/declare.ts"
-import { originals } from "./internal/consume/originals.ts"
+import * as Originals from "./internal/consume/originals.ts"
 import * as Publisher from "./internal/publish/publisher.ts"
 import { decode, type Options, type Settings } from "./SqsOptions.ts"
 
@@ -72,7 +72,7 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
       Effect.gen(function* () {
         yield* refusal(messages)
         const results = yield* publisher.publish(
-          messages.map((message) => ({ message, original: originals.get(message.body) }))
+          messages.map((message) => ({ message, original: Originals.of(message.body) }))
         )
         const failed = BrokerError.ofBatch(results)
         if (failed !== undefined) return yield* failed

@@ -10,7 +10,7 @@ export const limit = 100_000
 /** Tells, where there are letters, that the broker counts a look. */
 export const tellCost = Effect.fnUntraced(function* (all: ReadonlyArray<DeadLetters.DeadLetters>) {
   const { capabilities } = yield* Broker.Broker
-  if (capabilities.peek) return
+  if (capabilities.uncountedBrowse) return
   const counts = yield* Effect.forEach(all, ({ count }) => count)
   if (counts.every((count) => count === 0)) return
   const { note } = yield* Output

@@ -1,6 +1,7 @@
 /** The mutants of the suite. */
 import type { Mutant } from "./Mutant.ts"
 import { mutants as backlog } from "./mutants/backlog.ts"
+import { mutants as browsing } from "./mutants/browsing.ts"
 import { mutants as consuming } from "./mutants/consuming.ts"
 import { mutants as contexts } from "./mutants/contexts.ts"
 import { mutants as copying } from "./mutants/copying.ts"
@@ -38,6 +39,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   ...waiting,
   ...punctuality,
   ...operating,
+  ...browsing,
   ...backlog,
   ...redriving,
   ...losing

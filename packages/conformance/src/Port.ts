@@ -21,7 +21,7 @@
  * await Effect.runPromise(Effect.scoped(program)) // => 2
  * ```
  */
-import { type Broker, type Delivery, RetryPolicy, type Settlement } from "@requeue/core"
+import { type Broker, type BrokerError, type Delivery, RetryPolicy, type Settlement } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { CheckFailed } from "./Check.ts"
@@ -148,3 +148,20 @@ export const open = (
       reconnects: () => reconnects
     }
   })
+
+/** Shows up to `count` messages of a queue that are ready, the oldest first where the broker has an order. */
+export const oldest = (
+  { admin }: Broker.Service,
+  queue: string,
+  count: number
+): Effect.Effect<ReadonlyArray<Delivery.Delivery>, BrokerError.BrokerError> =>
+  Effect.gen(function* () {
+    const { next } = yield* admin.browse({ queue, from: "ready", limit: count })
+    const found: Array<Delivery.Delivery> = []
+    let page: ReadonlyArray<Broker.Delayed>
+    do {
+      page = yield* next(count - found.length)
+      found.push(...page.map(({ delivery }) => delivery))
+    } while (page.length > 0 && found.length < count)
+    return found
+  }).pipe(Effect.scoped)

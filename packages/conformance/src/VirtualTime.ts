@@ -16,7 +16,7 @@ import { TestClock } from "effect/testing"
 export const epoch: number = Date.UTC(2030, 0, 1)
 
 /** Turns of the event loop before the clock moves on. */
-const turns = 3
+const turns = 10
 
 /** Rounds of {@link turns} after which a program that waits, but not for the clock, is given up. */
 const maxIdleRounds = 10_000

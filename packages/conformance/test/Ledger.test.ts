@@ -7,7 +7,7 @@ const ledger: Ledger.Ledger = {
   lines: [
     { group: "one", name: "a", outcome: { _tag: "Passed" }, measured: 1 },
     { group: "two", name: "b", outcome: { _tag: "Failed", error: new Error("expected 1\nwith details") }, measured: 2 },
-    { group: "one", name: "c", outcome: { _tag: "NotApplicable", missing: "peek" }, measured: 1 },
+    { group: "one", name: "c", outcome: { _tag: "NotApplicable", missing: "ordered" }, measured: 1 },
     { group: "two", name: "d", outcome: { _tag: "Failed", error: "text" }, measured: 1 },
     { group: "two", name: "e", outcome: { _tag: "Passed" }, measured: 3 },
     { group: "two", name: "f", outcome: { _tag: "NotMeasurable", reason: "a retry: 900 ms late" }, measured: 5 },
@@ -28,7 +28,7 @@ it("renders a line per case by group, and totals that leave nothing out", () => 
       "conformance of acme 1.0",
       "  one",
       "    pass  a",
-      "    n/a   c (missing: peek)",
+      "    n/a   c (missing: ordered)",
       "  two",
       "    FAIL  b (measured 2 times; expected 1)",
       "    FAIL  d (text)",

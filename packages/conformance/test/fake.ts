@@ -26,7 +26,7 @@ const capabilities: Capabilities.Capabilities = {
   settleWait: 0,
   counts: { ready: true, inFlight: true, delayed: false },
   exactCounts: true,
-  peek: false
+  uncountedBrowse: false
 }
 
 export const broker: Broker.Service = {
@@ -42,7 +42,7 @@ export const broker: Broker.Service = {
     }),
   admin: {
     counts: () => Effect.succeed({ ready: 0, inFlight: 0, delayed: undefined }),
-    peek: () => Effect.succeed([]),
+    browse: () => Effect.die("nothing browses here"),
     purge: () => Effect.succeed(0)
   }
 }

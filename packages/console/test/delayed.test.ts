@@ -121,8 +121,13 @@ describe("messages in backoff", () => {
         reason: "ConnectionFailed",
         detail: "it is away"
       })
-      const sift: Broker.Admin["sift"] = (...asked) => Effect.andThen(own.admin.sift!(...asked), Effect.fail(lost))
-      const layer = Layer.succeed(Broker.Broker, { ...own, admin: { ...own.admin, sift } })
+      const browse: Broker.Admin["browse"] = (options) =>
+        Effect.map(own.admin.browse(options), (browser) => ({
+          ...browser,
+          remove: (deliveries) =>
+            Effect.succeed(deliveries.map((delivery) => ({ delivery, error: lost, fate: "ours" as const })))
+        }))
+      const layer = Layer.succeed(Broker.Broker, { ...own, admin: { ...own.admin, browse } })
       const brokers = [{ name: "local", queues: World.queues, layer, secrets: [] }]
       yield* own.publish(some.map((each) => Waiting.waiting(each, 0)))
       const { get, settled, submit } = World.browser(yield* Console.make({ brokers, audit: () => {}, authorize }))

@@ -15,7 +15,7 @@ const opened = Effect.gen(function* () {
   )
   const filtered = (filter: Readonly<Record<string, string>>) =>
     world.settled(`${World.deadLetters}&${new URLSearchParams(filter).toString()}`)
-  const ids = Effect.map(world.broker.admin.peek("orders.dlq", 10), (letters) =>
+  const ids = Effect.map(World.shown(world.broker, "orders.dlq", 10), (letters) =>
     letters.map(({ metadata }) => metadata.id)
   )
   /** Goes where a form leads to, and waits for the end. */
@@ -124,7 +124,7 @@ describe("parked letters", () => {
       const { audit, broker, done, filtered, get, ids, settled, submit } = yield* opened
       yield* broker.publish([{ ...World.outgoing({ id: "first" }, 0), queue: "orders" }])
       yield* broker.admin.purge("orders")
-      const before = (yield* broker.admin.peek("orders.dlq", 10)).map(({ metadata }) => metadata)
+      const before = (yield* World.shown(broker, "orders.dlq", 10)).map(({ metadata }) => metadata)
       const cause = yield* get(World.linkTo(yield* filtered({ error: "shop" }), "/group"))
       const ended = yield* done(yield* submit(cause, "/park"))
       assert.match(ended.text, /parked<\/dt><dd><span class="strong">2<.*<dt>to<\/dt><dd>orders\.dlq\.parked</)
@@ -140,7 +140,7 @@ describe("parked letters", () => {
       const page = yield* settled("/dead-letters?broker=local&queue=orders.dlq.parked&id=old-1")
       yield* done(yield* submit(page, "/park"))
       assert.deepStrictEqual(
-        (yield* broker.admin.peek("orders.dlq", 10))
+        (yield* World.shown(broker, "orders.dlq", 10))
           .map(({ metadata }) => metadata)
           .toSorted((a, b) => (a.id < b.id ? 1 : -1)),
         before.filter(({ id }) => id !== "new-1").toSorted((a, b) => (a.id < b.id ? 1 : -1))

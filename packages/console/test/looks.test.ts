@@ -13,7 +13,7 @@ import { BrokerSource, Console } from "../src/index.ts"
 import * as World from "./world.ts"
 
 describe("a look that the broker counts", () => {
-  const counting = { vices: { capabilities: { peek: false } } }
+  const counting = { vices: { capabilities: { uncountedBrowse: false } } }
 
   it.effect("is told before, and does not begin by itself", () =>
     Effect.gen(function* () {
@@ -273,7 +273,7 @@ describe("a look whose broker fails", () => {
         reason: "ConnectionLost",
         detail
       })
-      const failing = { ...own, admin: { ...own.admin, look: () => Effect.fail(lost) } }
+      const failing = { ...own, admin: { ...own.admin, browse: () => Effect.fail(lost) } }
       const source = { name: "local", queues: World.queues, layer: Layer.succeed(Broker.Broker, failing), secrets: [] }
       const { get, settled } = World.browser(yield* Console.make({ brokers: [source], audit: () => {} }))
       yield* own.publish([World.outgoing({ id: "order-1" }, 0)])
@@ -315,15 +315,15 @@ describe("bodies of a queue", () => {
       const own = yield* MemoryBroker.make()
       const known = { most: 0, now: 0, hangs: false }
       // As a broker whose look gives its letters to no other one.
-      const look: Broker.Admin["look"] = (...args) =>
+      const browse: Broker.Admin["browse"] = (...args) =>
         Effect.gen(function* () {
           known.most = Math.max(known.most, ++known.now)
           if (known.hangs) yield* Effect.uninterruptible(Effect.sleep("1 hour"))
           yield* Effect.sleep("10 millis")
           known.now--
-          return yield* own.admin.look!(...args)
+          return yield* own.admin.browse(...args)
         })
-      const layer = Layer.succeed(Broker.Broker, { ...own, admin: { ...own.admin, look } })
+      const layer = Layer.succeed(Broker.Broker, { ...own, admin: { ...own.admin, browse } })
       const source = { name: "local", queues: World.queues, layer, secrets: [] }
       const { get, settled, submit } = World.browser(yield* Console.make({ brokers: [source], audit: () => {} }))
       yield* own.publish([World.outgoing({ id: "order-1", body: "the-body" }, 0)])

@@ -15,7 +15,7 @@ const slow = Effect.gen(function* () {
   const own = yield* MemoryBroker.make()
   yield* World.queueOfLetters(own)
   const known = { now: 0, most: 0, takesBack: "50 millis" as "50 millis" | "1 hour" }
-  const look: Broker.Admin["look"] = (...args) =>
+  const browse: Broker.Admin["browse"] = (...args) =>
     Effect.acquireRelease(
       Effect.sync(() => void (known.most = Math.max(known.most, ++known.now))),
       () =>
@@ -23,8 +23,8 @@ const slow = Effect.gen(function* () {
           Effect.sync(() => void known.now--),
           known.takesBack
         )
-    ).pipe(Effect.andThen(Effect.sleep("2 seconds")), Effect.andThen(own.admin.look!(...args)))
-  const layer = Layer.succeed(Broker.Broker, { ...own, admin: { ...own.admin, look } })
+    ).pipe(Effect.andThen(Effect.sleep("2 seconds")), Effect.andThen(own.admin.browse(...args)))
+  const layer = Layer.succeed(Broker.Broker, { ...own, admin: { ...own.admin, browse } })
   const brokers = [{ name: "local", queues: World.queues, layer, secrets: [] }]
   const lines: Array<string> = []
   const audit = (written: string) => void lines.push(written)

@@ -110,8 +110,8 @@ describe("a stream", () => {
   it.effect("of a look that has ended and is forgotten between two readings ends", () =>
     Effect.gen(function* () {
       const own = yield* MemoryBroker.make()
-      const look: Broker.Admin["look"] = (...args) => Effect.delay(own.admin.look!(...args), "10 seconds")
-      const layer = Layer.succeed(Broker.Broker, { ...own, admin: { ...own.admin, look } })
+      const browse: Broker.Admin["browse"] = (...args) => Effect.delay(own.admin.browse(...args), "10 seconds")
+      const layer = Layer.succeed(Broker.Broker, { ...own, admin: { ...own.admin, browse } })
       const brokers = [{ name: "local", queues: World.queues, layer, secrets: [] }]
       const authorize = Authorization.everybody("root", "purge")
       const console = yield* Console.make({ brokers, audit: () => {}, authorize })

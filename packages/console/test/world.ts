@@ -172,3 +172,10 @@ export const linkTo = ({ text }: Arrived, route: string): string => {
   if (href === undefined) throw new Error(`no link to ${route} in ${text}`)
   return decoded(href)
 }
+
+/** The oldest messages of a queue. */
+export const shown = ({ admin }: Broker.Service, queue: string, count: number) =>
+  Effect.flatMap(admin.browse({ queue, from: "ready", limit: count }), ({ next }) => next(count)).pipe(
+    Effect.map((page) => page.map(({ delivery }) => delivery)),
+    Effect.scoped
+  )

@@ -37,7 +37,7 @@ export const plain: Capabilities = {
   settleWait: 0,
   counts: { ready: true, inFlight: true, delayed: true },
   exactCounts: true,
-  peek: true
+  uncountedBrowse: true
 }
 
 /** A failure whose fate is not the usual one of its reason. */
@@ -117,7 +117,7 @@ export const make = (capabilities: Partial<Capabilities> = {}, says: Says = {}) 
       }),
     admin: {
       counts: () => says.counts ?? Effect.succeed({ ready: 0, inFlight: 0, delayed: 0 }),
-      peek: () => Effect.succeed([]),
+      browse: () => Effect.die("nothing browses here"),
       purge: () => Effect.succeed(0)
     }
   }

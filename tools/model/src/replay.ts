@@ -3,7 +3,6 @@
  * have done what the trace says, and nothing else. Time is virtual, and passes only where the engine waits for it.
  */
 import { Broker, Consumer, Failure, RetryPolicy } from "@requeue/core"
-import { DeadLetters } from "@requeue/operations"
 import { Metadata, Outgoing } from "@requeue/core/adapter-kit"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -33,7 +32,7 @@ export const replay = (trace: Trace): Effect.Effect<string | undefined, unknown>
     Layer.succeed(References.MinimumLogLevel, "None")
   )
   return Effect.gen(function* () {
-    const happen = trace.by === "consumer" ? yield* consumer(trace, broker) : yield* redrive(broker)
+    const happen = yield* consumer(trace, broker)
     yield* Effect.addFinalizer(() => Effect.sync(broker.end))
     const past: Array<string> = []
     for (const [act, ...does] of trace.steps) {
@@ -41,7 +40,7 @@ export const replay = (trace: Trace): Effect.Effect<string | undefined, unknown>
       happen(act)
       yield* settled
       // It waits for the end of a pause.
-      const waits = /^(Retry|Resend)/.test(act) || does.some((each) => each.includes(" runs"))
+      const waits = act.startsWith("Retry") || does.some((each) => each.includes(" runs"))
       for (let second = 0; waits && broker.done() < does.length && second < longest; second++) {
         yield* TestClock.adjust(1000)
       }
@@ -139,25 +138,4 @@ const consumer = (trace: Trace, broker: Scripted): Effect.Effect<Happen, unknown
       // The broker does not count what is released.
       if (kind === "Settle" && call!.settlement._tag === "Release") copies.get(name)!.deliveries--
     })
-  })
-
-const redrive = (broker: Scripted): Effect.Effect<Happen, unknown, Broker.Broker | Scope.Scope> =>
-  Effect.gen(function* () {
-    const letters = yield* DeadLetters.make("q.dlq")
-    yield* Effect.forkScoped(letters.redrive(), { startImmediately: true })
-    yield* settled
-    const dead = { body: new Uint8Array(), headers: {}, attempts: 1, metadata: origin, receipt: undefined }
-    const error = { name: "Error", message: "never" }
-    const given = { _tag: "DeadLetter", reason: "permanent", queue: "q.dlq", error } as const
-    const { metadata } = Outgoing.deadLetter(dead, given, "q", 0)
-    return happening(
-      broker,
-      new Map([["a", { metadata, deliveries: 0 }]]),
-      () => 0,
-      (kind) => {
-        if (kind === "End") broker.answerPublish(undefined)
-        if (kind === "Resend") broker.answerPublish({ fate: "unknown" })
-        if (kind === "TurnAway") broker.answerPublish({ fate: "refused" })
-      }
-    )
   })

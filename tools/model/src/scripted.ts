@@ -22,7 +22,7 @@ const capabilities: Broker.Service["capabilities"] = {
   settleWait: 0,
   counts: { ready: true, inFlight: true, delayed: true },
   exactCounts: true,
-  peek: true
+  uncountedBrowse: true
 }
 
 const reasons = { gone: "LeaseLost", ours: "Throttled", unknown: "Timeout", refused: "BodyTooLarge" } as const
@@ -98,7 +98,7 @@ export const make = () => {
       }),
     admin: {
       counts: () => Effect.succeed({ ready: 1, inFlight: 0, delayed: 0 }),
-      peek: () => Effect.succeed([]),
+      browse: () => Effect.die("nothing browses here"),
       purge: () => Effect.succeed(0)
     }
   }

@@ -6,8 +6,6 @@ import type { Outcome, State } from "./alloy.ts"
 
 export interface Trace {
   readonly name: string
-  /** Whether it is a consumer's, or a redrive's. */
-  readonly by: "consumer" | "redrive"
   /** The copies that are there when it begins. */
   readonly copies: ReadonlyArray<string>
   readonly steps: ReadonlyArray<Step>
@@ -54,7 +52,6 @@ const isAsked = (state: State, copy: string): boolean => /Asking|Probing/.test(a
 
 /** Tells what the engine does with a copy in the step from one state to the next. */
 const doesOf = (act: string, copy: string, before: State, after: State): string | undefined => {
-  if (act === "Resend" || (act === "Begin" && atomOf(before, "home", copy) === "Letters$0")) return "publishes"
   if (act === "Begin") return has(before, "Last", copy) ? "runs for the last time" : "runs"
   if (!isAsked(after, copy) || (isAsked(before, copy) && !/Refuse|Gone/.test(act))) return undefined
   return `${words[word(atomOf(after, "wish", copy))]}${sizes[word(atomOf(after, "size", copy))]}`
@@ -89,7 +86,7 @@ const make = (name: string, states: ReadonlyArray<State>): Trace => {
     if (act === "Begin") steps.at(-1)!.push(...done)
     else steps.push([lineOf(act, all, before, after, nameOf), ...done])
   }
-  return { name, by: atomOf(first, "home", initial[0]!) === "Work$0" ? "consumer" : "redrive", copies, steps }
+  return { name, copies, steps }
 }
 
 /** The different traces of the instances that Alloy found; some differ only in what no step shows. */

@@ -24,8 +24,7 @@ export const make = (maxBodySize: number, vices: Vices): Capabilities.Capabiliti
   counts: { ready: true, inFlight: true, delayed: true },
   tellsMissing: true,
   exactCounts: true,
-  peek: true,
-  looks: true,
+  uncountedBrowse: true,
   delayedMessages: true,
   ...vices.capabilities
 })

@@ -35,7 +35,6 @@ export const make = (settings: Settings, limits: Limits): Capabilities.Capabilit
     ...(http ? {} : { countsRemedy: "Leave the option http on: nsqd counts by its HTTP interface alone" }),
     tellsMissing: http,
     exactCounts: false,
-    peek: false,
-    looks: http
+    uncountedBrowse: false
   }
 }

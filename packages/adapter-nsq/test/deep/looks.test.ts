@@ -56,7 +56,8 @@ test("a look that loses a connection says so, and nsqd gives its messages again"
   await on(one.direct, (broker) => publishAll(broker, queue, ids(300)))
   await on({ ...distant, messageTimeout: 1000 }, (broker) =>
     Effect.gen(function* () {
-      const { next } = yield* broker.admin.look!(queue, 300)
+      const browser = yield* broker.admin.browse({ queue, from: "ready", limit: 300 })
+      const next = browser.next(100)
       assert.isAbove((yield* next).length, 0)
       far.cut()
       const error = yield* Effect.flip(Effect.forever(next))
@@ -71,7 +72,8 @@ test("a look whose topic is deleted does not say that its messages come back", a
   await on(one.direct, (broker) =>
     Effect.gen(function* () {
       yield* publishAll(broker, queue, ids(300))
-      const { next } = yield* broker.admin.look!(queue, 300)
+      const browser = yield* broker.admin.browse({ queue, from: "ready", limit: 300 })
+      const next = browser.next(100)
       yield* next
       const url = `http://${one.http[0]}/topic/delete?topic=${queue}`
       assert.isTrue(yield* Effect.promise(async () => (await fetch(url, { method: "POST" })).ok))

@@ -12,9 +12,9 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
   {
     name: "looks at the first page alone",
     kills: "a look shows all that waits, page by page, and gives it back when it ends",
-    file: "inspect/look.ts",
-    text: "if (page.length < count || count <= 0) {",
-    replacement: "if (page.length > 0) {"
+    file: "inspect/browse.ts",
+    text: "const most = Math.min(wanted, pages.size())",
+    replacement: "const most = browsing.holders.length > 0 ? 0 : pages.size()"
   },
   {
     name: "takes a publication for stored whose connection is lost",
@@ -116,8 +116,8 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     name: "purges only where something is delayed",
     kills: "a purge removes what waits, and says how much",
     file: "inspect/admin.ts",
-    text: "({ delayed, ready }) => ready + delayed",
-    replacement: "({ delayed }) => delayed"
+    text: "answer.ready + answer.delayed > 0",
+    replacement: "answer.delayed > 0"
   },
   {
     name: "lets one more be in flight than the credit",

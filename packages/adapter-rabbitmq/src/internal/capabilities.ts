@@ -52,8 +52,7 @@ export const make = (settings: Settings, serverVersion: string): Capabilities.Ca
       : { boundsDelayed: true }),
     tellsMissing: true,
     exactCounts: false,
-    peek: !counted,
-    looks: true,
+    uncountedBrowse: !counted,
     // Those that the queue itself delays are where nobody can see them.
     delayedMessages: settings.topology !== "native"
   }

@@ -108,6 +108,7 @@ const byCode = (code: number, text: string): Diagnosis | undefined => {
     case 404:
       return { reason: "QueueMissing", remedy: ofMissing(text) }
     case 405:
+      if (/single active consumer/.test(text)) return { reason: "AccessRefused", remedy: remedies.alone }
       return { reason: "QueueMismatch", remedy: "The queue belongs to another connection alone: use another name" }
     case 406:
       return byPrecondition(text)

@@ -95,7 +95,8 @@ test.runIf(isAtLeast(one.version, "4.3"))(
         const { delayed, remarks } = yield* Backlog.of(broker, look)
         assert.isUndefined(delayed)
         assert.match(remarks.delayed ?? "", /management/)
-        assert.isUndefined(broker.admin.sift)
+        const error = yield* Effect.flip(broker.admin.browse({ queue, from: "delayed", limit: 10 }))
+        assert.strictEqual(error.reason, "Unsupported")
       })
     )
     const { managementUrl } = one.broker

@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import { afterAll, assert, test } from "vitest"
 import { shared } from "../real/server.ts"
 import { raw } from "./traps/trap.ts"
-import { drainIds, ids, on, outgoing, queueName, until } from "../world.ts"
+import { drainIds, ids, on, outgoing, peek, queueName, until } from "../world.ts"
 
 const { url } = await shared()
 
@@ -52,10 +52,10 @@ test("a look that loses its connection says so, and the server has all letters",
   await fill(queue)
   await on({ url: distant.href }, (broker) =>
     Effect.gen(function* () {
-      const { next } = yield* broker.admin.look!(queue, 3000)
-      assert.isAbove((yield* next).length, 0)
+      const { next } = yield* broker.admin.browse({ queue, from: "ready", limit: 3000 })
+      assert.isAbove((yield* next(100)).length, 0)
       far.cut()
-      const error = yield* Effect.flip(next)
+      const error = yield* Effect.flip(next(100))
       assert.include(["ConnectionLost", "ConnectionFailed"], error.reason)
     })
   )
@@ -68,10 +68,10 @@ test("a look that ends in the middle of a page leaves all letters in their order
   await fill(queue)
   await on({ url: distant.href }, (broker) =>
     Effect.gen(function* () {
-      const { next } = yield* broker.admin.look!(queue, 3000)
-      assert.isAbove((yield* next).length, 0)
+      const { next } = yield* broker.admin.browse({ queue, from: "ready", limit: 3000 })
+      assert.isAbove((yield* next(100)).length, 0)
       // Its messages are on their way by then, and their page is not complete.
-      assert.isTrue((yield* Effect.timeoutOption(next, 80))._tag === "None")
+      assert.isTrue((yield* Effect.timeoutOption(next(100), 80))._tag === "None")
     })
   )
   await isBack(queue)
@@ -89,7 +89,7 @@ test("letters of a queue that another consumer alone reads are shown page by pag
       Effect.gen(function* () {
         yield* broker.publish(others.map((id) => outgoing(queue, id)))
         const begun = performance.now()
-        const seen = yield* broker.admin.peek(queue, 1000)
+        const seen = yield* peek(broker, queue, 1000)
         assert.isAtLeast(seen.length, 299)
         // Each page waits for half a second for what the other consumer leaves.
         assert.isBelow(performance.now() - begun, 20_000)

@@ -10,11 +10,11 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     replacement: "consumers: 0"
   },
   {
-    name: "looks at the first page alone",
-    kills: "a look shows all that waits, page by page, and gives it back when it ends",
-    file: "inspect/look.ts",
-    text: "isOver = page.length === 0",
-    replacement: "isOver = true"
+    name: "shows the first page alone",
+    kills: "a browser shows each waiting message once, the oldest first where the broker has an order",
+    file: "inspect/browseReady.ts",
+    text: "if (wanted === 0) return",
+    replacement: "if (wanted === 0 || held.size > 0) return"
   },
   {
     name: "takes a publication for stored as soon as it is written",

@@ -95,23 +95,23 @@ const patches: ReadonlyArray<OwnPatch> = [
     name: "leaves it to the end of its channel to give back what it has looked at",
     kills: "looks at 40 of 60 messages leave them in their order, and uncounted where the server tells a look apart",
     on: tellsLooksApart,
-    file: "inspect/lookEnd.ts",
-    text: `Client.requeue(channel, tag, "NackAll")`,
+    file: "inspect/browseEnd.ts",
+    text: `Client.requeue(channel, tags[size - 1]!, "NackAll")`,
     replacement: "void channel"
   },
   {
     name: "puts what a look has shown behind what others have looked at",
     kills: "looks at some of what others have looked at leave all in their order, where the server tells a look apart",
     on: tellsLooksApart,
-    file: "inspect/lookEnd.ts",
-    text: "await passReturned(session, queue, env)",
+    file: "inspect/browseEnd.ts",
+    text: "await passReturned(session, env)",
     replacement: "void passReturned"
   },
   {
     name: "gives delayed messages back to a queue that forgets its clock",
     kills: "a look at a delayed message leaves it its time, also where another one has come behind it meanwhile",
     on: forgetsClock,
-    file: "inspect/sift.ts",
+    file: "inspect/browseDelayed.ts",
     text: `const givesBack = "4.0"`,
     replacement: `const givesBack = "3.0"`
   },
@@ -119,16 +119,16 @@ const patches: ReadonlyArray<OwnPatch> = [
     name: "looks at delayed messages until the server hands them on early",
     kills: "a delayed message that was looked at 25 times waits on, and has used up no attempt",
     on: countsLooks,
-    file: "inspect/sift.ts",
+    file: "inspect/browseDelayed.ts",
     text: "const few = 4",
     replacement: "const few = 1000"
   },
   {
     name: "takes every message of a place that queues share for this queue's",
     kills: "delayed messages of another queue are neither shown nor removed, where they wait in the same place",
-    file: "inspect/sift.ts",
-    text: "(!isShared || message.fields.routingKey === queue) &&",
-    replacement: ""
+    file: "inspect/browseDelayed.ts",
+    text: "!isShared || message.fields.routingKey === queue",
+    replacement: "isShared || message.fields.routingKey === queue"
   },
   {
     name: "counts nothing where a rung is missing",
@@ -140,17 +140,25 @@ const patches: ReadonlyArray<OwnPatch> = [
   {
     name: "does not see that the server is about to give messages up",
     kills: "messages are there after more returns than their queue allows, where somebody looks in between",
-    file: "inspect/lookEnd.ts",
+    file: "inspect/browseEnd.ts",
     text: "returns >= (deliveryLimit === undefined ? 1 : deliveryLimit / 2)",
     replacement: "returns > (deliveryLimit ?? 1000)"
+  },
+  {
+    name: "takes out all messages with those that it has replaced",
+    kills: "of 1,200 messages some are replaced, some are removed, and all others stay",
+    on: tellsLooksApart,
+    file: "inspect/browseEnd.ts",
+    text: "if (session.held.size === 0)",
+    replacement: "if (confirmed.length === held.length)"
   },
   {
     name: "takes out messages whose copies are not confirmed",
     kills: "messages that a look cannot replace stay what they are",
     on: withManagement,
-    file: "inspect/lookEnd.ts",
-    text: "if (errors.every((error) => error === undefined)) return",
-    replacement: "if (errors.length > 0) return"
+    file: "inspect/browseEnd.ts",
+    text: "errors[at] === undefined ? [message",
+    replacement: "errors.length > at ? [message"
   },
   {
     name: "stores copies of messages whose producer has asked for less",

@@ -24,6 +24,5 @@ export const make = ({ visibilityTimeout }: Settings): Capabilities.Capabilities
   counts: { ready: true, inFlight: true, delayed: true },
   tellsMissing: true,
   exactCounts: false,
-  peek: false,
-  looks: true
+  uncountedBrowse: false
 })

@@ -1,3 +1,4 @@
+import { Port } from "@requeue/conformance"
 import { Consumer, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { describe, expect, test, vi } from "vitest"
@@ -53,7 +54,7 @@ describe("move tasks", () => {
     const attempts: Array<number> = []
     const letters = () =>
       on(options, (broker) =>
-        Effect.map(broker.admin.peek(`${queue}.dlq`, 10), (found) => found.map((one) => one.metadata))
+        Effect.map(Port.oldest(broker, `${queue}.dlq`, 10), (found) => found.map((one) => one.metadata))
       )
     await on(options, (broker) =>
       Effect.gen(function* () {

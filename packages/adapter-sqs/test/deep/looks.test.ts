@@ -37,7 +37,8 @@ test("a look that is interrupted gives back what its receives under way still br
       const begun = receives()
       const look = Effect.scoped(
         Effect.gen(function* () {
-          const { next } = yield* broker.admin.look!(queue, 100)
+          const browser = yield* broker.admin.browse({ queue, from: "ready", limit: 100 })
+          const next = browser.next(100)
           while (true) yield* next
         })
       )

@@ -1,4 +1,5 @@
 /** The permissions that are printed are those that are used: no more, no less. */
+import { Port } from "@requeue/conformance"
 import { type Broker, Consumer, Failure, RetryPolicy } from "@requeue/core"
 import { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
@@ -34,7 +35,7 @@ const operate: Program = (queue, broker) =>
     yield* letters.list()
     yield* letters.redrive()
     yield* letters.purge({ all: true })
-    yield* broker.admin.peek(queue, 1)
+    yield* Port.oldest(broker, queue, 1)
     yield* broker.admin.purge(queue)
     yield* broker.publish([outgoing(`${queue}.dlq`, "a"), outgoing(`${queue}.dlq`, "b")])
     yield* SqsOperator.startMove(`${queue}.dlq`, { url }, { rate: 1 })

@@ -1,4 +1,5 @@
 /** Roles that lack one permission: what happens, and what is said. The README has the same table. */
+import { Port } from "@requeue/conformance"
 import { Consumer, RetryPolicy, Broker } from "@requeue/core"
 import { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
@@ -19,7 +20,7 @@ const send: Program = (queue) => Effect.flatMap(broker, ({ publish }) => publish
 const start: Program = (queue) => Consumer.start(queue, {}, () => {})
 const purge: Program = (queue) => Effect.flatMap(broker, ({ admin }) => admin.purge(queue))
 const counts: Program = (queue) => Effect.flatMap(broker, ({ admin }) => admin.counts(queue))
-const peek: Program = (queue) => Effect.flatMap(broker, ({ admin }) => admin.peek(queue, 1))
+const peek: Program = (queue) => Effect.flatMap(broker, (one) => Port.oldest(one, queue, 1))
 const move: Program = (queue, url) => SqsOperator.startMove(`${queue}.dlq`, { url })
 const moves: Program = (queue, url) => SqsOperator.moves(`${queue}.dlq`, { url })
 const redrive: Program = (queue) =>

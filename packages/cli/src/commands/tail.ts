@@ -92,7 +92,9 @@ const look = Effect.fnUntraced(function* (sources: ReadonlyArray<Source>, limit:
   const printed = BoundedMap.make<true>(maxPrinted)
   for (let left = limit; ; yield* Effect.sleep(interval)) {
     for (const { queue } of sources) {
-      for (const delivery of yield* admin.peek(queue, depth)) {
+      const options = { queue, from: "ready", limit: depth } as const
+      const shown = Effect.flatMap(admin.browse(options), (browser) => browser.next(depth))
+      for (const { delivery } of yield* Effect.scoped(shown)) {
         const name = nameOf(queue, delivery)
         if (printed.has(name)) continue
         printed.set(name, true)
@@ -139,7 +141,7 @@ export const tail = Command.make("tail", flags, (given) =>
     const work = Effect.gen(function* () {
       if (given.take) return yield* take(sources, most)
       const { capabilities } = yield* Broker.Broker
-      if (capabilities.peek) return yield* look(sources, most, interval)
+      if (capabilities.uncountedBrowse) return yield* look(sources, most, interval)
       return yield* new UsageError({
         detail: `${capabilities.broker} cannot show messages without taking them`,
         remedy: "Give --take to take them out of the queue for good, or see their number with requeue status --watch"

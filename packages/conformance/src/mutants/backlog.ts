@@ -3,15 +3,21 @@ import type { Broker } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import type { Mutant } from "../Mutant.ts"
 
-type Sift = NonNullable<Broker.Admin["sift"]>
-
-/** Changes how a broker goes through delayed messages. */
-const sifting = (name: string, kills: string, change: (sift: Sift) => Sift): Mutant => ({
+/** Changes how a broker shows delayed messages. */
+const browsing = (
+  name: string,
+  kills: string,
+  change: (browser: Broker.Browser) => Partial<Broker.Browser>
+): Mutant => ({
   name,
   kills,
   broker: (broker) => {
-    const { sift } = broker.admin
-    return sift === undefined ? broker : { ...broker, admin: { ...broker.admin, sift: change(sift) } }
+    const { browse } = broker.admin
+    const changed: Broker.Admin["browse"] = (options) =>
+      Effect.map(browse(options), (browser) =>
+        options.from === "delayed" ? { ...browser, ...change(browser) } : browser
+      )
+    return { ...broker, admin: { ...broker.admin, browse: changed } }
   }
 })
 
@@ -42,51 +48,38 @@ export const mutants: ReadonlyArray<Mutant> = [
     "a backlog tells a message that is in backoff: as delayed, or as in flight where the broker hides it",
     { delayed: 0, backoff: [] }
   ),
-  sifting(
+  browsing(
     "takes away what it shows",
     "delayed messages are listed, the soonest first, and each comes at its time all the same, as its first attempt",
-    (sift) => (request, isRemoved) =>
-      sift(request, (message) => {
-        isRemoved(message)
-        return true
-      })
+    ({ next, remove }) => ({
+      next: (count) => Effect.tap(next(count), (page) => remove(page.map(({ delivery }) => delivery)))
+    })
   ),
-  sifting(
+  browsing(
     "counts what it shows as an attempt",
     "a message in backoff is listed with its error, and is gone when it is removed",
-    (sift) => (request, isRemoved) =>
-      sift(request, ({ delivery, due }) =>
-        isRemoved({ delivery: { ...delivery, attempts: delivery.attempts + 1 }, due })
-      )
+    ({ next }) => ({
+      next: (count) =>
+        Effect.map(next(count), (page) =>
+          page.map(({ delivery, due }) => ({ delivery: { ...delivery, attempts: delivery.attempts + 1 }, due }))
+        )
+    })
   ),
-  sifting("says that it removed what it has kept", removes, (sift) => (request, isRemoved) => {
-    let removed = 0
-    return Effect.map(
-      sift(request, (message) => {
-        if (isRemoved(message)) removed++
-        return false
-      }),
-      (sifted) => ({ ...sifted, removed })
-    )
-  }),
-  sifting(
+  browsing("says that it removed what it has kept", removes, () => ({ remove: () => Effect.succeed([]) })),
+  browsing(
     "removes a message's neighbour as well",
     "removals while messages become due lose none that stays, and double none",
-    (sift) => (request, isRemoved) => {
-      let before = false
-      return sift(request, (message) => {
-        const isBehind = before
-        before = isRemoved(message)
-        return before || isBehind
-      })
+    ({ next, remove }) => {
+      let shown: ReadonlyArray<Broker.Delayed> = []
+      return {
+        next: (count) => Effect.tap(next(count), (page) => Effect.sync(() => (shown = page))),
+        remove: (deliveries) => {
+          const isMeant = (message: Broker.Delayed | undefined) =>
+            message !== undefined && deliveries.includes(message.delivery)
+          const both = shown.filter((message, index) => isMeant(message) || isMeant(shown[index - 1]))
+          return remove(both.map(({ delivery }) => delivery))
+        }
+      }
     }
-  ),
-  {
-    name: "answers an empty list where it can show nothing",
-    kills: "where the broker cannot show delayed messages, that is told, and they come at their time",
-    broker: (broker) => ({
-      ...broker,
-      admin: { ...broker.admin, sift: () => Effect.succeed({ looked: 0, removed: 0, isWhole: true }) }
-    })
-  }
+  )
 ]

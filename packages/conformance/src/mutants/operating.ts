@@ -34,63 +34,13 @@ export const mutants: ReadonlyArray<Mutant> = [
       ...broker,
       admin: {
         ...broker.admin,
-        peek: (queue, limit) =>
-          Effect.andThen(
+        browse: (options) => {
+          const { queue } = options
+          return Effect.andThen(
             broker.publish([Outgoing.make({ queue, id: "m", body: new Uint8Array(), headers: {}, delay: 0 }, 0)]),
-            broker.admin.peek(queue, limit)
+            broker.admin.browse(options)
           )
-      }
-    })
-  },
-  {
-    name: "takes away what a look has shown",
-    kills: "a look that is left in the middle gives all back, and to look again shows them again",
-    broker: (broker) => ({
-      ...broker,
-      admin: {
-        ...broker.admin,
-        look: (queue, limit) =>
-          Effect.tap(broker.admin.look!(queue, limit), () =>
-            Effect.addFinalizer(() => Effect.ignore(broker.admin.purge(queue)))
-          )
-      }
-    })
-  },
-  {
-    name: "loses what comes to a look that is interrupted",
-    kills: "a look that is interrupted while it asks for more gives all back",
-    broker: (broker) => ({
-      ...broker,
-      admin: {
-        ...broker.admin,
-        look: (queue, limit) =>
-          Effect.map(broker.admin.look!(queue, limit), ({ next }) => ({
-            next: Effect.onInterrupt(Effect.andThen(Effect.sleep(1), next), () =>
-              Effect.ignore(broker.admin.purge(queue))
-            )
-          }))
-      }
-    })
-  },
-  {
-    name: "a look shows one page only",
-    kills: "a look shows all that waits, page by page, and gives it back when it ends",
-    broker: (broker) => ({
-      ...broker,
-      admin: {
-        ...broker.admin,
-        look: (queue, limit) => Effect.map(broker.admin.look!(queue, Math.min(limit, 10)), ({ next }) => ({ next }))
-      }
-    })
-  },
-  {
-    name: "peeking takes messages away",
-    kills: "peeking shows waiting messages, oldest first, and leaves them and their attempts alone",
-    broker: (broker) => ({
-      ...broker,
-      admin: {
-        ...broker.admin,
-        peek: (queue, limit) => Effect.tap(broker.admin.peek(queue, limit), () => broker.admin.purge(queue))
+        }
       }
     })
   },

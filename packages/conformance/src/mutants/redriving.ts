@@ -1,4 +1,5 @@
 /** Redrives and groups that do, or tell, something else. */
+import type { Broker } from "@requeue/core"
 import type { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import { decorate } from "../internal/decorate.ts"
@@ -257,26 +258,30 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "keeps what is given back from others for a while",
     kills: "what a purge or a redrive has passed over is there again at its end",
-    broker: (broker) =>
-      decorate(broker, {
-        settle: ({ delivery, settlement }) =>
-          settlement._tag === "Release"
-            ? { delivery, settlement: { ...settlement, delay: settlement.delay + 20_000 } }
-            : undefined
-      })
+    broker: (broker) => {
+      const { browse } = broker.admin
+      const held = (options: Broker.BrowseOptions) =>
+        Effect.flatMap(browse(options), ({ next }) => Effect.andThen(next(options.limit), Effect.sleep("20 seconds")))
+      const keeping: typeof browse = (options) =>
+        Effect.andThen(
+          Effect.addFinalizer(() => Effect.forkDetach(Effect.scoped(held(options)), { startImmediately: true })),
+          browse(options)
+        )
+      return { ...broker, admin: { ...broker.admin, browse: keeping } }
+    }
   },
   {
     name: "removes no letter of a queue whose connection was lost once",
     kills: "a redrive whose connections break decides on each letter once, loses none, and its report balances",
     broker: (broker) => {
       let isLost = false
-      return decorate(broker, {
-        onReconnect: (options) => {
-          isLost = true
-          options.onReconnect()
-        },
-        settle: ({ settlement }) => (isLost && settlement._tag === "Ack" ? Effect.succeed([]) : undefined)
-      })
+      const browse: Broker.Admin["browse"] = (options) =>
+        Effect.map(broker.admin.browse(options), (browser) => ({
+          ...browser,
+          next: (count) => Effect.tapError(browser.next(count), () => Effect.sync(() => (isLost = true))),
+          remove: (deliveries) => (isLost ? Effect.succeed([]) : browser.remove(deliveries))
+        }))
+      return { ...broker, admin: { ...broker.admin, browse } }
     }
   }
 ]

@@ -2,14 +2,21 @@
  * A broker with leases in a file that many processes share: small, correct, and written after the adapter's guide alone.
  * The suite's own tests break it below the port, one line at a time, and see whether a case finds that.
  */
-import { Broker, BrokerError, type Capabilities, Connection, Delay, type Outgoing } from "@requeue/core/adapter-kit"
+import {
+  Broker,
+  BrokerError,
+  Browser,
+  type Capabilities,
+  Connection,
+  Delay,
+  type Outgoing
+} from "@requeue/core/adapter-kit"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { randomUUID } from "node:crypto"
 import * as Driver from "./driver.ts"
 import { lease, pollInterval, type Process, subscribe } from "./subscription.ts"
-import { toDelivery } from "./toDelivery.ts"
 
 const capabilities: Capabilities.Capabilities = {
   broker: "file",
@@ -29,7 +36,7 @@ const capabilities: Capabilities.Capabilities = {
   settleWait: 0,
   counts: { ready: true, inFlight: true, delayed: true },
   exactCounts: true,
-  peek: true
+  uncountedBrowse: false
 }
 
 const tooLarge = ({ body, queue }: Outgoing.Outgoing): BrokerError.BrokerError | undefined =>
@@ -84,12 +91,9 @@ export const make = (path: string): Effect.Effect<Opened, never, Scope.Scope> =>
       publish,
       subscribe: (options) => subscribe(options, process),
       admin: {
+        browse: (options) =>
+          Browser.overSubscription({ capabilities, subscribe: (own) => subscribe(own, process) }, options),
         counts: (queue) => driver.call("receive", (file) => file.count(queue, now())),
-        peek: (queue, limit) =>
-          Effect.map(
-            driver.call("receive", (file) => file.peek(queue, limit, now())),
-            (rows) => rows.map((row) => toDelivery({ ...row, deliveries: row.deliveries + 1 }))
-          ),
         purge: (queue) => driver.call("receive", (file) => file.purge(queue, now()))
       }
     }

@@ -15,7 +15,7 @@ const opened = (letters: ReadonlyArray<World.Letter>) =>
     const cause = yield* world.get(World.linkTo(yield* world.settled(World.deadLetters), "/group"))
     const links = [...cause.text.matchAll(/href="(\/letter[^"]+)"/g)].map(([, href]) => World.decoded(href!))
     const bodies = (queue = "orders.dlq") =>
-      Effect.map(world.broker.admin.peek(queue, 10), (all) =>
+      Effect.map(World.shown(world.broker, queue, 10), (all) =>
         all.map(({ body, headers }) => `${new TextDecoder().decode(body)}${headers["tenant"] ?? ""}`).toSorted()
       )
     const done = ({ headers, status, text }: World.Arrived) =>

@@ -57,12 +57,6 @@ export interface SubscribeOptions {
   readonly deadLetterQueues: ReadonlyArray<string>
   /** Most messages that a handler gets at a time. Default: 1. */
   readonly maxBatchSize?: number | undefined
-  /**
-   * Whether it ends by itself, as a redrive does, and somebody looks at its queue right after: what it gives back at its end is
-   * there for the next reader at once. An adapter that polls makes its polls short. Only a job publishes messages that were
-   * delivered to it. Default: false.
-   */
-  readonly isJob?: boolean | undefined
   /** Called once for each delivery. It does not throw, and returns at once. */
   readonly onDelivery: (delivery: Delivery) => void
   /**
@@ -173,23 +167,49 @@ export interface Delayed {
   readonly due: number | undefined
 }
 
-/** The result of going through the messages that wait for their delay. */
-export interface Sifted {
-  /** Messages of the queue that were looked at. */
-  readonly looked: number
-  /** Those of them that are gone. */
-  readonly removed: number
-  /** Whether all that waited from the beginning to the end were looked at. */
-  readonly isWhole: boolean
+/** Which messages to browse. */
+export interface BrowseOptions {
+  /** The queue to browse. */
+  readonly queue: string
+  /** Messages that are ready, or those that wait for their delay. */
+  readonly from: "ready" | "delayed"
+  /** The retry policy of the queue's consumers, which says where delayed messages wait. Default: none has a place of its own. */
+  readonly retry?: RetryPolicy | undefined
+  /** The most messages that may be held at a time. The broker may allow fewer: then `isWhole` of the end is false. */
+  readonly limit: number
 }
 
-/** Waiting messages that are shown page by page. Nobody else gets them until the look is over. */
-export interface Look {
+/** How far a browser has come. */
+export interface Browsed {
+  /** Whether every message that waited from the beginning to the end was shown. */
+  readonly isWhole: boolean
+  /** Messages that the broker hides after held ones of their group; `undefined` where it cannot tell. */
+  readonly hidden: number | undefined
+}
+
+/**
+ * Shows messages of a queue page by page, and removes those that it is told to. A message that was shown is held: no consumer
+ * gets it until it is removed, or returned. The end of the scope returns all that are held, as they were and where they were.
+ */
+export interface Browser {
   /**
-   * The next messages, as the next consumer would see them; none when all were shown. It fails when the connection is lost:
-   * then the broker has them back.
+   * Returns up to `count` further messages, as the next consumer would see them, oldest first where the broker has an order.
+   * Empty: none came in time; a later call may return more. Of delayed messages, it first returns the page before to the
+   * broker, because they are due soon: what is to be removed is removed before the next call.
+   *
+   * It fails with `ConnectionLost` or `LeaseLost` when consumers may have what it holds. The next call then opens the queue
+   * anew, and shows again what was not removed: `identify` knows it.
    */
-  readonly next: Effect.Effect<ReadonlyArray<Delivery>, BrokerError>
+  readonly next: (count: number) => Effect.Effect<ReadonlyArray<Delayed>, BrokerError>
+  /**
+   * Removes held messages for good, and returns those that it does not know to be removed, with their fates. It ends in
+   * bounded time. A message that is no longer held has the fate `gone`.
+   */
+  readonly remove: (deliveries: ReadonlyArray<Delivery>) => Effect.Effect<ReadonlyArray<SettleFailure>>
+  /** Names a copy, as {@link Subscription.identify} does, over all openings of this browser. */
+  readonly identify: (delivery: Delivery) => string | undefined
+  /** How far it has come: of use once `next` has returned nothing. */
+  readonly browsed: () => Browsed
 }
 
 /**
@@ -198,14 +218,13 @@ export interface Look {
  */
 export interface Admin {
   readonly counts: (queue: string) => Effect.Effect<Counts, BrokerError>
-  /** Up to `limit` waiting messages, oldest first, as the next consumer would see them. */
-  readonly peek: (queue: string, limit: number) => Effect.Effect<ReadonlyArray<Delivery>, BrokerError>
   /**
-   * Shows up to `limit` waiting messages, the oldest first where the broker has an order, and gives all of them back when the
-   * scope closes. It keeps no message that it has shown, but what giving it back takes: it may be 100,000 messages. It makes
-   * nothing, and shows nothing of a queue that is missing. Default: one `peek`, of 10,000 messages at most.
+   * Opens a browser on a queue. It makes nothing, and shows nothing of a queue that is missing. It keeps nothing of a message
+   * that it has shown, but what returning or removing it takes: there may be 100,000. It extends leases.
+   *
+   * Fails with `Unsupported` for delayed messages, unless `capabilities.delayedMessages` is true.
    */
-  readonly look?: ((queue: string, limit: number) => Effect.Effect<Look, BrokerError, Scope.Scope>) | undefined
+  readonly browse: (options: BrowseOptions) => Effect.Effect<Browser, BrokerError, Scope.Scope>
   /** The names of queues that the broker can list, for suggestions: some may be missing. Default: it lists none. */
   readonly names?: Effect.Effect<ReadonlyArray<string>, BrokerError> | undefined
   /**
@@ -221,18 +240,9 @@ export interface Admin {
   /**
    * The most messages of the queue that wait for their delay, where `counts` cannot tell because queues share the places of
    * their delays: it leaves none of the queue's own out, and those of others may be among them. It counts, and looks at
-   * none; `sift` tells whose they are. `undefined`: nobody knows. Default: nobody knows.
+   * none; `browse` tells whose they are. `undefined`: nobody knows. Default: nobody knows.
    */
   readonly delayedAtMost?: ((queue: string) => Effect.Effect<number | undefined, BrokerError>) | undefined
-  /**
-   * Shows each message of the queue that waits for its delay to `removes`, and removes for good those for which it answers
-   * true. It asks once for each message, changes no other, and delivers none of them before its time; one that becomes due
-   * meanwhile may be late by as long as the look takes. `removes` does not throw, and returns at once. Present where
-   * `capabilities.delayedMessages` is true.
-   */
-  readonly sift?:
-    | ((request: BacklogRequest, removes: (message: Delayed) => boolean) => Effect.Effect<Sifted, BrokerError>)
-    | undefined
 }
 
 /** A broker, as the core uses it. */

@@ -76,11 +76,9 @@ export interface Capabilities {
   readonly tellsMissing?: boolean | undefined
   /** Whether the counts are exact at any moment. */
   readonly exactCounts: boolean
-  /** Whether `peek` and `look` change neither messages nor their attempts. */
-  readonly peek: boolean
-  /** Whether there is a `look`, which shows more messages than one `peek` can. Default: false. */
-  readonly looks?: boolean | undefined
-  /** Whether messages that wait for their delay can be shown and removed. Default: false. */
+  /** Whether `browse` changes neither messages nor their attempts. */
+  readonly uncountedBrowse: boolean
+  /** Whether `browse` shows messages that wait for their delay. Default: false. */
   readonly delayedMessages?: boolean | undefined
 }
 

@@ -49,12 +49,6 @@ describe("refusal", () => {
     )
   })
 
-  it("a job takes what the adapter could not read, lest a redrive loses it", () => {
-    const unread = delivery("a", { unreadable: { name: "TypeError", message: "no" } })
-    const retry = RetryPolicy.make({ deadLetter: "discard" })
-    assert.isUndefined(Arrival.refusal(unread, { retry, queue: "work", isJob: true }, () => now))
-  })
-
   it("with maxDeliveries as maxAttempts, gives up what no handler may see again", () => {
     const retry = RetryPolicy.make({ maxAttempts: 1, maxDeliveries: 1 })
     const settlement = Arrival.refusal(delivery("a", { attempts: 2 }), { retry, queue: "work" }, () => now)

@@ -143,7 +143,7 @@ export const make = (ids: ReadonlyArray<string>, perGroup: number, lease?: Lease
       }),
     admin: {
       counts: () => Effect.succeed({ ready: queue.length, inFlight: 0, delayed: 0 }),
-      peek: () => Effect.succeed([]),
+      browse: () => Effect.die("nothing browses here"),
       purge: () => Effect.succeed(0)
     }
   }

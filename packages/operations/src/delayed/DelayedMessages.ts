@@ -3,10 +3,11 @@
  *
  * Not every broker can show them: see `capabilities.delayedMessages`.
  */
-import { Broker, BrokerError, Delivery, Failure, type Message, Metadata, RetryPolicy } from "@requeue/core"
+import { Broker, BrokerError, Delivery, type Message, Metadata, RetryPolicy } from "@requeue/core"
 import { AsyncContext, OptionKind, OptionNames, OwnBytes } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Removal from "../internal/Removal.ts"
+import { browse } from "./internal/browse.ts"
 
 /** A message that waits for its delay: a copy. Writing into it changes no message. */
 export interface DelayedMessage {
@@ -153,49 +154,6 @@ const soonest = (a: DelayedMessage, b: DelayedMessage): number =>
   (a.due ?? Number.POSITIVE_INFINITY) - (b.due ?? Number.POSITIVE_INFINITY) ||
   (a.firstPublished ?? 0) - (b.firstPublished ?? 0)
 
-const unsupported = ({ capabilities: { broker } }: Broker.Service, queue: string): BrokerError.BrokerError =>
-  new BrokerError.BrokerError({
-    broker,
-    operation: "delayed",
-    queue,
-    reason: "Unsupported",
-    detail: "the broker cannot show messages that wait for their delay",
-    remedy: "Wait until they are due; requeue status tells how many there are, where the broker counts them"
-  })
-
-/** Goes through the messages. What a filter throws ends it, and no message is removed from then on. */
-const sift = (
-  broker: Broker.Service,
-  queue: string,
-  retry: RetryPolicy.RetryPolicy,
-  removes: (message: Broker.Delayed) => boolean
-) =>
-  Effect.suspend(() => {
-    if (broker.admin.sift === undefined) return Effect.fail(unsupported(broker, queue))
-    let thrown: { readonly error: unknown } | undefined
-    const contained = (delayed: Broker.Delayed): boolean => {
-      if (thrown !== undefined) return false
-      try {
-        return removes(delayed)
-      } catch (error) {
-        thrown = { error }
-        return false
-      }
-    }
-    return Effect.tap(broker.admin.sift({ queue, retry }, contained), ({ removed }) =>
-      thrown === undefined
-        ? Effect.void
-        : Effect.die(removed === 0 ? thrown.error : stopped(thrown.error, queue, removed))
-    )
-  })
-
-/** The error of a removal that its filter has ended. */
-const stopped = (cause: unknown, queue: string, removed: number): Error => {
-  const { message, name } = Failure.summarize(cause)
-  const end = `the filter threw ${name}: ${message}, when ${removed} delayed messages of ${queue} were removed`
-  return new Error(`DelayedMessages.purge: ${end}. Fix the filter, then purge again to go on`, { cause })
-}
-
 /** The error of a removal that has selected messages before it failed. */
 const inDoubt = (error: BrokerError.BrokerError, selected: number): BrokerError.BrokerError => {
   const { broker, cause, entries, operation, queue, reason, remedy } = error
@@ -220,7 +178,7 @@ const remove = (
       if (isSelected) selected++
       return isSelected && !dryRun
     }
-    return sift(broker, queue, retry, isMeant).pipe(
+    return browse(broker, queue, retry, isMeant).pipe(
       Effect.map(({ isWhole, looked, removed }) => ({
         removed: dryRun ? selected : removed,
         looked: looked - left,
@@ -266,7 +224,7 @@ export const make = (queue: string, options: Options = {}): Effect.Effect<Delaye
           if (found.length > 2 * limit) found = found.toSorted(soonest).slice(0, limit)
           return false
         }
-        return Effect.map(sift(broker, queue, retry, keep), ({ isWhole, looked }): Listing => {
+        return Effect.map(browse(broker, queue, retry, keep), ({ isWhole, looked }): Listing => {
           const messages = found.toSorted(soonest).slice(0, limit)
           return { messages, selected, looked, isWhole }
         })

@@ -19,16 +19,30 @@ const delayed = (id: string, due: number | undefined): Broker.Delayed => {
 /** A broker that shows nothing; the rest of it is not used. */
 const blind = Effect.succeed({ capabilities: { broker: "scripted" }, admin: {} } as Broker.Service)
 
-/** A broker with these delayed messages; `gone` gets those that are removed. */
-const brokerOf = (messages: ReadonlyArray<Broker.Delayed>, gone: Array<string> = []) =>
+/** A broker with these delayed messages; `gone` gets those that are removed, and `failure` ends a removal. */
+const brokerOf = (
+  messages: ReadonlyArray<Broker.Delayed>,
+  gone: Array<string> = [],
+  failure?: BrokerError.BrokerError
+): Effect.Effect<Broker.Service> =>
   Effect.map(blind, (broker): Broker.Service => {
-    const sift: Broker.Service["admin"]["sift"] = (_, removes) =>
+    const browse: Broker.Service["admin"]["browse"] = () =>
       Effect.sync(() => {
-        const before = gone.length
-        for (const message of messages) if (removes(message)) gone.push(message.delivery.metadata.id)
-        return { looked: messages.length, removed: gone.length - before, isWhole: true }
+        const left = [...messages]
+        return {
+          next: (count) =>
+            left.length === 0 && failure ? Effect.fail(failure) : Effect.succeed(left.splice(0, count)),
+          remove: (deliveries) =>
+            Effect.sync(() => {
+              gone.push(...deliveries.map(({ metadata }) => metadata.id))
+              return []
+            }),
+          identify: () => undefined,
+          browsed: () => ({ isWhole: true, hidden: 0 })
+        }
       })
-    return { ...broker, admin: { ...broker.admin, sift } }
+    const capabilities = { ...broker.capabilities, delayedMessages: true }
+    return { ...broker, capabilities, admin: { ...broker.admin, browse } }
   })
 
 const on = (broker: Effect.Effect<Broker.Service>) =>
@@ -109,11 +123,7 @@ describe("delayed messages", () => {
   it.effect("that may be gone when a removal fails are told by its error", () =>
     Effect.gen(function* () {
       const lost = { broker: "test", operation: "delayed", reason: "ConnectionFailed", detail: "it is away" } as const
-      const failing = Effect.map(brokerOf(some), (broker): Broker.Service => {
-        const sift: Broker.Service["admin"]["sift"] = (...asked) =>
-          Effect.andThen(broker.admin.sift!(...asked), Effect.fail(new BrokerError.BrokerError(lost)))
-        return { ...broker, admin: { ...broker.admin, sift } }
-      })
+      const failing = brokerOf(some, [], new BrokerError.BrokerError(lost))
       const { purge } = yield* on(failing)
       const error = yield* Effect.flip(purge({ filter: ({ id }) => id !== "a" }))
       assert.deepInclude(error, {

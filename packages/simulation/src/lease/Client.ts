@@ -14,6 +14,7 @@ import * as Exit from "effect/Exit"
 import type { Calls } from "../world/Calls.ts"
 import type { Machine } from "../world/Machine.ts"
 import * as Parcels from "../world/Parcels.ts"
+import type { Client } from "../world/Model.ts"
 import type { World } from "../world/World.ts"
 import * as Deliveries from "./Deliveries.ts"
 import * as Polls from "./Polls.ts"
@@ -43,7 +44,7 @@ const capabilitiesOf = (lease: number): Capabilities.Capabilities => ({
   settleWait: 20,
   counts: { ready: true, inFlight: true, delayed: true },
   exactCounts: false,
-  peek: false
+  uncountedBrowse: false
 })
 
 /** Milliseconds that a receive waits for messages: of a consumer, and of an operator. */
@@ -155,22 +156,11 @@ const firstOf = (results: Requests.Results): Effect.Effect<void, BrokerError.Bro
   return error === undefined ? Effect.void : Effect.fail(error)
 }
 
-const adminOf = (machine: Machine, requests: Requests.Requests): Broker.Admin => {
+const adminOf = (requests: Requests.Requests): Client["admin"] => {
   const receive = (queue: string, count: number) =>
     requests.receive({ queue, count: Math.min(count, Requests.batch), lease: lookLease, wait: waits.look })
   return {
     counts: requests.counts,
-    /** Receives until nothing more comes, and gives all of it back. */
-    peek: Effect.fnUntraced(function* (queue, limit) {
-      const seen: Array<Received> = []
-      while (seen.length < limit) {
-        const some = yield* receive(queue, limit - seen.length)
-        if (some.length === 0) break
-        seen.push(...some)
-      }
-      yield* requests.hide(seen.map(({ handle }) => ({ handle, seconds: 0, isBack: true })))
-      return seen.map((message) => toDelivery(message, machine, undefined))
-    }),
     /** Receives and removes until nothing more comes. */
     purge: Effect.fnUntraced(function* (queue) {
       for (let count = 0; ; ) {
@@ -185,7 +175,7 @@ const adminOf = (machine: Machine, requests: Requests.Requests): Broker.Admin =>
 }
 
 /** The client of one process. */
-export const make = (world: World, machine: Machine, calls: Calls, server: Server): Broker.Service => {
+export const make = (world: World, machine: Machine, calls: Calls, server: Server): Client => {
   const { lease } = world.scenario
   const requests = Requests.make(machine, calls, server)
   const toSending = (outgoing: Outgoing.Outgoing, of: number | undefined): Sending => ({
@@ -210,6 +200,6 @@ export const make = (world: World, machine: Machine, calls: Calls, server: Serve
         { concurrency: "unbounded", discard: true }
       ),
     subscribe: subscribing({ machine, requests, lease, toSending }),
-    admin: adminOf(machine, requests)
+    admin: adminOf(requests)
   }
 }

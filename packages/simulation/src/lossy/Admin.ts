@@ -1,5 +1,6 @@
 /** Counts, looks at and removes the messages of a queue, on all daemons. */
-import type { Broker, BrokerError, Delivery } from "@requeue/core/adapter-kit"
+import type { Client } from "../world/Model.ts"
+import type { BrokerError, Delivery } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type { Machine } from "../world/Machine.ts"
 import * as Consumer from "./Consumer.ts"
@@ -38,7 +39,7 @@ const request = <A>(
   })
 
 /** `admin` of a client. */
-export const make = (machine: Machine, servers: ReadonlyArray<Server>, settings: Settings): Broker.Admin => {
+export const make = (machine: Machine, servers: ReadonlyArray<Server>, settings: Settings): Client["admin"] => {
   const everywhere = <A>(operation: string, act: (server: Server) => A) =>
     Effect.forEach(servers, (server) => request(machine, operation, server, () => act(server)), {
       concurrency: "unbounded"
@@ -81,14 +82,6 @@ export const make = (machine: Machine, servers: ReadonlyArray<Server>, settings:
 
   return {
     counts,
-    peek: (queue, limit) =>
-      Effect.gen(function* () {
-        const { ready } = yield* counts(queue)
-        const letters: Array<Delivery.Delivery> = []
-        const keep = (delivery: Delivery.Delivery) => letters.push({ ...delivery, receipt: undefined })
-        if (ready > 0) yield* receive(queue, Math.min(limit, ready), keep)
-        return letters.toSorted((one, other) => one.metadata.firstPublished - other.metadata.firstPublished)
-      }),
     purge: (queue) =>
       Effect.gen(function* () {
         const { delayed, inFlight, ready } = yield* counts(queue)

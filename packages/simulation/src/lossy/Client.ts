@@ -2,6 +2,7 @@
 import { type Broker, type BrokerError, type Capabilities, Connection, type Delivery } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type { Machine } from "../world/Machine.ts"
+import type { Client } from "../world/Model.ts"
 import type { World } from "../world/World.ts"
 import * as Admin from "./Admin.ts"
 import * as Consumer from "./Consumer.ts"
@@ -39,11 +40,11 @@ const capabilitiesOf = ({ isExact, settings }: Daemons): Capabilities.Capabiliti
   settleWait: 0,
   counts: { ready: true, inFlight: true, delayed: true },
   exactCounts: false,
-  peek: false
+  uncountedBrowse: false
 })
 
 /** The client of one process. */
-export const make = (world: World, machine: Machine, daemons: Daemons): Broker.Service => {
+export const make = (world: World, machine: Machine, daemons: Daemons): Client => {
   const { isExact, settings } = daemons
   // The order in which nsqlookupd names the daemons is mixed anew by every process.
   const isMixed = world.draw.chance(`${machine.name} order`, 0.5)

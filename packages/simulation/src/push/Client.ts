@@ -1,10 +1,10 @@
 /** The client of a broker that pushes: one connection for publishes, and one for each subscription. */
-import { Connection, Delay, type Broker, type BrokerError, type Capabilities } from "@requeue/core/adapter-kit"
+import { Connection, Delay, type BrokerError, type Capabilities } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 import type { Machine } from "../world/Machine.ts"
 import * as Parcels from "../world/Parcels.ts"
-import type { Held } from "../world/Store.ts"
+import type { Client } from "../world/Model.ts"
 import type { World } from "../world/World.ts"
 import { type Publish, subscribing } from "./Consumer.ts"
 import * as Line from "./Line.ts"
@@ -28,11 +28,11 @@ const capabilities: Capabilities.Capabilities = {
   settleWait: 0,
   counts: { ready: true, inFlight: false, delayed: true },
   exactCounts: true,
-  peek: true
+  uncountedBrowse: true
 }
 
 /** The client of one process. */
-export const make = (world: World, machine: Machine, server: Server): Broker.Service => {
+export const make = (world: World, machine: Machine, server: Server): Client => {
   const tracker = Connection.track("up", machine.wallClock)
   const publisher = Line.open({
     machine,
@@ -69,15 +69,7 @@ export const make = (world: World, machine: Machine, server: Server): Broker.Ser
           ask<{ ready: number; delayed: number }>("counts", (seq) => ({ _tag: "Counts", seq, queue })),
           (counts) => ({ ...counts, inFlight: undefined })
         ),
-      purge: (queue) => ask("purge", (seq) => ({ _tag: "Purge", seq, queue })),
-      peek: (queue, limit) =>
-        Effect.map(
-          ask<ReadonlyArray<Held>>("peek", (seq) => ({ _tag: "Peek", seq, queue, limit })),
-          (held) =>
-            held.map(({ count, parcel }) =>
-              Parcels.toDelivery(parcel, machine, { delivery: 0, count: count + 1, receipt: { number: 0 } })
-            )
-        )
+      purge: (queue) => ask("purge", (seq) => ({ _tag: "Purge", seq, queue }))
     }
   }
 }

@@ -31,7 +31,6 @@ export type Up =
   | { readonly _tag: "Ack"; readonly tag: number }
   | { readonly _tag: "Requeue"; readonly tag: number; readonly counted: boolean }
   | { readonly _tag: "Counts" | "Purge"; readonly seq: number; readonly queue: string }
-  | { readonly _tag: "Peek"; readonly seq: number; readonly queue: string; readonly limit: number }
 
 /** A frame from the server. */
 export type Down =
@@ -150,8 +149,6 @@ export const make = (world: World): Server => {
         return from.wire.down({ _tag: "Done", seq: frame.seq, value: store.counts(frame.queue) })
       case "Purge":
         return from.wire.down({ _tag: "Done", seq: frame.seq, value: store.purge(frame.queue) })
-      case "Peek":
-        return from.wire.down({ _tag: "Done", seq: frame.seq, value: store.peek(frame.queue, frame.limit) })
     }
   }
 

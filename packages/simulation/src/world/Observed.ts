@@ -1,16 +1,27 @@
 /** Writes down what crosses the port between the core and a broker's client. */
-import type { Broker, Delivery } from "@requeue/core/adapter-kit"
+import { type Broker, Browser, type Delivery } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type { Machine } from "./Machine.ts"
+import type { Client } from "./Model.ts"
 import { asked, numberOf } from "./Parcels.ts"
 import { keyOf } from "./Store.ts"
 import type { World } from "./World.ts"
 
 /** The same broker, observed. What a process still does in the turn in which it was killed reaches nobody. */
-export const observed = (world: World, machine: Machine, service: Broker.Service): Broker.Service => ({
-  ...service,
-  publish: (messages) => (machine.isAlive() ? service.publish(messages) : Effect.never),
-  subscribe: (options) => {
+export const observed = (world: World, machine: Machine, service: Client): Broker.Service => {
+  const subscribe = subscribing(world, machine, service)
+  const { capabilities } = service
+  return {
+    ...service,
+    publish: (messages) => (machine.isAlive() ? service.publish(messages) : Effect.never),
+    subscribe,
+    admin: { ...service.admin, browse: (options) => Browser.overSubscription({ capabilities, subscribe }, options) }
+  }
+}
+
+const subscribing =
+  (world: World, machine: Machine, service: Client): Broker.Service["subscribe"] =>
+  (options) => {
     const process = machine.name
     const open = new Map<number, Delivery.Delivery>()
     const settling = new Set<number>()
@@ -83,4 +94,3 @@ export const observed = (world: World, machine: Machine, service: Broker.Service
       }
     }))
   }
-})

@@ -473,42 +473,36 @@ const flowing: ReadonlyArray<Mutant> = [
 const redriving: ReadonlyArray<Mutant> = [
   {
     name: "one refused letter ends a redrive",
-    file: letters("copies"),
-    from: '      if (error !== undefined && !(error instanceof AuditFailed) && Broker.fateOf(error) === "refused")\n        return onRefused(error)\n',
-    to: "",
+    file: letters("page"),
+    from: 'if (Broker.fateOf(error) !== "refused") return Effect.fail(error)',
+    to: "return Effect.fail(error)",
     was: "One letter that could not be published ended each redrive, after its neighbours had been published again."
   },
   {
     name: "a letter that the broker did not remove counts as removed",
-    file: letters("arrivals"),
-    from: "        if (failure === undefined) {\n          books.remove(key)",
-    to: "        {\n          books.remove(key)",
+    file: letters("page"),
+    from: "      if (failure === undefined) {\n        books.remove(letter)",
+    to: "      if (failure !== null) {\n        books.remove(letter)",
     was: "A purge counted letters that the broker had not removed, and left them."
   },
   {
     name: "a letter that comes again is judged again",
-    file: letters("arrivals"),
-    from: "if (known !== undefined) return resume(letter, known)",
-    to: "",
+    file: letters("page"),
+    from: "const state = seen.find(delivery)",
+    to: "const state = undefined",
     was: "A connection that was cut during a redrive had letters judged and published twice."
   },
   {
     name: "a redrive takes letters that arrive while it runs",
     file: letters("sweep"),
-    from: "books = Books.make(ready, limit, held, options.known)",
-    to: "books = Books.make(undefined, limit, held, options.known)"
+    from: "books = Books.make(ready, limit, held, options.known, browser.identify)",
+    to: "books = Books.make(undefined, limit, held, options.known, browser.identify)"
   },
   {
     name: "a redrive goes beyond its limit",
     file: letters("books"),
     from: "(found ?? Number.POSITIVE_INFINITY) - judged, limit - selected)",
     to: "(found ?? Number.POSITIVE_INFINITY) - judged)"
-  },
-  {
-    name: "a letter that comes again while its copy is published is published again",
-    file: letters("arrivals"),
-    from: '    if (known.stage !== "waiting" || !known.item.isLost) return letters.hold(letter)\n',
-    to: ""
   }
 ]
 

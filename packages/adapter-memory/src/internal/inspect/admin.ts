@@ -1,38 +1,7 @@
-/** Counts, peeks, purges, and what waits for its delay, for operators. */
-import { Backlog, type Broker, BrokerError, type Capabilities, type Delivery } from "@requeue/core/adapter-kit"
+/** Counts, browsers and purges, for operators. */
+import { Backlog, type Broker } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
-import { nextDelivery } from "../consume/toDelivery.ts"
-import type { Publisher } from "../publish/publisher.ts"
-import type { Queues, StoredMessage } from "../queues.ts"
-
-/** Messages of one page of a look. */
-const page = 1000
-
-/** A message for somebody who looks at it, and must not change it. */
-const shown = (message: StoredMessage): Delivery.Delivery => {
-  const delivery = nextDelivery(message)
-  return { ...delivery, body: new Uint8Array(delivery.body), metadata: structuredClone(delivery.metadata) }
-}
-
-const unsupported = (queue: string): BrokerError.BrokerError =>
-  new BrokerError.BrokerError({
-    broker: "memory",
-    operation: "peek",
-    queue,
-    reason: "Unsupported",
-    detail: "the broker cannot show messages without delivering them"
-  })
-
-/** The broker's own. */
-interface Dependencies {
-  readonly queues: Queues
-  readonly publisher: Publisher
-  readonly capabilities: Capabilities.Capabilities
-  /** Milliseconds since the epoch. */
-  readonly now: () => number
-  /** Monotonic milliseconds. */
-  readonly elapsed: () => number
-}
+import { type Dependencies, open } from "./browse.ts"
 
 /** Why it does not tell a number: it tells all, unless it was asked to be another broker. */
 const hiding = "its capabilities hide it"
@@ -60,42 +29,9 @@ const backlog = ({ capabilities, elapsed, now, queues }: Dependencies, name: str
   }
 }
 
-const sift = ({ elapsed, now, publisher, queues }: Dependencies, name: string, removes: Sift[1]): Broker.Sifted => {
-  const queue = queues.all.get(name)
-  if (queue === undefined) return { looked: 0, removed: 0, isWhole: true }
-  let removed = 0
-  const all = [...queue.delayed]
-  for (const message of all) {
-    if (!removes({ delivery: shown(message), due: now() + message.due - elapsed() })) continue
-    queues.removeDelayed(queue, message)
-    removed++
-  }
-  if (removed > 0) publisher.admit?.(queue)
-  return { looked: all.length, removed, isWhole: true }
-}
-
-type Sift = Parameters<NonNullable<Broker.Admin["sift"]>>
-
 /** The broker's `admin`. */
 export const make = (env: Dependencies): Broker.Admin => {
   const { capabilities, publisher, queues } = env
-  /** The messages that are ready, the oldest first. */
-  const oldest = (name: string, limit: number): Array<StoredMessage> => {
-    const found: Array<StoredMessage> = []
-    for (const message of queues.all.get(name)?.ready ?? []) {
-      if (found.length >= limit) break
-      found.push(message)
-    }
-    return found
-  }
-
-  /** Shows messages; a broker that cannot do so without delivering them counts that. */
-  const show = (messages: ReadonlyArray<StoredMessage>): ReadonlyArray<Delivery.Delivery> => {
-    const deliveries = messages.map(shown)
-    if (!capabilities.peek) for (const message of messages) message.deliveries++
-    return deliveries
-  }
-
   return {
     counts: (name) =>
       Effect.sync(() => {
@@ -109,13 +45,7 @@ export const make = (env: Dependencies): Broker.Admin => {
           ...(queue === undefined ? { isMissing: true } : {})
         }
       }),
-    peek: (name, limit) =>
-      capabilities.peek ? Effect.sync(() => show(oldest(name, limit))) : Effect.fail(unsupported(name)),
-    look: (name, limit) =>
-      Effect.sync(() => {
-        const found = oldest(name, limit)
-        return { next: Effect.sync(() => show(found.splice(0, page))) }
-      }),
+    browse: (options) => open(env, options),
     names: Effect.sync(() => [...queues.all.keys()]),
     purge: (name) =>
       Effect.sync(() => {
@@ -125,9 +55,6 @@ export const make = (env: Dependencies): Broker.Admin => {
         publisher.admit?.(queue)
         return removed
       }),
-    backlog: ({ queue }) => Effect.sync(() => backlog(env, queue)),
-    ...(capabilities.delayedMessages === true
-      ? { sift: ({ queue }, removes) => Effect.sync(() => sift(env, queue, removes)) }
-      : {})
+    backlog: ({ queue }) => Effect.sync(() => backlog(env, queue))
   }
 }

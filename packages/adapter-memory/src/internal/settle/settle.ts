@@ -39,7 +39,7 @@ const failure = (
 ): BrokerError.BrokerError => new BrokerError.BrokerError({ broker: "memory", operation, queue, reason, detail })
 
 /** The receipt of a delivery; `undefined` when it was settled before, lost, or is another subscription's. */
-const receiptOf = (consumer: Consumer, { receipt }: Delivery.Delivery): Receipt | undefined =>
+export const receiptOf = (consumer: Consumer, { receipt }: Delivery.Delivery): Receipt | undefined =>
   receipt instanceof Receipt && receipt.consumer === consumer && receipt.place !== -1 ? receipt : undefined
 
 const notOurs = (operation: string, { queue }: Consumer): BrokerError.BrokerError =>

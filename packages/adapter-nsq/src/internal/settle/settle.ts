@@ -49,7 +49,7 @@ const loss = (queue: string, isOpen: boolean): BrokerError.BrokerError =>
       )
 
 /** The answer for a delivery that is not held any more. */
-const gone = (
+export const gone = (
   queue: string,
   delivery: Delivery.Delivery,
   isOpen = receiptOf(delivery).session.isOpen()

@@ -6,7 +6,6 @@ import type { Plan } from "../../RabbitMqPlan.ts"
 import * as Settle from "../settle/settle.ts"
 import { mustReplace, toCommand } from "../settle/toCommand.ts"
 import * as HandedOut from "./handedOut.ts"
-import * as Originals from "./originals.ts"
 import { identityOf, originalOf, type Received, receiptOf } from "./receipt.ts"
 import * as Sessions from "./sessions.ts"
 import * as WaitLoop from "./waitLoop.ts"
@@ -50,7 +49,7 @@ export const subscribe = (
 ): Effect.Effect<Broker.Subscription, BrokerError.BrokerError, Scope.Scope> =>
   Effect.gen(function* () {
     const { looked, now, replan, sender } = env
-    const { isJob = false, onReconnect, queue, retry } = options
+    const { onReconnect, queue, retry } = options
     const { waiting } = planned
     let plan = planned
     /** Whether deliveries are counted here; a redrive or a look goes through all of them. */
@@ -92,7 +91,6 @@ export const subscribe = (
       const { receipt } = delivery
       const { isUncounted, message, returns, settler } = receipt
       const { deliveryLimit, type } = plan.found
-      if (isJob) Originals.note(delivery.body, originalOf(receipt))
       const formerReturns = receipt.formerReturns ?? 0
       const name = identityOf(delivery)
       if (!message.fields.redelivered && name !== undefined && !names.first(name, formerReturns)) {

@@ -1,24 +1,24 @@
-/** Counts, looks into and empties queues. */
-import type { Broker, BrokerError } from "@requeue/core/adapter-kit"
+/** Counts, browses and empties queues. */
+import { type Broker, BrokerError } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
 import * as NameRules from "../nameRules.ts"
 import * as Names from "../names.ts"
 import * as Backlog from "./backlog.ts"
+import * as BrowseDelayed from "./browseDelayed.ts"
+import * as BrowseReady from "./browseReady.ts"
+import type * as BrowseSession from "./browseSession.ts"
 import * as Counting from "./counting.ts"
 import * as DelayedAtMost from "./delayedAtMost.ts"
 import * as DelayQueues from "./delayQueues.ts"
-import * as Look from "./look.ts"
-import type * as LookSession from "./lookSession.ts"
 import * as Passive from "./passive.ts"
-import * as Sift from "./sift.ts"
 import * as Together from "./together.ts"
 
 /** The broker's own. */
 type Dependencies = Omit<
-  LookSession.Dependencies & Sift.Dependencies & Backlog.Dependencies & Passive.Dependencies,
-  "own" | "sleep" | "ready" | "readyInShared" | "listed" | "passive"
->
+  BrowseSession.Dependencies & BrowseDelayed.Dependencies & Passive.Dependencies,
+  "own" | "sleep" | "ready" | "readyInShared" | "listed" | "passive" | "lock"
+> & { readonly run: <A, E>(effect: Effect.Effect<A, E>) => Promise<A> }
 
 /** Answers `otherwise` for a queue that does not exist, and does not ask for one that cannot. */
 const orMissing = <A, B, R>(
@@ -27,6 +27,17 @@ const orMissing = <A, B, R>(
   otherwise: B
 ): Effect.Effect<A | B, BrokerError.BrokerError, R> =>
   NameRules.isQueue(queue) ? Counting.orMissing(effect, otherwise) : Effect.succeed(otherwise)
+
+/** The error of delayed messages that the queue itself keeps. */
+const hidden = (queue: string): BrokerError.BrokerError =>
+  new BrokerError.BrokerError({
+    broker: "rabbitmq",
+    operation: "browse",
+    queue,
+    reason: "Unsupported",
+    detail: 'the queue delays its retries by itself (topology "native"), and RabbitMQ shows them to nobody',
+    remedy: "Wait until they are due, or choose another topology"
+  })
 
 /** The broker's `admin`. */
 export const make = (given: Dependencies): Broker.Admin => {
@@ -42,10 +53,9 @@ export const make = (given: Dependencies): Broker.Admin => {
     sleep: (millis: number) => run(Effect.sleep(millis)),
     ready,
     readyInShared: Backlog.inShared({ ready }),
-    listed: list("all")
+    listed: list("all"),
+    lock: Semaphore.makeUnsafe(1)
   }
-  /** Two looks at the same delay queue would each see a part. */
-  const lock = Semaphore.makeUnsafe(1)
 
   const counts = Counting.make(env)
 
@@ -66,11 +76,11 @@ export const make = (given: Dependencies): Broker.Admin => {
         const told = yield* Backlog.of(env, request, { ready, consumers, inFlight: isFree ? 0 : inFlight })
         return isMissing ? { ...told, isMissing } : told
       }),
-    ...(settings.topology === "native"
-      ? {}
-      : { sift: (request, removes) => lock.withPermits(1)(Sift.sift(env, request, removes)) }),
-    peek: (queue, limit) => orMissing(queue, Look.peek(queue, limit, env), []),
-    look: (queue, limit) => orMissing(queue, Look.open(queue, limit, env), { next: Effect.succeed([]) }),
+    browse: (options) => {
+      const { from, queue } = options
+      if (from === "ready") return BrowseReady.open(options, env)
+      return settings.topology === "native" ? Effect.fail(hidden(queue)) : BrowseDelayed.open(env, options)
+    },
     ...(management === undefined
       ? {}
       : {

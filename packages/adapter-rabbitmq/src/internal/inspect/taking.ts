@@ -1,18 +1,16 @@
 /** Takes the messages of a queue, and holds them until its channel is closed. */
 import type { Channel, Incoming } from "../client.ts"
-import * as LookSession from "./lookSession.ts"
+import { type Dependencies as Browsing, until } from "./browseSession.ts"
 
 /** The broker's own. */
-export interface Dependencies extends Pick<LookSession.Dependencies, "sleep"> {
+export interface Dependencies extends Pick<Browsing, "sleep"> {
   /** Milliseconds since the epoch. */
   readonly now: () => number
 }
 
-/** The messages that were taken. More may come until the consumers are cancelled. */
+/** The messages that were taken. */
 export interface Taken {
   readonly messages: ReadonlyArray<Incoming>
-  /** The tags of the consumers. */
-  readonly consumers: ReadonlyArray<string>
   /** Whether these are all that were there. */
   readonly isAll: boolean
 }
@@ -30,16 +28,21 @@ const takeTimeout = 2000
 /** How often in a row a queue must say that it has nothing more, since its last messages may be on their way. */
 const enough = 3
 
-/** Takes messages, the oldest first. */
-export const take = async (channel: Channel, queue: string, { now, sleep }: Dependencies): Promise<Taken> => {
+/** Takes up to `limit` messages, the oldest first. */
+export const take = async (
+  channel: Channel,
+  queue: string,
+  limit: number,
+  { now, sleep }: Dependencies
+): Promise<Taken> => {
   const messages: Array<Incoming> = []
   const consumers: Array<string> = []
   let bytes = 0
   let isCancelled = false
   const { messageCount } = await channel.checkQueue(queue)
-  const wanted = Math.min(messageCount, most)
-  const until = now() + takeTimeout
-  const isOver = () => isCancelled || messages.length >= wanted || bytes >= mostBytes || now() >= until
+  const wanted = Math.min(messageCount, most, limit)
+  const end = now() + takeTimeout
+  const isOver = () => isCancelled || messages.length >= wanted || bytes >= mostBytes || now() >= end
 
   let [seen, empty] = [0, 0]
   /** Some may be due by now, and gone. */
@@ -59,16 +62,11 @@ export const take = async (channel: Channel, queue: string, { now, sleep }: Depe
       bytes += message.content.length
     })
     consumers.push(consumerTag)
-    await LookSession.until(
-      takeTimeout,
-      { sleep },
-      async () => isOver() || messages.length >= goal || (await isEmpty())
-    )
+    await until(takeTimeout, { sleep }, async () => isOver() || messages.length >= goal || (await isEmpty()))
   }
-  const taken = [...messages]
   const left = await channel.checkQueue(queue)
-  const isWhole = taken.length >= messageCount || left.messageCount === 0
+  await Promise.all(consumers.map((tag) => channel.cancel(tag)))
+  const isWhole = messages.length >= messageCount || left.messageCount === 0
   // Somebody else who looks, or moves messages on, has some.
-  const isAlone = left.consumerCount <= consumers.length && messages.length === taken.length
-  return { messages: taken, consumers, isAll: isWhole && isAlone }
+  return { messages, isAll: isWhole && left.consumerCount <= consumers.length }
 }

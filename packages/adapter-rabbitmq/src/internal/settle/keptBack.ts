@@ -27,15 +27,25 @@ export const isFlushed = ({ deliveryLimit = 0, type }: RabbitMqQueue, serverVers
 export const areThere = (written: number): boolean => written > few
 
 /**
- * Waits until the queue has been sent all settlements of a channel. No other request tells: a queue adds a consumer, and
- * takes it away, in the order of its commands, and it answers a passive declaration at once.
+ * Waits until the queue has been sent all settlements of a channel, and returns what it has handed out meanwhile. No other
+ * request tells: a queue adds a consumer, and takes it away, in the order of its commands, and it answers a passive declaration
+ * at once.
  */
-export const flush = async (channel: Client.Channel, queue: string, consumerTag: string): Promise<void> => {
-  const taken: Array<number> = []
+export const prove = async (
+  channel: Client.Channel,
+  queue: string,
+  consumerTag: string
+): Promise<ReadonlyArray<Client.Incoming>> => {
+  const caught: Array<Client.Incoming> = []
   await Promise.all([
     channel.prefetch(1),
-    channel.consume(queue, (message) => void (message && taken.push(message.fields.deliveryTag)), { consumerTag })
+    channel.consume(queue, (message) => void (message && caught.push(message)), { consumerTag })
   ])
   await channel.cancel(consumerTag)
-  for (const tag of taken) Client.requeue(channel, tag, "Nack")
+  return caught
+}
+
+/** The same, and gives back what was handed out. */
+export const flush = async (channel: Client.Channel, queue: string, consumerTag: string): Promise<void> => {
+  for (const { fields } of await prove(channel, queue, consumerTag)) Client.requeue(channel, fields.deliveryTag, "Nack")
 }

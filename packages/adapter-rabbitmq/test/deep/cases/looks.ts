@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import { hasFailureCount } from "../../../src/internal/version.ts"
 import { permit, readerAndWriter } from "../../real/adoptedBooks.ts"
 import { raw, takeAndLeave } from "../traps/trap.ts"
-import { drainIds, ids, outgoing, queueName, until } from "../../world.ts"
+import { drainIds, ids, outgoing, peek, queueName, shown, until } from "../../world.ts"
 import { test } from "../../real/cases/Adapter.ts"
 
 const quorum = (limit: number) => ({
@@ -42,7 +42,7 @@ export const cases = [
         Effect.gen(function* () {
           yield* broker.publish(names.map((id) => outgoing(queue, id)))
           for (let look = 0; look < 3; look++) {
-            const seen = yield* broker.admin.peek(queue, 40)
+            const seen = yield* peek(broker, queue, 40)
             Check.equal(
               `look ${look}`,
               seen.map(({ metadata }) => metadata.id),
@@ -67,7 +67,7 @@ export const cases = [
         Effect.gen(function* () {
           yield* broker.publish(names.map((id) => outgoing(queue, id)))
           for (const count of [50, 3, 20, 3, 60, 3]) {
-            const seen = (yield* broker.admin.peek(queue, count)).map(({ metadata }) => metadata.id)
+            const seen = (yield* peek(broker, queue, count)).map(({ metadata }) => metadata.id)
             if (hasFailureCount(version)) Check.equal(`a look at ${count}`, seen, names.slice(0, count))
           }
         })
@@ -86,11 +86,39 @@ export const cases = [
           for (let round = 0; round < 6; round++) {
             yield* Effect.promise(() => takeAndLeave(url, queue, names.length))
             yield* until(`all are back, round ${round}`, async () => (await countOf(url, queue)) === names.length)
-            Check.equal("seen", (yield* broker.admin.peek(queue, 10)).length, names.length)
+            Check.equal("seen", (yield* peek(broker, queue, 10)).length, names.length)
           }
         })
       )
       Check.equal("they are", [...(yield* Effect.promise(() => drainIds(url, queue)))].toSorted(), names)
+    })),
+
+  test("of 1,200 messages some are replaced, some are removed, and all others stay", (adapter, on) =>
+    Effect.gen(function* () {
+      const { url } = adapter.server
+      const [queue, names] = [queueName("many"), ids(1200)]
+      yield* fill(url, queue, 4, names)
+      for (let left = 2; left > 0; left--) {
+        yield* Effect.promise(() => takeAndLeave(url, queue, 3))
+        yield* until("all are back", async () => (await countOf(url, queue)) === names.length)
+      }
+      yield* on({ queues: { [queue]: { assert: "passive", arguments: quorum(4).arguments } } }, (broker) =>
+        Effect.gen(function* () {
+          const removed = yield* Effect.scoped(
+            Effect.gen(function* () {
+              const browser = yield* broker.admin.browse({ queue, from: "ready", limit: 10_000 })
+              const seen = yield* shown(browser)
+              Check.equal("seen", seen.length, names.length)
+              const last = seen.slice(-50).map(({ delivery }) => delivery)
+              Check.equal("not removed", yield* browser.remove(last), [])
+              return last.map(({ metadata }) => metadata.id)
+            })
+          )
+          const rest = names.filter((id) => !removed.includes(id))
+          yield* until("the others are back", async () => (await countOf(url, queue)) === rest.length)
+          Check.equal("they are", [...(yield* Effect.promise(() => drainIds(url, queue)))].toSorted(), rest.toSorted())
+        })
+      )
     })),
 
   test("messages that a look cannot replace stay what they are", (adapter, on) =>
@@ -105,7 +133,7 @@ export const cases = [
       yield* until("all are back", async () => (await countOf(url, queue)) === names.length)
       yield* on({ ...login, assert: "never" }, (broker) =>
         Effect.gen(function* () {
-          Check.equal("seen", (yield* broker.admin.peek(queue, 10)).length, names.length)
+          Check.equal("seen", (yield* peek(broker, queue, 10)).length, names.length)
         })
       )
       Check.equal("they are", [...(yield* Effect.promise(() => drainIds(url, queue)))].toSorted(), names)

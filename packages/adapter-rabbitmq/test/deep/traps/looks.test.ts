@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import { assert, describe, test } from "vitest"
 import type { RabbitMqOptions } from "../../../src/index.ts"
 import { shared } from "../../real/server.ts"
-import { drainIds, ids, on, outgoing, queueName, until } from "../../world.ts"
+import { drainIds, ids, on, outgoing, peek, queueName, until } from "../../world.ts"
 import { consume, raw, type Run, takeAndLeave } from "./trap.ts"
 
 const { url } = await shared()
@@ -33,7 +33,7 @@ const looked = Effect.fnUntraced(function* (broker: Broker.Service, queue: strin
   }
   assert.deepStrictEqual(seen, [])
   assert.strictEqual(yield* letters.count, names.length)
-  const peeked = yield* broker.admin.peek(`${queue}.dlq`, 100)
+  const peeked = yield* peek(broker, `${queue}.dlq`, 100)
   assert.deepStrictEqual(
     peeked.map(({ attempts, metadata }) => [metadata.id, attempts, metadata.deadLetter?.attempts]),
     names.map((id) => [id, 1, 4])
@@ -96,7 +96,7 @@ describe.each(cases)("letters in %s", (_, options, looks) => {
           while ((yield* letters.count) !== names.length) yield* Effect.sleep(5)
           if (left % 4 === 0) assert.lengthOf(yield* letters.list(), names.length)
         }
-        const peeked = yield* broker.admin.peek(`${queue}.dlq`, 100)
+        const peeked = yield* peek(broker, `${queue}.dlq`, 100)
         assert.deepStrictEqual(peeked.map(({ metadata }) => metadata.id).toSorted(), names.toSorted())
         assert.isTrue(peeked.every(({ attempts }) => attempts === 1))
       })
@@ -118,7 +118,7 @@ test.each([1, 3, 20])(
     await on({ url, queues: { [queue]: { assert: "passive" } } }, (broker) =>
       Effect.gen(function* () {
         for (let left = 30; left > 0; left--) {
-          const seen = yield* broker.admin.peek(queue, 100)
+          const seen = yield* peek(broker, queue, 100)
           assert.deepStrictEqual(
             seen.map(({ metadata }) => metadata.id),
             names

@@ -2,7 +2,6 @@
 import type { Delivery, Message as Core } from "@requeue/core/adapter-kit"
 import type { Message } from "../client.ts"
 import { told } from "../native.ts"
-import type { Receipt } from "./receipt.ts"
 import { type Context, toDelivery } from "./toDelivery.ts"
 
 const none: Core.Native = Object.freeze({})
@@ -15,9 +14,9 @@ class Arrived implements Delivery.Delivery {
   readonly metadata: Delivery.Delivery["metadata"]
   readonly unreadable: Delivery.Delivery["unreadable"]
   readonly group: string | undefined
-  readonly receipt: Receipt | undefined
+  readonly receipt: unknown
   readonly #message: Message
-  constructor(message: Message, context: Context, group: string | undefined, receipt: Receipt | undefined) {
+  constructor(message: Message, context: Context, group: string | undefined, receipt: unknown) {
     const { attempts, body, headers, metadata, unreadable } = toDelivery(message, context)
     this.body = body
     this.headers = headers
@@ -33,10 +32,10 @@ class Arrived implements Delivery.Delivery {
   }
 }
 
-/** The delivery of a message of a group; without a receipt, nobody can settle it. */
+/** The delivery of a message of a group. By its receipt, whoever has received it settles it. */
 export const arrived = (
   message: Message,
   context: Context,
   group: string | undefined,
-  receipt?: Receipt
+  receipt?: unknown
 ): Delivery.Delivery => new Arrived(message, context, group, receipt)

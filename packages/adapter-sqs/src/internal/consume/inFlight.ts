@@ -2,11 +2,9 @@
 import { Bag, type Broker, type Delivery, Settlement, type Timers } from "@requeue/core/adapter-kit"
 import type { Message } from "../client.ts"
 import { arrived } from "./arrival.ts"
-import { originals } from "./originals.ts"
 import * as Receipt from "./receipt.ts"
 import type { Remembered } from "./remembered.ts"
 import type { Sources } from "./sources.ts"
-import * as Wire from "../wire.ts"
 
 /** Deliveries from their receipt to their end. */
 export interface InFlight {
@@ -96,8 +94,6 @@ export const make = (env: {
         queue: env.queue
       }
       const delivery = arrived(message, context, receipt.group, receipt)
-      // Entries of a weak map are work for the collector, and a copy has no use for attributes that hold no headers.
-      if (Wire.hasHeaders(receipt.attributes)) originals.set(delivery.body, receipt.attributes)
       receipt.delivery = delivery
       receipts.add(receipt)
       return delivery

@@ -57,7 +57,7 @@ interface Source {
 
 /** Makes or verifies all queues of the consumer, and fails when they do not fit its policy. */
 const open = Effect.fnUntraced(function* (
-  { deadLetterQueues, isJob = false, queue, retry }: Broker.SubscribeOptions,
+  { deadLetterQueues, queue, retry }: Broker.SubscribeOptions,
   { client, queues, settings }: Dependencies
 ) {
   const ensure = queues.ensure({ queue, retry, deadLetterQueues })
@@ -79,8 +79,7 @@ const open = Effect.fnUntraced(function* (
       fork(Effect.ignore(again))
     },
     client,
-    // What a job gives back is held back for no poll of its own: they end as soon.
-    settings: isJob ? { ...settings, waitTime: Math.min(settings.waitTime, Polls.soon) } : settings,
+    settings,
     timers,
     sources: Sources.make(client, timers.now, retry.maxDeliveries),
     now: () => clock.currentTimeMillisUnsafe(),
@@ -221,7 +220,8 @@ export const subscribe = (
     return {
       credit: polls.credit,
       settle,
-      extend,
+      extend: (deliveries) =>
+        Effect.map(extend(deliveries.map(receiptOf)), (errors) => ReceiptCalls.failures(deliveries, errors)),
       identify: (delivery) => nameOf(receiptOf(delivery)),
       copiesRetries: source.fifo && settings.fifoRetry === "resend",
       trouble: () => trouble.current() ?? polls.trouble()

@@ -1,68 +1,35 @@
-/** Counts, peeks and purges for operators. */
-import type { Backlog, Broker } from "@requeue/core/adapter-kit"
+/** Counts, browses and purges for operators. */
+import { type Backlog, type Broker, RetryPolicy } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
-import { textsIn } from "../answer.ts"
-import * as Limits from "../limits.ts"
-import { ask, type Asked, type Dependencies, look, open, peek } from "./look.ts"
-
-/** A queue that is missing is taken for an empty one, and is not made by being looked at. */
-const orEmpty = <A, B, R>(effect: Asked<A, R>, empty: B): Asked<A | B, R> =>
-  Effect.catchIf(
-    effect,
-    ({ reason }) => reason === "QueueMissing",
-    () => Effect.succeed(empty)
-  )
+import { type Asked, browse, type Dependencies } from "./browse.ts"
+import { counts } from "./counts.ts"
 
 /** Queues that are counted at a time, each by a connection of its own. */
 const atOnce = 64
 
-const numberOf = (text: string | undefined): number | undefined => (text === undefined ? undefined : Number(text))
+/** Messages that are removed, or looked at, at a time. */
+const pageSize = 160
 
-const counts = ({ client, queues }: Dependencies, queue: string) =>
-  Effect.map(
-    ask(queues, "counts", queue, (url) =>
-      client.getQueueAttributes({
-        QueueUrl: url,
-        AttributeNames: [
-          "ApproximateNumberOfMessages",
-          "ApproximateNumberOfMessagesNotVisible",
-          "ApproximateNumberOfMessagesDelayed"
-        ]
-      })
-    ),
-    (answer) => {
-      const attributes = textsIn(answer, "Attributes")
-      return {
-        ready: numberOf(attributes["ApproximateNumberOfMessages"]),
-        inFlight: numberOf(attributes["ApproximateNumberOfMessagesNotVisible"]),
-        delayed: numberOf(attributes["ApproximateNumberOfMessagesDelayed"])
-      }
-    }
-  )
+const ready = (queue: string, limit: number) => ({ queue, from: "ready", limit, retry: RetryPolicy.make() }) as const
 
 /**
- * Receives and deletes until nothing more comes. `PurgeQueue` would also delete the messages that consumers have in
- * flight, and may be called once in a minute.
+ * Browses and removes until nothing more comes. `PurgeQueue` would also delete the messages that consumers have in flight, and
+ * may be called once in a minute.
  */
-const purge = Effect.fnUntraced(function* (env: Dependencies, queue: string) {
-  const { calls, receive } = yield* open(env, "purge", queue)
-  let count = 0
-  const some = Effect.gen(function* () {
-    const messages = yield* receive(Limits.batch)
-    const handles = messages.map(({ ReceiptHandle = "" }) => ReceiptHandle)
-    const results = yield* calls.deleteMessages(handles)
-    const kept = handles.filter((_, at) => results[at] !== undefined)
-    count += messages.length - kept.length
-    if (kept.length === 0) return messages.length > 0
-    yield* calls.changeVisibility(kept.map((handle) => ({ handle, seconds: 0 })))
-    return yield* results.find((error) => error !== undefined)!
-  })
-  // What one has received, it deletes or gives back, also where another one fails.
-  const all = Effect.repeat(Effect.uninterruptible(some), { while: (goOn) => goOn })
-  yield* Effect.all([all, all, all, all], { concurrency: "unbounded" })
-  return count
-})
+const purge = (env: Dependencies, queue: string): Asked<number> =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const { next, remove } = yield* browse(env, ready(queue, Number.POSITIVE_INFINITY))
+      let count = 0
+      for (let page = yield* next(pageSize); page.length > 0; page = yield* next(pageSize)) {
+        const [failed] = yield* remove(page.map(({ delivery }) => delivery))
+        if (failed !== undefined) return yield* failed.error
+        count += page.length
+      }
+      return count
+    })
+  )
 
 const missing = { ready: 0, inFlight: 0, delayed: 0, isMissing: true }
 
@@ -92,12 +59,18 @@ const backlog = ({ delayed, inFlight, isMissing, ready }: Broker.Counts): Backlo
 /** The broker's `admin`. */
 export const make = (env: Dependencies): Broker.Admin => {
   const turns = Semaphore.makeUnsafe(atOnce)
-  const counted = (queue: string) => turns.withPermits(1)(orEmpty(counts(env, queue), missing))
+  const counted = (queue: string) =>
+    turns.withPermits(1)(
+      Effect.catchIf(
+        counts(env, queue),
+        ({ reason }) => reason === "QueueMissing",
+        () => Effect.succeed(missing)
+      )
+    )
   return {
     counts: counted,
     backlog: ({ queue }) => Effect.map(counted(queue), backlog),
-    peek: (queue, limit) => orEmpty(peek(env, queue, limit), []),
-    look: (queue, limit) => orEmpty(look(env, queue, limit), { next: Effect.succeed([]) }),
-    purge: (queue) => orEmpty(purge(env, queue), 0)
+    browse: (options) => browse(env, options),
+    purge: (queue) => purge(env, queue)
   }
 }

@@ -52,7 +52,7 @@ export const make = (messages: ReadonlyArray<Message>, now: number, env: Subscri
           open.delete(message)
           if (open.size === 0) wake()
         }),
-      admin: { counts: () => onlyConsumes, peek: () => onlyConsumes, purge: () => onlyConsumes }
+      admin: { counts: () => onlyConsumes, browse: () => onlyConsumes, purge: () => onlyConsumes }
     },
     answered: Effect.callback<void>((resume) => {
       wake = () => resume(Effect.void)

@@ -130,7 +130,7 @@ const lookForm = (visit: Visit, { capabilities, look, place }: Shown): Html =>
     queryOf(place),
     html`<span class="soft">${cost(capabilities)}.</span>
 ${
-  capabilities.peek
+  capabilities.uncountedBrowse
     ? html`<input type="hidden" name="limit" value="${longest}" />`
     : html`<label
         >Letters

@@ -42,8 +42,8 @@ const numbers = ({ status: { backoff = [], delayed, remarks } }: Shown): Html =>
   ])
 
 /** The effect of a look, in a sentence that stands before the button. */
-const cost = ({ broker, peek }: Capabilities.Capabilities): string =>
-  peek
+const cost = ({ broker, uncountedBrowse }: Capabilities.Capabilities): string =>
+  uncountedBrowse
     ? "A look delivers nothing. A message that becomes due meanwhile is late by as long as it takes"
     : `${broker} counts a look as a return of each message. One that becomes due meanwhile is late by as long as it takes`
 

@@ -24,8 +24,8 @@ const fieldsOf = ({ cause, letter, place }: Meant): Readonly<Record<string, stri
 })
 
 /** The effect of a look on the letters, in a sentence that stands before the button. */
-export const cost = ({ broker, peek }: Capabilities.Capabilities): string =>
-  peek
+export const cost = ({ broker, uncountedBrowse }: Capabilities.Capabilities): string =>
+  uncountedBrowse
     ? "A look changes nothing; while it lasts, nobody else gets the letters"
     : `${broker} counts a look as a delivery of each letter, and gives them to nobody else until it ends`
 
@@ -35,7 +35,7 @@ export const planForm = (visit: Visit, held: Held, button: Html): Html =>
     visit,
     "plan",
     fieldsOf(held),
-    html`${!held.capabilities.peek &&
+    html`${!held.capabilities.uncountedBrowse &&
     html`<span class="soft">It is counted first: ${cost(held.capabilities)}.</span>`}${button}`
   )
 

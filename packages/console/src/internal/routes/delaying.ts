@@ -86,7 +86,9 @@ export const lookRoute: Route = {
         options: {}
       }
       const looking = Delayed.look(connection, queue, dependencies.turns(place))
-      const found = yield* told.capabilities.peek ? looking : Audit.around(dependencies.audit, operation)(looking)
+      const found = yield* told.capabilities.uncountedBrowse
+        ? looking
+        : Audit.around(dependencies.audit, operation)(looking)
       dependencies.delayed.keep(place, found.groups)
       return {
         page: delayed(asking.visit, {

@@ -18,7 +18,7 @@ export const lookRoute: Route = {
     Effect.gen(function* () {
       const { connection, filter, place } = yield* placeOf(fields, dependencies)
       const limit = yield* numberOf(fields, "limit", "whole", 1, longest)
-      const { peek } = yield* capabilitiesOf(dependencies, connection)
+      const { uncountedBrowse } = yield* capabilitiesOf(dependencies, connection)
       const operation: Audit.Operation = {
         id: AuditLine.newId(),
         command: "console look",
@@ -32,7 +32,7 @@ export const lookRoute: Route = {
         operator: visit.operator,
         limit: limit ?? longest,
         filter: filter && Selection.filtering(filter, visit.now, dependencies.redact, place),
-        around: peek ? undefined : Audit.around(dependencies.audit, operation)
+        around: uncountedBrowse ? undefined : Audit.around(dependencies.audit, operation)
       })
       return { to: visit.paths.to("deadLetters", queryOf(place)) }
     })

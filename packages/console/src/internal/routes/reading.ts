@@ -68,7 +68,7 @@ export const deadLettersRoute = view(({ fields, visit }, dependencies) =>
     const last = looks.of(place)
     if (last?.progress.looked === 0 && last.trouble === undefined && (count ?? 0) > 0) looks.forget(place)
     const begun =
-      looks.of(place) === undefined && known.capabilities.peek && known.trouble === undefined
+      looks.of(place) === undefined && known.capabilities.uncountedBrowse && known.trouble === undefined
         ? yield* looks.begin(connection, place, {
             operator: visit.operator,
             limit: longest,

@@ -37,8 +37,6 @@ export type Decoder = Pick<Codec<unknown>, "decode" | "open">
 export interface Admission {
   readonly queue: string
   readonly retry: RetryPolicy.RetryPolicy
-  /** Whether it moves messages as they are: those too that nobody can read, and in no order of their groups. Default: false. */
-  readonly isJob?: boolean
 }
 
 export interface Dependencies extends Admission, Pick<Runtime, "readFailure" | "timers" | "wallClock" | "within"> {
@@ -58,12 +56,12 @@ export interface Dependencies extends Admission, Pick<Runtime, "readFailure" | "
 /** The settlement of a delivery that no handler may see; `undefined` for all others. Pure. */
 export const refusal = (
   { attempts, group, metadata, unreadable }: Delivery,
-  { isJob = false, queue, retry }: Admission,
+  { queue, retry }: Admission,
   now: () => number
 ): Settlement.Settlement | undefined => {
   const wait = metadata.notBefore === 0 ? 0 : Metadata.wait(metadata, now(), retry.maxAge)
   if (wait > 0) return Settlement.Release(wait)
-  if (unreadable !== undefined && !isJob) return RetryPolicy.giveUp(retry, queue, "undecodable", unreadable)
+  if (unreadable !== undefined) return RetryPolicy.giveUp(retry, queue, "undecodable", unreadable)
   // Brokers count each time that a message comes behind others of its group, whatever becomes of these.
   if (attempts <= retry.maxDeliveries || group !== undefined) return undefined
   // Its deliveries never came to an end: they killed their process, or the broker counts too many.
@@ -92,7 +90,7 @@ const opening = (open: NonNullable<Decoder["open"]>) => {
  * Long, because each of them begins here.
  */
 export const make = (dependencies: Dependencies): Arrival => {
-  const { batcher, codec, deliveries, flow, groups, isJob = false, load, reporter } = dependencies
+  const { batcher, codec, deliveries, flow, groups, load, reporter } = dependencies
   const { jobTime, onArrived, queue, readFailure, retry, timers, wallClock, within } = dependencies
   const jobDate = EventLoop.oncePerJob(wallClock)
   let lastDelivery: number | undefined
@@ -182,7 +180,7 @@ export const make = (dependencies: Dependencies): Arrival => {
       const known = told.redelivered === false ? undefined : deliveries.recognise(told)
       if (known === "merged") return
       const item = deliveries.add(known?.delivery ?? told, told.attempts)
-      const isAlone = told.group === undefined || isJob
+      const isAlone = told.group === undefined
       if (known?.decided.known === undefined) return isAlone ? admit(item) : inTurn(item)
       Object.assign(item, known.decided)
       if (isAlone) deliveries.settleKnown(item)

@@ -32,8 +32,6 @@ export type Fatal = DeadLetterBudgetExhausted | RangeError
 
 export interface Options extends Runtime, Pick<Decider.Options, "queue" | "retry" | "retryDelay" | "budget"> {
   readonly codec: Arrival.Decoder
-  /** Whether it is a job of ours, which moves messages as they are, in no order of their groups. */
-  readonly isJob: boolean
   readonly batch: BatchPolicy
   /** Whether the handler takes one message at a time, so that each message of a batch is answered for alone. */
   readonly single: boolean

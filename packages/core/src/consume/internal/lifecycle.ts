@@ -33,8 +33,6 @@ export interface Settings extends Pick<Engine.Options, "batch" | "single" | "con
   readonly queue: { readonly name: string; readonly codec: Decoder }
   readonly options: ConsumerOptions.Options
   readonly runHandler: (dependencies: Dispatch.Dependencies) => RunHandler
-  /** Whether it is a job of ours and no consumer of a user, whose start is logged. Default: false. */
-  readonly isJob?: boolean
 }
 
 /** How many messages a consumer has, and whether it runs. */
@@ -88,7 +86,7 @@ export interface Started {
 /** Starts the consumer of a queue. The end of its scope stops it. */
 export const make = <R>(settings: Settings): Effect.Effect<Started, StartError, Broker | Scope.Scope | R> =>
   Effect.gen(function* () {
-    const { isJob = false, options, queue, runHandler, ...limits } = settings
+    const { options, queue, runHandler, ...limits } = settings
     const broker = yield* Broker
     const { capabilities } = broker
     const telemetry = yield* Telemetry.Telemetry
@@ -123,7 +121,6 @@ export const make = <R>(settings: Settings): Effect.Effect<Started, StartError, 
     const engine = Engine.make({
       ...limits,
       ...runtime,
-      isJob,
       queue: queue.name,
       codec: queue.codec,
       retry,
@@ -137,7 +134,7 @@ export const make = <R>(settings: Settings): Effect.Effect<Started, StartError, 
       watch,
       onFatal: (error) => shutdown.fail(error)
     })
-    const forget = isJob ? undefined : yield* know(broker, queue.name, retry)
+    const forget = yield* know(broker, queue.name, retry)
     const onClosed = closing(forget, watch)
     const deadLetterQueues = RetryPolicy.deadLetterQueues(retry, queue.name)
     const { onDelivery, onReconnect, onRefused } = engine
@@ -154,18 +151,16 @@ export const make = <R>(settings: Settings): Effect.Effect<Started, StartError, 
     const status = statusOf(queue.name, broker.connection, engine, shutdown)
     yield* Effect.addFinalizer(() => shutdown.drain())
 
-    if (!isJob) {
-      const { text } = RetryPolicy.describe(retry, retryDelay)
-      yield* Log.info("consuming", { queue: queue.name, broker: capabilities.broker, retry: text })
-    }
+    const { text } = RetryPolicy.describe(retry, retryDelay)
+    yield* Log.info("consuming", { queue: queue.name, broker: capabilities.broker, retry: text })
 
     const { pause, resume } = engine
     const { done, drain } = shutdown
     return { engine, consumer: { queue: queue.name, ...status, pause, resume, drain, done } }
   })
 
-const closing = (forget: (() => void) | undefined, watch: Telemetry.Watch | undefined) => (): void => {
-  forget?.()
+const closing = (forget: () => void, watch: Telemetry.Watch | undefined) => (): void => {
+  forget()
   watch?.close()
 }
 

@@ -23,34 +23,16 @@ export class AuditFailed extends Data.TaggedError("AuditFailed")<{
   }
 }
 
-/** Succeeds when the audit was told of the letter. */
-export type Admit = (letter: Delivery.Delivery) => Effect.Effect<void, AuditFailed>
+/** Succeeds when the audit was told of the letters. */
+export type Admit = (letters: ReadonlyArray<Delivery.Delivery>) => Effect.Effect<void, AuditFailed>
 
-/**
- * Tells an audit, if there is one. Letters that come while a call is under way are told together by the next one, so that
- * 100,000 letters are not as many writes. Once it has failed, it is not asked again.
- */
-export const make = (queue: string, audit: Audit | undefined): Admit => {
-  if (audit === undefined) return () => Effect.void
-  let waiting: Array<DeadLetter> = []
-  let last = Promise.resolve()
-  let next: Promise<void> | undefined
-  const told = (): Promise<void> => {
-    next ??= last.then(() => {
-      const letters = waiting
-      waiting = []
-      last = next!
-      next = undefined
-      return audit(letters)
-    })
-    return next
-  }
-  return (letter) =>
-    Effect.tryPromise({
-      try: () => {
-        waiting.push(fromDelivery(letter))
-        return told()
-      },
-      catch: (error) => new AuditFailed({ queue, detail: Failure.summarize(error).message })
-    })
-}
+/** Tells an audit of letters, if there is one. */
+export const make =
+  (queue: string, audit: Audit | undefined): Admit =>
+  (letters) =>
+    audit === undefined || letters.length === 0
+      ? Effect.void
+      : Effect.tryPromise({
+          try: () => Promise.resolve(audit(letters.map(fromDelivery))),
+          catch: (error) => new AuditFailed({ queue, detail: Failure.summarize(error).message })
+        })

@@ -1,7 +1,6 @@
 /** The books of a sweep: what has become of the letters of a queue. */
-import type { BrokerError } from "@requeue/core"
-import type { Letter } from "./letter.ts"
-import type { Left } from "./silence.ts"
+import type { BrokerError, Delivery } from "@requeue/core"
+import type { Left } from "./quiet.ts"
 
 /** A dead letter that could not be moved or removed. */
 export interface FailedLetter {
@@ -50,9 +49,6 @@ export const nothing: Summary = {
 
 /** The books, which change while the sweep runs. */
 export interface Books {
-  /** The letters that are done with and not removed, by the broker's name or by their item. */
-  readonly leaving: Map<unknown, Letter>
-  readonly unconfirmed: Set<Letter>
   readonly decide: () => void
   /** A letter that has arrived since the work began stays. */
   readonly leave: () => void
@@ -61,10 +57,16 @@ export interface Books {
   /** No more letters come: of those that were counted, others are with another reader, or gone. */
   readonly end: (left: Left) => void
   readonly select: () => void
-  /** The letter with this key in `leaving` has been removed. */
-  readonly remove: (key: unknown) => void
+  /** A publish of the letter's copy got no answer. */
+  readonly unanswered: (letter: Delivery.Delivery) => void
+  /** The letter is done with, and to be removed. `error`: why the broker has not removed it. */
+  readonly leaves: (letter: Delivery.Delivery, error?: BrokerError.BrokerError) => void
+  /** The letter has been removed. */
+  readonly remove: (letter: Delivery.Delivery) => void
+  /** Letters that are done with and not removed. */
+  readonly leaving: () => number
   /** Answers whether nothing has been taken at all, after as many refusals as are told. */
-  readonly refuse: (letter: Letter, error: BrokerError.BrokerError) => boolean
+  readonly refuse: (letter: Delivery.Delivery, error: BrokerError.BrokerError) => boolean
   /** Letters that are still to be decided on, as far as limit and count tell. */
   readonly wanted: () => number
   readonly summary: () => Summary
@@ -75,25 +77,25 @@ const failuresLimit = 100
 
 /**
  * `ready` letters have been counted, if at all, of which at most `known` were there when the work began, and another reader
- * had `heldBefore`; at most `limit` are selected.
+ * had `heldBefore`; at most `limit` are selected. `identify` names a letter over all its deliveries.
  */
 export const make = (
   ready: number | undefined,
   limit: number,
   heldBefore: number | undefined,
-  known = Number.POSITIVE_INFINITY
+  known = Number.POSITIVE_INFINITY,
+  identify: (letter: Delivery.Delivery) => string | undefined = () => undefined
 ): Books => {
   let held = heldBefore
   // What another reader has may be such letters as were there when the work began.
   let arrived = Math.max(0, Math.min(ready ?? 0, (ready ?? 0) + (held ?? 0) - known))
   let found = ready === undefined ? undefined : ready - arrived
-  const leaving = new Map<unknown, Letter>()
-  const unconfirmed = new Set<Letter>()
+  const leaving = new Map<unknown, FailedLetter>()
+  const unconfirmed = new Set<unknown>()
   const refusals: Array<FailedLetter> = []
+  const keyOf = (letter: Delivery.Delivery): unknown => identify(letter) ?? letter
   let [judged, selected, removed, refused] = [0, 0, 0, 0]
   return {
-    leaving,
-    unconfirmed,
     decide: () => void judged++,
     leave: () => void arrived--,
     arrived: () => arrived,
@@ -104,28 +106,28 @@ export const make = (
       held = left.held === undefined ? undefined : Math.min(left.held, missing + (held ?? 0))
     },
     select: () => void selected++,
-    remove: (key) => {
-      if (leaving.get(key)?.isPassed === false) removed++
-      leaving.delete(key)
+    unanswered: (letter) => void unconfirmed.add(keyOf(letter)),
+    leaves: (letter, error) => void leaving.set(keyOf(letter), { id: letter.metadata.id, isPublished: true, error }),
+    remove: (letter) => {
+      leaving.delete(keyOf(letter))
+      removed++
     },
-    refuse: ({ id }, error) => {
+    leaving: () => leaving.size,
+    refuse: ({ metadata }, error) => {
       selected--
-      if (++refused <= failuresLimit) refusals.push({ id, isPublished: false, error })
+      if (++refused <= failuresLimit) refusals.push({ id: metadata.id, isPublished: false, error })
       return refused === failuresLimit && removed === 0 && leaving.size === 0
     },
     wanted: () => Math.max(0, Math.min((found ?? Number.POSITIVE_INFINITY) - judged, limit - selected)),
-    summary: () => {
-      const unremoved = [...leaving.values()].map(({ error, id }): FailedLetter => ({ id, isPublished: true, error }))
-      return {
-        selected,
-        removed,
-        unremoved: unremoved.length,
-        refused,
-        unconfirmed: unconfirmed.size,
-        failures: [...refusals, ...unremoved.slice(0, failuresLimit)],
-        queued: found === undefined ? undefined : Math.max(found, judged) - removed,
-        held
-      }
-    }
+    summary: () => ({
+      selected,
+      removed,
+      unremoved: leaving.size,
+      refused,
+      unconfirmed: unconfirmed.size,
+      failures: [...refusals, ...[...leaving.values()].slice(0, failuresLimit)],
+      queued: found === undefined ? undefined : Math.max(found, judged) - removed,
+      held
+    })
   }
 }

@@ -118,7 +118,7 @@ export const edit = (
         const books = { ...nothing, selected: 1, unremoved: 1 }
         return Effect.as(
           Effect.andThen(
-            Effect.andThen(admit(original), publish([copy])),
+            Effect.andThen(admit([original]), publish([copy])),
             Effect.sync(() => ledger.step(books))
           ),
           books

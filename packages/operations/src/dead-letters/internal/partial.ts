@@ -29,7 +29,6 @@ export const tell = <A, E, R>(
 ): Effect.Effect<A, E, R> =>
   Effect.suspend(() => {
     const { admin } = broker
-    const { look } = admin
     let isTold = false
     const log = ({ missing = [] }: Broker.Counts): Effect.Effect<void> => {
       if (isTold || missing.length === 0) return Effect.void
@@ -55,8 +54,7 @@ export const tell = <A, E, R>(
       admin: {
         ...admin,
         counts,
-        ...(look === undefined ? {} : { look: (name, limit) => beside(look(name, limit), name) }),
-        peek: (name, limit) => beside(admin.peek(name, limit), name),
+        browse: (options) => beside(admin.browse(options), options.queue),
         purge: (name) => beside(admin.purge(name), name)
       }
     })

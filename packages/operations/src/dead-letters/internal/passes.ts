@@ -1,12 +1,12 @@
 /** The passes of a redrive through its queue: each publishes some of the letters that waited when the redrive began. */
 import { Broker, type BrokerError, type Delivery, Outgoing } from "@requeue/core"
 import * as Effect from "effect/Effect"
-import { keyOf } from "./again.ts"
 import type * as Books from "./books.ts"
 import type * as ComeBacks from "./comeBacks.ts"
 import * as Destination from "./destination.ts"
 import type * as Ledger from "./ledger.ts"
 import * as Operation from "./operation.ts"
+import { keyOf } from "./seen.ts"
 import type * as Stages from "./stages.ts"
 import * as Sweep from "./sweep.ts"
 import type * as Watch from "./watch.ts"

@@ -17,10 +17,10 @@ const limit = 100_000
 const overtime = 5000
 
 /** Milliseconds for which a filter works before all others have their turn: a slow one stops no consumer of its process. */
-const slice = 20
+export const slice = 20
 
-/** The most letters for which an adapter without looks is asked; it answers all of them at once. */
-const peekLimit = 10_000
+/** Letters of a page. */
+const pageSize = 1000
 
 export interface Options {
   /** The most letters that are selected. Default: no limit. */
@@ -61,17 +61,6 @@ export const matches = (letter: Delivery.Delivery, filter: ((letter: DeadLetter)
   throw new TypeError("filter must return true or false, and no promise: it is asked while the broker waits")
 }
 
-const openLook = (
-  { admin }: Broker.Service,
-  queue: string,
-  most: number
-): Effect.Effect<Broker.Look, BrokerError.BrokerError, Scope.Scope> => {
-  if (admin.look !== undefined) return admin.look(queue, most)
-  let isOver = false
-  const all = Effect.tap(admin.peek(queue, Math.min(most, peekLimit)), () => Effect.sync(() => (isOver = true)))
-  return Effect.succeed({ next: Effect.suspend(() => (isOver ? Effect.succeed([]) : all)) })
-}
-
 /** Begins a look, which ends with the scope. */
 export const open = (
   broker: Broker.Service,
@@ -88,11 +77,11 @@ export const open = (
     let end = Number.POSITIVE_INFINITY
     let yielded = now()
     const most = Math.min(select === undefined ? wanted : limit, limit)
-    const look = isOver ? undefined : yield* openLook(broker, queue, most)
-    const take = (page: ReadonlyArray<Delivery.Delivery>) =>
+    const browser = isOver ? undefined : yield* broker.admin.browse({ queue, from: "ready", limit: most })
+    const take = (page: ReadonlyArray<Broker.Delayed>) =>
       Effect.gen(function* () {
         const taken: Array<Delivery.Delivery> = []
-        for (const letter of page) {
+        for (const { delivery: letter } of page) {
           if (selected >= wanted) break
           if (select !== undefined && now() - yielded >= slice) {
             yield* Effect.yieldNow
@@ -110,9 +99,9 @@ export const open = (
       })
     return {
       next: Effect.suspend(() =>
-        isOver || look === undefined
+        isOver || browser === undefined
           ? Effect.undefined
-          : Effect.flatMap(look.next, (page) =>
+          : Effect.flatMap(browser.next(Math.min(pageSize, most - looked)), (page) =>
               page.length === 0 ? Effect.sync(() => void (isOver = true)) : take(page)
             )
       ),

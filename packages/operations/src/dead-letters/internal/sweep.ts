@@ -1,26 +1,23 @@
 /**
- * Goes once through the waiting dead letters of a queue, as a consumer does: on the same engine, with its reconnects and
- * its settlements. What it does not remove goes back at the end.
+ * Goes once through the waiting dead letters of a queue, page by page: chooses letters, publishes what must be there before
+ * they leave, and removes them. What it does not remove is returned at the end.
  */
-import { BatchPolicy, Broker, BrokerError, type Delivery, RetryPolicy, Telemetry } from "@requeue/core"
-import * as Engine from "@requeue/core/engine"
+import { type Broker, BrokerError, type Delivery } from "@requeue/core"
 import * as Clock from "effect/Clock"
-import * as Deferred from "effect/Deferred"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
-import * as Again from "./again.ts"
+import * as Fiber from "effect/Fiber"
+import * as Result from "effect/Result"
 import * as Audit from "./audit.ts"
-import * as Arrivals from "./arrivals.ts"
-import * as Copies from "./copies.ts"
-import * as Held from "./held.ts"
-import * as Letters from "./letters.ts"
-import * as Publishing from "./publishing.ts"
-import * as Reading from "./reading.ts"
-import * as Shelf from "./shelf.ts"
-import * as Silence from "./silence.ts"
 import * as Books from "./books.ts"
 import * as Callback from "./callback.ts"
+import * as Held from "./held.ts"
+import * as Page from "./page.ts"
+import * as Publishing from "./publishing.ts"
+import * as Quiet from "./quiet.ts"
+import * as Reading from "./reading.ts"
 import type { Failed } from "./report.ts"
+import * as Seen from "./seen.ts"
 
 export { matches } from "./reading.ts"
 
@@ -41,19 +38,15 @@ export interface Options {
 }
 
 /** How a sweep deals with the letters. */
-export interface Work {
-  /** Whether the letter is selected. Called once for each. What it throws ends the sweep. */
-  readonly select: (letter: Delivery.Delivery) => boolean
-  /** Whether the letter may have arrived since the work began; asked where more wait than were known. Default: none has. */
-  readonly isNew?: ((letter: Delivery.Delivery) => boolean) | undefined
-  /** Publishes what must be there before a selected letter is removed. In a look, none is removed or moved. */
-  readonly copy: ((letter: Delivery.Delivery) => Effect.Effect<void, BrokerError.BrokerError>) | "none" | "look"
+export interface Work extends Omit<Page.Work, "copy"> {
+  /** Publishes what must be there before a selected letter is removed. In a look, none is removed. */
+  readonly copy: Page.Work["copy"] | "look"
   /** Called after each step. What it throws ends the sweep. */
   readonly onStep: (summary: () => Books.Summary) => void
 }
 
-/** Work by which letters leave, or may. */
-type Moving = Omit<Work, "copy"> & { readonly copy: Exclude<Work["copy"], "look"> }
+/** Work by which letters leave. */
+type Moving = Page.Work & Pick<Work, "onStep">
 
 /** The end of a sweep. */
 export interface Ended {
@@ -63,24 +56,18 @@ export interface Ended {
    * fails.
    */
   readonly error: Failed | undefined
-  /**
-   * Letters that wait, and that the broker has not shown: they are behind others of their groups, which are kept. It shows no
-   * more of a group before these are gone.
-   */
+  /** Letters that wait, and that the broker has not shown, because they are behind others that are kept. */
   readonly hidden: number
 }
 
-/** The most letters that are worked on at a time. */
-const page = 100
+/** The most letters that are worked on at a time: those in doubt when a connection is lost. */
+const pageSize = 100
 
-/** Letters that are held. Further ones are moved to the tail; with twice as many, those that were moved come round. */
-const heldLimit = 1000
+/** The most letters that are passed over, and held until the end. */
+const heldLimit = 100_000
 
-/** Milliseconds that publishes and settlements under way have at the end. */
+/** Milliseconds that a page under way has at the end. */
 const grace = 5000
-
-/** No handler fails, and nothing is declared for letters that would be given up. */
-const retry = RetryPolicy.make({ maxAttempts: "unlimited", deadLetter: "discard" })
 
 /** Fails when it cannot begin. */
 export const run = (
@@ -102,9 +89,11 @@ export const run = (
       const { held, ready } = yield* Held.count(broker, queue, options.known)
       books = Books.make(ready, limit, held, options.known)
       if (ready === 0) return
-      const end = yield* begin(broker, queue, options, { ...work, copy }, books)
+      const browser = yield* broker.admin.browse({ queue, from: "ready", limit: heldLimit })
+      books = Books.make(ready, limit, held, options.known, browser.identify)
       hasBegun = true
-      hidden = yield* end
+      yield* through(broker, queue, browser, options, { ...work, copy }, books)
+      hidden = browser.browsed().hidden ?? 0
     })
     const ended = Callback.caught(Effect.scoped(Effect.raceFirst(sweep, aborted(signal))))
     const error = yield* Effect.matchEffect(ended, {
@@ -115,7 +104,6 @@ export const run = (
     })
     return { summary: books.summary(), error, hidden }
   })
-
 /** Selects, and leaves all letters where they are. */
 const look = (
   broker: Broker.Service,
@@ -150,108 +138,69 @@ const look = (
     })
   )
 
-/** Begins, and returns an effect that waits for the end. What is unfinished when the scope closes goes back. */
-const begin = (broker: Broker.Service, queue: string, { audit, rate }: Options, work: Moving, books: Books.Books) =>
+/** Works on page after page, until nothing is left to do. */
+const through = (
+  broker: Broker.Service,
+  queue: string,
+  browser: Broker.Browser,
+  { audit, rate }: Options,
+  { onStep, ...work }: Moving,
+  books: Books.Books
+): Effect.Effect<void, Failed> =>
   Effect.gen(function* () {
-    const over = Deferred.makeUnsafe<void, BrokerError.BrokerError | Audit.AuditFailed>()
     const clock = yield* Clock.Clock
     const now = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
-    // A redrive takes the letters of a group one by one, so that they stay in order.
-    const together = typeof work.copy === "string" ? page : 1
-    const watched = watch(broker, together, (requests, failures) => arrivals.settled(requests, failures))
-    const { identify } = watched
-    const silence = Silence.make()
-    const again = Again.make(identify)
-    const shelf = Shelf.make(heldLimit)
-    const letters = Letters.make({
+    const end = Publishing.ending()
+    const sweep: Page.Sweep = {
+      browser,
       books,
-      shelf,
-      page: rate === undefined ? page : Math.min(page, Math.ceil(rate)),
-      identify,
-      onStep: () => {
-        silence.broken()
-        work.onStep(books.summary)
-      },
-      onRoom: () => engine.refresh(),
-      onEnd: (exit) => Deferred.doneUnsafe(over, exit)
-    })
-    const admit = Audit.make(queue, audit)
-    const copies = Copies.make({
-      books,
-      shelf,
-      letters,
-      copy:
-        typeof work.copy !== "string"
-          ? { publish: Publishing.make(now, rate), of: work.copy, admit }
-          : audit === undefined
-            ? work.copy
-            : Copies.none(admit),
-      copyBehind: {
-        publish: Publishing.make(now),
-        of: ({ body, headers, metadata }) => broker.publish([{ queue, body, headers, delay: 0, metadata }])
-      },
-      identify,
-      fork: Effect.runForkWith(yield* Effect.context()),
-      onMove: again.moving
-    })
-    const arrivals = Arrivals.make({ again, books, copies, identify, letters, ...work })
-    const { consumer, engine } = yield* Engine.make<never>({
-      queue: { name: queue, codec: { decode: () => undefined } },
-      options: { retry, drainTimeout: grace },
-      batch: BatchPolicy.single,
-      single: true,
-      concurrency: () => Number.POSITIVE_INFINITY,
-      window: letters.window,
-      runHandler: () => arrivals.arrive,
-      isJob: true
-    }).pipe(
-      Effect.catchTag("ConfigurationError", Effect.die),
-      Effect.provideService(Broker.Broker, watched.broker),
-      // Spans of a consumer are for handlers; a redrive is seen by its sends.
-      Effect.provideService(Telemetry.Telemetry, undefined)
-    )
-    yield* Effect.addFinalizer(() => {
-      letters.finish(Exit.void)
-      return consumer.drain()
-    })
-    engine.refresh()
-    const isPaused = () => engine.stats().backoff.some(({ state }) => state !== "running")
-    const trouble = () => engine.stats().trouble?.error.message
-    const quiet = silence.end(broker, queue, { ...shelf, ...books, isPaused, trouble })
-    const isGrouped = () => [...shelf.held()].some(({ item }) => item.delivery.group !== undefined)
-    return Effect.raceFirst(
-      Effect.as(Deferred.await(over), 0),
-      Effect.map(quiet, (left) => {
-        books.end(left)
-        return isGrouped() ? left.ready : 0
-      })
-    )
+      seen: Seen.make(browser.identify),
+      work,
+      admit: Audit.make(queue, audit),
+      publish: Publishing.make(now, end, rate),
+      now,
+      end,
+      held: 0,
+      lost: 0
+    }
+    const step = Effect.sync(() => onStep(books.summary))
+    const most = rate === undefined ? pageSize : Math.min(pageSize, Math.ceil(rate))
+    const room = (): number => (sweep.lost > 0 ? pageSize : Math.min(most, books.wanted()))
+    let shown = now()
+    let failing: ReturnType<typeof Publishing.retries> | undefined
+    while (books.wanted() > 0 || sweep.lost > 0) {
+      const next = yield* Effect.result(browser.next(room()))
+      if (Result.isFailure(next)) {
+        failing ??= Publishing.retries(now)
+        const pause = next.failure.isRetryable ? failing() : undefined
+        if (pause === undefined) return yield* next.failure
+        yield* Effect.sleep(Duration.millis(pause))
+        shown = now()
+        continue
+      }
+      failing = undefined
+      if (next.success.length > 0) {
+        yield* finishing(Effect.ensuring(Page.work(sweep, next.success), step), end)
+        shown = now()
+        continue
+      }
+      const left = yield* Quiet.end(broker, queue, { quiet: now() - shown, held: sweep.held, isWanting: true })
+      if (left !== undefined) return books.end(left)
+      yield* Effect.sleep(Duration.millis(Quiet.interval))
+    }
   })
 
-/**
- * The broker with a subscription whose answers are seen, and whose names of copies can be asked. It may bring so many letters
- * of a group at a time.
- */
-const watch = (
-  broker: Broker.Service,
-  maxBatchSize: number,
-  onAnswer: (requests: ReadonlyArray<Broker.SettleRequest>, failures: ReadonlyArray<Broker.SettleFailure>) => void
-) => {
-  let names: Broker.Subscription["identify"]
-  const watched: Broker.Service = {
-    ...broker,
-    subscribe: (options) =>
-      Effect.map(broker.subscribe({ ...options, maxBatchSize, isJob: true }), (subscription) => {
-        names = subscription.identify
-        return {
-          ...subscription,
-          settle: (requests) =>
-            Effect.tap(subscription.settle(requests), (failures) => Effect.sync(() => onAnswer(requests, failures)))
-        }
-      })
-  }
-  return { broker: watched, identify: (delivery: Delivery.Delivery) => names?.(delivery) }
-}
+/** Runs work to its end when it is interrupted: for a time, and without beginning anything new. */
+const finishing = <A, E>(work: Effect.Effect<A, E>, end: Publishing.Ending): Effect.Effect<A, E> =>
+  Effect.gen(function* () {
+    const fiber = yield* Effect.forkDetach(work)
+    const stop = Effect.gen(function* () {
+      end.begin()
+      yield* Effect.timeoutOption(Fiber.await(fiber), Duration.millis(grace))
+      yield* Fiber.interrupt(fiber)
+    })
+    return yield* Effect.onInterrupt(Fiber.join(fiber), () => stop)
+  })
 
 /** Succeeds when the signal is aborted. */
 export const aborted = (signal: AbortSignal | undefined): Effect.Effect<void> =>

@@ -8,6 +8,7 @@
 import { type Broker, type BrokerError, type Metadata, RetryPolicy } from "@requeue/core"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import { browse } from "../../delayed/internal/browse.ts"
 
 /** The messages in the queues that were redriven to. */
 export interface Waiting {
@@ -29,7 +30,7 @@ const nothing: Waiting = { counted: 0, own: 0, isWhole: true }
 
 /** `isOurs` tells the letters of this redrive. */
 export const make = (
-  { admin }: Broker.Service,
+  { admin, capabilities }: Pick<Broker.Service, "admin" | "capabilities">,
   isOurs: (message: Metadata.Metadata) => boolean
 ): Effect.Effect<Count> =>
   Effect.gen(function* () {
@@ -41,15 +42,15 @@ export const make = (
     /** Of so many delayed messages, those that are letters of this redrive. */
     const look = (queue: string, most: number) =>
       Effect.gen(function* () {
-        if (admin.sift === undefined) return { ...nothing, counted: most }
+        if (capabilities.delayedMessages !== true) return { ...nothing, counted: most }
         let own = 0
         // Without the policy of its consumers: these are of another process.
-        const sifted = admin.sift({ queue, retry: RetryPolicy.make() }, ({ delivery: { metadata } }) => {
-          if (isOurs(metadata)) own++
+        const browsed = browse({ admin, capabilities }, queue, RetryPolicy.make(), (message) => {
+          if (isOurs(message.delivery.metadata)) own++
           return false
         })
         // Who may count may not always look.
-        const isWhole = yield* sifted.pipe(
+        const isWhole = yield* browsed.pipe(
           Effect.map((found) => found.isWhole),
           Effect.catchIf(
             ({ reason }) => reason === "AccessRefused",

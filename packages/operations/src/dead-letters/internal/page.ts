@@ -1,0 +1,178 @@
+/** The work on a page of dead letters: chooses some, publishes what must be there before they leave, and removes them. */
+import { Broker, type BrokerError, type Delivery } from "@requeue/core"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type { Admit } from "./audit.ts"
+import type { Books } from "./books.ts"
+import * as Publishing from "./publishing.ts"
+import * as Reading from "./reading.ts"
+import type { Failed } from "./report.ts"
+import type { Seen } from "./seen.ts"
+
+/** How a page is dealt with. */
+export interface Work {
+  /** Whether the letter is selected. Called once for each. What it throws ends the sweep. */
+  readonly select: (letter: Delivery.Delivery) => boolean
+  /** Whether the letter may have arrived since the work began; asked where more wait than were known. Default: none has. */
+  readonly isNew?: ((letter: Delivery.Delivery) => boolean) | undefined
+  /** Publishes what must be there before a selected letter is removed. */
+  readonly copy: ((letter: Delivery.Delivery) => Effect.Effect<void, BrokerError.BrokerError>) | "none"
+}
+
+/** A sweep, as its pages see it. */
+export interface Sweep {
+  readonly browser: Broker.Browser
+  readonly books: Books
+  readonly seen: Seen
+  readonly work: Work
+  readonly admit: Admit
+  readonly publish: Publishing.Publish
+  /** Monotonic milliseconds. */
+  readonly now: () => number
+  readonly end: Publishing.Ending
+  /** Letters that it holds until its end. */
+  held: number
+  /** Letters that are published, and that the broker has to show again. */
+  lost: number
+}
+
+/** The letters of a page. */
+interface Choice {
+  /** Letters that were selected. */
+  readonly chosen: ReadonlyArray<Delivery.Delivery>
+  /** Letters that were published before, and only need to be removed. */
+  readonly published: ReadonlyArray<Delivery.Delivery>
+  /** A value that a function of the program threw. */
+  readonly thrown: { readonly error: unknown } | undefined
+}
+
+/** Decides on a letter that was not seen before; answers whether it is selected. */
+const isSelected = (sweep: Sweep, letter: Delivery.Delivery): boolean => {
+  const { books, seen, work } = sweep
+  // Counts tell how many have arrived, and their times which these are: no two clocks need to be the same.
+  const isLate = books.arrived() > 0 && work.isNew?.(letter) === true
+  if (isLate) books.leave()
+  else books.decide()
+  const isMeant = !isLate && work.select(letter)
+  seen.set(letter, "passed")
+  if (isMeant) books.select()
+  else sweep.held++
+  return isMeant
+}
+
+const choose = (sweep: Sweep, page: ReadonlyArray<Broker.Delayed>): Effect.Effect<Choice> =>
+  Effect.gen(function* () {
+    const { books, now, seen } = sweep
+    const [chosen, published]: [Array<Delivery.Delivery>, Array<Delivery.Delivery>] = [[], []]
+    let yielded = now()
+    for (const { delivery } of page) {
+      if (now() - yielded >= Reading.slice) {
+        yield* Effect.yieldNow
+        yielded = now()
+      }
+      const state = seen.find(delivery)
+      if (state === "published") published.push(delivery)
+      else if (state === undefined && books.wanted() > 0) {
+        try {
+          if (isSelected(sweep, delivery)) chosen.push(delivery)
+        } catch (error) {
+          return { chosen, published, thrown: { error } }
+        }
+      }
+    }
+    return { chosen, published, thrown: undefined }
+  })
+
+/** Publishes one copy; answers whether it is there. */
+const copied = (sweep: Sweep, letter: Delivery.Delivery, of: Exclude<Work["copy"], "none">) => {
+  const { books, publish, seen } = sweep
+  const published = publish(
+    Effect.suspend(() => of(letter)),
+    () => books.unanswered(letter)
+  )
+  return Effect.matchEffect(published, {
+    onSuccess: () =>
+      Effect.sync(() => {
+        seen.set(letter, "published")
+        books.leaves(letter)
+        return true
+      }),
+    onFailure: (error) =>
+      Effect.suspend(() => {
+        if (Broker.fateOf(error) !== "refused") return Effect.fail(error)
+        sweep.held++
+        // When the broker takes none of them, something else is wrong than the letters.
+        return books.refuse(letter, error) ? Effect.fail(error) : Effect.succeed(false)
+      })
+  })
+}
+
+/** Letters that may be published side by side, and those of a group in their order. */
+const groupsOf = (letters: ReadonlyArray<Delivery.Delivery>): ReadonlyArray<ReadonlyArray<Delivery.Delivery>> => [
+  ...Map.groupBy(letters, (letter) => letter.group ?? letter).values()
+]
+
+/** Publishes the copies of letters; returns the letters that may be removed, and why it went no further. */
+const copyAll = (sweep: Sweep, chosen: ReadonlyArray<Delivery.Delivery>) =>
+  Effect.gen(function* () {
+    const { books, seen, work } = sweep
+    const { copy } = work
+    if (copy === "none") {
+      for (const letter of chosen) {
+        seen.set(letter, "published")
+        books.leaves(letter)
+      }
+      return [chosen, undefined] as const
+    }
+    const done: Array<Delivery.Delivery> = []
+    // The first of a group that is not published keeps the rest of its group.
+    const inTurn = (group: ReadonlyArray<Delivery.Delivery>) =>
+      Effect.gen(function* () {
+        for (const letter of group) {
+          if (!(yield* copied(sweep, letter, copy))) return
+          done.push(letter)
+        }
+      })
+    const exits = yield* Effect.forEach(groupsOf(chosen), (group) => Effect.exit(inTurn(group)), {
+      concurrency: "unbounded"
+    })
+    return [done, exits.find(Exit.isFailure)?.cause] as const
+  })
+
+/** Removes letters whose copies are there. What gets no answer is tried again for a minute. */
+const remove = Effect.fnUntraced(function* (sweep: Sweep, letters: ReadonlyArray<Delivery.Delivery>) {
+  const { books, browser, end, now, seen } = sweep
+  let left = letters
+  const next = Publishing.retries(now)
+  while (left.length > 0) {
+    const failures = new Map((yield* browser.remove(left)).map((failure) => [failure.delivery, failure]))
+    for (const letter of left) {
+      const failure = failures.get(letter)
+      if (failure === undefined) {
+        books.remove(letter)
+        seen.forget(letter)
+      } else {
+        books.leaves(letter, failure.error)
+        if (failure.fate === "gone" && browser.identify(letter) !== undefined) sweep.lost++
+        if (failure.fate === "refused") sweep.held++
+      }
+    }
+    left = left.filter((letter) => /^(ours|unknown)$/.test(failures.get(letter)?.fate ?? ""))
+    const pause = left.length > 0 ? next() : 0
+    if (pause === undefined) return yield* failures.get(left[0]!)!.error
+    if (pause > 0) yield* end.sleep(pause)
+  }
+})
+
+/** Does with a page what is to be done. What was published is removed, whatever becomes of the others. */
+export const work = (sweep: Sweep, page: ReadonlyArray<Broker.Delayed>): Effect.Effect<void, Failed> =>
+  Effect.gen(function* () {
+    const { chosen, published, thrown } = yield* choose(sweep, page)
+    sweep.lost -= published.length
+    yield* remove(sweep, published)
+    yield* sweep.admit(chosen)
+    const [done, failed] = yield* copyAll(sweep, chosen)
+    yield* remove(sweep, done)
+    if (failed !== undefined) return yield* Effect.failCause(failed)
+    if (thrown !== undefined) return yield* Effect.die(thrown.error)
+  })

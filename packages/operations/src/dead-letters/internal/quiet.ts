@@ -1,0 +1,67 @@
+/** Whether a sweep is over when the broker shows no more letters. */
+import { type Broker, BrokerError, Delay } from "@requeue/core"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import { timeout } from "./publishing.ts"
+
+/** The letters of a queue that a sweep did not get. */
+export interface Left {
+  /** Letters that wait all the same. */
+  readonly ready: number
+  /** Letters that another reader has; `undefined` where the broker does not count them. */
+  readonly held: number | undefined
+}
+
+/** A sweep, as far as it waits for letters. */
+export interface Waiting {
+  /** Milliseconds for which the broker has shown no letter. */
+  readonly quiet: number
+  /** Letters that it holds. */
+  readonly held: number
+  /** Whether letters should still come. */
+  readonly isWanting: boolean
+}
+
+/** Milliseconds between two counts, and for a count. */
+export const interval = 1000
+
+/**
+ * Milliseconds without a letter that end a sweep. It is longer where the broker can count: there may be letters, and a slow
+ * broker must not look like an empty queue.
+ */
+const limits = { counted: 10_000, uncounted: 3000 }
+
+const unknown: Broker.Counts = { ready: undefined, inFlight: undefined, delayed: undefined }
+
+/** `undefined` where the broker does not answer now. What it refuses to count, it does not count. */
+const counted = (broker: Broker.Service, queue: string): Effect.Effect<Broker.Counts | undefined> =>
+  Effect.map(Effect.timeoutOption(broker.admin.counts(queue), Duration.millis(interval)), Option.getOrUndefined).pipe(
+    Effect.catch(({ isRetryable }) => Effect.succeed(isRetryable ? undefined : unknown))
+  )
+
+/** The letters that the sweep did not get when it is over; `undefined` while it is not. Fails where letters should have come. */
+export const end = (
+  broker: Broker.Service,
+  queue: string,
+  { held, isWanting, quiet }: Waiting
+): Effect.Effect<Left | undefined, BrokerError.BrokerError> =>
+  Effect.gen(function* () {
+    const { exactCounts, broker: name } = broker.capabilities
+    const counts = yield* counted(broker, queue)
+    const fail = (detail: string) =>
+      new BrokerError.BrokerError({ broker: name, operation: "browse", queue, reason: "Timeout", detail })
+    // A broker that is too slow to count is slow to show letters as well.
+    if (counts === undefined && quiet < timeout) return undefined
+    if (counts === undefined) return yield* fail(`letters could not be counted for ${Delay.format(quiet)}`)
+    const { inFlight, ready } = counts
+    const left = { ready: 0, held: inFlight === undefined ? undefined : Math.max(0, inFlight - held) }
+    // What is in flight beyond the held ones may be on its way back. So may a letter that was counted: while a broker moves it
+    // to a consumer, it may be in no count.
+    if (ready === 0 && exactCounts && (inFlight ?? 0) <= held && !isWanting) return left
+    if (quiet < (ready === undefined ? limits.uncounted : limits.counted)) return undefined
+    if (ready === undefined || !isWanting) return left
+    // A count that is not exact is no proof that a letter waits.
+    if (ready === 0 || !exactCounts) return { ...left, ready }
+    return yield* fail(`${ready} letters wait, and none has come for ${Delay.format(quiet)}`)
+  })

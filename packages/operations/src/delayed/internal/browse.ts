@@ -1,0 +1,63 @@
+/** Goes through the messages of a queue that wait for their delay. */
+import { type Broker, BrokerError, type Delivery, Failure, type RetryPolicy } from "@requeue/core"
+import * as Effect from "effect/Effect"
+import type { Purged } from "../DelayedMessages.ts"
+
+const unsupported = (
+  { capabilities: { broker } }: Pick<Broker.Service, "capabilities">,
+  queue: string
+): BrokerError.BrokerError =>
+  new BrokerError.BrokerError({
+    broker,
+    operation: "delayed",
+    queue,
+    reason: "Unsupported",
+    detail: "the broker cannot show messages that wait for their delay",
+    remedy: "Wait until they are due; requeue status tells how many there are, where the broker counts them"
+  })
+
+/** The most messages that are browsed, and those of a page. */
+const [browseLimit, pageSize] = [100_000, 1000]
+
+/** Shows every message, and removes those for which `removes` returns true. What it throws ends it. */
+export const browse = (
+  broker: Pick<Broker.Service, "admin" | "capabilities">,
+  queue: string,
+  retry: RetryPolicy.RetryPolicy,
+  removes: (message: Broker.Delayed) => boolean
+): Effect.Effect<Purged, BrokerError.BrokerError> =>
+  Effect.gen(function* () {
+    if (broker.capabilities.delayedMessages !== true) return yield* unsupported(broker, queue)
+    const browser = yield* broker.admin.browse({ queue, from: "delayed", retry, limit: browseLimit })
+    let [looked, removed] = [0, 0]
+    while (true) {
+      const page = yield* browser.next(pageSize)
+      if (page.length === 0) return { looked, removed, isWhole: browser.browsed().isWhole }
+      looked += page.length
+      const leaving: Array<Delivery.Delivery> = []
+      let thrown: { readonly error: unknown } | undefined
+      for (const message of page) {
+        try {
+          if (removes(message)) leaving.push(message.delivery)
+        } catch (error) {
+          thrown = { error }
+          break
+        }
+      }
+      const failures = leaving.length === 0 ? [] : yield* browser.remove(leaving)
+      removed += leaving.length - failures.length
+      // One that was due meanwhile is delivered.
+      const failure = failures.find(({ fate }) => fate !== "gone")
+      if (failure !== undefined) return yield* failure.error
+      if (thrown !== undefined) {
+        return yield* Effect.die(removed === 0 ? thrown.error : stopped(thrown.error, queue, removed))
+      }
+    }
+  }).pipe(Effect.scoped)
+
+/** The error of a removal that its filter has ended. */
+const stopped = (cause: unknown, queue: string, removed: number): Error => {
+  const { message, name } = Failure.summarize(cause)
+  const end = `the filter threw ${name}: ${message}, when ${removed} delayed messages of ${queue} were removed`
+  return new Error(`DelayedMessages.purge: ${end}. Fix the filter, then purge again to go on`, { cause })
+}
