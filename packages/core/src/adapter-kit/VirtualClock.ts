@@ -35,7 +35,8 @@ export interface VirtualClock extends TestClock.TestClock {
  * ```
  */
 export const make = (clock: TestClock.TestClock, epoch: number): VirtualClock => {
-  const due: Array<number> = []
+  /** When sleepers wake, by the test clock: with the epoch added, fractions of a millisecond are rounded. */
+  const wakes: Array<number> = []
   const millis = () => clock.currentTimeMillisUnsafe() + epoch
   const nanos = () => clock.currentTimeNanosUnsafe() + BigInt(epoch) * 1_000_000n
   return {
@@ -44,17 +45,18 @@ export const make = (clock: TestClock.TestClock, epoch: number): VirtualClock =>
     currentTimeMillis: Effect.sync(millis),
     currentTimeNanosUnsafe: nanos,
     currentTimeNanos: Effect.sync(nanos),
-    setTime: (time) => clock.setTime(time - epoch),
+    // A sleeper wakes at the time that `next` returned for it, though the difference may be rounded down.
+    setTime: (time) => clock.setTime(wakes.reduce((to, at) => (at > to && at + epoch <= time ? at : to), time - epoch)),
     sleep: (duration) =>
       Effect.suspend(() => {
-        const at = millis() + Duration.toMillis(duration)
+        const at = clock.currentTimeMillisUnsafe() + Duration.toMillis(duration)
         if (!Number.isFinite(at)) return Effect.never
-        due.push(at)
+        wakes.push(at)
         return Effect.ensuring(
           clock.sleep(duration),
-          Effect.sync(() => due.splice(due.indexOf(at), 1))
+          Effect.sync(() => wakes.splice(wakes.indexOf(at), 1))
         )
       }),
-    next: () => (due.length === 0 ? undefined : Math.min(...due))
+    next: () => (wakes.length === 0 ? undefined : Math.min(...wakes) + epoch)
   }
 }
