@@ -13,10 +13,8 @@ import * as Wait from "../Wait.ts"
 
 const test = Case.inGroup("browsing")
 
-const browse = ({ broker, queue }: Lab, options: Partial<Broker.BrowseOptions> = {}) => {
-  const open = Check.present("admin.browse", broker.admin.browse)
-  return open({ queue, retry: RetryPolicy.make(), from: "ready", limit: 1000, ...options })
-}
+const browse = ({ broker, queue }: Lab, options: Partial<Broker.BrowseOptions> = {}) =>
+  broker.admin.browse({ queue, retry: RetryPolicy.make(), from: "ready", limit: 1000, ...options })
 
 const idOf = ({ delivery }: Broker.Delayed): string => delivery.metadata.id
 

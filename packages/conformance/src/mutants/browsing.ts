@@ -5,7 +5,7 @@ import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import type { Mutant } from "../Mutant.ts"
 
-type Browse = NonNullable<Broker.Admin["browse"]>
+type Browse = Broker.Admin["browse"]
 
 /** Changes how a broker opens browsers. */
 const opening = (
@@ -17,7 +17,7 @@ const opening = (
   kills,
   broker: (broker) => ({
     ...broker,
-    admin: { ...broker.admin, browse: (options) => change(broker.admin.browse!, options, broker) }
+    admin: { ...broker.admin, browse: (options) => change(broker.admin.browse, options, broker) }
   })
 })
 

@@ -13,6 +13,7 @@
  * ```
  */
 import * as Effect from "effect/Effect"
+import * as Latch from "effect/Latch"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
@@ -24,7 +25,7 @@ import { BrokerError } from "../port/BrokerError.ts"
 
 /** The parts of a broker that such a browser uses. */
 export interface Subscribable extends Pick<Broker.Service, "capabilities" | "subscribe"> {
-  /** Whether there is a queue of this name, where a subscription would create it. Default: yes. */
+  /** Whether a queue of this name exists, where a subscription would create it. Default: it does. */
   readonly exists?: ((queue: string) => Effect.Effect<boolean, BrokerError>) | undefined
 }
 
@@ -37,100 +38,72 @@ const extensions = 3
 /** A browser dead-letters nothing, and needs no queue for it. */
 const retry = RetryPolicy.make({ maxAttempts: "unlimited", deadLetter: "discard" })
 
-/** The deliveries of a browser's subscription. */
+/** The deliveries that a browser holds. */
 class Held {
-  /** Those that were shown. */
-  readonly shown = new Set<Delivery>()
-  /** Those that are to be shown. */
-  arrived: Array<Delivery> = []
-  /** The loss that is not reported yet. */
-  lost: BrokerError | undefined = undefined
-  /** Called when a message has come, or was lost. */
-  wake = (): void => undefined
+  readonly all = new Set<Delivery>()
+  /** Those that are still to be shown. */
+  #arrived = new Set<Delivery>()
+  /** The loss of a message that was shown, until it is reported. */
+  #lost: BrokerError | undefined = undefined
+  readonly #change = Latch.makeUnsafe()
 
-  all(): ReadonlyArray<Delivery> {
-    return [...this.shown, ...this.arrived]
+  shown(): number {
+    return this.all.size - this.#arrived.size
   }
 
   add(delivery: Delivery): void {
-    this.arrived.push(delivery)
-    this.wake()
+    this.all.add(delivery)
+    this.#arrived.add(delivery)
+    this.#change.openUnsafe()
+  }
+
+  /** Returns whether it was held. */
+  delete(delivery: Delivery): boolean {
+    this.#arrived.delete(delivery)
+    return this.all.delete(delivery)
   }
 
   lose(isGone: (delivery: Delivery) => boolean, error: BrokerError): void {
-    this.arrived = this.arrived.filter((delivery) => !isGone(delivery))
-    for (const delivery of this.shown) {
+    for (const delivery of this.all) {
       if (!isGone(delivery)) continue
-      this.shown.delete(delivery)
-      this.lost = error
+      if (!this.#arrived.has(delivery)) this.#lost = error
+      this.delete(delivery)
     }
-    if (this.lost !== undefined) this.wake()
+    if (this.#lost !== undefined) this.#change.openUnsafe()
   }
 
-  show(count: number): ReadonlyArray<Delivery> {
-    const page = this.arrived.splice(0, count)
-    for (const delivery of page) this.shown.add(delivery)
-    return page
-  }
-
-  /** Returns the loss, after which all that is left is shown again. */
-  takeLoss(): BrokerError | undefined {
-    const { lost } = this
-    if (lost === undefined) return undefined
-    this.lost = undefined
-    this.arrived = [...this.all()]
-    this.shown.clear()
-    return lost
-  }
-
-  clear(): ReadonlyArray<Delivery> {
-    const all = this.all()
-    this.arrived = []
-    this.shown.clear()
-    return all
-  }
-
-  /** Waits until so many have arrived, or none has for a while. */
-  gather(count: number): Effect.Effect<void> {
-    const isOver = () => this.lost !== undefined || this.arrived.length >= count
-    const arrival = Effect.callback<void>((resume) => {
-      this.wake = () => resume(Effect.void)
-      if (isOver()) this.wake()
+  /**
+   * Returns up to so many that were not shown, once that many have arrived, or none for a while. It fails when one that was
+   * shown is lost: then the rest is shown again.
+   */
+  page(count: number): Effect.Effect<ReadonlyArray<Delivery>, BrokerError> {
+    if (this.#lost !== undefined) {
+      const error = this.#lost
+      this.#lost = undefined
+      this.#arrived = new Set(this.all)
+      return Effect.fail(error)
+    }
+    const page = Effect.sync(() => {
+      const shown = [...this.#arrived].slice(0, count)
+      for (const delivery of shown) this.#arrived.delete(delivery)
+      return shown
     })
-    const step: Effect.Effect<void> = Effect.suspend(() =>
-      isOver()
-        ? Effect.void
-        : Effect.flatMap(Effect.timeoutOption(arrival, silence), (woken) => (Option.isSome(woken) ? step : Effect.void))
+    if (this.#arrived.size >= count) return page
+    this.#change.closeUnsafe()
+    return Effect.flatMap(Effect.timeoutOption(this.#change.await, silence), (changed) =>
+      Option.isSome(changed) ? this.page(count) : page
     )
-    return step
   }
 }
 
-/** A subscription, and its settlements: no lease is extended while its delivery is settled. */
-interface Opened {
-  readonly subscription: Broker.Subscription
-  readonly settle: (
-    deliveries: ReadonlyArray<Delivery>,
-    settlement: Settlement.Settlement
-  ) => Effect.Effect<ReadonlyArray<Broker.SettleFailure>>
-}
-
-const subscribing = (
+/** A subscription that holds its deliveries, extends their leases, and releases them when the scope closes. */
+const holding = (
   { capabilities: { lease }, subscribe }: Subscribable,
   queue: string,
   held: Held,
   lost: (reason: BrokerError["reason"], detail: string) => BrokerError
-): Effect.Effect<Opened, BrokerError, Scope.Scope> =>
+) =>
   Effect.gen(function* () {
-    const calls = yield* Semaphore.make(1)
-    // An interruption waits, so that it is known what was settled. A subscription is not asked to settle nothing.
-    const ask = (of: () => ReadonlyArray<Delivery>, call: Broker.Subscription["extend"]) => {
-      const called = Effect.suspend(() => {
-        const deliveries = of()
-        return deliveries.length === 0 ? Effect.succeed([]) : call(deliveries)
-      })
-      return Effect.uninterruptible(calls.withPermit(called))
-    }
     const subscription = yield* subscribe({
       queue,
       retry,
@@ -138,26 +111,34 @@ const subscribing = (
       onDelivery: (delivery) => held.add(delivery),
       onReconnect: (isGone = () => true) => held.lose(isGone, lost("ConnectionLost", "the connection was lost"))
     })
-    const { credit, extend } = subscription
-    const settle: Opened["settle"] = (deliveries, settlement) =>
+    const calls = yield* Semaphore.make(1)
+    // No lease is extended while its delivery is settled. An interruption waits, so that the outcome is known.
+    const ask = (of: () => ReadonlyArray<Delivery>, call: Broker.Subscription["extend"]) => {
+      const asked = Effect.suspend(() => (of().length === 0 ? Effect.succeed([]) : call(of())))
+      return Effect.uninterruptible(calls.withPermit(asked))
+    }
+    const settle = (deliveries: ReadonlyArray<Delivery>, settlement: Settlement.Settlement) =>
       ask(
         () => deliveries,
         (all) => subscription.settle(all.map((delivery) => ({ delivery, settlement })))
       )
-    yield* Effect.addFinalizer(() =>
-      Effect.suspend(() => {
-        credit(0)
-        return settle(held.clear(), Settlement.Release())
-      })
-    )
+    yield* Effect.addFinalizer(() => {
+      const rest = [...held.all].filter((delivery) => held.delete(delivery))
+      subscription.credit(0)
+      return settle(rest, Settlement.Release())
+    })
     if (lease !== undefined) {
-      const all = ask(() => held.all(), extend)
-      const renewed = Effect.map(all, (failures) => {
-        const gone = new Set(failures.flatMap(({ delivery, fate }) => (fate === "gone" ? [delivery] : [])))
-        held.lose((delivery) => gone.has(delivery), lost("LeaseLost", "a lease has ended"))
-      })
-      const pause = Effect.sleep(lease.duration / extensions)
-      yield* Effect.forkScoped(Effect.forever(Effect.andThen(pause, renewed)))
+      const extended = Effect.map(
+        ask(
+          () => [...held.all],
+          (all) => subscription.extend(all)
+        ),
+        (failures) => {
+          const gone = new Set(failures.filter(({ fate }) => fate === "gone").map(({ delivery }) => delivery))
+          held.lose((delivery) => gone.has(delivery), lost("LeaseLost", "a lease has ended"))
+        }
+      )
+      yield* Effect.forkScoped(Effect.forever(Effect.delay(extended, lease.duration / extensions)))
     }
     return { subscription, settle }
   })
@@ -168,59 +149,44 @@ export const overSubscription = (
   { from, limit, queue }: Broker.BrowseOptions
 ): Effect.Effect<Broker.Browser, BrokerError, Scope.Scope> =>
   Effect.gen(function* () {
-    const failure = (operation: string, reason: BrokerError["reason"], detail: string): BrokerError =>
+    const failure = (operation: string) => (reason: BrokerError["reason"], detail: string) =>
       new BrokerError({ broker: broker.capabilities.broker, operation, queue, reason, detail })
     if (from === "delayed") {
-      const detail = "the broker cannot show messages that wait for their delay"
-      return yield* Effect.fail(failure("browse", "Unsupported", detail))
+      return yield* failure("browse")("Unsupported", "the broker cannot show messages that wait for their delay")
     }
     const scope = yield* Effect.scope
     const held = new Held()
-    let opened: Opened | undefined
-    let isWhole = true
-
-    const open = Effect.gen(function* () {
-      if (opened !== undefined || (broker.exists !== undefined && !(yield* broker.exists(queue)))) return opened
-      opened = yield* subscribing(broker, queue, held, (reason, detail) => failure("browse", reason, detail))
-      return opened
-    }).pipe(Scope.provide(scope))
+    let opened: Effect.Success<ReturnType<typeof holding>> | undefined
 
     const next = Effect.fnUntraced(function* (count: number) {
-      const subscription = (yield* open)?.subscription
-      if (subscription === undefined) return []
-      const room = Math.min(count, limit - held.shown.size)
-      isWhole = room > 0
-      if (room > 0) {
-        subscription.credit(held.shown.size + room)
-        yield* held.gather(room)
+      if (opened === undefined) {
+        if (broker.exists !== undefined && !(yield* broker.exists(queue))) return []
+        opened = yield* Scope.provide(holding(broker, queue, held, failure("browse")), scope)
       }
-      const lost = held.takeLoss()
-      if (lost !== undefined) return yield* Effect.fail(lost)
-      const page = held.show(room)
+      const { subscription } = opened
+      const room = Math.min(count, limit - held.shown())
+      subscription.credit(held.shown() + room)
+      const page = yield* held.page(room)
       const trouble = page.length === 0 ? subscription.trouble?.() : undefined
-      if (trouble !== undefined) return yield* Effect.fail(trouble.error)
+      if (trouble !== undefined) return yield* trouble.error
       return page.map((delivery): Broker.Delayed => ({ delivery, due: undefined }))
     })
 
-    const gone = (delivery: Delivery): Broker.SettleFailure => {
-      const error = failure("remove", "LeaseLost", "the browser does not hold the message")
-      return { delivery, error, fate: "gone" }
-    }
-
     const remove = Effect.fnUntraced(function* (deliveries: ReadonlyArray<Delivery>) {
-      // What is being settled is not held, lest it is extended or returned as well.
-      const ours = new Set(deliveries.filter((delivery) => held.shown.delete(delivery)))
-      const others = deliveries.filter((delivery) => !ours.has(delivery)).map(gone)
-      if (opened === undefined || ours.size === 0) return others
-      const failures = yield* opened.settle([...ours], Settlement.Ack)
-      for (const { delivery, fate } of failures) if (fate !== "gone") held.shown.add(delivery)
-      return [...failures, ...others]
+      // Neither the renewal of leases nor the end of the scope may settle them as well.
+      const ours = new Set(deliveries.filter((delivery) => held.delete(delivery)))
+      const error = failure("remove")("LeaseLost", "the browser does not hold the message")
+      const others = deliveries.filter((delivery) => !ours.has(delivery))
+      const missing = others.map((delivery): Broker.SettleFailure => ({ delivery, error, fate: "gone" }))
+      const failures = yield* opened?.settle([...ours], Settlement.Ack) ?? Effect.succeed([])
+      for (const { delivery, fate } of failures) if (fate !== "gone") held.all.add(delivery)
+      return [...failures, ...missing]
     }, Effect.uninterruptible)
 
     return {
       next,
       remove,
       identify: (delivery) => opened?.subscription.identify(delivery),
-      browsed: () => ({ isWhole, hidden: undefined })
+      browsed: () => ({ isWhole: held.shown() < limit, hidden: undefined })
     }
   })
