@@ -6,6 +6,7 @@ import { cases as backlog } from "./cases/backlog.ts"
 import { cases as backoff } from "./cases/backoff.ts"
 import { cases as batching } from "./cases/batching.ts"
 import { cases as books } from "./cases/books.ts"
+import { cases as browsedRemovals } from "./cases/browsedRemovals.ts"
 import { cases as browsing } from "./cases/browsing.ts"
 import { cases as calls } from "./cases/calls.ts"
 import { cases as causes } from "./cases/causes.ts"
@@ -97,6 +98,7 @@ export const cases: ReadonlyArray<Case> = [
   ...restarts,
   ...admin,
   ...browsing,
+  ...browsedRemovals,
   ...backlog,
   ...books
 ]

@@ -20,7 +20,7 @@ const loadedWith = (entry: string): ReadonlyArray<string> => {
 }
 
 // Each is small and loads next to nothing. Schema, Stream, FileSystem, Config, Logger, Queue or Random would load more.
-const known = ["Fiber", "ManagedRuntime", "Redacted", "Semaphore"]
+const known = ["Fiber", "Latch", "ManagedRuntime", "Redacted", "Semaphore"]
 
 describe("what is loaded of Effect", () => {
   it.each(["index", "promise", "adapter-kit"])("by %s is little more than effect/Effect", (entry) =>

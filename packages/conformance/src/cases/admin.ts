@@ -43,8 +43,6 @@ export const cases: ReadonlyArray<Case.Case> = [
       const nowhere = `${lab.queue}-nowhere`
       const isMissing = Effect.map(admin.counts(nowhere), (counts) => counts.isMissing === true)
       Check.isTrue("missing", yield* isMissing)
-      const browser = admin.browse({ queue: nowhere, from: "ready", limit: 10 })
-      yield* Effect.exit(Effect.scoped(Effect.flatMap(browser, ({ next }) => next(10))))
       Check.equal("purged", yield* admin.purge(nowhere), 0)
       const letters = yield* DeadLetters.make(nowhere)
       yield* Effect.exit(letters.redrive({ dryRun: true, to: lab.queue }))

@@ -35,6 +35,8 @@ const telling = (name: string, kills: string, change: Partial<NonNullable<Told>>
 
 type Told = Effect.Success<ReturnType<NonNullable<Broker.Admin["backlog"]>>>
 
+const listed =
+  "delayed messages are listed, the soonest first, and each comes at its time all the same, as its first attempt"
 const removes = "delayed messages that a filter selects are removed, and no others"
 
 export const mutants: ReadonlyArray<Mutant> = [
@@ -48,13 +50,9 @@ export const mutants: ReadonlyArray<Mutant> = [
     "a backlog tells a message that is in backoff: as delayed, or as in flight where the broker hides it",
     { delayed: 0, backoff: [] }
   ),
-  browsing(
-    "takes away what it shows",
-    "delayed messages are listed, the soonest first, and each comes at its time all the same, as its first attempt",
-    ({ next, remove }) => ({
-      next: (count) => Effect.tap(next(count), (page) => remove(page.map(({ delivery }) => delivery)))
-    })
-  ),
+  browsing("takes away what it shows", listed, ({ next, remove }) => ({
+    next: (count) => Effect.tap(next(count), (page) => remove(page.map(({ delivery }) => delivery)))
+  })),
   browsing(
     "counts what it shows as an attempt",
     "a message in backoff is listed with its error, and is gone when it is removed",
@@ -65,6 +63,9 @@ export const mutants: ReadonlyArray<Mutant> = [
         )
     })
   ),
+  browsing("says that delayed messages are due now", listed, ({ next }) => ({
+    next: (count) => Effect.map(next(count), (page) => page.map(({ delivery }) => ({ delivery, due: 0 })))
+  })),
   browsing("says that it removed what it has kept", removes, () => ({ remove: () => Effect.succeed([]) })),
   browsing(
     "removes a message's neighbour as well",

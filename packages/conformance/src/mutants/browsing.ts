@@ -51,12 +51,10 @@ const once = "a browser shows each waiting message once, the oldest first where 
 const returns = "what a browser has shown is in its queue again when its scope has closed"
 const inPlace = "what a browser returns is in its old place, and has used up no attempt"
 const holds = "a message that a browser holds goes to no consumer"
-const removes = "what a browser removes is gone, and all the rest comes"
+const removes = "what a browser removes, page by page, is gone, and all the rest comes"
 const limits = "a browser holds no more than its limit, says that there is more, and goes on when it has removed some"
 const names = "a browser names each message, and a second browser names it the same"
 const breaks = "a browser whose connection breaks fails, then shows again what it has not removed, by the same names"
-const due = "delayed messages are shown with the time at which they are due, and come at that time"
-const removesDelayed = "delayed messages that a browser removes are gone, and the others wait for their time"
 
 let lastName = 0
 
@@ -125,17 +123,13 @@ export const mutants: ReadonlyArray<Mutant> = [
       remove: () => browser.remove(shown.map(({ delivery }) => delivery))
     }
   }),
-  browsing(
-    "does not make room for what it removes",
-    "pages are shown and removed in turn until the queue is empty",
-    (browser, options) => {
-      let left = options.limit
-      const next = seeing(browser, (page) => {
-        left -= page.length
-      })
-      return { next: (count) => next(Math.min(count, left)) }
-    }
-  ),
+  browsing("does not make room for what it removes", removes, (browser, options) => {
+    let left = options.limit
+    const next = seeing(browser, (page) => {
+      left -= page.length
+    })
+    return { next: (count) => next(Math.min(count, left)) }
+  }),
   opening(
     "returns everything when it is told to remove a message twice",
     "a removal that is asked for twice is told as gone, or done, and disturbs no other",
@@ -213,25 +207,6 @@ export const mutants: ReadonlyArray<Mutant> = [
         browse(options)
       )
   ),
-  paging("says that delayed messages are due now", due, (page) => page.map(({ delivery }) => ({ delivery, due: 0 }))),
-  browsing("takes away the delayed messages that it shows", due, ({ next, remove }, { from }) => ({
-    next: (count) =>
-      Effect.tap(next(count), (page) =>
-        from === "delayed" ? remove(page.map(({ delivery }) => delivery)) : Effect.void
-      )
-  })),
-  browsing("removes no delayed message", removesDelayed, ({ remove }, { from }) => ({
-    remove: (deliveries) => (from === "delayed" ? Effect.succeed([]) : remove(deliveries))
-  })),
-  browsing("removes all delayed messages of a page", removesDelayed, (browser) => {
-    let page: ReadonlyArray<Broker.Delayed> = []
-    return {
-      next: seeing(browser, (shown) => {
-        page = shown
-      }),
-      remove: () => browser.remove(page.map(({ delivery }) => delivery))
-    }
-  }),
   browsing(
     "says that it has removed what it has returned",
     "a browser has returned its page of delayed messages when it shows the next",

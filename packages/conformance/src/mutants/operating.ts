@@ -1,5 +1,4 @@
 /** Brokers that mislead their operators. */
-import { Outgoing } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import type { Mutant } from "../Mutant.ts"
 
@@ -24,23 +23,6 @@ export const mutants: ReadonlyArray<Mutant> = [
       admin: {
         ...broker.admin,
         counts: (queue) => Effect.map(broker.admin.counts(queue), (counts) => ({ ...counts, isMissing: false }))
-      }
-    })
-  },
-  {
-    name: "makes the queues that it looks at",
-    kills: "a queue that is missing is told as missing, and is not made by looking at it",
-    broker: (broker) => ({
-      ...broker,
-      admin: {
-        ...broker.admin,
-        browse: (options) => {
-          const { queue } = options
-          return Effect.andThen(
-            broker.publish([Outgoing.make({ queue, id: "m", body: new Uint8Array(), headers: {}, delay: 0 }, 0)]),
-            broker.admin.browse(options)
-          )
-        }
       }
     })
   },
