@@ -35,10 +35,7 @@ const browsing = (
 const seeing =
   ({ next }: Broker.Browser, see: (page: ReadonlyArray<Broker.Delayed>) => void): Broker.Browser["next"] =>
   (count) =>
-    Effect.map(next(count), (page) => {
-      see(page)
-      return page
-    })
+    Effect.tap(next(count), (page) => Effect.sync(() => see(page)))
 
 /** Changes the pages of browsers. */
 const paging = (
@@ -173,16 +170,8 @@ export const mutants: ReadonlyArray<Mutant> = [
   })),
   browsing("shows nothing any more after a lost connection", breaks, ({ next }) => {
     let isLost = false
-    return {
-      next: (count) =>
-        isLost
-          ? Effect.succeed([])
-          : Effect.tapError(next(count), () =>
-              Effect.sync(() => {
-                isLost = true
-              })
-            )
-    }
+    const lose = Effect.sync(() => void (isLost = true))
+    return { next: (count) => (isLost ? Effect.succeed([]) : Effect.tapError(next(count), () => lose)) }
   }),
   opening(
     "takes away what comes when it is interrupted",

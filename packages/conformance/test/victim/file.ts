@@ -81,7 +81,7 @@ export const open = (path: string) => {
   const extend = db.prepare(
     "UPDATE messages SET leased_until = :until WHERE seq = :seq AND receipt = :receipt AND leased_until > :now"
   )
-  const peek = db.prepare(`SELECT ${columns} FROM messages WHERE ${isReady} ORDER BY seq LIMIT :limit`)
+  const list = db.prepare(`SELECT ${columns} FROM messages WHERE ${isReady} ORDER BY seq`)
   const purge = db.prepare(`DELETE FROM messages WHERE ${isReady}`)
   const count = db.prepare(
     `SELECT count(*) FILTER (WHERE ${isReady}) AS ready, count(*) FILTER (WHERE leased_until > :now) AS inFlight,
@@ -111,7 +111,7 @@ export const open = (path: string) => {
     release: (held: Held, due: number) => release.run({ ...held, due }).changes === 1,
     giveBack: (held: Held) => giveBack.run({ ...held }).changes === 1,
     extend: (held: Held, until: number, now: number) => extend.run({ ...held, until, now }).changes === 1,
-    peek: (queue: string, limit: number, now: number) => rows(peek.all({ queue, limit, now })),
+    list: (queue: string, now: number) => rows(list.all({ queue, now })),
     purge: (queue: string, now: number) => Number(purge.run({ queue, now }).changes),
     count: (queue: string, now: number) => {
       const { delayed, inFlight, ready } = count.get({ queue, now }) ?? {}

@@ -39,9 +39,7 @@ export const layer = Layer.effectContext(
         }),
       publishRaw: (queue, body, headers) => Effect.sync(() => file.publishRaw(queue, body, headers, now())),
       deadLetters: (queue) =>
-        Effect.sync(() =>
-          file.peek(queue, -1, now()).map((row) => toDelivery({ ...row, deliveries: row.deliveries + 1 }))
-        ),
+        Effect.sync(() => file.list(queue, now()).map((row) => toDelivery({ ...row, deliveries: row.deliveries + 1 }))),
       pending: (queue) => Effect.sync(() => file.count(queue, now())),
       cutConnections: undefined,
       restart: undefined,

@@ -71,8 +71,8 @@ export interface DeadLetters {
   readonly missing: Effect.Effect<ReadonlyArray<BrokerError.BrokerError>, BrokerError.BrokerError>
   /**
    * Reads dead letters page by page, oldest first where the broker has an order, and keeps none of them. The scope ends it:
-   * then all are given back. Until then, others do not get them. Where the broker cannot show a message without delivering
-   * it (`capabilities.peek`), that counts as a delivery of each.
+   * then all are given back. Until then, others do not get them. Unless `capabilities.uncountedBrowse` is true, that counts
+   * as a delivery of each.
    *
    * Where the broker shows only the first letters of each group, as SQS does of FIFO queues, it reads those, and a warning of
    * the log tells how many are hidden.
@@ -89,8 +89,7 @@ export interface DeadLetters {
    * Sends dead letters back to work: each is published and confirmed, and only then removed from this queue. Its attempts
    * start again at 1. Dead letters that the options pass over stay in this queue.
    *
-   * Letters that are passed over are held until the end, so that the broker shows those behind them: up to 1,000, or
-   * 64 MiB of bodies. Each one beyond these goes behind the others in its queue, as a confirmed copy that is the same.
+   * Letters that are passed over are held until the end, so that the broker shows those behind them: up to 100,000.
    *
    * A letter whose copy is refused stays as well, and the others go on. The redrive fails when the first 100 are refused
    * and none is taken, when the broker is away for a minute, and when letters have been counted and none comes for

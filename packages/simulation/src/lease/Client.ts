@@ -47,11 +47,11 @@ const capabilitiesOf = (lease: number): Capabilities.Capabilities => ({
   uncountedBrowse: false
 })
 
-/** Milliseconds that a receive waits for messages: of a consumer, and of an operator. */
-const waits = { poll: 20_000, look: 1000 }
+/** Milliseconds that a receive waits for messages: of a consumer, and of a purge. */
+const waits = { poll: 20_000, purge: 1000 }
 
-/** Milliseconds for which messages that an operator receives are hidden. */
-const lookLease = 30_000
+/** Milliseconds for which messages that a purge receives are hidden. */
+const purgeLease = 30_000
 
 /** Messages that only wait for their removal, and are remembered at least. */
 const copiedLimit = 1000
@@ -156,23 +156,19 @@ const firstOf = (results: Requests.Results): Effect.Effect<void, BrokerError.Bro
   return error === undefined ? Effect.void : Effect.fail(error)
 }
 
-const adminOf = (requests: Requests.Requests): Client["admin"] => {
-  const receive = (queue: string, count: number) =>
-    requests.receive({ queue, count: Math.min(count, Requests.batch), lease: lookLease, wait: waits.look })
-  return {
-    counts: requests.counts,
-    /** Receives and removes until nothing more comes. */
-    purge: Effect.fnUntraced(function* (queue) {
-      for (let count = 0; ; ) {
-        const some = yield* receive(queue, Requests.batch)
-        if (some.length === 0) return count
-        const handles = some.map(({ handle }) => handle)
-        yield* Effect.flatMap(requests.remove(handles, "purged"), firstOf)
-        count += some.length
-      }
-    })
-  }
-}
+const adminOf = ({ counts, receive, remove }: Requests.Requests): Client["admin"] => ({
+  counts,
+  /** Receives and removes until nothing more comes. */
+  purge: Effect.fnUntraced(function* (queue) {
+    for (let count = 0; ; ) {
+      const some = yield* receive({ queue, count: Requests.batch, lease: purgeLease, wait: waits.purge })
+      if (some.length === 0) return count
+      const handles = some.map(({ handle }) => handle)
+      yield* Effect.flatMap(remove(handles, "purged"), firstOf)
+      count += some.length
+    }
+  })
+})
 
 /** The client of one process. */
 export const make = (world: World, machine: Machine, calls: Calls, server: Server): Client => {

@@ -1,4 +1,4 @@
-/** Counts, looks at and removes the messages of a queue, on all daemons. */
+/** Counts and removes the messages of a queue, on all daemons. */
 import type { Client } from "../world/Model.ts"
 import type { BrokerError, Delivery } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
@@ -9,10 +9,10 @@ import type { Settings } from "./Protocol.ts"
 import type { Server } from "./Server.ts"
 import * as Session from "./Session.ts"
 
-/** How long `peek` and `purge` wait for messages that were counted, in milliseconds. */
+/** Milliseconds that `purge` waits for messages that were counted. */
 const longest = 3000
 
-/** Messages that they take at a time. */
+/** Messages that it takes at a time. */
 const credits = 200
 
 /** A request over HTTP. */

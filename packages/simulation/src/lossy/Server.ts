@@ -117,7 +117,7 @@ export const make = (world: World, name: string, settings: Settings): Server => 
   let lives = 1
   let fullUntil = 0
 
-  const isWaiting = (queue: string): boolean => store.peek(queue, 1).length > 0
+  const isWaiting = (queue: string): boolean => store.isReady(queue)
   const serve = (queue: string): void =>
     handOut(
       queue,

@@ -1,4 +1,4 @@
-/** Operators: they redrive, purge and look, pause consumers, and do to the broker what people do. */
+/** Operators: they redrive, purge and list dead letters, pause consumers, and do to the broker what people do. */
 import { Broker } from "@requeue/core"
 import { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"

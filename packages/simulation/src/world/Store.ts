@@ -59,8 +59,9 @@ export interface Store {
   /** Moves a copy to another queue by the broker's own means. Default of `count`: 0. */
   readonly move: (held: Held, to: string, count?: number) => void
   readonly purge: (queue: string) => number
+  /** Whether a message of the queue is ready. */
+  readonly isReady: (queue: string) => boolean
   readonly counts: (queue: string) => { readonly ready: number; readonly delayed: number }
-  readonly peek: (queue: string, limit: number) => ReadonlyArray<Held>
 }
 
 /** The header that has the key of a message whose body has none. */
@@ -214,10 +215,10 @@ export const make = (world: World, onReady: (queue: string) => void, returns: "p
       for (const held of all) gone(held, "purged")
       return all.length
     },
+    isReady: (queue) => ready(queue).length > 0,
     counts: (queue) => ({
       ready: ready(queue).length,
       delayed: [...delayed.keys()].filter((held) => held.queue === queue).length
-    }),
-    peek: (queue, limit) => ready(queue).slice(0, limit)
+    })
   }
 }

@@ -20,5 +20,5 @@ export const capabilities: Capabilities.Capabilities = {
   settleWait: 0,
   counts: { ready: true, inFlight: true, delayed: true },
   exactCounts: false,
-  peek: false
+  uncountedBrowse: false
 }

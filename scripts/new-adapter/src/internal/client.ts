@@ -70,8 +70,6 @@ export interface Client {
   readonly exists: (queue: string) => Promise<boolean>
   /** Numbers of a queue that may not exist. */
   readonly depths: (queue: string) => Promise<Depths>
-  /** Up to `limit` ready messages, oldest first, which stay as they are; `deliveries` is one more than so far. */
-  readonly peek: (queue: string, limit: number) => Promise<ReadonlyArray<Received>>
   /** Removes all messages that are ready, perhaps those that are delayed as well, and answers how many. */
   readonly purge: (queue: string) => Promise<number>
 }
