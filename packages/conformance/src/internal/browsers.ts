@@ -1,4 +1,4 @@
-/** What cases do with browsers. */
+/** Browsers, as the cases about them use them. */
 import { type Broker, type BrokerError, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Check from "../Check.ts"

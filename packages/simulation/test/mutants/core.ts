@@ -503,6 +503,18 @@ const redriving: ReadonlyArray<Mutant> = [
     file: letters("books"),
     from: "(found ?? Number.POSITIVE_INFINITY) - judged, limit - selected)",
     to: "(found ?? Number.POSITIVE_INFINITY) - judged)"
+  },
+  {
+    name: "a browser extends leases of what it removes",
+    file: "core/src/adapter-kit/Browser.ts",
+    from: "return Effect.uninterruptible(calls.withPermit(asked))",
+    to: "return Effect.uninterruptible(asked)"
+  },
+  {
+    name: "a browser removes nothing, and says that it has",
+    file: "core/src/adapter-kit/Browser.ts",
+    from: "yield* opened?.settle([...ours], Settlement.Ack)",
+    to: "yield* opened?.settle([...ours], Settlement.Release())"
   }
 ]
 
