@@ -112,9 +112,8 @@ export const patches: ReadonlyArray<Patch> = [
     name: "keeps dead letters to its process",
     kills: "dead letters of one process are seen, and redriven, by another",
     file: "victim/FileBroker.ts",
-    text: "subscribe: (options) => subscribe(options, process)",
-    replacement: `subscribe: (options) =>
-      subscribe(options.queue.endsWith(".dlq") ? { ...options, queue: options.queue + process.name } : options, process)`
+    text: "subscribe: (own) => subscribe(own, process)",
+    replacement: "subscribe: (own) => subscribe({ ...own, queue: own.queue + process.name }, process)"
   },
   ...[
     (failure: string) => `a dead letter's copy ${failure} is stored in the end, and until then its original stays`,
