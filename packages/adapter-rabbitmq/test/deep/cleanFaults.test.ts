@@ -2,7 +2,7 @@
 import { Backoff, Consumer, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { assert, describe, test } from "vitest"
-import { RabbitMqOperator } from "../../src/index.ts"
+import { clean } from "../../src/clean.ts"
 import { get } from "../real/adoptedBooks.ts"
 import { balanced, cleaned, exists, listed, names, none, place, underLoad } from "./cleaning.ts"
 import { apart, server } from "../real/server.ts"
@@ -68,9 +68,7 @@ describe.runIf(broker.managementUrl !== undefined).concurrent("clean", () => {
     const rung = `${prefix}.v1.q.delay.300`
     await on(options, () => Consumer.start(queue, { retry }, () => {}))
     const stop = new AbortController()
-    const cleaning = Effect.runPromise(
-      RabbitMqOperator.clean([{ queue, retry: none }], options, { isWhole: true }, stop.signal)
-    )
+    const cleaning = Effect.runPromise(clean([{ queue, retry: none }], options, { isWhole: true }, stop.signal))
     await wait("a rung without a binding", async () => (await bindingsOf(rung)) === 0)
     stop.abort()
     const { objects } = await cleaning

@@ -1,40 +1,40 @@
-/** Lists what a configuration no longer wants. */
+/** Lists the objects that a configuration does not use. */
 import type { Adapter, BrokerError, ConfigurationError } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type { Settings } from "../../RabbitMqOptions.ts"
 import type * as RabbitMqPlan from "../../RabbitMqPlan.ts"
 import type { Declarer } from "../declare/declare.ts"
+import type { BindingInfo, Management } from "../inspect/management.ts"
+import type * as Planned from "../inspect/planned.ts"
 import * as Names from "../names.ts"
-import type { BindingInfo, Management } from "./management.ts"
-import type * as Planned from "./planned.ts"
 import * as Stale from "./stale.ts"
 
 /** The part of the configuration that the objects are compared with. */
 export interface Scope {
-  /** Whether the queues that are given are all of the configuration; else no shared delay is judged. Default: no. */
+  /** Whether the requests are all queues of the configuration. If not, shared delays are never stale. Default: false. */
   readonly isWhole?: boolean | undefined
-  /** A former prefix: what is under it is stale, but for what queues still refer to. Default: none. */
+  /** A former prefix: everything under it is stale that no other queue refers to. Default: none. */
   readonly prefix?: string | undefined
 }
 
-/** An object of ours that the configuration does not want. */
+/** An object of ours that the configuration does not use. */
 export interface StaleObject {
   readonly kind: "queue" | "exchange" | "binding"
   readonly name: string
-  /** Its messages that are ready, at this moment; `undefined` for what is no queue. */
+  /** Its ready messages at this moment; `undefined` for an exchange or a binding. */
   readonly messages: number | undefined
-  /** The reason to take it for stale, in words. */
+  /** Why it is stale, in words. */
   readonly claim: string
 }
 
-/** A list of stale objects. */
+/** The stale objects of a server. */
 export interface Listing {
   readonly objects: ReadonlyArray<StaleObject>
-  /** Remarks for people, as on what cannot be told. */
+  /** Notes on objects that the list leaves out. */
   readonly notes: ReadonlyArray<string>
 }
 
-/** An error of the server, or of a policy that it cannot have. */
+/** An error of the server, or of a policy that the server cannot honour. */
 export type Problem = BrokerError.BrokerError | ConfigurationError.ConfigurationError
 
 /** The configuration, and how to ask the server. */
@@ -45,28 +45,28 @@ export interface Dependencies {
   readonly plan: (request: Planned.Request) => Effect.Effect<RabbitMqPlan.Plan, Problem>
 }
 
-/** Stale objects of a server, for the one who removes them. */
+/** The stale objects of a server, as the removal needs them. */
 export interface Found {
   readonly plans: ReadonlyArray<RabbitMqPlan.Plan>
   readonly groups: ReadonlyArray<Stale.Group>
-  /** Bindings of clean's own queue, of a clean that was killed. */
-  readonly mine: ReadonlyArray<BindingInfo>
+  /** Bindings of the holding queue, which a killed clean has left. */
+  readonly leftBindings: ReadonlyArray<BindingInfo>
   /** Bindings of former dead-letter queues. */
   readonly letters: ReadonlyArray<BindingInfo>
 }
 
 const withoutManagement = (prefix: string) =>
-  `without the option management only the queues of the usual names are looked for: of delays of other lengths, of ` +
-  `exchanges and bindings, and of what is under ${prefix}, only the management interface tells`
+  `without the option management only queues of the default names are listed: delays of other lengths, exchanges, ` +
+  `bindings and objects under ${prefix} need the management interface`
 
 const interrupted = "a clean was killed: the next one moves what came meanwhile"
 
-/** The ready messages of a queue; `undefined` where there is none of that name. */
-export const lookFor = (
+/** Returns the ready messages of a queue; `undefined` for one that does not exist. */
+export const readyIn = (
   { onChannel }: Pick<Declarer, "onChannel">,
-  name: string
+  queue: string
 ): Effect.Effect<number | undefined, BrokerError.BrokerError> =>
-  onChannel("inspect", name, (channel) => channel.checkQueue(name)).pipe(
+  onChannel("inspect", queue, (channel) => channel.checkQueue(queue)).pipe(
     Effect.map(({ messageCount }) => messageCount),
     Effect.catchIf(
       ({ reason }) => reason === "QueueMissing",
@@ -89,7 +89,7 @@ export const rowsOf = (
 ): Effect.Effect<ReadonlyArray<StaleObject>, BrokerError.BrokerError> =>
   Effect.map(
     Effect.forEach(queues, ({ name }) =>
-      Effect.map(lookFor(declarer, name), (messages): StaleObject => ({ kind: "queue", name, messages, claim }))
+      Effect.map(readyIn(declarer, name), (messages): StaleObject => ({ kind: "queue", name, messages, claim }))
     ),
     (rows) => [
       ...rows,
@@ -97,8 +97,8 @@ export const rowsOf = (
     ]
   )
 
-/** The binding as it was before a clean that was killed: its own queue has the place of the one that it has begun with. */
-const standIn =
+/** The binding as it was before a killed clean: an exchange and its stale queue have the same name. */
+const originalOf =
   (queues: Stale.Snapshot["queues"]) =>
   (binding: BindingInfo): Stale.Snapshot["bindings"] =>
     queues.some(({ name }) => name === binding.source) ? [{ ...binding, queue: binding.source }] : []
@@ -113,36 +113,37 @@ export const find = (
   Effect.gen(function* () {
     const plans = yield* Effect.forEach(requests, plan)
     const all = yield* Effect.all({ bindings, exchanges, queues })
-    const meanwhile = Names.cleaning(settings)
-    const mine = all.bindings.filter(({ queue, source }) => queue === meanwhile && source !== "")
-    const others = all.bindings.filter(({ queue }) => queue !== meanwhile)
-    const snapshot = { ...all, bindings: [...others, ...mine.flatMap(standIn(all.queues))] }
+    const holdingQueue = Names.cleaning(settings)
+    const leftBindings = all.bindings.filter(({ queue, source }) => queue === holdingQueue && source !== "")
+    const others = all.bindings.filter(({ queue }) => queue !== holdingQueue)
+    const snapshot = { ...all, bindings: [...others, ...leftBindings.flatMap(originalOf(all.queues))] }
     const wanted = { plans, settings, isWhole: scope.isWhole === true, prefix: scope.prefix }
-    return { plans, mine, groups: Stale.find(snapshot, wanted), letters: Stale.formerLetters(snapshot, wanted) }
+    return { plans, leftBindings, groups: Stale.find(snapshot, wanted), letters: Stale.formerLetters(snapshot, wanted) }
   })
 
-/** Queues that can be found without the management interface, by their names. */
-const guess = (env: Dependencies, requests: ReadonlyArray<Adapter.PlanRequest>, scope: Scope) =>
+/** The row of a holding queue that a killed clean has left. */
+const leftRow = (name: string, messages: number): StaleObject => ({ kind: "queue", name, messages, claim: interrupted })
+
+/** Lists the queues that have one of our default names. */
+const listByName = (env: Dependencies, requests: ReadonlyArray<Adapter.PlanRequest>, scope: Scope) =>
   Effect.gen(function* () {
     const { declarer, plan, settings } = env
-    const meanwhile = Names.cleaning(settings)
+    const holdingQueue = Names.cleaning(settings)
     const plans = yield* Effect.forEach(requests, plan)
     const needed = new Set(plans.flatMap(({ objects }) => objects.map((one) => (one._tag === "Queue" ? one.name : ""))))
-    const own = plans.flatMap(({ queue }) => [`${queue}.retry`, `${queue}.waiting.v1`])
-    const names = [...own, ...(scope.isWhole === true ? [`${Names.own(settings)}retry`] : []), meanwhile]
-    const found = yield* Effect.forEach(
-      names.filter((name) => !needed.has(name)),
-      (name) => Effect.map(lookFor(declarer, name), (messages) => ({ name, messages }))
-    )
-    return found.flatMap(({ messages, name }): ReadonlyArray<StaleObject> => {
-      const isMine = name === meanwhile
-      if (messages === undefined || (isMine && messages === 0)) return []
-      const claim = isMine ? interrupted : "by its name, a delay queue that the configuration does not have"
-      return [{ kind: "queue", name, messages, claim }]
-    })
+    const ofQueues = plans.flatMap(({ queue }) => [`${queue}.retry`, `${queue}.waiting.v1`])
+    const shared = scope.isWhole === true ? [`${Names.own(settings)}retry`] : []
+    const claim = "by its name, a delay queue that the configuration does not have"
+    const rows: Array<StaleObject> = []
+    for (const name of [...ofQueues, ...shared]) {
+      const messages = needed.has(name) ? undefined : yield* readyIn(declarer, name)
+      if (messages !== undefined) rows.push({ kind: "queue", name, messages, claim })
+    }
+    const left = (yield* readyIn(declarer, holdingQueue)) ?? 0
+    return left > 0 ? [...rows, leftRow(holdingQueue, left)] : rows
   })
 
-/** Lists stale objects, as far as the server tells. */
+/** Lists stale objects, as far as the server reports them. */
 export const list = (
   env: Dependencies,
   requests: ReadonlyArray<Adapter.PlanRequest>,
@@ -152,19 +153,16 @@ export const list = (
     const { declarer, management, settings } = env
     if (management === undefined)
       return {
-        objects: yield* guess(env, requests, scope),
+        objects: yield* listByName(env, requests, scope),
         notes: [withoutManagement(scope.prefix ?? settings.prefix)]
       }
-    const { groups, letters, mine } = yield* find(env, requests, scope, management)
-    const meanwhile = Names.cleaning(settings)
-    const left = yield* lookFor(declarer, meanwhile)
-    const isLeft = left !== undefined && (left > 0 || mine.length > 0)
+    const { groups, leftBindings, letters } = yield* find(env, requests, scope, management)
+    const rows = yield* Effect.forEach(groups, (group) => rowsOf(declarer, group))
+    const holdingQueue = Names.cleaning(settings)
+    const left = yield* readyIn(declarer, holdingQueue)
+    const isLeft = left !== undefined && (left > 0 || leftBindings.length > 0)
     return {
-      objects: [
-        ...(yield* Effect.forEach(groups, (group) => rowsOf(declarer, group))).flat(),
-        ...letters.map(letterRow),
-        ...(isLeft ? [{ kind: "queue", name: meanwhile, messages: left, claim: interrupted } as const] : [])
-      ],
+      objects: [...rows.flat(), ...letters.map(letterRow), ...(isLeft ? [leftRow(holdingQueue, left)] : [])],
       notes: scope.isWhole === true ? [] : ["delays that all queues share are judged for a whole configuration only"]
     }
   })
