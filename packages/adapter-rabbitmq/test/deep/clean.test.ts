@@ -97,7 +97,7 @@ describe.runIf(broker.managementUrl !== undefined)("while delays are published a
     }
   )
 
-  test("a queue for one delay stays, as messages still come in", { timeout: 120_000 }, async () => {
+  test("a queue for one delay stays, as messages still arrive", { timeout: 120_000 }, async () => {
     const { options, queue } = placed({ topology: "perDelayQueue" })
     let report: Report | undefined
     const load = await underLoad(options, queue, retry, async () => {
@@ -106,7 +106,7 @@ describe.runIf(broker.managementUrl !== undefined)("while delays are published a
     balanced(load, 300)
     assert.deepStrictEqual(
       report?.objects.map(({ name, outcome, why }) => [name, outcome, why]),
-      [[`${queue}_dlq_1`, "kept", "messages still come in"]]
+      [[`${queue}_dlq_1`, "kept", "messages still arrive"]]
     )
   })
 })

@@ -58,7 +58,7 @@ const refusal = (field: string, detail: string, remedy: string) =>
 
 const needsManagement = refusal(
   "management",
-  "only the management interface lists queues, and tells what a queue still hands on",
+  "only the management interface lists queues, and counts the messages that a queue still forwards",
   "Give its address, for example http://localhost:15672"
 )
 
@@ -70,7 +70,7 @@ const refusePrefix = (prefix: string | undefined, settings: Settings) => {
     ? refusal(
         "prefix",
         `${prefix} is the prefix of this configuration, and no former one`,
-        "Leave it out: what the configuration no longer wants under its own prefix is found without it"
+        "Leave it out: stale objects under the current prefix are found without it"
       )
     : undefined
 }
@@ -82,8 +82,8 @@ const isRunning = (error: BrokerError.BrokerError): BrokerError.BrokerError =>
         broker: "rabbitmq",
         operation: "clean",
         reason: "QueueMismatch",
-        detail: "somebody else is cleaning on this server",
-        remedy: "Wait until that has ended, and run it again"
+        detail: "another clean is running on this server",
+        remedy: "Wait until it has ended, and run this one again"
       })
 
 /** Takes the lock that lets one clean run at a time, and declares the holding queue. */

@@ -59,7 +59,7 @@ const withoutManagement = (prefix: string) =>
   `without the option management only queues of the default names are listed: delays of other lengths, exchanges, ` +
   `bindings and objects under ${prefix} need the management interface`
 
-const interrupted = "a clean was killed: the next one moves what came meanwhile"
+const interrupted = "a clean was killed: the next one moves these messages"
 
 /** Returns the ready messages of a queue; `undefined` for one that does not exist. */
 export const readyIn = (
@@ -163,6 +163,6 @@ export const list = (
     const isLeft = left !== undefined && (left > 0 || leftBindings.length > 0)
     return {
       objects: [...rows.flat(), ...letters.map(letterRow), ...(isLeft ? [leftRow(holdingQueue, left)] : [])],
-      notes: scope.isWhole === true ? [] : ["delays that all queues share are judged for a whole configuration only"]
+      notes: scope.isWhole === true ? [] : ["delays that queues share are listed for a whole configuration only"]
     }
   })

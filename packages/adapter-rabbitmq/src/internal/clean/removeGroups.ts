@@ -83,16 +83,16 @@ const removalOf = (group: Group): Removal => ({
 
 const hasQueue = ({ queues }: Group, name: string): boolean => queues.some((queue) => queue.name === name)
 
-const isConsumedBy = (queue: string): string => `a consumer reads ${queue}`
-const stillFilled = "messages still come in"
-const usedAgain = "somebody uses it again"
+const consumedBy = (queue: string): string => `a consumer reads ${queue}`
+const stillArriving = "messages still arrive"
+const usedAgain = "another program uses it again"
 
 /** Leads messages for the group's queues to the holding queue, unless a consumer reads one of the queues. */
 const divert = ({ holdingQueue, server }: Dependencies, removal: Removal) =>
   Effect.gen(function* () {
     const queues = yield* Effect.forEach(removal.group.queues, ({ name }) => server.check(name))
     const consumed = queues.find(({ consumerCount }) => consumerCount > 0)
-    if (consumed !== undefined) return void (removal.why = isConsumedBy(consumed.queue))
+    if (consumed !== undefined) return void (removal.why = consumedBy(consumed.queue))
     removal.isDiverted = true
     for (const entry of removal.entries) yield* server.bind(entry, holdingQueue)
     for (const entry of removal.entries) yield* server.unbind(entry, entry.queue)
@@ -121,7 +121,7 @@ const drain = ({ isStopped, move, now, server }: Dependencies, removal: Removal)
     removal.moved += count
     removal.drainedAt ??= now()
     if (count === 0) removal.emptySince ??= now()
-    else if (now() > removal.drainedAt + routingTime) removal.why = stillFilled
+    else if (now() > removal.drainedAt + routingTime) removal.why = stillArriving
     else removal.emptySince = undefined
   }).pipe(Effect.catch(keep(removal)))
 
@@ -146,11 +146,11 @@ const drainUntilQuiet = (env: Dependencies, removals: ReadonlyArray<Removal>) =>
 const obstacleOf = ({ management, server }: Dependencies, { name, type }: Group["queues"][number]) =>
   Effect.gen(function* () {
     const { consumerCount, messageCount } = yield* server.check(name)
-    if (consumerCount > 0) return isConsumedBy(name)
-    if (messageCount > 0) return stillFilled
+    if (consumerCount > 0) return consumedBy(name)
+    if (messageCount > 0) return stillArriving
     const held = type === "quorum" ? (yield* management.queue(name))?.held : 0
-    if (held === undefined) return "the server has not counted yet what it still hands on: try again"
-    return held > 0 ? `${held} messages wait until a queue behind it takes them` : undefined
+    if (held === undefined) return "the server has not counted yet the messages that it still forwards: run it again"
+    return held > 0 ? `${held} messages wait until the next queue accepts them` : undefined
   })
 
 /** Deletes the empty queues of a group. Returns why one is kept. */
@@ -188,7 +188,9 @@ const deleteExchanges = (env: Dependencies, removal: Removal) =>
     yield* Effect.sleep(Duration.millis(routingTime))
     const declared = [...(yield* management.queues), ...(yield* management.exchanges)]
     const isDeleted = (name: string) => hasQueue(removal.group, name) || exchanges.some((one) => one.name === name)
-    return declared.some(({ name }) => isDeleted(name)) ? "somebody uses it, and has made it again" : undefined
+    return declared.some(({ name }) => isDeleted(name))
+      ? "another program uses it and has declared it again"
+      : undefined
   })
 
 /** Deletes a group that has been empty for the quiet period, or restores it. */

@@ -54,8 +54,8 @@ const connectionLost = new BrokerError.BrokerError({
   broker: "rabbitmq",
   operation: "clean",
   reason: "ConnectionLost",
-  detail: "the connection was lost in the middle of a removal",
-  remedy: "Run it again: it goes on where it was"
+  detail: "the connection was lost during a removal",
+  remedy: "Run it again: it continues where it was"
 })
 
 const messageOf = (fields: object) => ({ fields }) as Parameters<Channel["ack"]>[0] // The driver reads no more.
@@ -156,7 +156,7 @@ export const make = (connection: Connection, live: Live, requestTimeout: number)
       Effect.as(undefined),
       Effect.catchIf(
         ({ reason }) => reason === "QueueMismatch",
-        () => Effect.succeed("messages or a consumer came while it was being removed")
+        () => Effect.succeed("messages or a consumer arrived during its removal")
       )
     )
 

@@ -131,7 +131,7 @@ export const cases = [
       yield* Effect.sleep(1000)
       yield* stop
       const refusal = String(yield* Effect.flip(Fiber.join(second)))
-      Check.isTrue("the second is refused", refusal.includes("somebody else is cleaning"), refusal)
+      Check.isTrue("the second is refused", refusal.includes("another clean is running"), refusal)
       yield* Fiber.join(first)
     })),
 
