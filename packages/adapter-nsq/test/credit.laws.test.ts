@@ -18,6 +18,14 @@ const plans = process.env["REQUEUE_CAMPAIGNS"] === "1" ? 20_000 : 500
 it("no credit leaks, none is used twice, and no connection is left unheard", async () =>
   assert.isUndefined(await broken(Laws, plans)))
 
+it.each([
+  [
+    "a handler keeps the credit of a lease that nsqd refuses to extend, also when the connection is lost",
+    2,
+    "put 0/1, credit 1/1, steal 0/3, extend 0/1, cut 0/1"
+  ]
+])("%s", (_, count, steps) => Laws.live({ count, steps: Laws.parse(steps) }))
+
 /** The whole of a tick. */
 const turning = "distribute(sumOf(members) >= limit && all.some((member) => isStarved(member, now)) ? 1 : 0)"
 
@@ -35,7 +43,7 @@ describe("a credit is found that", () => {
       "receipts.delete(receipt.id)\n    onLost()",
       "receipts.delete(receipt.id)"
     ],
-    ["keeps that of what nsqd refuses to settle", "held", "if (isHeld) onLost()", ""],
+    ["keeps that of what nsqd refuses to extend", "held", "receipt.leaseEnds = -Infinity", "receipts.delete(id)"],
     [
       "counts a message twice that comes again",
       "session",

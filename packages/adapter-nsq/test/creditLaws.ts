@@ -64,6 +64,14 @@ export const plans: fc.Arbitrary<Plan> = fc.record({
   })
 })
 
+/** Steps that are written as `what which/amount, ...`. */
+export const parse = (steps: string): ReadonlyArray<Step> =>
+  [...steps.matchAll(/(\w+) (\d+)\/(\d+)/g)].map(([, what, which, amount]) => ({
+    what: what as Step["what"], // Written by hand.
+    which: Number(which),
+    amount: Number(amount)
+  }))
+
 /** A message's frame as nsqd sends it. */
 const payload = (id: string, attempts: number): Buffer => {
   const bytes = Buffer.alloc(26)
