@@ -34,19 +34,23 @@ const face = { entry: "promise", lean: "adapter-kit" }
 /**
  * Tells the chunk of a module: one of the two that the `face` loads; else with what else its only entry loads, or with what
  * the leanest of its entries shares with others, apart from what the package's index does not load. So a chunk never leads
- * back to one that imports it, which has a higher rank. A module that is imported later is an entry, too.
+ * back to one that imports it, which has a higher rank. A module that is imported later is an entry, too; what it shares with
+ * the index alone is in the index's chunk, which is loaded by then.
  */
 const chunks = (files, modules) => {
   const later = files.flatMap((file) => modules.getModuleInfo(file)?.dynamicallyImportedIds ?? [])
   const entries = [...new Set([...entriesOf(files), ...later.filter((file) => files.includes(file))])]
   const loads = entries.map((entry) => ({ name: basename(entry, ".js"), found: loadedBy(entry, modules) }))
   const leanest = loads.toSorted((a, b) => a.found.size - b.found.size)
+  const laterNames = later.map((file) => basename(file, ".js"))
   const index = loadedBy(join(folder, "index.js"), modules)
   const loadsIt = (file) => (entry) => loads.some(({ name, found }) => name === entry && found.has(file))
   return (file) => {
     const [lean, whole] = [face.lean, face.entry].map(loadsIt(file))
     if (whole) return { name: `${lean ? face.lean : face.entry}-whole`, rank: lean ? 0 : 1 }
-    const [first, second] = leanest.filter(({ found }) => found.has(file))
+    const [first, second] = leanest.filter(
+      ({ found, name }) => found.has(file) && !(index.has(file) && laterNames.includes(name))
+    )
     if (second === undefined) return { name: first?.name, rank: 2 + 2 * leanest.length }
     const rank = 2 + leanest.indexOf(first)
     return index.has(file)

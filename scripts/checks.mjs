@@ -19,6 +19,8 @@ export const checks = {
   examples: [{ command: turbo("build") }, { command: ["node", "scripts/examples.mjs"] }],
   // Made, so that what a docstring links to is there.
   reference: [{ command: turbo("build") }, { command: ["npm", "run", "--silent", "reference"] }],
+  // The reports in api/ are what programs can import.
+  api: [{ command: ["node", "scripts/api.mjs", "--check"] }],
   // docs/options.md is what the sources say, and what docstrings say of defaults is so.
   options: [{ command: ["node", "--conditions=@requeue/source", "scripts/options.mjs", "--check"] }],
   // What an editor shows of the names that newcomers meet, as the built packages declare them.

@@ -19,6 +19,11 @@ const beginsWithWhat = ({ text }) => /^What\s/.test(text)
 const rules = [
   ["entries", ({ files }) => files === 0, ({ key }) => `exports "${key}" leads to no source: name a file that src has`],
   [
+    "entries",
+    ({ internal }) => internal !== undefined,
+    ({ internal, key }) => `exports "${key}" lets programs import ${internal}: close its folder with null`
+  ],
+  [
     "exports",
     isSilent,
     ({ name }) => `${name === "*" ? "module" : `export ${name}`} without docstring: say what it is`

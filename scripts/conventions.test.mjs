@@ -144,6 +144,15 @@ test("an entry without a source is told", () => {
   ])
 })
 
+test("a pattern that opens an internal folder is refused", () => {
+  const sources = { "index.ts": "", "deep/internal/a.ts": "" }
+  const open = { ".": index, "./*": "./dist/*.js" }
+  assert.deepEqual(of(sources, open), [
+    'packages/a/package.json:1 exports "./*" lets programs import src/deep/internal/a.ts: close its folder with null'
+  ])
+  assert.deepEqual(of(sources, { ...open, "./deep/internal/*": null }), [])
+})
+
 test("entries are strings, conditions or patterns, and null closes them", () => {
   const exports = {
     ".": { source: "./src/index.ts", node: { types: "./dist/index.d.ts" }, default: "./dist/index.js" },

@@ -68,13 +68,17 @@ export const make = (name, into) => {
   return Object.keys(targets).toSorted()
 }
 
-/** Formats it, since names are longer or shorter than Acme, and links it into the workspace. */
+const run = (name, ...args) =>
+  spawnSync(name, args, { cwd: root, encoding: "utf8", shell: process.platform === "win32" })
+
+/** Formats it, since names are longer or shorter than Acme, links it into the workspace, and reports its API. */
 const link = (folder) => {
-  const formatted = spawnSync("oxfmt", [folder], { cwd: root, encoding: "utf8", shell: process.platform === "win32" })
+  const formatted = run("oxfmt", folder)
   // The lockfile has no entry for the package yet.
   const installed = formatted.status === 0 ? pnpm(["install", "--no-frozen-lockfile"]) : formatted
-  if (installed.status !== 0) explain(installed)
-  return installed.status === 0
+  const reported = installed.status === 0 ? run("node", "scripts/api.mjs") : installed
+  if (reported.status !== 0) explain(reported)
+  return reported.status === 0
 }
 
 const main = ([name, ...rest]) => {
@@ -88,7 +92,9 @@ const main = ([name, ...rest]) => {
   for (const file of make(name, root)) console.log(`made ${file}`)
   const pnpx = `npx ${packageManager}`
   if (!link(`packages/adapter-${name}`)) {
-    console.error(`The package is not linked into the workspace. Run: ${pnpx} install --no-frozen-lockfile`)
+    console.error(
+      `The package is not linked into the workspace. Run: ${pnpx} install --no-frozen-lockfile && npm run api`
+    )
     process.exitCode = 1
     return undefined
   }

@@ -13,11 +13,8 @@ const match = (pattern, text) => {
   return isMatch ? text.slice(head.length, text.length - tail.length) : undefined
 }
 
-/**
- * For each key of `exports` and each source that it names, the files of those that exist: none for a mistake, several for
- * a pattern. What another key closes with `null` is left out. `files` are relative to the package, as `src/index.ts`.
- */
-export const entries = ({ exports = {} }, files) => {
+/** For each key of `exports` and each source that it names, the files of those that exist, each with the path to import. */
+const resolved = ({ exports = {} }, files) => {
   const keys = Object.keys(exports)
   const isClosed = (subpath) => keys.some((key) => exports[key] === null && match(key, subpath) !== undefined)
   return keys.flatMap((key) =>
@@ -25,10 +22,27 @@ export const entries = ({ exports = {} }, files) => {
       .filter((source) => /\.[cm]?ts$/.test(source))
       .map((source) => ({
         key,
-        files: files.filter((file) => {
+        found: files.flatMap((file) => {
           const star = match(source, `./${file}`)
-          return star !== undefined && !isClosed(key.replace("*", star))
+          const subpath = star === undefined ? key : key.replace("*", star)
+          return star === undefined || isClosed(subpath) ? [] : [{ file, subpath }]
         })
       }))
   )
 }
+
+/**
+ * The keys of `exports` with their files: none for a mistake, several for a pattern. What another key closes with `null` is
+ * left out. `files` are relative to the package, as `src/index.ts`.
+ */
+export const entries = (manifest, files) =>
+  resolved(manifest, files).map(({ found, key }) => ({ key, files: found.map(({ file }) => file) }))
+
+/** Each file that can be imported, with its path, as `./message/Delay`; of several paths, the first key's. */
+export const importable = (manifest, files) =>
+  new Map(
+    resolved(manifest, files)
+      .flatMap(({ found }) => found)
+      .toReversed()
+      .map(({ file, subpath }) => [file, subpath])
+  )

@@ -20,8 +20,9 @@ const tablesOf = ({ program }) => {
   const { declared, exported, imported, stars } = tables
   for (const statement of program.body) {
     const from = statement.source?.value
-    for (const { exported: alias, imported: original, local, type } of statement.specifiers ?? []) {
-      if (type === "ExportSpecifier") exported.set(nameOf(alias), { from, name: nameOf(local) })
+    for (const { exported: alias, exportKind, imported: original, local, type } of statement.specifiers ?? []) {
+      const isType = exportKind === "type" || statement.exportKind === "type"
+      if (type === "ExportSpecifier") exported.set(nameOf(alias), { from, name: nameOf(local), isType })
       else if (type === "ImportSpecifier") imported.set(local.name, { from, name: nameOf(original) })
       else imported.set(local.name, { from, name: type === "ImportNamespaceSpecifier" ? "*" : "default" })
     }
@@ -41,14 +42,12 @@ const tablesOf = ({ program }) => {
 }
 
 /**
- * What can be imported from the modules `files`, each declaration once, however many ways lead to it: its module, name
- * and statements. A module that is exported as a namespace is found under the name `*`, with the statement that does so.
- * `sources` has the parsed modules by file; other modules are not followed.
+ * The parsed modules `sources`, by file, and where their names lead: `tables` has what a module declares, imports and exports,
+ * `follow` resolves one of its links, `lookUp` a name that it exports, `targetOf` an address that it imports. Other modules
+ * are not followed.
  */
-export const reachable = (files, sources) => {
+export const linked = (sources) => {
   const tables = new Map([...sources].map(([file, source]) => [file, tablesOf(source)]))
-  const found = new Map()
-  const seen = new Set()
 
   const targetOf = (file, from) => {
     const target = path.join(path.dirname(file), from).replace(/\.js$/, ".ts")
@@ -74,6 +73,18 @@ export const reachable = (files, sources) => {
     if (target === undefined) return undefined
     return name === "*" ? { file: target, name, by: statement && { file, statement } } : lookUp(target, name)
   }
+  return { follow, lookUp, tables, targetOf }
+}
+
+/**
+ * What can be imported from the modules `files`, each declaration once, however many ways lead to it: its module, name
+ * and statements. A module that is exported as a namespace is found under the name `*`, with the statement that does so.
+ */
+export const reachable = (files, sources) => {
+  const { follow, tables, targetOf } = linked(sources)
+  const found = new Map()
+  const seen = new Set()
+
   const collect = (file) => {
     if (seen.has(file)) return
     seen.add(file)

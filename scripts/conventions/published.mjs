@@ -28,11 +28,12 @@ export const published = (folder, manifest, sources) => {
     new Map(files.map((file) => [file, sources.get(file)]))
   )
   return {
-    entries: found.map(({ files: { length }, key }) => ({
+    entries: found.map(({ files, key }) => ({
       file: `${folder}/package.json`,
       line: 1,
       key,
-      files: length
+      files: files.length,
+      internal: files.find((file) => file.includes("/internal/"))
     })),
     exports: declarations.map(({ by, file, name, statements }) => {
       const source = sources.get(file)

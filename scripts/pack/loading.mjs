@@ -21,12 +21,13 @@ export const program = `
 const limits = { "@requeue/": 20, "effect/": 85 }
 
 const core = ["@requeue/core", "@requeue/core/promise", "@requeue/core/adapter-kit"]
-const others = ["@requeue/cloudflare", "@requeue/operations", "@requeue/adapter-memory", "@requeue/adapter-rabbitmq"]
+const others = ["@requeue/cloudflare", "@requeue/operations", "@requeue/adapter-memory"]
+const rabbitmq = ["@requeue/adapter-rabbitmq", "@requeue/adapter-rabbitmq/clean"]
 const sqs = ["@requeue/adapter-sqs", "@requeue/adapter-sqs/s3"]
 
 /** The packages that an entry may load beside ours and Effect: none, or those that begin with one of these. */
 const entries = new Map([
-  ...[...core, ...sqs, ...others].map((entry) => [entry, /^$/]),
+  ...[...core, ...rabbitmq, ...sqs, ...others].map((entry) => [entry, /^$/]),
   ["@requeue/adapter-sqs/lambda", /^@(aws-sdk|aws|smithy)\//],
   // Its driver is loaded at once.
   ["@requeue/adapter-nsq", /./]

@@ -18,6 +18,29 @@ const plans = process.env["REQUEUE_CAMPAIGNS"] === "1" ? 20_000 : 500
 it("no credit leaks, none is used twice, and no connection is left unheard", async () =>
   assert.isUndefined(await broken(Laws, plans)))
 
+it.each([
+  [
+    "a handler keeps the credit of a lease that nsqd refuses to extend, also when the connection is lost",
+    2,
+    "put 0/1, credit 1/1, steal 0/3, extend 0/1, cut 0/1"
+  ],
+  [
+    "the credit lies where the work is while others have just delivered",
+    5,
+    "put 0/1, credit 2/1, settle 0/1, rest 0/1, tick 0/1, put 0/1, settle 0/1"
+  ],
+  [
+    "the credit lies where the work is when others have waited for long",
+    3,
+    "put 2/2, credit 3/1, steal 0/3, tick 0/1, put 0/1, tick 0/1, put 2/1"
+  ],
+  [
+    "the credit lies where the work is after nsqd has sent a message in the place of one that it took back",
+    2,
+    "credit 3/1, tick 0/1, put 0/3, steal 0/3"
+  ]
+])("%s", (_, count, steps) => Laws.live({ count, steps: Laws.parse(steps) }))
+
 /** The whole of a tick. */
 const turning = "distribute(sumOf(members) >= limit && all.some((member) => isStarved(member, now)) ? 1 : 0)"
 
@@ -35,7 +58,7 @@ describe("a credit is found that", () => {
       "receipts.delete(receipt.id)\n    onLost()",
       "receipts.delete(receipt.id)"
     ],
-    ["keeps that of what nsqd refuses to settle", "held", "if (isHeld) onLost()", ""],
+    ["keeps that of what nsqd refuses to extend", "held", "receipt.leaseEnds = -Infinity", "receipts.delete(id)"],
     [
       "counts a message twice that comes again",
       "session",

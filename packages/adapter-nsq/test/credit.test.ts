@@ -224,6 +224,43 @@ describe("a credit over connections", () => {
     assert.isAtLeast(ticks, 75)
   })
 
+  describe("learns the way to nsqd and back", () => {
+    /** Two connections, of which one has three messages; the last arrived so long after there was no room for it. */
+    const far = (way: number) => {
+      let now = 0
+      const credit = Credit.make(() => now)
+      const [one] = [credit.join(() => {}, 2500), credit.join(() => {}, 2500)]
+      const pass = (millis: number) => void (now += millis)
+      credit.set(3)
+      one!.arrived()
+      one!.arrived()
+      pass(way)
+      one!.arrived()
+      return { one: one!, credit, pass }
+    }
+
+    it("anew after nsqd has taken a message back, and has sent another one in its place", () => {
+      const { credit, one, pass } = far(700)
+      assert.strictEqual(credit.pause(), 50)
+      one.settled()
+      pass(5)
+      one.arrived()
+      assert.strictEqual(credit.pause(), 18)
+    })
+
+    it("not by a message that was sent before a turn ended, and has room after it", () => {
+      const { credit, one, pass } = far(15)
+      one.settled()
+      one.settled()
+      pass(20)
+      credit.set(1)
+      one.settled()
+      pass(1)
+      one.arrived()
+      assert.strictEqual(credit.pause(), 30)
+    })
+  })
+
   it("counts what handlers still have of a lost connection, until they are done", () => {
     const credit = ticking()
     const [one, other] = [nsqd(credit, () => {}), nsqd(credit, () => {})]

@@ -15,6 +15,8 @@ const lease = 1000
 const identity = { version: "1.3.0", maxRdyCount: 2500, msgTimeout: lease, maxMsgTimeout: 10 * lease, notes: [] }
 /** nsqd counts a lease from when it sends the message. */
 const nsqdLease = 0.7 * lease
+/** Milliseconds to nsqd and back, or less where ticks are closer together: less than the moment in which room is filled. */
+const longestWay = 5
 const topic = { topic: "orders", channel: "requeue", isOwn: false }
 const metadata = Metadata.make("m", 0)
 
@@ -64,6 +66,14 @@ export const plans: fc.Arbitrary<Plan> = fc.record({
   })
 })
 
+/** Steps that are written as `what which/amount, ...`. */
+export const parse = (steps: string): ReadonlyArray<Step> =>
+  [...steps.matchAll(/(\w+) (\d+)\/(\d+)/g)].map(([, what, which, amount]) => ({
+    what: what as Step["what"], // Written by hand.
+    which: Number(which),
+    amount: Number(amount)
+  }))
+
 /** A message's frame as nsqd sends it. */
 const payload = (id: string, attempts: number): Buffer => {
   const bytes = Buffer.alloc(26)
@@ -84,7 +94,11 @@ interface Process {
   now: number
   readonly had: Set<Had>
   ids: number
+  /** Calls `arrive` when what an nsqd sends arrives. */
+  send: (arrive: () => void) => void
 }
+
+const arriveAtOnce: Process["send"] = (arrive) => arrive()
 
 /** One nsqd: it pushes while it has messages and less is in flight than it may, and takes back what is not extended. */
 const nsqdOf = (name: string, process: Process, credit: Credit.Credit, onRdy: (by: number) => void) => {
@@ -104,7 +118,8 @@ const nsqdOf = (name: string, process: Process, credit: Credit.Credit, onRdy: (b
       inFlight.set(id, process.now + nsqdLease)
       const attempts = (deliveries.get(id) ?? 0) + 1
       deliveries.set(id, attempts)
-      session.receive(payload(id, attempts))
+      const { receive } = session
+      process.send(() => receive(payload(id, attempts)))
     }
   }
 
@@ -219,7 +234,7 @@ const check = (law: string, holds: boolean, details: object): void => {
  * Long, because each step is a line of it.
  */
 export const live = async ({ count, steps }: Plan): Promise<void> => {
-  const process: Process = { now: 0, had: new Set(), ids: 0 }
+  const process: Process = { now: 0, had: new Set(), ids: 0, send: arriveAtOnce }
   const credit = Credit.make(() => process.now)
   let limit = 0
   let isPaused = false
@@ -248,9 +263,21 @@ export const live = async ({ count, steps }: Plan): Promise<void> => {
     else process.had.delete(had)
   }
 
-  const tick = async (): Promise<void> => {
-    process.now += credit.pause()
+  /** What nsqd sends because of `before` is under way at the tick. */
+  const tick = async (before = () => {}): Promise<void> => {
+    // What is written leaves before any time passes.
+    await turn()
+    const pause = credit.pause()
+    const way = Math.min(longestWay, pause)
+    process.now += pause - way
+    const sent: Array<() => void> = []
+    process.send = (arrive) => void sent.push(arrive)
+    before()
+    await turn()
+    process.now += way
     credit.tick()
+    process.send = arriveAtOnce
+    for (const arrive of sent) arrive()
     await turn()
   }
 
@@ -283,10 +310,9 @@ export const live = async ({ count, steps }: Plan): Promise<void> => {
     busy.put(2 * rounds + limit)
     let atWork = 0
     for (let round = 0; round < rounds; round++) {
-      await tick()
-      if (round >= rounds / 2) atWork += busy.inFlight.size
       const [had] = process.had
-      if (had !== undefined) settle(had, "FIN")
+      await tick(() => had !== undefined && settle(had, "FIN"))
+      if (round >= rounds / 2) atWork += busy.inFlight.size
     }
     const mean = (2 * atWork) / rounds
     check("who has the work has all of the credit but one", mean >= limit - 1, { limit, mean })

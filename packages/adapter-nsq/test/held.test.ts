@@ -24,7 +24,10 @@ test("a redelivery, a copy that failed and a refusal cost the same with thousand
   const again = Array.from({ length: count }, (_, id) => receiptOf(id, 2))
   for (const receipt of again) assert.isFalse(held.add(receipt))
   for (const receipt of again) assert.isTrue(held.take(receipt) && held.untake(receipt))
-  for (let id = 0; id < count; id++) assert.isTrue(held.lose(`${id}`))
+  for (const receipt of again) assert.isTrue(held.lose(receipt.id))
+  // A refused delivery counts until the core is told.
+  assert.strictEqual(lost, 0)
+  for (const receipt of again) assert.isFalse(held.extend(receipt))
   assert.isAtMost(asked, 20 * count)
   assert.deepStrictEqual([held.size(), lost], [0, count])
 })

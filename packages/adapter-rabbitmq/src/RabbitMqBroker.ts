@@ -34,7 +34,6 @@ import * as LeftBehind from "./internal/inspect/leftBehind.ts"
 import * as Policies from "./internal/inspect/policies.ts"
 import * as Remembered from "./internal/inspect/remembered.ts"
 import * as Management from "./internal/inspect/management.ts"
-import { operations } from "./internal/inspect/operations.ts"
 import { uniqueNames } from "./internal/uniqueNames.ts"
 import * as Publisher from "./internal/publish/publisher.ts"
 import * as Routes from "./internal/publish/routes.ts"
@@ -270,6 +269,9 @@ export const layerConfig = (
     })
   )
 
+/** Only operators load it, with what lists and removes stale objects. */
+const operations = Effect.promise(() => import("./internal/inspect/operations.ts"))
+
 /**
  * Serves `amqp:` and `amqps:` URLs: `amqp://user:password@host:5672/vhost?queueType=classic`. Every option but `tls` can
  * stand in the query; times are in milliseconds.
@@ -277,5 +279,8 @@ export const layerConfig = (
 export const adapter: Adapter.Adapter = {
   schemes: ["amqp", "amqps"],
   layer: (url, options) => layer({ ...options, url }),
-  operations
+  operations: {
+    plan: (...request) => Effect.flatMap(operations, ({ plan }) => plan(...request)),
+    operate: (...address) => Effect.flatMap(operations, ({ operate }) => operate(...address))
+  }
 }

@@ -1,22 +1,11 @@
-/**
- * Checks how a queue is set up, and lists and removes what a configuration no longer wants.
- *
- * All of this needs the server's management interface, but for a shorter list: give its address as the option `management`.
- */
-import { type Adapter, type BrokerError, ConfigurationError } from "@requeue/core/adapter-kit"
+/** Checks how a queue is set up. This requires the management interface: give its address as the option `management`. */
+import { type BrokerError, ConfigurationError } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Connection from "./internal/connect/connection.ts"
-import * as Declarer from "./internal/declare/declare.ts"
-import * as Cleaning from "./internal/inspect/cleaning.ts"
-import * as FormerPrefix from "./internal/inspect/formerPrefix.ts"
-import type * as Listing from "./internal/inspect/listing.ts"
 import * as Management from "./internal/inspect/management.ts"
 import * as Version from "./internal/version.ts"
 import { decode, type Options } from "./RabbitMqOptions.ts"
 import * as RabbitMqQueue from "./RabbitMqQueue.ts"
-
-export type { Cleaned, Report } from "./internal/inspect/cleaning.ts"
-export type { Listing, Scope, StaleObject } from "./internal/inspect/listing.ts"
 
 /** A property that a queue should have. */
 export interface Finding {
@@ -125,40 +114,3 @@ export const verify = (
       return findingsOf(yield* management.queue(queue), version, RabbitMqQueue.smallestLimit)
     })
   )
-
-/** The operations on stale objects of a server, for as long as the scope lives. */
-const cleaning = (options: Options) =>
-  Effect.gen(function* () {
-    const settings = yield* Effect.fromResult(decode(options))
-    const connection = yield* Connection.make(settings, "operator")
-    return FormerPrefix.checked(
-      Cleaning.make(settings, connection, yield* Declarer.make(connection, settings)),
-      settings
-    )
-  })
-
-/**
- * Lists the objects of ours that a configuration no longer wants, with their messages. It changes nothing.
- *
- * `requests` are the queues of the configuration with their policies. A row claims no more than that these do not want the
- * object: a delay that another service uses is one of its own, which it makes again when it is removed.
- */
-export const stale = (
-  requests: ReadonlyArray<Adapter.PlanRequest>,
-  options: Options,
-  scope: Listing.Scope = {}
-): Effect.Effect<Listing.Listing, BrokerError.BrokerError | ConfigurationError.ConfigurationError> =>
-  Effect.scoped(Effect.flatMap(cleaning(options), (on) => on.stale(requests, scope)))
-
-/**
- * Removes what {@link stale} lists, as far as it is not in use: its messages are moved to where they belong, with what is
- * left of their delays. It needs the management interface, and takes at least 15 s. Interrupted, it loses nothing, and can
- * be run again.
- */
-export const clean = (
-  requests: ReadonlyArray<Adapter.PlanRequest>,
-  options: Options,
-  scope: Listing.Scope = {},
-  signal?: AbortSignal
-): Effect.Effect<Cleaning.Report, BrokerError.BrokerError | ConfigurationError.ConfigurationError> =>
-  Effect.scoped(Effect.flatMap(cleaning(options), (on) => on.clean(requests, scope, signal)))

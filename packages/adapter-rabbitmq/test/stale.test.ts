@@ -4,7 +4,7 @@ import * as Result from "effect/Result"
 import { assert, describe, test } from "vitest"
 import { RabbitMqOptions, RabbitMqPlan } from "../src/index.ts"
 import type { BindingInfo, ExchangeInfo, QueueInfo } from "../src/internal/inspect/management.ts"
-import * as Stale from "../src/internal/inspect/stale.ts"
+import * as Stale from "../src/internal/clean/stale.ts"
 
 const settings = Result.getOrThrow(RabbitMqOptions.decode({}))
 const retry = RetryPolicy.make({ backoff: Backoff.constant(1000) })

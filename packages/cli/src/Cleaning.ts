@@ -1,6 +1,6 @@
 /**
- * An operator that lists and removes stale objects. The port of adapters does not have it yet: the adapter's operator is
- * looked at, and one without is told.
+ * An operator that lists and removes stale objects. Only RabbitMQ has such objects, so the port of adapters has no members for
+ * them: the command line looks for them on the adapter's operator.
  */
 import type { Adapter, BrokerError, ConfigurationError } from "@requeue/core"
 import * as Effect from "effect/Effect"
@@ -9,17 +9,17 @@ import type { Service } from "./Output.ts"
 import * as Table from "./Table.ts"
 import type * as Target from "./Target.ts"
 
-/** An object that the configuration does not want. */
+/** An object that the configuration does not use. */
 export interface StaleObject {
   readonly kind: string
   readonly name: string
-  /** Its messages; `undefined` for what is no queue. */
+  /** Its messages; `undefined` for an exchange or a binding. */
   readonly messages: number | undefined
-  /** The reason to take it for stale. */
+  /** Why it is stale. */
   readonly claim: string
 }
 
-/** A stale object, and what has become of it. */
+/** A stale object, and whether it was removed. */
 interface Cleaned extends StaleObject {
   readonly outcome: "removed" | "kept"
   readonly why?: string | undefined
@@ -33,7 +33,7 @@ interface Scope {
 type Requests = ReadonlyArray<Adapter.PlanRequest>
 type Failure = BrokerError.BrokerError | ConfigurationError.ConfigurationError
 
-/** A list of stale objects, and remarks on what cannot be told. */
+/** Stale objects, and what the list leaves out. */
 export interface Listing {
   readonly objects: ReadonlyArray<StaleObject>
   readonly notes: ReadonlyArray<string>
@@ -49,7 +49,7 @@ export interface Cleaner {
   ) => Effect.Effect<{ readonly objects: ReadonlyArray<Cleaned>; readonly moved: number }, Failure>
 }
 
-/** The operator as one that cleans; `undefined` where the adapter has nothing to clean. */
+/** The operator as one that cleans; `undefined` for an adapter that has no stale objects. */
 export const of = (operator: Adapter.Operator): (Adapter.Operator & Cleaner) | undefined => {
   const { clean, stale }: Partial<Record<keyof Cleaner, unknown>> = Object(operator)
   return typeof clean === "function" && typeof stale === "function"
@@ -60,7 +60,7 @@ export const of = (operator: Adapter.Operator): (Adapter.Operator & Cleaner) | u
 /** Whether a command acts on all queues of a configuration: only then can delays that they share be judged. */
 export const isWhole = ({ queue, url }: Target.Flags): boolean => queue.length === 0 && Option.isNone(url)
 
-/** Objects that these queues no longer want; none where the adapter does not tell. */
+/** Objects that these queues do not use; none for an adapter that has no stale objects. */
 export const listed = (operator: Adapter.Operator, requests: Requests, scope: Scope): Effect.Effect<Listing, Failure> =>
   of(operator)?.stale(requests, scope) ?? Effect.succeed({ objects: [], notes: [] })
 

@@ -1,6 +1,6 @@
 /** A retry policy on the command line: its name in the config file, a preset's name, or JSON. */
+import { PolicyConfig } from "@requeue/config"
 import type { RetryPolicy } from "@requeue/core"
-import { PolicyConfig } from "@requeue/core/schema"
 import * as Effect from "effect/Effect"
 import * as Flag from "effect/cli/Flag"
 import * as Schema from "effect/Schema"

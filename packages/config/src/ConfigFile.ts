@@ -4,9 +4,10 @@
  * Its JSON Schema is published with the package as `schema.json`, for editors.
  */
 import { Adapter } from "@requeue/core"
-import { PolicyConfig, StrictSchema } from "@requeue/core/schema"
 import * as Schema from "effect/Schema"
 import * as Environment from "./internal/environment.ts"
+import * as PolicyConfig from "./PolicyConfig.ts"
+import * as StrictSchema from "./StrictSchema.ts"
 
 const described = <S extends Schema.Top>(description: string, schema: S) =>
   Schema.optionalKey(schema).annotateKey({ description })

@@ -1,7 +1,7 @@
 /** The error of a config file. */
 import { BrokerUrl } from "@requeue/core/adapter-kit"
-import type { StrictSchema } from "@requeue/core/schema"
 import * as Data from "effect/Data"
+import type * as StrictSchema from "./StrictSchema.ts"
 
 /** Shows a path as `queues.orders.retry` or `brokers["a.b"].url`. */
 const show = (path: StrictSchema.Problem["path"]): string =>

@@ -7,7 +7,6 @@
  */
 import { type Adapter, Adapters, Broker, BrokerError, ConfigurationError, RetryPolicy } from "@requeue/core"
 import { BrokerUrl, KnownQueues, OptionKind, OptionNames } from "@requeue/core/adapter-kit"
-import { StrictSchema } from "@requeue/core/schema"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
@@ -20,6 +19,7 @@ import * as BrokerProblems from "./internal/brokerProblems.ts"
 import * as Environment from "./internal/environment.ts"
 import * as Link from "./internal/link.ts"
 import * as Source from "./internal/source.ts"
+import * as StrictSchema from "./StrictSchema.ts"
 
 /** A loaded config file. */
 export interface Configuration {

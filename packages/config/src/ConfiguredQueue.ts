@@ -1,6 +1,6 @@
 /** The queues of a config file. */
 import type { ConsumerOptions, QueueDefinition } from "@requeue/core"
-import type { StrictSchema } from "@requeue/core/schema"
+import type * as StrictSchema from "./StrictSchema.ts"
 
 /** A queue of a config file: a definition to send to and to consume from, with the options of its consumers. */
 // Any, because the file does not say what type the bodies have.

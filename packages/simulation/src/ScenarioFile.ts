@@ -1,7 +1,7 @@
 /** Scenarios as JSON files, read strictly: an unknown name or a value out of its range would make another world. */
-import { StrictSchema } from "@requeue/core/schema"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import * as SchemaIssue from "effect/SchemaIssue"
 import * as Scenario from "./Scenario.ts"
 
 /** The version of the format. */
@@ -9,7 +9,8 @@ const format = 1
 
 const { optionalKey } = Schema
 const list = <S extends Schema.Constraint>(schema: S) => Schema.Array(schema)
-const strict = StrictSchema.struct
+const strict = <Fields extends Schema.Struct.Fields>(fields: Fields) =>
+  Schema.Struct(fields).annotate({ messageUnexpectedKey: `unknown key; known are ${Object.keys(fields).join(", ")}` })
 
 /** A day more than any delay of a world. Longer times would only make it stand still. */
 const longest = 365 * 24 * 3_600_000
@@ -134,9 +135,11 @@ const File = strict({
 
 const decode = Schema.decodeUnknownResult(File)
 
-const pathOf = (path: StrictSchema.Problem["path"]): string =>
+const issuesOf = SchemaIssue.makeFormatterStandardSchemaV1()
+
+const pathOf = (path: ReadonlyArray<unknown>): string =>
   path.reduce<string>(
-    (text, key) => (typeof key === "number" ? `${text}[${key}]` : text === "" ? key : `${text}.${key}`),
+    (text, key) => (typeof key === "number" ? `${text}[${key}]` : text === "" ? String(key) : `${text}.${String(key)}`),
     ""
   )
 
@@ -172,11 +175,10 @@ export const read = (text: string): Scenario.Scenario => {
   } catch (error) {
     throw refuse(`it must be JSON: ${String(error)}`)
   }
-  const decoded = decode(json, { errors: "all" })
+  const decoded = decode(json, { onExcessProperty: "error" })
   if (Result.isFailure(decoded)) {
-    const [first] = StrictSchema.problems(decoded.failure)
-    const { detail, path, remedy } = first!
-    throw refuse([`${pathOf(path)}: ${detail}`, ...(remedy === undefined ? [] : [remedy])].join(". "))
+    const { message, path = [] } = issuesOf(decoded.failure.issue).issues[0]!
+    throw refuse(`${pathOf(path)}: ${message}`)
   }
   const { format: _, ...read } = decoded.success
   const scenario = read as Scenario.Scenario // JSON has no `undefined`: fields that may have it are missing.

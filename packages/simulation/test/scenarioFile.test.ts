@@ -33,7 +33,7 @@ describe("refuses", () => {
     // As above.
     ["no format", (it) => delete it.format, "format: "],
     ["another format", (it) => (it.format = 2), "format: "],
-    ["an unknown name", (it) => (it.latancy = 5), "latancy: unknown key. Did you mean latency?"],
+    ["an unknown name", (it) => (it.latancy = 5), "latancy: unknown key; known are "],
     ["an unknown kind", (it) => (it.kind = "pull"), "kind: "],
     ["a missing list", (it) => delete it.processes, "processes: "],
     ["no version", (it) => (it.versions = []), "versions: "],

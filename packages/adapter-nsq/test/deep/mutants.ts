@@ -176,8 +176,8 @@ export const ownPatches: ReadonlyArray<Mutant.Patch> = [
     name: "keeps a lease that nsqd refuses to extend",
     kills: "a lease that is lost while a handler runs is told once",
     file: "consume/held.ts",
-    text: "const isHeld = receipts.delete(id)",
-    replacement: "const isHeld = receipts.has(id)"
+    text: "receipt.leaseEnds = -Infinity",
+    replacement: "receipt.leaseEnds += 0"
   },
   {
     name: "does not ask whether a channel is paused",

@@ -1,6 +1,7 @@
 import { Backoff, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { assert, describe, test } from "vitest"
+import { clean, stale } from "../../src/clean.ts"
 import { RabbitMqOperator } from "../../src/index.ts"
 import { shared } from "../real/server.ts"
 import { on, outgoing, queueName } from "../world.ts"
@@ -33,13 +34,13 @@ test("without the management interface, lists the queues of usual names, and rem
   await on({ url: one.url, topology: "waitLoop" }, (broker) =>
     broker.publish([outgoing(queue, "a", { delay: 60_000 })])
   )
-  const { notes, objects } = await Effect.runPromise(RabbitMqOperator.stale(requests, { url: one.url }))
+  const { notes, objects } = await Effect.runPromise(stale(requests, { url: one.url }))
   assert.deepStrictEqual(
     objects.map(({ messages, name }) => [name, messages]),
     [[`${queue}.waiting.v1`, 0]]
   )
   assert.match(notes.join(), /without the option management/)
-  const error = await Effect.runPromise(Effect.flip(RabbitMqOperator.clean(requests, { url: one.url })))
+  const error = await Effect.runPromise(Effect.flip(clean(requests, { url: one.url })))
   assert.strictEqual("field" in error && error.field, "management")
 })
 

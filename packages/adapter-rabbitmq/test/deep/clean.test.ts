@@ -2,7 +2,8 @@
 import { Backoff, Consumer, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { assert, describe, test } from "vitest"
-import { RabbitMqOperator, type RabbitMqOptions } from "../../src/index.ts"
+import type { Report } from "../../src/clean.ts"
+import type { RabbitMqOptions } from "../../src/index.ts"
 import { balanced, cleaned, exists, listed, names, none, place, underLoad } from "./cleaning.ts"
 import { server } from "../real/server.ts"
 import { consume, type Run } from "./traps/trap.ts"
@@ -79,7 +80,7 @@ describe.runIf(broker.managementUrl !== undefined)("while delays are published a
     async () => {
       const { options, prefix, queue } = placed()
       const rung = `${prefix}.v1.q.delay.300`
-      const reports: Array<RabbitMqOperator.Report> = []
+      const reports: Array<Report> = []
       let longest = 0
       const load = await underLoad(options, queue, retry, async () => {
         for (let turn = 0; turn < 2; turn++) {
@@ -96,16 +97,16 @@ describe.runIf(broker.managementUrl !== undefined)("while delays are published a
     }
   )
 
-  test("a queue for one delay stays, as messages still come in", { timeout: 120_000 }, async () => {
+  test("a queue for one delay stays, as messages still arrive", { timeout: 120_000 }, async () => {
     const { options, queue } = placed({ topology: "perDelayQueue" })
-    let report: RabbitMqOperator.Report | undefined
+    let report: Report | undefined
     const load = await underLoad(options, queue, retry, async () => {
       report = await cleaned(queue, { ...options, topology: "auto" })
     })
     balanced(load, 300)
     assert.deepStrictEqual(
       report?.objects.map(({ name, outcome, why }) => [name, outcome, why]),
-      [[`${queue}_dlq_1`, "kept", "messages still come in"]]
+      [[`${queue}_dlq_1`, "kept", "messages still arrive"]]
     )
   })
 })

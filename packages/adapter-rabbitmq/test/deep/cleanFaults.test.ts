@@ -2,7 +2,7 @@
 import { Backoff, Consumer, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { assert, describe, test } from "vitest"
-import { RabbitMqOperator } from "../../src/index.ts"
+import { clean } from "../../src/clean.ts"
 import { get } from "../real/adoptedBooks.ts"
 import { balanced, cleaned, exists, listed, names, none, place, underLoad } from "./cleaning.ts"
 import { apart, server } from "../real/server.ts"
@@ -68,9 +68,7 @@ describe.runIf(broker.managementUrl !== undefined).concurrent("clean", () => {
     const rung = `${prefix}.v1.q.delay.300`
     await on(options, () => Consumer.start(queue, { retry }, () => {}))
     const stop = new AbortController()
-    const cleaning = Effect.runPromise(
-      RabbitMqOperator.clean([{ queue, retry: none }], options, { isWhole: true }, stop.signal)
-    )
+    const cleaning = Effect.runPromise(clean([{ queue, retry: none }], options, { isWhole: true }, stop.signal))
     await wait("a rung without a binding", async () => (await bindingsOf(rung)) === 0)
     stop.abort()
     const { objects } = await cleaning
@@ -99,7 +97,7 @@ describe.runIf(broker.managementUrl !== undefined).concurrent("clean", () => {
         )
         const errors = reports.flatMap((each) => (each.status === "rejected" ? [String(each.reason)] : []))
         const kept = reports.flatMap((each) => (each.status === "fulfilled" ? each.value.objects : []))
-        assert.match(errors.join(), /somebody else is cleaning on this server/)
+        assert.match(errors.join(), /another clean is running on this server/)
         assert.include(
           kept.map(({ why }) => why),
           `a consumer reads ${queue}.waiting.v1`
@@ -157,7 +155,7 @@ describe.runIf(broker.managementUrl !== undefined).concurrent("clean", () => {
     const { objects } = await cleaned(queue, options)
     assert.deepStrictEqual(
       objects.map(({ name, outcome, why }) => [name, outcome, why]),
-      [[delayed, "kept", "1 messages wait until a queue behind it takes them"]]
+      [[delayed, "kept", "1 messages wait until the next queue accepts them"]]
     )
   })
 })

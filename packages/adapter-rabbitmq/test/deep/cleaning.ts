@@ -2,7 +2,8 @@
 import { RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { assert } from "vitest"
-import { RabbitMqOperator, type RabbitMqOptions } from "../../src/index.ts"
+import { clean, type Scope, stale } from "../../src/clean.ts"
+import type { RabbitMqOptions } from "../../src/index.ts"
 import { consume, no, raw, type Run } from "./traps/trap.ts"
 import { on, outgoing, queueName, until } from "../world.ts"
 
@@ -17,15 +18,11 @@ export const place = (options: RabbitMqOptions.Options = {}) => {
 
 export const names = (objects: ReadonlyArray<{ readonly name: string }>) => objects.map(({ name }) => name).toSorted()
 
-export const listed = (queue: string, options: RabbitMqOptions.Options, more: RabbitMqOperator.Scope = {}) =>
-  Effect.runPromise(RabbitMqOperator.stale([{ queue, retry: none }], options, { isWhole: true, ...more }))
+export const listed = (queue: string, options: RabbitMqOptions.Options, more: Scope = {}) =>
+  Effect.runPromise(stale([{ queue, retry: none }], options, { isWhole: true, ...more }))
 
-export const cleaned = (
-  queue: string,
-  options: RabbitMqOptions.Options,
-  more: RabbitMqOperator.Scope = {},
-  retry = none
-) => Effect.runPromise(RabbitMqOperator.clean([{ queue, retry }], options, { isWhole: true, ...more }))
+export const cleaned = (queue: string, options: RabbitMqOptions.Options, more: Scope = {}, retry = none) =>
+  Effect.runPromise(clean([{ queue, retry }], options, { isWhole: true, ...more }))
 
 /** Whether there is a queue of this name. */
 export const exists = (url: string, queue: string): Promise<boolean> =>

@@ -2,7 +2,8 @@
 import { Backoff, type Broker, Consumer, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { assert, describe, test } from "vitest"
-import { RabbitMqOperator, type RabbitMqOptions } from "../../src/index.ts"
+import { clean, stale } from "../../src/clean.ts"
+import type { RabbitMqOptions } from "../../src/index.ts"
 import { server } from "../real/server.ts"
 import { consume, no, raw, type Run } from "./traps/trap.ts"
 import { drainIds, on, outgoing, queueName, reasonOf, until } from "../world.ts"
@@ -122,7 +123,7 @@ describe.concurrent("the settings of a queue that is in use become", () => {
     // What the former prefix has left is removed; the queue still leads its own dead letters there.
     const options = { ...later, management }
     const whole = { isWhole: true, prefix }
-    const report = await Effect.runPromise(RabbitMqOperator.clean([{ queue, retry }], options, whole))
+    const report = await Effect.runPromise(clean([{ queue, retry }], options, whole))
     assert.deepStrictEqual(
       report.objects.filter(({ outcome }) => outcome === "kept"),
       []
@@ -132,10 +133,7 @@ describe.concurrent("the settings of a queue that is in use become", () => {
       `${prefix}.v1.deliver`
     )
     await raw(url, (channel) => channel.checkExchange(`${prefix}.v1.dead`))
-    assert.deepStrictEqual(
-      (await Effect.runPromise(RabbitMqOperator.stale([{ queue, retry }], options, whole))).objects,
-      []
-    )
+    assert.deepStrictEqual((await Effect.runPromise(stale([{ queue, retry }], options, whole))).objects, [])
   })
 })
 
@@ -148,12 +146,12 @@ test("another dead-letter queue gets the letters, and the server's own once clea
   if (management === undefined) return
   const requests = [{ queue, retry: named(`${queue}.new`) }]
   const binding = `${prefix}.v1.dead -> ${queue}.old`
-  const { objects } = await Effect.runPromise(RabbitMqOperator.stale(requests, options))
+  const { objects } = await Effect.runPromise(stale(requests, options))
   assert.deepStrictEqual(
     objects.map(({ name }) => name),
     [binding]
   )
-  await Effect.runPromise(RabbitMqOperator.clean(requests, options))
+  await Effect.runPromise(clean(requests, options))
   await raw(url, async (channel) =>
     channel.publish(`${prefix}.v1.dead`, queue, Buffer.from("x"), { messageId: "given up" })
   )

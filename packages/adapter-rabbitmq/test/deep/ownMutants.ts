@@ -192,11 +192,11 @@ const patches: ReadonlyArray<OwnPatch> = [
     name: "leads an exchange away from a queue before it leads elsewhere",
     kills: "while a clean begins, and is stopped, all that is published is routed",
     on: withManagement,
-    file: "inspect/clean.ts",
-    text: "for (const entry of work.entries) yield* removal.bind(entry, meanwhile)",
+    file: "clean/removeGroups.ts",
+    text: "for (const entry of removal.entries) yield* server.bind(entry, holdingQueue)",
     replacement:
       // The pause is for publishers on a busy machine: they must meet the gap.
-      'for (const entry of work.entries) yield* Effect.andThen(removal.unbind(entry, entry.queue), Effect.delay(removal.bind(entry, meanwhile), "200 millis"))'
+      'for (const entry of removal.entries) yield* Effect.andThen(server.unbind(entry, entry.queue), Effect.delay(server.bind(entry, holdingQueue), "200 millis"))'
   },
   {
     name: "moves messages of foreign producers at once",
@@ -210,7 +210,7 @@ const patches: ReadonlyArray<OwnPatch> = [
     name: "takes out messages that it has not moved",
     kills: "a clean that is stopped has moved each message once, none before its time, and all is as it was",
     on: withManagement,
-    file: "inspect/removal.ts",
+    file: "clean/server.ts",
     text: "const errors = yield* move(taken, queue)",
     replacement: "const errors: ReadonlyArray<undefined> = []"
   },
@@ -218,23 +218,23 @@ const patches: ReadonlyArray<OwnPatch> = [
     name: "does not lead an exchange back to its queue",
     kills: "a clean that is stopped has moved each message once, none before its time, and all is as it was",
     on: withManagement,
-    file: "inspect/clean.ts",
-    text: "yield* removal.restore(work.group)",
+    file: "clean/removeGroups.ts",
+    text: "yield* env.server.restore(removal.group)",
     replacement: ""
   },
   {
     name: "leaves the queue of its own on the server",
     kills: "a clean that is stopped has moved each message once, none before its time, and all is as it was",
     on: withManagement,
-    file: "inspect/cleaning.ts",
-    text: "yield* finish(env, removal, move, bindings)",
-    replacement: ""
+    file: "clean/cleaning.ts",
+    text: "yield* server.deleteQueue({ name: holdingQueue, type: settings.queueType }, move)",
+    replacement: "yield* Effect.void"
   },
   {
     name: "lets two of them clean",
     kills: "one clean runs at a time",
     on: withManagement,
-    file: "inspect/cleaning.ts",
+    file: "clean/cleaning.ts",
     text: "exclusive: true, durable: false",
     replacement: "durable: false"
   },
@@ -242,9 +242,9 @@ const patches: ReadonlyArray<OwnPatch> = [
     name: "takes the way into a queue away that a consumer reads",
     kills: "a clean takes nothing away that a consumer reads",
     on: withManagement,
-    file: "inspect/clean.ts",
-    text: "if (read !== undefined) return",
-    replacement: "if (read === null) return"
+    file: "clean/removeGroups.ts",
+    text: "if (consumed !== undefined) return",
+    replacement: "if (consumed === null) return"
   },
   {
     name: "declares a queue of former settings as it would be made now",

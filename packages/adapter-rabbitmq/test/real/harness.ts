@@ -9,7 +9,8 @@ import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
 import { randomUUID } from "node:crypto"
 import { toDelivery } from "../../src/internal/consume/toDelivery.ts"
-import { RabbitMqBroker, RabbitMqOperator, RabbitMqOptions, RabbitMqPlan } from "../../src/index.ts"
+import { clean } from "../../src/clean.ts"
+import { RabbitMqBroker, RabbitMqOptions, RabbitMqPlan } from "../../src/index.ts"
 import { get } from "./adoptedBooks.ts"
 import { Adapter } from "./cases/Adapter.ts"
 import type { Server } from "./server.ts"
@@ -168,7 +169,7 @@ export const layer = (server: Server, options: RabbitMqOptions.Options = {}) =>
         lateness,
         settleTime: 50
       })
-      const adapter = { server, open: RabbitMqBroker.make, clean: RabbitMqOperator.clean }
+      const adapter = { server, open: RabbitMqBroker.make, clean }
       return Context.make(Broker.Broker, broker).pipe(
         Context.add(Harness.Harness, harness),
         Context.add(Adapter, adapter)

@@ -1,9 +1,9 @@
 /** Refusals of brokers, told at their place in the file and without secrets. */
 import { BrokerError, type Capabilities, type ConfigurationError, ConsumerOptions, Feasibility } from "@requeue/core"
-import type { StrictSchema } from "@requeue/core/schema"
 import { ConfigFileError } from "../ConfigFileError.ts"
 import type { ConfiguredQueue } from "../ConfiguredQueue.ts"
 import * as Environment from "./environment.ts"
+import type * as StrictSchema from "../StrictSchema.ts"
 
 /** Functions that tell the errors of a file's brokers. `secretsOf` answers those of a broker and of the queues. */
 export const make = (

@@ -1,7 +1,7 @@
 /** Environment variables in a file: overrides of its values, and secrets in them. */
 import { Adapter } from "@requeue/core"
 import { OptionNames } from "@requeue/core/adapter-kit"
-import type { StrictSchema } from "@requeue/core/schema"
+import type * as StrictSchema from "../StrictSchema.ts"
 
 /** The environment variables of a process. */
 export type Variables = Readonly<Record<string, string | undefined>>

@@ -1,10 +1,10 @@
 /** Linking: turns a decoded file into values, and looks up the names of policies and brokers. */
 import { Codec, ConsumerBackoff, ConsumerOptions, QueueDefinition, type RetryPolicy } from "@requeue/core"
 import { BrokerUrl, OptionNames } from "@requeue/core/adapter-kit"
-import { StrictSchema } from "@requeue/core/schema"
 import * as Result from "effect/Result"
 import type { ConfigFile } from "../ConfigFile.ts"
 import type { ConfiguredQueue } from "../ConfiguredQueue.ts"
+import * as StrictSchema from "../StrictSchema.ts"
 
 /** The values of a file. */
 export interface Linked {

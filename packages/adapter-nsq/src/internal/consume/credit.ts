@@ -52,6 +52,8 @@ interface Member {
   waitsSince: number
   /** When its turn began. */
   turnSince: number
+  /** When its last turn ended. */
+  turnEnded: number
 }
 
 /** Milliseconds; see {@link Credit}. */
@@ -107,17 +109,18 @@ const give = (member: Member, share: number, now: number): void => {
   member.share = share
   member.changed = now
   if (!had) member.roomSince = member.turnSince = now
-  else if (!hasRoom(member)) member.waitsSince = now
+  else if (!hasRoom(member)) member.waitsSince = member.turnEnded = now
   member.rdy(share)
 }
 
 /**
- * How long the way to nsqd and back takes, by a message that has just come: one that comes when its turn is over was
- * under way all that time, and the first of a turn for no longer than that.
+ * How long the way to nsqd and back takes, by a message that has just arrived. One that arrives after its turn was under way
+ * since the end of the turn, unless nsqd sent it in the place of one that it took back: so this may be far too long. One for
+ * which there is room was under way for no longer than there is room, unless nsqd sent it before an earlier turn ended.
  */
-const learned = (latency: number, { changed, inFlight, share }: Member, now: number): number => {
+const learned = (latency: number, { changed, inFlight, roomSince, share, turnEnded }: Member, now: number): number => {
   if (inFlight > share) return Math.max(latency, now - changed)
-  return inFlight === 1 && share === 1 ? Math.min(latency, now - changed) : latency
+  return roomSince - turnEnded < Math.min(latency, times.longestTurn) ? latency : Math.min(latency, now - roomSince)
 }
 
 /**
@@ -209,8 +212,8 @@ export const make = (elapsed: () => number): Credit => {
     },
     join: (rdy, max) => {
       const now = elapsed()
-      const since = { changed: now, roomSince: now, arrived: -times.longestTurn, waitsSince: now, turnSince: now }
-      const member: Member = { rdy, max, isLost: false, inFlight: 0, share: 0, ...since }
+      const since = { changed: now, roomSince: now, waitsSince: now, turnSince: now, turnEnded: -Infinity }
+      const member: Member = { rdy, max, isLost: false, inFlight: 0, share: 0, arrived: -times.longestTurn, ...since }
       members.add(member)
       distribute()
       return membershipOf(member)

@@ -2,7 +2,7 @@
 import type { Identity } from "../client.ts"
 import type { Receipt } from "./receipt.ts"
 
-/** Each of the first three answers `false` for a delivery that is lost, and tells of it by `onLost` if it was held. */
+/** Each of the first three answers `false` for a delivery that is lost, and calls `onLost` if it was held. */
 export interface Held {
   /** Takes a delivery for settling; `false` also when it has been settled or taken before. */
   readonly take: (receipt: Receipt) => boolean
@@ -12,7 +12,7 @@ export interface Held {
   readonly extend: (receipt: Receipt) => boolean
   /** Holds a delivery that has arrived; `false` when it takes the place of an earlier one of the same message. */
   readonly add: (receipt: Receipt) => boolean
-  /** Loses the delivery of a message; `false` when there is none. */
+  /** Ends the lease of a message's delivery; `false` when there is none. */
   readonly lose: (id: string) => boolean
   /** Loses all without a word, and answers their ids. */
   readonly clear: () => ReadonlyArray<string>
@@ -66,9 +66,10 @@ export const make = (env: {
       return isNew
     },
     lose: (id) => {
-      const isHeld = receipts.delete(id)
-      if (isHeld) onLost()
-      return isHeld
+      const receipt = receipts.get(id)
+      // It counts until the core is told: until then, its handler has no room for another one.
+      if (receipt !== undefined) receipt.leaseEnds = -Infinity
+      return receipt !== undefined
     },
     clear: () => {
       const ids = [...receipts.keys()]

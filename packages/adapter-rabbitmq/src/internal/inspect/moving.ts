@@ -1,7 +1,7 @@
 /**
- * Moves messages out of a delay that is to be removed, to where they belong, with what is left of their delay. What is
- * left is reckoned by `notBefore` and the clock of this process; without that, by the whole delay of the queue, so that a
- * message comes late rather than early.
+ * Moves messages out of a delay queue to where they belong, with the rest of their delay. The rest is computed from
+ * `notBefore` and the clock of this process. Without `notBefore` it is the whole delay of the queue, so a message is late
+ * rather than early.
  */
 import { BoundedMap, type BrokerError, Delay, Metadata } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
@@ -34,8 +34,8 @@ export interface Dependencies {
 }
 
 /**
- * Moves messages, and answers the error of each, in order; `undefined` for one that is confirmed where it belongs. With
- * `isLast` they have no queue any more to stay in: what is refused goes to the undelivered messages.
+ * Moves messages, and returns the error of each, in order; `undefined` once the copy is confirmed. With `isLast` their queue
+ * is deleted: a refused message goes to the undelivered messages.
  */
 export type Move = (
   messages: ReadonlyArray<Incoming>,
@@ -43,7 +43,7 @@ export type Move = (
   isLast?: boolean
 ) => Effect.Effect<ReadonlyArray<BrokerError.BrokerError | undefined>, BrokerError.BrokerError>
 
-/** Moved copies that are remembered. */
+/** How many moved messages are remembered. */
 const movedLimit = 100_000
 
 const ttlOf = (queue: QueueInfo | undefined): number => {
@@ -51,22 +51,50 @@ const ttlOf = (queue: QueueInfo | undefined): number => {
   return typeof ttl === "number" ? ttl : 0
 }
 
-/**
- * Moves the messages of `stale` queues. `sources` names the stale queue behind an exchange, for what it was to get.
- *
- * Long, because the questions that a message is asked share what is known of the queues.
- */
+/** A message on its way, and the plan of its queue; `undefined` where the queue is gone. */
+interface Outgoing extends Omit<Item, "plan"> {
+  readonly plan: RabbitMqPlan.Plan | undefined
+  /** The name that the message and its copies share. */
+  readonly identity: string | undefined
+}
+
+const isPlanned = (one: Outgoing | undefined): one is Outgoing & Item => one?.plan !== undefined
+
+/** Whether a queue exists. */
+const exists = ({ declarer }: Dependencies, queue: string) =>
+  declarer
+    .onChannel("clean", queue, (channel) => channel.checkQueue(queue))
+    .pipe(
+      Effect.as(true),
+      Effect.catchIf(
+        ({ reason }) => reason === "QueueMissing",
+        () => Effect.succeed(false)
+      )
+    )
+
+/** Publishes a message to where the server itself would have put it, because its queue is gone. */
+const putAside = (
+  { own, publisher, undelivered, uniqueName }: Dependencies,
+  { message, original }: Outgoing
+): Effect.Effect<BrokerError.BrokerError | undefined> =>
+  Effect.callback((resume) => {
+    const route = { exchange: undelivered, routingKey: message.queue, headers: {}, expiration: undefined }
+    const publication = toPublication(message, route, { copy: uniqueName(), own }, original)
+    publisher.submit(publication, (error) => resume(Effect.succeed(error)))
+  })
+
+/** Moves the messages of `stale` queues. `sources` names the stale queue after an exchange that was diverted. */
 export const make = (
   env: Dependencies,
   stale: ReadonlyArray<QueueInfo>,
   sources: ReadonlyMap<string, string>
 ): Move => {
   const queues = new Map(stale.map((queue) => [queue.name, queue]))
-  /** Copies that were in two queues, while an exchange led to both, are moved once. */
-  const moved = BoundedMap.make<string>(movedLimit)
+  /** While an exchange leads to two queues, each has a copy. The copy in the other queue is not moved again. */
+  const movedFrom = BoundedMap.make<string>(movedLimit)
   const source = { type: "unknown", serverVersion: env.serverVersion, keepsNotBefore: true, now: env.now } as const
 
-  /** The queue behind all stale ones: each may lead on by another routing key. */
+  /** The queue after all stale ones: each may pass messages on by another routing key. */
   const targetOf = (name: string): string => {
     let target = name
     for (let hop = 0; hop < queues.size; hop++) {
@@ -81,58 +109,38 @@ export const make = (
     return Math.min(Delay.max, ttlOf(queues.get(at)) || Math.ceil(Number(properties.expiration ?? 0)) || 0)
   }
 
-  const exists = (queue: string) =>
-    env.declarer
-      .onChannel("clean", queue, (channel) => channel.checkQueue(queue))
-      .pipe(
-        Effect.as(true),
-        Effect.catchIf(
-          ({ reason }) => reason === "QueueMissing",
-          () => Effect.succeed(false)
-        )
-      )
-
-  /** Where the server itself would have put it: nobody makes a queue for it that is gone. */
-  const putAside = ({ message, original }: Omit<Item, "plan">): Effect.Effect<BrokerError.BrokerError | undefined> =>
-    Effect.callback((resume) => {
-      const route = { exchange: env.undelivered, routingKey: message.queue, headers: {}, expiration: undefined }
-      const publication = toPublication(message, route, { copy: env.uniqueName(), own: env.own }, original)
-      env.publisher.submit(publication, (error) => resume(Effect.succeed(error)))
-    })
+  /** The message with the rest of its delay; `undefined` for a copy whose other one was moved. */
+  const toOutgoing = (incoming: Incoming, from: string): Omit<Outgoing, "plan"> | undefined => {
+    const { content, fields, properties } = incoming
+    const identity = identify(content, properties)
+    const before = identity === undefined ? undefined : movedFrom.get(identity)
+    if (before !== undefined && before !== from) return undefined
+    const { body, headers, metadata } = toDelivery(incoming, source)
+    const target = targetOf(from)
+    const queue = target === from ? targetOf(fields.routingKey) : target
+    const at = queues.has(from) ? from : (sources.get(fields.exchange) ?? from)
+    const message = { queue, body, headers, delay: restOf(metadata, properties, at), metadata }
+    return { message, original: Wire.propertiesOf(incoming), identity }
+  }
 
   return (messages, from, isLast = false) =>
     Effect.gen(function* () {
-      const known = new Map<string, RabbitMqPlan.Plan | undefined>()
-      const items: Array<
-        (Omit<Item, "plan"> & { plan: RabbitMqPlan.Plan | undefined; name: string | undefined }) | undefined
-      > = []
+      const plans = new Map<string, RabbitMqPlan.Plan | undefined>()
+      const outgoing: Array<Outgoing | undefined> = []
       for (const incoming of messages) {
-        const { fields, properties } = incoming
-        const name = identify(incoming.content, properties)
-        const before = name === undefined ? undefined : moved.get(name)
-        if (before !== undefined && before !== from) {
-          items.push(undefined)
-          continue
-        }
-        const { body, headers, metadata } = toDelivery(incoming, source)
-        const at = queues.has(from) ? from : (sources.get(fields.exchange) ?? from)
-        const own = targetOf(from)
-        const queue = own === from ? targetOf(fields.routingKey) : own
-        if (!known.has(queue)) known.set(queue, (yield* exists(queue)) ? yield* env.plan(queue) : undefined)
-        const delay = restOf(metadata, properties, at)
-        const message = { queue, body, headers, delay, metadata }
-        items.push({ message, original: Wire.propertiesOf(incoming), plan: known.get(queue), name })
+        const one = toOutgoing(incoming, from)
+        const queue = one?.message.queue
+        if (queue !== undefined && !plans.has(queue))
+          plans.set(queue, (yield* exists(env, queue)) ? yield* env.plan(queue) : undefined)
+        outgoing.push(one && { ...one, plan: plans.get(one.message.queue) })
       }
-      const sent = items.flatMap((item) =>
-        item?.plan === undefined ? [] : [{ message: item.message, original: item.original, plan: item.plan }]
-      )
-      const outcomes = [...(yield* env.sender.sendEach(sent))]
+      const results = (yield* env.sender.sendEach(outgoing.filter(isPlanned))).values()
       const errors: Array<BrokerError.BrokerError | undefined> = []
-      for (const item of items) {
-        const refused = item?.plan === undefined ? undefined : outcomes.shift()
-        const isAside = item !== undefined && (item.plan === undefined || (refused !== undefined && isLast))
-        const error = isAside ? yield* putAside(item) : refused
-        if (error === undefined && item?.name !== undefined) moved.set(item.name, from)
+      for (const one of outgoing) {
+        const refusal = isPlanned(one) ? results.next().value : undefined
+        const isAside = one !== undefined && (one.plan === undefined || (refusal !== undefined && isLast))
+        const error = isAside ? yield* putAside(env, one) : refusal
+        if (error === undefined && one?.identity !== undefined) movedFrom.set(one.identity, from)
         errors.push(error)
       }
       return errors

@@ -7,15 +7,14 @@ import { decode, type Settings } from "../../RabbitMqOptions.ts"
 import type * as RabbitMqPlan from "../../RabbitMqPlan.ts"
 import * as RabbitMqQueue from "../../RabbitMqQueue.ts"
 import * as Capabilities from "../capabilities.ts"
+import * as Cleaning from "../clean/cleaning.ts"
 import * as Connection from "../connect/connection.ts"
 import * as Declarer from "../declare/declare.ts"
 import * as Declaring from "../declare/declaring.ts"
 import * as Former from "../declare/former.ts"
 import { describe, type NativeBinding, type NativeObject, type NativeQueue } from "../declare/objects.ts"
 import * as Version from "../version.ts"
-import * as Cleaning from "./cleaning.ts"
 import * as Flows from "./flows.ts"
-import * as FormerPrefix from "./formerPrefix.ts"
 import * as Found from "./found.ts"
 import { leftBehind } from "./leftBehind.ts"
 import * as Management from "./management.ts"
@@ -119,7 +118,7 @@ const toFinding = ({ about, detail, isGood }: RabbitMqOperator.Finding): Plan.Fi
   detail
 })
 
-const operate = Effect.fnUntraced(function* (settings: Settings) {
+const open = Effect.fnUntraced(function* (settings: Settings) {
   const connection = yield* Connection.make(settings, "operator")
   const { version } = connection.current()!.driver
   const refusal = Version.refusal(version)
@@ -143,7 +142,7 @@ const operate = Effect.fnUntraced(function* (settings: Settings) {
 
   // More than the port has: the command line looks for it.
   const operator: Adapter.Operator & Cleaning.Cleaning = {
-    ...FormerPrefix.checked(Cleaning.make(settings, connection, declarer), settings),
+    ...Cleaning.make(settings, connection, declarer),
     capabilities: Capabilities.make(settings, version),
     plan: (request) =>
       Effect.gen(function* () {
@@ -187,12 +186,13 @@ const operate = Effect.fnUntraced(function* (settings: Settings) {
   return operator
 })
 
-/** The adapter's `operations`. A plan without a connection is that for the newest server. */
-export const operations: Adapter.Operations = {
-  plan: (request, url, options) =>
-    Effect.gen(function* () {
-      const settings = yield* Effect.fromResult(decode({ ...options, url }))
-      return toPlan(yield* planFor(request, settings, newestServer), request, settings)
-    }),
-  operate: (url, options) => Effect.flatMap(Effect.fromResult(decode({ ...options, url })), operate)
-}
+/** Plans a queue without a connection, for the newest server. */
+export const plan: Adapter.Operations["plan"] = (request, url, options) =>
+  Effect.gen(function* () {
+    const settings = yield* Effect.fromResult(decode({ ...options, url }))
+    return toPlan(yield* planFor(request, settings, newestServer), request, settings)
+  })
+
+/** Connects an operator. */
+export const operate: Adapter.Operations["operate"] = (url, options) =>
+  Effect.flatMap(Effect.fromResult(decode({ ...options, url })), open)

@@ -5,14 +5,15 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
-import type { RabbitMqBroker, RabbitMqOperator, RabbitMqOptions } from "../../../src/index.ts"
+import type { clean } from "../../../src/clean.ts"
+import type { RabbitMqBroker, RabbitMqOptions } from "../../../src/index.ts"
 import type { Server } from "../server.ts"
 
 /** The adapter's own entries, and the server that they lead to. */
 interface Service {
   readonly server: Server
   readonly open: typeof RabbitMqBroker.make
-  readonly clean: typeof RabbitMqOperator.clean
+  readonly clean: typeof clean
 }
 
 export class Adapter extends Context.Service<Adapter, Service>()("requeue/test/rabbitmq/Adapter") {}

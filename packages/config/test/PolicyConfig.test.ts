@@ -1,12 +1,14 @@
-import { assert, describe, it } from "@effect/vitest"
+import {
+  Backoff,
+  BatchPolicy,
+  ConsumerBackoff,
+  type ConsumerOptions,
+  DeadLetterBudget,
+  RetryPolicy
+} from "@requeue/core"
+import { assert, describe, it } from "vitest"
 import * as Schema from "effect/Schema"
-import * as Backoff from "../../src/policy/Backoff.ts"
-import * as BatchPolicy from "../../src/policy/BatchPolicy.ts"
-import * as ConsumerBackoff from "../../src/policy/ConsumerBackoff.ts"
-import type * as ConsumerOptions from "../../src/consume/ConsumerOptions.ts"
-import * as DeadLetterBudget from "../../src/policy/DeadLetterBudget.ts"
-import * as PolicyConfig from "../../src/faces/PolicyConfig.ts"
-import * as RetryPolicy from "../../src/policy/RetryPolicy.ts"
+import * as PolicyConfig from "../src/PolicyConfig.ts"
 
 const decode = <A, I>(schema: Schema.Codec<A, I>, json: unknown): A =>
   Schema.decodeUnknownSync(schema)(JSON.parse(JSON.stringify(json)))

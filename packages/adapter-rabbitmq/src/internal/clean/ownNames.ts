@@ -1,10 +1,10 @@
-/** The objects that we make under a prefix, by name, type and arguments. Pure. */
-import type { ExchangeInfo, QueueInfo } from "./management.ts"
+/** Recognizes the objects that we declare under a prefix by name, type and arguments. Pure. */
+import type { ExchangeInfo, QueueInfo } from "../inspect/management.ts"
 
-/** The names after the prefix and the version. Another service may have work queues whose names begin like them. */
+/** The names after the prefix and the version. Work queues of other services may start with the same prefix. */
 const names = /^(deliver|dead|undelivered|retry|pre-retry|post-retry|[qc]\.(undelivered|cleaning|delay\..+|level\..+))$/
 
-/** The start of the names under a prefix, of any version, where this is one of them; `undefined` where it is not. */
+/** The prefix and the version of one of our names, of any version; `undefined` for another name. */
 export const startOf = (name: string, prefix: string): string | undefined => {
   if (!name.startsWith(`${prefix}.v`)) return undefined
   const [version] = /^\.v\d+\./.exec(name.slice(prefix.length)) ?? []
@@ -13,7 +13,7 @@ export const startOf = (name: string, prefix: string): string | undefined => {
   return names.test(name.slice(start.length)) ? start : undefined
 }
 
-/** Whether a queue whose name begins with `start` is as we make it, and not somebody's with such a name. */
+/** Whether a queue whose name begins with `start` has the type and the arguments with which we declare it. */
 export const isQueue = ({ arguments: args, name, type }: QueueInfo, start: string): boolean => {
   const rest = name.slice(start.length)
   const wanted = rest.startsWith("q.") ? "quorum" : rest.startsWith("c.") ? "classic" : type
@@ -32,6 +32,6 @@ const types: ReadonlyArray<readonly [RegExp, string]> = [
   [/^(undelivered|pre-retry|[qc]\.delay\..+)$/, "fanout"]
 ]
 
-/** Whether an exchange whose name begins with `start` has the type with which we make it. */
+/** Whether an exchange whose name begins with `start` has the type with which we declare it. */
 export const isExchange = ({ name, type }: ExchangeInfo, start: string): boolean =>
   types.some(([pattern, wanted]) => pattern.test(name.slice(start.length)) && type === wanted)

@@ -1,7 +1,7 @@
-import { assert, describe, it } from "@effect/vitest"
+import { Backoff } from "@requeue/core"
+import { assert, describe, it } from "vitest"
 import * as Schema from "effect/Schema"
-import * as Backoff from "../../src/policy/Backoff.ts"
-import * as PolicyConfig from "../../src/faces/PolicyConfig.ts"
+import * as PolicyConfig from "../src/PolicyConfig.ts"
 
 const decode = Schema.decodeUnknownSync(PolicyConfig.Backoff)
 

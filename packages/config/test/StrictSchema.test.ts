@@ -1,9 +1,9 @@
-import { assert, describe, it } from "@effect/vitest"
+import { OptionNames } from "@requeue/core/adapter-kit"
+import { assert, describe, it } from "vitest"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import * as OptionNames from "../../src/options/OptionNames.ts"
-import * as PolicyConfig from "../../src/faces/PolicyConfig.ts"
-import * as StrictSchema from "../../src/options/StrictSchema.ts"
+import * as PolicyConfig from "../src/PolicyConfig.ts"
+import * as StrictSchema from "../src/StrictSchema.ts"
 
 const problemsOf = (json: unknown): ReadonlyArray<StrictSchema.Problem> => {
   const result = Schema.decodeUnknownResult(PolicyConfig.RetryPolicy)(json, { errors: "all" })

@@ -5,7 +5,7 @@
  *
  * @example
  * ```ts
- * import { PolicyConfig, StrictSchema } from "@requeue/core/schema"
+ * import { PolicyConfig, StrictSchema } from "@requeue/config"
  * import { Result, Schema } from "effect"
  *
  * const Job = StrictSchema.struct({ queue: Schema.String, retry: PolicyConfig.RetryPolicy })
@@ -14,13 +14,12 @@
  * problems.map(({ path, remedy }) => [path.join("."), remedy]) // => [["retry.maxRetires", "Did you mean maxRetries?"]]
  * ```
  */
+import { OptionKind, OptionNames } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import * as SchemaGetter from "effect/SchemaGetter"
 import * as SchemaIssue from "effect/SchemaIssue"
-import { show } from "./OptionKind.ts"
-import * as OptionNames from "./OptionNames.ts"
 
 const unknownKey = "unknown key; known are "
 
@@ -124,7 +123,7 @@ const inWords = (problem: Problem, input: unknown): Problem => {
     (inner, key) => (Predicate.isObject(inner) || Array.isArray(inner) ? Reflect.get(inner, key) : undefined),
     input
   )
-  return { ...problem, detail: value === undefined ? rule : `${rule}, got ${show(value)}` }
+  return { ...problem, detail: value === undefined ? rule : `${rule}, got ${OptionKind.show(value)}` }
 }
 
 /**

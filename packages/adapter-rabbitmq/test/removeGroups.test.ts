@@ -1,10 +1,9 @@
-/** The order of clean's steps in virtual time: a publisher who never rests does not keep it from the end. */
+/** The order of the steps of a removal in virtual time: a publisher that never stops does not delay its end. */
 import { assert, it } from "@effect/vitest"
 import { VirtualTime } from "@requeue/conformance"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import type { Channel } from "../src/internal/client.ts"
-import * as Clean from "../src/internal/inspect/clean.ts"
+import { removeGroups } from "../src/internal/clean/removeGroups.ts"
 import type { QueueInfo } from "../src/internal/inspect/management.ts"
 
 const stale: QueueInfo = {
@@ -16,12 +15,7 @@ const stale: QueueInfo = {
   unacknowledged: 0
 }
 const group = { claim: "nobody wants it", queues: [stale], exchanges: [], bindings: [] }
-const meanwhile = "meanwhile"
-
-// Cast, because clean asks for no more of a channel.
-const channel = {
-  checkQueue: async (queue: string) => ({ queue, messageCount: 0, consumerCount: 0 })
-} as unknown as Channel
+const holdingQueue = "holding"
 
 it.live("what comes in meanwhile, without an end, does not keep stale queues from being looked at and removed", () =>
   Effect.gen(function* () {
@@ -31,22 +25,21 @@ it.live("what comes in meanwhile, without an end, does not keep stale queues fro
     const looks: Array<number> = []
     const removed: Array<string> = []
     const outcomes = yield* Effect.timeoutOption(
-      Clean.run(
+      removeGroups(
         {
           isStopped: () => false,
-          meanwhile,
+          holdingQueue,
           move: () => Effect.succeed([]),
           now,
           management: {
-            unacknowledged: () => Effect.succeed(0),
             queue: () => Effect.succeed(stale),
             queues: Effect.succeed([]),
-            policies: Effect.succeed({ queues: [], rules: undefined }),
             exchanges: Effect.succeed([]),
             bindings: Effect.succeed([])
           },
-          removal: {
-            ask: (_, run) => Effect.promise(() => run(channel)),
+          server: {
+            ask: () => Effect.die("nothing else is asked"),
+            check: (queue) => Effect.succeed({ queue, messageCount: 0, consumerCount: 0 }),
             // As from a queue that is filled faster than it is emptied; one that is to be emptied once ends by itself.
             drain: (queue, _, isStopped) =>
               Effect.gen(function* () {
@@ -54,10 +47,10 @@ it.live("what comes in meanwhile, without an end, does not keep stale queues fro
                 else while (isStopped?.() === false) yield* Effect.sleep(30)
                 return 0
               }),
-            remove: ({ name }) => Effect.sync(() => void removed.push(name)),
+            deleteQueue: ({ name }) => Effect.sync(() => void removed.push(name)),
             bind: () => Effect.void,
             unbind: () => Effect.void,
-            removeExchange: () => Effect.void,
+            deleteExchange: () => Effect.void,
             restore: () => Effect.void
           }
         },

@@ -1,6 +1,6 @@
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe, it } from "vitest"
 import * as Schema from "effect/Schema"
-import * as PolicyConfig from "../../src/faces/PolicyConfig.ts"
+import * as PolicyConfig from "../src/PolicyConfig.ts"
 
 const { BatchPolicy, Consumer, ConsumerBackoff, DeadLetterBudget, RetryPolicy } = PolicyConfig
 

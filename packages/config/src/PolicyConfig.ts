@@ -10,7 +10,7 @@
  *
  * @example
  * ```ts
- * import { PolicyConfig } from "@requeue/core/schema"
+ * import { PolicyConfig } from "@requeue/config"
  * import { Schema } from "effect"
  *
  * const policy = Schema.decodeUnknownSync(PolicyConfig.RetryPolicy)({
@@ -22,18 +22,18 @@
  * policy.maxAttempts // => 6
  * ```
  */
+import {
+  Backoff as Backoffs,
+  BatchPolicy as BatchPolicies,
+  ConsumerBackoff as ConsumerBackoffs,
+  ConsumerOptions,
+  DeadLetterBudget as DeadLetterBudgets,
+  type Delay,
+  type Jitter,
+  RetryPolicy as RetryPolicies
+} from "@requeue/core"
 import * as Schema from "effect/Schema"
-import * as Backoffs from "../policy/Backoff.ts"
-import * as BatchPolicies from "../policy/BatchPolicy.ts"
-import * as ConsumerBackoffs from "../policy/ConsumerBackoff.ts"
-import * as ConsumerOptions from "../consume/ConsumerOptions.ts"
-import * as DeadLetterBudgets from "../policy/DeadLetterBudget.ts"
-import type * as Delay from "../message/Delay.ts"
-import type * as Jitter from "../policy/Jitter.ts"
-import * as RetryPolicies from "../policy/RetryPolicy.ts"
-import * as StrictSchema from "../options/StrictSchema.ts"
-
-const { struct: strict, through } = StrictSchema
+import { struct as strict, through } from "./StrictSchema.ts"
 
 /** Milliseconds, or text such as `"10 seconds"`. */
 export type DurationJson = number | string
