@@ -5,7 +5,7 @@ import { Receipt, type StoredMessage } from "../queues.ts"
 /**
  * A message as a consumer sees it when this copy is delivered for the `deliveries`th time. Default: without a receipt.
  */
-const toDelivery = (message: StoredMessage, deliveries: number, receipt?: Receipt): Delivery.Delivery => ({
+export const toDelivery = (message: StoredMessage, deliveries: number, receipt?: Receipt): Delivery.Delivery => ({
   body: message.body,
   headers: message.headers,
   attempts: message.metadata.attempts + deliveries,
@@ -25,11 +25,14 @@ let lastName = 0
 const names = new WeakMap<StoredMessage, string>()
 
 /** The name of a stored message, which lasts as long as it is in its queue. */
-export const identify = ({ receipt }: Delivery.Delivery): string | undefined => {
-  if (!(receipt instanceof Receipt)) return undefined
-  const known = names.get(receipt.message)
+export const nameOf = (message: StoredMessage): string => {
+  const known = names.get(message)
   if (known !== undefined) return known
   const name = String(++lastName)
-  names.set(receipt.message, name)
+  names.set(message, name)
   return name
 }
+
+/** The name of the message that was delivered. */
+export const identify = ({ receipt }: Delivery.Delivery): string | undefined =>
+  receipt instanceof Receipt ? nameOf(receipt.message) : undefined
