@@ -25,14 +25,11 @@ let lastName = 0
 const names = new WeakMap<StoredMessage, string>()
 
 /** The name of a stored message, which lasts as long as it is in its queue. */
-export const nameOf = (message: StoredMessage): string => {
-  const known = names.get(message)
+export const identify = ({ receipt }: Delivery.Delivery): string | undefined => {
+  if (!(receipt instanceof Receipt)) return undefined
+  const known = names.get(receipt.message)
   if (known !== undefined) return known
   const name = String(++lastName)
-  names.set(message, name)
+  names.set(receipt.message, name)
   return name
 }
-
-/** The name of the message that was delivered. */
-export const identify = ({ receipt }: Delivery.Delivery): string | undefined =>
-  receipt instanceof Receipt ? nameOf(receipt.message) : undefined

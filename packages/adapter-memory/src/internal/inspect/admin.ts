@@ -1,24 +1,8 @@
 /** Counts, browsers and purges, for operators. */
 import { Backlog, type Broker, type Capabilities } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
-import type { Dispatch } from "../consume/dispatch.ts"
-import type { Publisher } from "../publish/publisher.ts"
-import type { Queue, Queues } from "../queues.ts"
-import type { Settle } from "../settle/settle.ts"
-import * as Browse from "./browse.ts"
-
-/** The broker's own. */
-export interface Dependencies {
-  readonly queues: Queues
-  readonly dispatch: Dispatch
-  readonly settle: Settle
-  readonly publisher: Publisher
-  readonly capabilities: Capabilities.Capabilities
-  /** Milliseconds since the epoch. */
-  readonly now: () => number
-  /** Monotonic milliseconds. */
-  readonly elapsed: () => number
-}
+import type { Queue } from "../queues.ts"
+import { type Dependencies, open } from "./browse.ts"
 
 /** Why it does not tell a number: it tells all, unless it was asked to be another broker. */
 const hiding = "its capabilities hide it"
@@ -56,7 +40,7 @@ export const make = (env: Dependencies): Broker.Admin => {
   const { capabilities, publisher, queues } = env
   return {
     counts: (name) => Effect.sync(() => count(capabilities, queues.all.get(name))),
-    browse: (options) => Browse.open(env, options),
+    browse: (options) => Effect.suspend(() => open(env, options)),
     names: Effect.sync(() => [...queues.all.keys()]),
     purge: (name) =>
       Effect.sync(() => {

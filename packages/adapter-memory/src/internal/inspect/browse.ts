@@ -1,23 +1,67 @@
 /** Browsers. What one has shown of the ready messages is in flight to it; delayed messages stay where they are. */
-import { Bag, type Broker, type BrokerError, type Delivery, Settlement, type Timers } from "@requeue/core/adapter-kit"
+import {
+  Bag,
+  type Broker,
+  type BrokerError,
+  type Capabilities,
+  Settlement,
+  type Timers
+} from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import { deliveryOf, identify, nameOf, nextDelivery } from "../consume/toDelivery.ts"
-import { type Consumer, Receipt, type StoredMessage } from "../queues.ts"
-import { failure, gone } from "../settle/settle.ts"
-import type { Dependencies } from "./admin.ts"
+import type { Dispatch } from "../consume/dispatch.ts"
+import { identify, nextDelivery } from "../consume/toDelivery.ts"
+import type { Publisher } from "../publish/publisher.ts"
+import { type Consumer, type Queues, Receipt, type StoredMessage } from "../queues.ts"
+import { failure, gone, receiptOf, type Settle } from "../settle/settle.ts"
 
-/** A copy, because operators may write into what they are shown. */
-const shown = (delivery: Delivery.Delivery, due?: number): Broker.Delayed => ({
-  delivery: { ...delivery, body: new Uint8Array(delivery.body), metadata: structuredClone(delivery.metadata) },
-  due
-})
+/** The parts of the broker that operators use. */
+export interface Dependencies {
+  readonly queues: Queues
+  readonly dispatch: Dispatch
+  readonly settle: Settle
+  readonly publisher: Publisher
+  readonly capabilities: Capabilities.Capabilities
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+  /** Monotonic milliseconds. */
+  readonly elapsed: () => number
+}
 
-const ready = (
-  { capabilities, dispatch, queues, settle }: Dependencies,
-  { limit, queue: name }: Broker.BrowseOptions
-): Effect.Effect<Broker.Browser, never, Scope.Scope> => {
-  // Without credit. It is made when there is a queue.
+/** Each delayed message of a queue once, then `undefined`. One that is delayed again has another timer. */
+function* unseen(queues: Queues, name: string): Generator<StoredMessage | undefined, never> {
+  const seen = new WeakSet<Timers.Timer>()
+  while (true) {
+    for (const message of queues.all.get(name)?.delayed ?? []) {
+      if (seen.has(message.timer!)) continue
+      seen.add(message.timer!)
+      yield message
+    }
+    yield undefined
+  }
+}
+
+/** Shows a copy of a message, because operators may write into it. */
+const show = (consumer: Consumer, message: StoredMessage, due: number | undefined): Broker.Delayed => {
+  const receipt = new Receipt(consumer, message, 0)
+  receipt.expiry = message.timer
+  consumer.receipts.add(receipt)
+  const { body, metadata, ...rest } = nextDelivery(message)
+  return { delivery: { ...rest, body: new Uint8Array(body), metadata: structuredClone(metadata), receipt }, due }
+}
+
+/** Opens a browser, which lasts as long as its scope. */
+export const open = (
+  { capabilities, dispatch, elapsed, now, publisher, queues, settle }: Dependencies,
+  { from, limit, queue: name }: Broker.BrowseOptions
+): Effect.Effect<Broker.Browser, BrokerError.BrokerError, Scope.Scope> => {
+  const isReady = from === "ready"
+  if (!isReady && capabilities.delayedMessages !== true) {
+    const detail = "the broker cannot show messages that wait for their delay"
+    return Effect.fail(failure("browse", name, "Unsupported", detail))
+  }
+  const delayed = unseen(queues, name)
+  /** Has no credit. It holds all messages that were shown, or a page of delayed ones. */
   let consumer: Consumer | undefined
   let [isCut, isWhole] = [false, true]
   const options: Consumer["options"] = {
@@ -29,20 +73,30 @@ const ready = (
   const next = (count: number): ReadonlyArray<Broker.Delayed> => {
     const queue = queues.all.get(name)
     if (queue === undefined) return []
-    consumer ??= { options, queue, receipts: Bag.make<Receipt>(), credit: 0, isReady: false }
-    queue.consumers.add(consumer)
-    const { receipts } = consumer
-    const page: Array<Broker.Delayed> = []
-    while (page.length < count && receipts.size() < limit) {
-      const message = queue.ready.take()
-      if (message === undefined) break
-      message.deliveries++
-      const receipt = new Receipt(consumer, message, 0)
-      receipts.add(receipt)
-      page.push(shown(deliveryOf(receipt)))
+    if (consumer === undefined || !isReady) {
+      consumer = { options, queue, receipts: Bag.make(), credit: 0, isReady: false }
+      if (isReady) queue.consumers.add(consumer)
     }
-    isWhole = queue.ready.size() === 0
+    const page: Array<Broker.Delayed> = []
+    while (page.length < count && consumer.receipts.size() < limit) {
+      const message = isReady ? queue.ready.take() : delayed.next().value
+      if (message === undefined) break
+      page.push(show(consumer, message, isReady ? undefined : now() + message.due - elapsed()))
+      if (isReady) message.deliveries++
+    }
+    isWhole = !isReady || queue.ready.size() === 0
     return page
+  }
+
+  /** A message that is due is delivered, and is not held any more. */
+  const removeDelayed = (delivery: Broker.Delayed["delivery"]): ReadonlyArray<Broker.SettleFailure> => {
+    const receipt = consumer && receiptOf(consumer, delivery)
+    if (receipt?.expiry?.run === undefined) return [gone("remove", name, delivery)]
+    const { queue, receipts } = receipt.consumer
+    receipts.delete(receipt)
+    queues.removeDelayed(queue, receipt.message)
+    publisher.admit?.(queue)
+    return []
   }
 
   const browser: Broker.Browser = {
@@ -54,85 +108,19 @@ const ready = (
       }),
     remove: (deliveries) =>
       Effect.suspend(() =>
-        consumer === undefined
-          ? Effect.succeed(deliveries.map((delivery) => gone("remove", name, delivery)))
+        consumer === undefined || !isReady
+          ? Effect.succeed(deliveries.flatMap(removeDelayed))
           : settle(consumer).settle(deliveries.map((delivery) => ({ delivery, settlement: Settlement.Ack })))
       ),
     identify,
     browsed: () => ({ isWhole, hidden: 0 })
   }
   const close = Effect.sync(() => {
-    if (consumer === undefined) return
-    consumer.queue.consumers.delete(consumer)
+    if (consumer?.queue.consumers.delete(consumer) !== true) return
     dispatch.lose(consumer.queue, [...consumer.receipts], capabilities.uncountedBrowse ? -1 : 0)
   })
   return Effect.as(
     Effect.addFinalizer(() => close),
     browser
   )
-}
-
-/** A message that is due is delivered, and is not held any more. */
-const delayed = (
-  { elapsed, now, publisher, queues }: Dependencies,
-  { limit, queue: name }: Broker.BrowseOptions
-): Broker.Browser => {
-  /** The messages that were shown, by their timers: one that is delayed again has another. */
-  const seen = new WeakMap<Timers.Timer, StoredMessage>()
-  let page = new Set<Timers.Timer>()
-
-  function* unseen(): Generator<StoredMessage | undefined, never> {
-    while (true) {
-      for (const message of queues.all.get(name)?.delayed ?? []) if (!seen.has(message.timer!)) yield message
-      yield undefined
-    }
-  }
-  const messages = unseen()
-
-  const next = (count: number): ReadonlyArray<Broker.Delayed> => {
-    page = new Set()
-    const found: Array<Broker.Delayed> = []
-    while (found.length < Math.min(count, limit)) {
-      const message = messages.next().value
-      if (message === undefined) break
-      const receipt = message.timer!
-      seen.set(receipt, message)
-      page.add(receipt)
-      found.push(shown({ ...nextDelivery(message), receipt }, now() + message.due - elapsed()))
-    }
-    return found
-  }
-
-  const timerOf = ({ receipt }: Delivery.Delivery) => receipt as Timers.Timer // `next` has put it there.
-
-  const remove = (delivery: Delivery.Delivery): boolean => {
-    const timer = timerOf(delivery)
-    if (!page.delete(timer) || timer.run === undefined) return false
-    const queue = queues.get(name)
-    queues.removeDelayed(queue, seen.get(timer)!)
-    publisher.admit?.(queue)
-    return true
-  }
-
-  return {
-    next: (count) => Effect.sync(() => next(count)),
-    remove: (deliveries) =>
-      Effect.sync(() => deliveries.filter((each) => !remove(each)).map((each) => gone("remove", name, each))),
-    identify: (delivery) => {
-      const message = seen.get(timerOf(delivery))
-      return message && nameOf(message)
-    },
-    browsed: () => ({ isWhole: true, hidden: 0 })
-  }
-}
-
-/** Opens a browser, which lasts as long as its scope. */
-export const open = (
-  env: Dependencies,
-  options: Broker.BrowseOptions
-): Effect.Effect<Broker.Browser, BrokerError.BrokerError, Scope.Scope> => {
-  if (options.from === "ready") return Effect.suspend(() => ready(env, options))
-  if (env.capabilities.delayedMessages === true) return Effect.sync(() => delayed(env, options))
-  const detail = "the broker cannot show messages that wait for their delay"
-  return Effect.fail(failure("browse", options.queue, "Unsupported", detail))
 }

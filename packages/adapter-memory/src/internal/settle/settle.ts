@@ -39,7 +39,7 @@ export const failure = (
 ): BrokerError.BrokerError => new BrokerError.BrokerError({ broker: "memory", operation, queue, reason, detail })
 
 /** The receipt of a delivery; `undefined` when it was settled before, lost, or is another subscription's. */
-const receiptOf = (consumer: Consumer, { receipt }: Delivery.Delivery): Receipt | undefined =>
+export const receiptOf = (consumer: Consumer, { receipt }: Delivery.Delivery): Receipt | undefined =>
   receipt instanceof Receipt && receipt.consumer === consumer && receipt.place !== -1 ? receipt : undefined
 
 /** What becomes of a call for a delivery that is not held. */
