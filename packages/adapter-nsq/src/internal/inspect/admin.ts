@@ -90,8 +90,7 @@ export const make = (dependencies: Places.PlacesDependencies & HolderDependencie
       return { answers, missing, total: NsqdStats.sum(answers.map(({ answer }) => answer)) }
     })
 
-  const browse = (queue: string, limit: number) =>
-    Browse.open({ queue, limit }, { ...dependencies, count: count(queue, "browse") })
+  const browse = (queue: string, limit: number) => Browse.open(queue, limit, count(queue, "browse"), dependencies)
 
   return {
     counts: (name) =>

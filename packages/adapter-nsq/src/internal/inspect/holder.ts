@@ -1,52 +1,44 @@
-/** One connection that holds the messages that nsqd has sent on it, until they are removed or returned. */
+/** A session without credit: it asks for messages page by page, and holds them until they are removed or returned. */
 import type { Broker, BrokerError, Delivery } from "@requeue/core/adapter-kit"
-import * as Duration from "effect/Duration"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
-import type { Settings } from "../../NsqOptions.ts"
 import * as Client from "../client.ts"
 import * as Connection from "../connect/connection.ts"
-import type { Node } from "../connect/nodes.ts"
-import { receiptOf } from "../consume/receipt.ts"
-import { Received } from "../consume/session.ts"
-import { toDelivery, toFrame } from "../consume/toDelivery.ts"
-import type { Queue } from "../names.ts"
+import { type Receipt, receiptOf } from "../consume/receipt.ts"
+import * as Session from "../consume/session.ts"
+import type { SessionsDependencies } from "../consume/sessions.ts"
+import { toDelivery } from "../consume/toDelivery.ts"
 import { gone } from "../settle/settle.ts"
-import { type ErrorContext, refusedId, timedOut, toBrokerError } from "../toBrokerError.ts"
+import { refusedId, timedOut, toBrokerError } from "../toBrokerError.ts"
+import type { Place } from "./places.ts"
 
-export interface HolderDependencies {
-  readonly settings: Settings
-  /** The lease that every nsqd is asked for, in milliseconds. */
-  readonly messageTimeout: number
+export interface HolderDependencies extends SessionsDependencies {
   /** Milliseconds since the epoch. */
   readonly now: () => number
-  /** Monotonic milliseconds. */
-  readonly elapsed: () => number
+}
+
+/** Waits until nsqd has handled all earlier commands, and collects those that it refused, by the ids of their messages. */
+interface Fence {
+  readonly refused: Set<string>
+  readonly end: (error?: unknown) => void
 }
 
 export interface Holder {
   readonly queue: string
-  readonly node: Node
-  readonly topic: Queue
-  readonly connection: Client.Connection
+  readonly session: Session.Session
   readonly env: HolderDependencies
-  /** When each message has arrived, in monotonic milliseconds, by its id; the oldest first. */
-  readonly held: Map<string, number>
-  /** Those of them that were not taken yet. */
+  /** The receipts of its messages by their ids, the oldest first. */
+  readonly held: Map<string, Receipt>
+  /** Those that were not shown yet. */
   readonly arrived: Array<Delivery.Delivery>
-  /** nsqd's refusals of removals, by the ids. */
-  readonly refusals: Map<string, string>
-  /** Called when nsqd has handled all commands that were written before; with an error when it may not have. */
-  readonly fences: Array<(error?: BrokerError.BrokerError) => void>
+  readonly fences: Array<Fence>
   /** Whether nsqd has taken a message back. */
   isLapsed: boolean
-  /** Whether it takes no more. */
-  isClosing: boolean
 }
 
-/** Milliseconds that no message comes though some were counted, and between two looks at what has come. */
+/** Milliseconds without a message after which a page ends, and before it is asked again what has come. */
 const silence = 3000
-const shortestPause = 1
-const longestPause = 16
+const pause = 2
 
 /** Milliseconds that nsqd may take to have all messages of a connection back. */
 const closeTimeout = 30_000
@@ -63,118 +55,105 @@ const fence = "not-a-message-id"
 
 const ignore = (): void => {}
 
-const commands = (name: string, ids: Iterable<string>, rest = ""): string =>
-  Array.from(ids, (id) => `${name} ${id}${rest}\n`).join("")
-
-const contextOf = ({ node, queue }: Holder): ErrorContext => ({ operation: "browse", queue, node: node.name })
-
-const receive = (holder: Holder, payload: Buffer): void => {
-  const { arrived, connection, env, held, isClosing, node } = holder
-  const frame = toFrame(payload)
-  const { id } = frame
-  if (isClosing) return connection.write(`REQ ${id} 0\n`, ignore)
-  if (held.has(id)) {
-    // nsqd has taken it back and sent it again.
-    holder.isLapsed = true
-    return
-  }
-  const [now, elapsed] = [env.now(), env.elapsed()]
-  held.set(id, elapsed)
-  const decoded = toDelivery(frame, { now, nsqdNow: node.clock.now(now, elapsed), due: undefined })
-  arrived.push(new Received(decoded, frame, { session: holder, id }))
-}
-
-const refuse = (holder: Holder, text: string): void => {
-  const id = refusedId(text) ?? ""
-  if (id === fence) holder.fences.shift()?.()
-  else if (holder.held.delete(id)) holder.isLapsed = true
-  else holder.refusals.set(id, text)
-}
-
 /** Subscribes to a channel. nsqd sends nothing yet. */
 export const open = (
   queue: string,
-  { node, queue: topic }: { readonly node: Node; readonly queue: Queue },
+  { node, queue: topic }: Place,
   env: HolderDependencies
 ): Effect.Effect<Holder, BrokerError.BrokerError> =>
   Effect.suspend(() => {
-    const { messageTimeout, settings } = env
-    const context = { operation: "browse", queue, node: node.name }
+    const { elapsed, messageTimeout, now, settings } = env
     let holder: Holder | undefined
     const on: Client.Listener = {
-      message: (payload) => holder && receive(holder, payload),
-      refused: (text) => holder && refuse(holder, text),
+      message: (payload) => holder?.session.receive(payload),
+      refused: (text) => {
+        const id = refusedId(text) ?? ""
+        if (id === fence) holder?.fences.shift()?.end()
+        else holder?.fences[0]?.refused.add(id)
+      },
       closed: (error) => {
-        for (const end of holder?.fences.splice(0) ?? []) end(toBrokerError(error, context))
+        holder?.session.end()
+        for (const { end } of holder?.fences.splice(0) ?? []) end(error)
       }
     }
     const request = { topic: topic.topic, channel: topic.channel, messageTimeout }
-    return Effect.map(
-      Connection.open(context, settings, (signal) => Client.subscribe(settings, node.address, request, on, signal)),
-      (connection) => {
-        const empty = {
-          held: new Map(),
-          arrived: [],
-          refusals: new Map(),
-          fences: [],
-          isLapsed: false,
-          isClosing: false
-        }
-        return (holder = { queue, node, topic, connection, env, ...empty })
-      }
+    const opened = Connection.open({ operation: "browse", queue, node: node.name }, settings, (signal) =>
+      Client.subscribe(settings, node.address, request, on, signal)
     )
+    return Effect.map(opened, (connection) => {
+      const [held, arrived]: [Holder["held"], Holder["arrived"]] = [new Map(), []]
+      const session = Session.make({
+        node,
+        topic,
+        connection,
+        gone: Deferred.makeUnsafe(),
+        elapsed,
+        decode: (frame) => toDelivery(frame, { now: now(), nsqdNow: node.clock.now(now(), elapsed()), due: undefined }),
+        onDelivery: (delivery) => {
+          const receipt = receiptOf(delivery)
+          holder!.isLapsed ||= held.has(receipt.id)
+          held.set(receipt.id, receipt)
+          arrived.push(delivery)
+        }
+      })
+      return (holder = { queue, session, env, held, arrived, fences: [], isLapsed: false })
+    })
   })
 
-/** The holder of a delivery. */
-export const of = ({ receipt }: Delivery.Delivery): Holder => (receipt as { readonly session: Holder }).session // `receive` has put it there.
+export const isOpen = ({ session }: Holder): boolean => session.connection.isOpen()
 
-/** How many more messages nsqd sends on the connection. */
-export const room = ({ connection, held }: Holder): number => connection.identity.maxRdyCount - held.size
+/** How many more messages nsqd sends. */
+export const room = ({ held, session }: Holder): number => session.connection.identity.maxRdyCount - held.size
 
 /** When the first message must be returned, in monotonic milliseconds. */
-export const holdsUntil = ({ connection, held }: Holder): number =>
-  (held.values().next().value ?? Number.POSITIVE_INFINITY) + safe * connection.identity.maxMsgTimeout
+export const holdsUntil = ({ held, session }: Holder): number =>
+  (held.values().next().value?.receivedAt ?? Number.POSITIVE_INFINITY) +
+  safe * session.connection.identity.maxMsgTimeout
 
-/** Takes up to so many messages: fewer when none has come for some seconds. */
+/** Takes so many messages: fewer when none has come for some seconds. */
 export const take = (holder: Holder, count: number): Effect.Effect<ReadonlyArray<Delivery.Delivery>> =>
   Effect.gen(function* () {
-    const { arrived, connection, env, held } = holder
-    const { elapsed } = env
-    if (arrived.length < count) connection.write(`RDY ${held.size + count - arrived.length}\n`, ignore)
-    let [pause, seen, quiet] = [shortestPause, arrived.length, elapsed()]
-    while (arrived.length < count && connection.isOpen() && !holder.isClosing && elapsed() - quiet < silence) {
+    const { arrived, held, session } = holder
+    session.answer(`RDY ${held.size + count}\n`, ignore)
+    let seen = 0
+    for (let quiet = 0; arrived.length < count && isOpen(holder) && quiet < silence; quiet += pause) {
       yield* Effect.sleep(pause)
-      pause = Math.min(2 * pause, longestPause)
-      if (arrived.length > seen) quiet = elapsed()
+      if (arrived.length > seen) quiet = 0
       seen = arrived.length
     }
     return arrived.splice(0, count)
     // What is removed later makes no room for messages that were not asked for.
-  }).pipe(Effect.ensuring(Effect.sync(() => holder.connection.write("RDY 0\n", ignore))))
+  }).pipe(Effect.ensuring(Effect.sync(() => holder.session.answer("RDY 0\n", ignore))))
 
-/** Writes commands, and waits until nsqd has handled them; returns why it may not have. */
-const handled = (holder: Holder, text: string): Effect.Effect<BrokerError.BrokerError | undefined> => {
-  const { connection, env, fences } = holder
+/**
+ * Waits until nsqd has handled all commands. Returns the ids that it refused, and why it may not have handled all. A
+ * connection on which it does not answer is lost.
+ */
+const handled = ({ env, fences, queue, session }: Holder) => {
   const { requestTimeout } = env.settings
-  return Effect.callback<BrokerError.BrokerError | undefined>((resume) => {
-    fences.push((error) => resume(Effect.succeed(error)))
-    connection.write(`${text}TOUCH ${fence}\n`, ignore)
-  }).pipe(
-    Effect.timeoutOrElse({
-      duration: Duration.millis(requestTimeout),
-      orElse: () =>
-        Effect.sync(() => {
-          const late = timedOut(contextOf(holder), requestTimeout)
-          connection.destroy(late)
-          return late
-        })
-    })
-  )
+  const context = { operation: "browse", queue, node: session.node.name }
+  const refused = new Set<string>()
+  const answer = Effect.callback<unknown>((resume) => {
+    const end: Fence["end"] = (error) => resume(Effect.succeed(error))
+    fences.push({ refused, end })
+    session.answer(`TOUCH ${fence}\n`, (error) => error && end(error))
+  })
+  const late = Effect.sync(() => session.connection.destroy(timedOut(context, requestTimeout)))
+  const lost = Effect.sleep(requestTimeout).pipe(Effect.andThen(late), Effect.andThen(Effect.never))
+  return Effect.map(Effect.raceFirst(answer, lost), (error) => ({
+    refused,
+    error: error === undefined ? undefined : toBrokerError(error, context)
+  }))
 }
 
-/** Extends all leases. A connection on which nsqd does not answer is lost. */
-export const touch = (holder: Holder): Effect.Effect<unknown> =>
-  Effect.suspend(() => handled(holder, commands("TOUCH", holder.held.keys())))
+/** Extends all leases. */
+export const touch = (holder: Holder): Effect.Effect<void> =>
+  Effect.suspend(() => {
+    for (const receipt of holder.held.values()) holder.isLapsed ||= !holder.session.touch(receipt)
+    return Effect.map(handled(holder), ({ refused }) => {
+      holder.isLapsed ||= refused.size > 0
+    })
+  })
 
 /** Removes messages of this holder, and returns those that are not known to be removed. */
 export const remove = (
@@ -182,32 +161,27 @@ export const remove = (
   deliveries: ReadonlyArray<Delivery.Delivery>
 ): Effect.Effect<ReadonlyArray<Broker.SettleFailure>> =>
   Effect.suspend(() => {
-    const { connection, held, queue, refusals } = holder
-    const isOpen = connection.isOpen()
-    const idOf = (delivery: Delivery.Delivery) => receiptOf(delivery).id
-    const { false: lost = [], true: removing = [] } = Object.groupBy(deliveries, (delivery) =>
-      isOpen && held.delete(idOf(delivery)) ? "true" : "false"
+    const { held, queue, session } = holder
+    const taken = new Set(deliveries.map(receiptOf).filter(session.take))
+    for (const { id } of taken) {
+      held.delete(id)
+      session.answer(`FIN ${id}\n`, ignore)
+    }
+    return Effect.map(handled(holder), ({ error, refused }) =>
+      deliveries.flatMap((delivery): ReadonlyArray<Broker.SettleFailure> => {
+        const receipt = receiptOf(delivery)
+        if (!taken.has(receipt) || refused.has(receipt.id)) return [gone(queue, delivery)]
+        return error === undefined ? [] : [{ delivery, error, fate: "unknown" }]
+      })
     )
-    const failures = lost.map((delivery) => gone(queue, delivery, isOpen))
-    if (removing.length === 0) return Effect.succeed(failures)
-    for (const delivery of removing) refusals.delete(idOf(delivery))
-    return Effect.map(handled(holder, commands("FIN", removing.map(idOf))), (error) => {
-      for (const delivery of removing) {
-        const refusal = refusals.get(idOf(delivery))
-        if (refusal !== undefined) {
-          failures.push({ delivery, error: toBrokerError(new Error(refusal), contextOf(holder)), fate: "gone" })
-        } else if (error !== undefined) failures.push({ delivery, error, fate: "unknown" })
-      }
-      return failures
-    })
   })
 
 /** Returns all messages and ends the connection. What is under way until then is returned as it comes. */
-export const giveBack = (holder: Holder): Effect.Effect<void> =>
+export const giveBack = ({ held, session }: Holder): Effect.Effect<void> =>
   Effect.suspend(() => {
-    const { connection, held } = holder
-    holder.isClosing = true
-    connection.write(`RDY 0\n${commands("REQ", held.keys(), " 0")}`, ignore)
     held.clear()
-    return Effect.tryPromise(connection.stop)
-  }).pipe(Effect.timeout(closeTimeout), Effect.ignore, Effect.ensuring(Effect.sync(() => holder.connection.end())))
+    return Effect.timeoutOrElse(Effect.promise(session.close), {
+      duration: closeTimeout,
+      orElse: () => Effect.sync(session.connection.end)
+    })
+  })
