@@ -14,9 +14,11 @@ import { gone } from "../settle/settle.ts"
 import * as Holder from "./holder.ts"
 import type * as Places from "./places.ts"
 
-const lost = "a connection was lost; nsqd has its messages back when their lease ends, unless their topic was deleted"
-const lapsed =
-  "nsqd lends a message for its --max-msg-timeout at most, and takes it back when it cannot extend its lease"
+const losses = {
+  ConnectionLost:
+    "a connection was lost; nsqd has its messages back when their lease ends, unless their topic was deleted",
+  LeaseLost: "nsqd lends a message for its --max-msg-timeout at most, and takes it back when it cannot extend its lease"
+}
 
 /** Opens a browser of messages that are ready. `counting` asks each nsqd how many there are. */
 export const open = (
@@ -48,11 +50,10 @@ export const open = (
     /** Returns all messages where others have some of them, or may have them in so many milliseconds. */
     const endIfLost = (soon: number) =>
       Effect.suspend(() => {
-        const end = env.elapsed() + soon
-        const isLost = holders.some((holder) => !Holder.isOpen(holder) && holder.held.size > 0)
-        if (!isLost && !holders.some((holder) => holder.isLapsed || end >= Holder.holdsUntil(holder)))
-          return Effect.void
-        const [reason, detail] = isLost ? (["ConnectionLost", lost] as const) : (["LeaseLost", lapsed] as const)
+        const time = env.elapsed() + soon
+        const reason = holders.map((holder) => Holder.lossAt(holder, time)).find((each) => each !== undefined)
+        if (reason === undefined) return Effect.void
+        const detail = losses[reason]
         failure ??= new BrokerError.BrokerError({ broker: "nsq", operation: "browse", queue, reason, detail })
         waiting = []
         return giveBack
@@ -115,9 +116,8 @@ export const open = (
     return {
       next: Effect.fnUntraced(function* (wanted) {
         yield* check
-        const most = Math.min(wanted, pages.size())
-        const first = yield* take(most)
-        const page = first.length > 0 ? first : yield* Effect.andThen(count, take(most))
+        if (waiting.every(({ ready }) => ready === 0)) yield* count
+        const page = yield* take(Math.min(wanted, pages.size()))
         pages.seen(page.map(({ body }) => body.length))
         return page.map((delivery) => ({ delivery, due: undefined }))
       }),

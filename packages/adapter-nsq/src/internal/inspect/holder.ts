@@ -67,9 +67,11 @@ export const open = (
     const on: Client.Listener = {
       message: (payload) => holder?.session.receive(payload),
       refused: (text) => {
+        if (holder === undefined) return
         const id = refusedId(text) ?? ""
-        if (id === fence) holder?.fences.shift()?.end()
-        else holder?.fences[0]?.refused.add(id)
+        if (id === fence) holder.fences.shift()?.end()
+        else if (holder.session.refuse(text) === "lost") holder.isLapsed = true
+        else holder.fences[0]?.refused.add(id)
       },
       closed: (error) => {
         holder?.session.end()
@@ -105,10 +107,14 @@ export const isOpen = ({ session }: Holder): boolean => session.connection.isOpe
 /** How many more messages nsqd sends. */
 export const room = ({ held, session }: Holder): number => session.connection.identity.maxRdyCount - held.size
 
-/** When the first message must be returned, in monotonic milliseconds. */
-export const holdsUntil = ({ held, session }: Holder): number =>
-  (held.values().next().value?.receivedAt ?? Number.POSITIVE_INFINITY) +
-  safe * session.connection.identity.maxMsgTimeout
+/** Why others may have messages that are held, now or at a later time. */
+export const lossAt = (holder: Holder, time: number): "ConnectionLost" | "LeaseLost" | undefined => {
+  const [first] = holder.held.values()
+  if (first === undefined) return undefined
+  if (!isOpen(holder)) return "ConnectionLost"
+  const ends = first.receivedAt + safe * holder.session.connection.identity.maxMsgTimeout
+  return holder.isLapsed || time >= ends ? "LeaseLost" : undefined
+}
 
 /** Takes so many messages: fewer when none has come for some seconds. */
 export const take = (holder: Holder, count: number): Effect.Effect<ReadonlyArray<Delivery.Delivery>> =>
@@ -147,12 +153,10 @@ const handled = ({ env, fences, queue, session }: Holder) => {
 }
 
 /** Extends all leases. */
-export const touch = (holder: Holder): Effect.Effect<void> =>
+export const touch = (holder: Holder): Effect.Effect<unknown> =>
   Effect.suspend(() => {
     for (const receipt of holder.held.values()) holder.isLapsed ||= !holder.session.touch(receipt)
-    return Effect.map(handled(holder), ({ refused }) => {
-      holder.isLapsed ||= refused.size > 0
-    })
+    return handled(holder)
   })
 
 /** Removes messages of this holder, and returns those that are not known to be removed. */
