@@ -68,7 +68,7 @@ export const open = (
     /** Extends the leases of a holder, again and again. */
     const keep = Effect.fnUntraced(function* (holder: Holder.Holder) {
       const interval = env.messageTimeout / 3
-      while (Holder.isOpen(holder)) {
+      while (holder.session.isOpen()) {
         yield* Effect.sleep(interval)
         yield* endIfLost(interval)
         // An answer that is late does not hold up the next call.
@@ -82,7 +82,7 @@ export const open = (
         (holder) =>
           holder.session.node === place.node &&
           holder.session.topic.topic === place.queue.topic &&
-          Holder.isOpen(holder) &&
+          holder.session.isOpen() &&
           Holder.room(holder) > 0
       )
       if (found !== undefined) return found

@@ -1,39 +1,32 @@
 /** A session without credit: it asks for messages page by page, and holds them until they are removed or returned. */
-import type { Broker, BrokerError, Delivery } from "@requeue/core/adapter-kit"
+import { type Broker, type Delivery, Metadata } from "@requeue/core/adapter-kit"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
-import * as Client from "../client.ts"
-import * as Connection from "../connect/connection.ts"
-import { type Receipt, receiptOf } from "../consume/receipt.ts"
-import * as Session from "../consume/session.ts"
-import type { SessionsDependencies } from "../consume/sessions.ts"
+import { type Answered, type Receipt, receiptOf } from "../consume/receipt.ts"
+import type { Session } from "../consume/session.ts"
+import * as Sessions from "../consume/sessions.ts"
 import { toDelivery } from "../consume/toDelivery.ts"
 import { gone } from "../settle/settle.ts"
-import { refusedId, timedOut, toBrokerError } from "../toBrokerError.ts"
+import { timedOut, toBrokerError } from "../toBrokerError.ts"
 import type { Place } from "./places.ts"
 
-export interface HolderDependencies extends SessionsDependencies {
+export interface HolderDependencies extends Sessions.SessionsDependencies {
   /** Milliseconds since the epoch. */
   readonly now: () => number
 }
 
-/** Waits until nsqd has handled all earlier commands, and collects those that it refused, by the ids of their messages. */
-interface Fence {
-  readonly refused: Set<string>
-  readonly end: (error?: unknown) => void
-}
-
 export interface Holder {
   readonly queue: string
-  readonly session: Session.Session
+  readonly session: Session
   readonly env: HolderDependencies
   /** The receipts of its messages by their ids, the oldest first. */
   readonly held: Map<string, Receipt>
   /** Those that were not shown yet. */
   readonly arrived: Array<Delivery.Delivery>
-  readonly fences: Array<Fence>
-  /** Whether nsqd has taken a message back. */
-  isLapsed: boolean
+  /** The ids of messages that nsqd has taken back. */
+  readonly lapsed: Set<string>
+  /** Called when nsqd refuses a `FIN`. */
+  readonly refusals: WeakMap<Answered["delivery"], () => void>
 }
 
 /** Milliseconds without a message after which a page ends, and before it is asked again what has come. */
@@ -46,132 +39,113 @@ const closeTimeout = 30_000
 /** The part of the longest lease for which messages are held. */
 const safe = 0.9
 
-/**
- * An id that no message has. nsqd handles the commands of a connection in their order, and refuses to touch this message
- * without closing the connection. Before that it has refused each earlier `FIN` that it could not carry out.
- * https://github.com/nsqio/nsq/blob/v1.3.0/nsqd/protocol_v2.go
- */
-const fence = "not-a-message-id"
+/** Fences of this process. */
+let fences = 0
 
 const ignore = (): void => {}
 
 /** Subscribes to a channel. nsqd sends nothing yet. */
-export const open = (
-  queue: string,
-  { node, queue: topic }: Place,
-  env: HolderDependencies
-): Effect.Effect<Holder, BrokerError.BrokerError> =>
+export const open = (queue: string, { node, queue: topic }: Place, env: HolderDependencies) =>
   Effect.suspend(() => {
-    const { elapsed, messageTimeout, now, settings } = env
-    let holder: Holder | undefined
-    const on: Client.Listener = {
-      message: (payload) => holder?.session.receive(payload),
-      refused: (text) => {
-        if (holder === undefined) return
-        const id = refusedId(text) ?? ""
-        if (id === fence) holder.fences.shift()?.end()
-        else if (holder.session.refuse(text) === "lost") holder.isLapsed = true
-        else holder.fences[0]?.refused.add(id)
+    const { elapsed, now } = env
+    const [held, lapsed]: [Holder["held"], Holder["lapsed"]] = [new Map(), new Set()]
+    const arrived: Array<Delivery.Delivery> = []
+    const refusals: Holder["refusals"] = new WeakMap()
+    const subscriber: Parameters<typeof Sessions.connect>[0] = {
+      queue,
+      decode: (frame) => toDelivery(frame, { now: now(), nsqdNow: node.clock.now(now(), elapsed()), due: undefined }),
+      onDelivery: (delivery) => {
+        const receipt = receiptOf(delivery)
+        if (held.has(receipt.id)) lapsed.add(receipt.id)
+        held.set(receipt.id, receipt)
+        arrived.push(delivery)
       },
-      closed: (error) => {
-        holder?.session.end()
-        for (const { end } of holder?.fences.splice(0) ?? []) end(error)
-      }
+      onRefused: ({ delivery }) => refusals.get(delivery)?.()
     }
-    const request = { topic: topic.topic, channel: topic.channel, messageTimeout }
-    const opened = Connection.open({ operation: "browse", queue, node: node.name }, settings, (signal) =>
-      Client.subscribe(settings, node.address, request, on, signal)
+    return Effect.map(
+      Sessions.connect(subscriber, env, { node, topic, isAgain: false }),
+      (session): Holder => ({ queue, session, env, held, arrived, lapsed, refusals })
     )
-    return Effect.map(opened, (connection) => {
-      const [held, arrived]: [Holder["held"], Holder["arrived"]] = [new Map(), []]
-      const session = Session.make({
-        node,
-        topic,
-        connection,
-        gone: Deferred.makeUnsafe(),
-        elapsed,
-        decode: (frame) => toDelivery(frame, { now: now(), nsqdNow: node.clock.now(now(), elapsed()), due: undefined }),
-        onDelivery: (delivery) => {
-          const receipt = receiptOf(delivery)
-          holder!.isLapsed ||= held.has(receipt.id)
-          held.set(receipt.id, receipt)
-          arrived.push(delivery)
-        }
-      })
-      return (holder = { queue, session, env, held, arrived, fences: [], isLapsed: false })
-    })
   })
-
-export const isOpen = ({ session }: Holder): boolean => session.connection.isOpen()
 
 /** How many more messages nsqd sends. */
 export const room = ({ held, session }: Holder): number => session.connection.identity.maxRdyCount - held.size
 
 /** Why others may have messages that are held, now or at a later time. */
-export const lossAt = (holder: Holder, time: number): "ConnectionLost" | "LeaseLost" | undefined => {
-  const [first] = holder.held.values()
+export const lossAt = ({ held, lapsed, session }: Holder, time: number): "ConnectionLost" | "LeaseLost" | undefined => {
+  const [first] = held.values()
   if (first === undefined) return undefined
-  if (!isOpen(holder)) return "ConnectionLost"
-  const ends = first.receivedAt + safe * holder.session.connection.identity.maxMsgTimeout
-  return holder.isLapsed || time >= ends ? "LeaseLost" : undefined
+  if (!session.isOpen()) return "ConnectionLost"
+  const end = first.receivedAt + safe * session.connection.identity.maxMsgTimeout
+  return lapsed.size > 0 || time >= end ? "LeaseLost" : undefined
 }
 
 /** Takes so many messages: fewer when none has come for some seconds. */
-export const take = (holder: Holder, count: number): Effect.Effect<ReadonlyArray<Delivery.Delivery>> =>
+export const take = ({ arrived, held, session }: Holder, count: number) =>
   Effect.gen(function* () {
-    const { arrived, held, session } = holder
     session.answer(`RDY ${held.size + count}\n`, ignore)
     let seen = 0
-    for (let quiet = 0; arrived.length < count && isOpen(holder) && quiet < silence; quiet += pause) {
+    for (let quiet = 0; arrived.length < count && session.isOpen() && quiet < silence; quiet += pause) {
       yield* Effect.sleep(pause)
       if (arrived.length > seen) quiet = 0
       seen = arrived.length
     }
     return arrived.splice(0, count)
     // What is removed later makes no room for messages that were not asked for.
-  }).pipe(Effect.ensuring(Effect.sync(() => holder.session.answer("RDY 0\n", ignore))))
+  }).pipe(Effect.ensuring(Effect.sync(() => session.answer("RDY 0\n", ignore))))
 
 /**
- * Waits until nsqd has handled all commands. Returns the ids that it refused, and why it may not have handled all. A
- * connection on which it does not answer is lost.
+ * Finishes messages, and waits until nsqd has handled all commands. Returns the ids that it refused, and why it may not have
+ * handled all. A connection on which it does not answer is lost.
+ *
+ * nsqd answers a `FIN` only when it refuses it, and handles the commands of a connection in their order. So the last one, the
+ * fence, finishes a message that there is not: nsqd refuses that, and does not close the connection.
+ * https://github.com/nsqio/nsq/blob/v1.3.0/nsqd/protocol_v2.go
  */
-const handled = ({ env, fences, queue, session }: Holder) => {
+const finish = ({ env, queue, refusals, session }: Holder, ids: ReadonlyArray<string>) => {
   const { requestTimeout } = env.settings
   const context = { operation: "browse", queue, node: session.node.name }
   const refused = new Set<string>()
-  const answer = Effect.callback<unknown>((resume) => {
-    const end: Fence["end"] = (error) => resume(Effect.succeed(error))
-    fences.push({ refused, end })
-    session.answer(`TOUCH ${fence}\n`, (error) => error && end(error))
+  const write = (id: string, onRefused: () => void): void => {
+    const delivery = { attempts: 0, metadata: Metadata.make(id, 0) }
+    refusals.set(delivery, onRefused)
+    session.answer(`FIN ${id}\n`, ignore, { delivery, settlement: "Ack" })
+  }
+  const handled = Effect.callback<undefined>((resume) => {
+    for (const id of ids) write(id, () => refused.add(id))
+    write(String(++fences).padStart(16, "-"), () => resume(Effect.undefined))
   })
-  const late = Effect.sync(() => session.connection.destroy(timedOut(context, requestTimeout)))
-  const lost = Effect.sleep(requestTimeout).pipe(Effect.andThen(late), Effect.andThen(Effect.never))
-  return Effect.map(Effect.raceFirst(answer, lost), (error) => ({
-    refused,
-    error: error === undefined ? undefined : toBrokerError(error, context)
-  }))
+  const lost = Effect.map(Deferred.await(session.gone), () =>
+    toBrokerError(new Error("the connection was lost"), context)
+  )
+  return Effect.raceFirst(handled, lost).pipe(
+    Effect.timeoutOrElse({
+      duration: requestTimeout,
+      orElse: () => {
+        const late = timedOut(context, requestTimeout)
+        session.connection.destroy(late)
+        return Effect.succeed(late)
+      }
+    }),
+    Effect.map((error) => ({ refused, error }))
+  )
 }
 
 /** Extends all leases. */
-export const touch = (holder: Holder): Effect.Effect<unknown> =>
+export const touch = (holder: Holder) =>
   Effect.suspend(() => {
-    for (const receipt of holder.held.values()) holder.isLapsed ||= !holder.session.touch(receipt)
-    return handled(holder)
+    for (const receipt of holder.held.values()) if (!holder.session.touch(receipt)) holder.lapsed.add(receipt.id)
+    return finish(holder, [])
   })
 
 /** Removes messages of this holder, and returns those that are not known to be removed. */
-export const remove = (
-  holder: Holder,
-  deliveries: ReadonlyArray<Delivery.Delivery>
-): Effect.Effect<ReadonlyArray<Broker.SettleFailure>> =>
+export const remove = (holder: Holder, deliveries: ReadonlyArray<Delivery.Delivery>) =>
   Effect.suspend(() => {
     const { held, queue, session } = holder
     const taken = new Set(deliveries.map(receiptOf).filter(session.take))
-    for (const { id } of taken) {
-      held.delete(id)
-      session.answer(`FIN ${id}\n`, ignore)
-    }
-    return Effect.map(handled(holder), ({ error, refused }) =>
+    const ids = Array.from(taken, ({ id }) => id)
+    for (const id of ids) held.delete(id)
+    return Effect.map(finish(holder, ids), ({ error, refused }) =>
       deliveries.flatMap((delivery): ReadonlyArray<Broker.SettleFailure> => {
         const receipt = receiptOf(delivery)
         if (!taken.has(receipt) || refused.has(receipt.id)) return [gone(queue, delivery)]
@@ -181,7 +155,7 @@ export const remove = (
   })
 
 /** Returns all messages and ends the connection. What is under way until then is returned as it comes. */
-export const giveBack = ({ held, session }: Holder): Effect.Effect<void> =>
+export const giveBack = ({ held, session }: Holder) =>
   Effect.suspend(() => {
     held.clear()
     return Effect.timeoutOrElse(Effect.promise(session.close), {
