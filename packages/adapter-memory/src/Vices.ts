@@ -33,7 +33,7 @@ import type { Capabilities } from "@requeue/core/adapter-kit"
  * | `lease` | as {@link Vices.lease} |
  * | `connectionBound: false` | `Control.cut` changes nothing: deliveries last as long as their lease |
  * | `counts` | a number that the broker cannot tell is `undefined` |
- * | `peek: false` | `peek` fails with `Unsupported`; a message that a browser returns has used up an attempt |
+ * | `uncountedBrowse: false` | a message that a browser returns has used up an attempt |
  * | `delayedMessages: false` | messages that wait for their delay cannot be shown |
  *
  * The others are promises about crashes, order and batches. They change the broker's claims, and not its behaviour,

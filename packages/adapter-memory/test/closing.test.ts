@@ -214,7 +214,7 @@ describe("a settlement that has no answer when the connection closes", () => {
 it("anything else that is under way when the connection closes rejects with ConnectionClosed", async () => {
   await using broker = await open({}, (service) => ({
     ...service,
-    admin: { ...service.admin, counts: () => Effect.never, peek: () => Effect.never }
+    admin: { ...service.admin, counts: () => Effect.never, browse: () => Effect.never }
   }))
   const { requeue } = broker
   const calls = [requeue.counts("q"), deadLetters(requeue, "q.dlq").list()].map((call) => call.catch((e: unknown) => e))
