@@ -1,4 +1,4 @@
-/** Counts, looks at and removes the messages of a queue, over all nsqd and both of its topics. */
+/** Counts, browses and removes the messages of a queue, over all nsqd and both of its topics. */
 import { type Backlog, type Broker, BrokerError } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Names from "../names.ts"

@@ -29,7 +29,7 @@ export interface Holder {
   readonly refusals: WeakMap<Answered["delivery"], () => void>
 }
 
-/** Milliseconds without a message after which a page ends, and before it is asked again what has come. */
+/** Milliseconds without a message after which a page ends, and between two checks of what has come. */
 const silence = 3000
 const pause = 2
 
