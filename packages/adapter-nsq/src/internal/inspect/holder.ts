@@ -111,10 +111,10 @@ const finish = ({ env, queue, refusals, session }: Holder, ids: ReadonlyArray<st
     refusals.set(delivery, onRefused)
     session.answer(`FIN ${id}\n`, ignore, { delivery, settlement: "Ack" })
   }
-  const handled = Effect.callback<undefined>((resume) => {
-    for (const id of ids) write(id, () => refused.add(id))
+  for (const id of ids) write(id, () => refused.add(id))
+  const handled = Effect.callback<undefined>((resume) =>
     write(String(++fences).padStart(16, "-"), () => resume(Effect.undefined))
-  })
+  )
   const lost = Effect.map(Deferred.await(session.gone), () =>
     toBrokerError(new Error("the connection was lost"), context)
   )
