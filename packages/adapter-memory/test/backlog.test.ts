@@ -10,7 +10,7 @@ import { MemoryBroker } from "../src/index.ts"
 import { probe, send, text } from "./harness.ts"
 import { open, turns } from "./virtualBroker.ts"
 
-const look = { queue: "q", retry: RetryPolicy.make() }
+const request = { queue: "q", retry: RetryPolicy.make() }
 
 describe("a backlog", () => {
   it.effect("tells everything: ages, consumers, and when delayed messages are due", () =>
@@ -22,7 +22,7 @@ describe("a backlog", () => {
       yield* send(broker, "q", ["a", "b"])
       yield* probe(broker, "q", 1)
       yield* TestClock.adjust(500)
-      assert.deepStrictEqual(yield* Backlog.of(broker, look), {
+      assert.deepStrictEqual(yield* Backlog.of(broker, request), {
         ready: 1,
         inFlight: 1,
         delayed: 4,
@@ -42,7 +42,7 @@ describe("a backlog", () => {
   it.effect("is empty in a queue that is, and of no age", () =>
     Effect.gen(function* () {
       const broker = yield* MemoryBroker.make()
-      assert.deepInclude(yield* Backlog.of(broker, look), {
+      assert.deepInclude(yield* Backlog.of(broker, request), {
         ready: 0,
         delayed: 0,
         backoff: [],

@@ -1,4 +1,4 @@
-/** Looking into dead letters, and redriving them. */
+/** Reading dead letters, and redriving them. */
 import { deadLetters, deadLettersOf } from "@requeue/operations/promise"
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
@@ -425,12 +425,12 @@ describe("redrive", () => {
   it("what the filter passes over stays in its order, with its attempts", async () => {
     await using broker = await open()
     await bury(broker, "q", "a", "b", "c", "d")
-    const peek = async () => (await Effect.runPromise(broker.control.snapshot("q.dlq"))).ready
-    const before = await peek()
+    const waiting = async () => (await Effect.runPromise(broker.control.snapshot("q.dlq"))).ready
+    const before = await waiting()
     const letters = deadLetters(broker.requeue, "q.dlq")
     const filter = ({ metadata }: { readonly metadata: { readonly id: string } }) => "bd".includes(metadata.id)
     assert.deepInclude(await broker.finish(letters.redrive({ filter })), { ...all, redriven: 2, filtered: 2 })
-    assert.deepStrictEqual(await peek(), [before[0]!, before[2]!])
+    assert.deepStrictEqual(await waiting(), [before[0]!, before[2]!])
     assert.deepStrictEqual(await broker.waiting("q"), [`"b"`, `"d"`])
   })
 

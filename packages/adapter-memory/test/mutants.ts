@@ -6,8 +6,8 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     name: "makes a queue that is counted",
     kills: "a queue that is missing is told as missing, and is not made by looking at it",
     file: "inspect/admin.ts",
-    text: "const queue = queues.all.get(name)\n        const [ready",
-    replacement: "const queue = queues.get(name)\n        const [ready"
+    text: "count(capabilities, queues.all.get(name))",
+    replacement: "count(capabilities, queues.get(name))"
   },
   {
     name: "counts what is given back",

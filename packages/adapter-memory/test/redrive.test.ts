@@ -60,7 +60,7 @@ it("leaves letters that come while it works for the next time", async () => {
   await broker.finish(worker.drain())
 })
 
-it("says what another reader has, after the second that a look may take", async () => {
+it("says what another reader has, after the second that a browser may take", async () => {
   await using broker = await open()
   await broker.requeue.sendBatch("q.dlq", [{ body: 1 }, { body: 2 }, { body: 3 }])
   const worker = await broker.requeue.consume("q.dlq", { prefetch: 0 }, () => new Promise(() => {}))

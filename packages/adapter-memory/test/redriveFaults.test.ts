@@ -404,7 +404,7 @@ describe("letters that are passed over", () => {
     assert.deepStrictEqual([report.filtered, report.queued], [2500, undefined])
   })
 
-  it("are not moved by a look, which goes through 100,000 at most", async () => {
+  it("are not moved by a dry run, which browses 100,000 at most", async () => {
     // A tenth of the letters shows it as well.
     const patch = {
       file: "dead-letters/internal/reading.ts",

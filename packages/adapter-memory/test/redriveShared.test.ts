@@ -9,11 +9,11 @@ import { open, turns, type VirtualBroker } from "./virtualBroker.ts"
 interface Places {
   /** Messages of others. */
   others: number
-  /** Whether a look sees all of them; `refused` where the user may not look, `undefined` where the broker has no look. */
+  /** Whether a browser shows all of them; `refused` where the user may not browse, `undefined` where the broker cannot. */
   isSeen: boolean | "refused" | undefined
   /** Whether anybody knows what is there. */
   isKnown: boolean
-  looks: number
+  browsers: number
 }
 
 const refused = new BrokerError.BrokerError({
@@ -29,7 +29,7 @@ const shared = async (places: Places): Promise<VirtualBroker> =>
     const { browse, counts, ...admin } = broker.admin
     const delayed: Broker.Admin["browse"] = (options) => {
       if (options.from === "ready") return browse(options)
-      places.looks++
+      places.browsers++
       if (places.isSeen === "refused") return Effect.fail(refused)
       return Effect.map(browse(options), (browser) => ({
         ...browser,
@@ -49,7 +49,7 @@ const shared = async (places: Places): Promise<VirtualBroker> =>
     }
   })
 
-const make = (places: Partial<Places>): Places => ({ others: 0, isSeen: true, isKnown: true, looks: 0, ...places })
+const make = (places: Partial<Places>): Places => ({ others: 0, isSeen: true, isKnown: true, browsers: 0, ...places })
 
 const bury = async (broker: VirtualBroker, count: number) => {
   const worker = await broker.requeue.consume("q", { retry: { maxRetries: 0 } }, () => Promise.reject(new Error("no")))
@@ -75,7 +75,7 @@ const work = (
   )
 
 describe("a redrive in stages, where queues share their delays,", () => {
-  it("looks at what is delayed, and goes on where none of it is its own", async () => {
+  it("browses what is delayed, and goes on where none of it is its own", async () => {
     const places = make({ others: 3 })
     await using broker = await shared(places)
     const letters = await bury(broker, 30)
@@ -83,27 +83,30 @@ describe("a redrive in stages, where queues share their delays,", () => {
     const before = broker.now()
     const report = await broker.finish(letters.redrive({ stages: [1, 10], wait: "1 hour" }))
     assert.deepInclude(report, { published: 30, succeeded: 30, cameBack: 0, waiting: 0, stoppedBy: undefined })
-    // Ten seconds for each of three stages, and a look every five.
+    // Ten seconds for each of three stages, and a browser every five.
     assert.isBelow(broker.now() - before, 40_000)
-    assert.isAtMost(places.looks, 9)
+    assert.isAtMost(places.browsers, 9)
   })
 
-  it("does not look where nothing is delayed", async () => {
+  it("browses nothing where nothing is delayed", async () => {
     const places = make({})
     await using broker = await shared(places)
     const letters = await bury(broker, 30)
     await work(broker, () => false, "1 minute")
     assert.deepInclude(await broker.finish(letters.redrive({ stages: [1] })), { succeeded: 30, waiting: 0 })
-    assert.strictEqual(places.looks, 0)
+    assert.strictEqual(places.browsers, 0)
   })
 
-  it.each([true, false, undefined])("takes no letter that waits for its retry for done (look: %s)", async (isSeen) => {
-    await using broker = await shared(make({ isSeen }))
-    const letters = await bury(broker, 1)
-    await work(broker, () => true, "5 minutes")
-    const report = await broker.finish(letters.redrive({ stages: [1], wait: "1 minute" }))
-    assert.deepInclude(report, { published: 1, succeeded: 0, cameBack: 0, waiting: 1 })
-  })
+  it.each([true, false, undefined])(
+    "takes no letter that waits for its retry for done (browser: %s)",
+    async (isSeen) => {
+      await using broker = await shared(make({ isSeen }))
+      const letters = await bury(broker, 1)
+      await work(broker, () => true, "5 minutes")
+      const report = await broker.finish(letters.redrive({ stages: [1], wait: "1 minute" }))
+      assert.deepInclude(report, { published: 1, succeeded: 0, cameBack: 0, waiting: 1 })
+    }
+  )
 
   it("waits for a retry as for all others", async () => {
     await using broker = await shared(make({ others: 3 }))
@@ -115,7 +118,7 @@ describe("a redrive in stages, where queues share their delays,", () => {
   })
 
   it.each([false, "refused", undefined] as const)(
-    "tells the least that has succeeded where no look tells (look: %s)",
+    "tells the least that has succeeded where no browser tells (browser: %s)",
     async (isSeen) => {
       const places = make({ others: 3, isSeen })
       await using broker = await shared(places)

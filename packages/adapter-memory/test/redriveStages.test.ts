@@ -335,8 +335,8 @@ describe("the progress of a redrive in stages", () => {
   })
 })
 
-describe("a look at letters that keep arriving", () => {
-  /** A broker on which another letter arrives each second of a look, as long as that lasts. */
+describe("reading letters that keep arriving", () => {
+  /** A broker on which another letter arrives each second while they are read. */
   const endless = () =>
     open(
       {},
@@ -401,13 +401,13 @@ describe("letters that another reader has", () => {
     assert.deepInclude(report, { published: 30, succeeded: 30, queued: 0, held: 0, stoppedBy: undefined })
   })
 
-  it("that come back during a look are none that came meanwhile", async () => {
+  it("that come back while they are browsed are none that came meanwhile", async () => {
     let isOpen = false
     await using broker = await open({}, (broker) => ({
       ...broker,
       admin: {
         ...broker.admin,
-        // Letters that are out while they are counted, and in the look, as after it on SQS.
+        // Letters that are out while they are counted, and in the browser, as after it on SQS.
         counts: (queue) =>
           Effect.map(broker.admin.counts(queue), (counts) => {
             const { ready = 0 } = counts

@@ -35,9 +35,9 @@ export class Receipt implements Bag.Member {
   }
 }
 
-/** An open subscription. */
+/** An open subscription, or a browser. */
 export interface Consumer {
-  readonly options: Broker.SubscribeOptions
+  readonly options: Pick<Broker.SubscribeOptions, "onDelivery" | "onReconnect">
   readonly queue: Queue
   /** Receipts of its deliveries in flight. */
   readonly receipts: Bag.Bag<Receipt>

@@ -16,21 +16,13 @@ export interface Depths {
   readonly isPaused: boolean
   /** Whether there is no such topic, or it has other channels only. */
   readonly isMissing: boolean
-  /** Whether there is the channel itself: a subscription makes one that is missing. */
-  readonly hasChannel: boolean
+  /** Whether there is the channel itself, which a subscription would make. A sum does not tell it. */
+  readonly hasChannel?: boolean
   /** Connections that are subscribed to the channel. */
   readonly clients: number
 }
 
-const none: Depths = {
-  ready: 0,
-  inFlight: 0,
-  delayed: 0,
-  isPaused: false,
-  isMissing: true,
-  hasChannel: false,
-  clients: 0
-}
+const none: Depths = { ready: 0, inFlight: 0, delayed: 0, isPaused: false, isMissing: true, clients: 0 }
 
 /**
  * The sum of each number, whether one of them is paused, and whether all of them are missing. Consumers have a connection to
@@ -44,7 +36,6 @@ export const sum = (all: ReadonlyArray<Depths>): Depths =>
       delayed: a.delayed + b.delayed,
       isPaused: a.isPaused || b.isPaused,
       isMissing: a.isMissing && b.isMissing,
-      hasChannel: a.hasChannel || b.hasChannel,
       clients: Math.max(a.clients, b.clients)
     }),
     none

@@ -83,7 +83,7 @@ test("with all nsqd away it is an error", async () => {
   )
 })
 
-test("to count, look and purge makes no topic where there is none", async () => {
+test("to count, browse and purge makes no topic where there is none", async () => {
   const queue = queueName("lean")
   await bury(queue, 3, one)
   const before = await channels(two.http, queue)
@@ -120,12 +120,12 @@ test("a backlog counts what is deferred in both topics, and each consumer once, 
   const retry = RetryPolicy.make({ maxRetries: 1, backoff: Backoff.constant("1 minute") })
   await on(two.direct, (broker) =>
     Effect.gen(function* () {
-      const look = Backlog.of(broker, { queue, retry })
+      const backlog = Backlog.of(broker, { queue, retry })
       yield* consume(queue, runs, { retry, concurrency: 10 }, no)
       yield* publishAll(broker, queue, ids(4))
       yield* Effect.promise(() => on(other, (second) => publishAll(second, queue, ids(2, "o"))))
-      yield* until("all are deferred", async () => (await Effect.runPromise(look)).delayed === 6)
-      const { backoff, consumers, oldest, ready, remarks, undelivered } = yield* look
+      yield* until("all are deferred", async () => (await Effect.runPromise(backlog)).delayed === 6)
+      const { backoff, consumers, oldest, ready, remarks, undelivered } = yield* backlog
       assert.deepStrictEqual([ready, backoff, undelivered, oldest, consumers], [0, undefined, 0, 0, 1])
       assert.match(remarks.backoff ?? "", /not until when/)
     })

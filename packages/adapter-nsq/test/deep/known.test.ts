@@ -96,7 +96,7 @@ describe("while nsqlookupd", () => {
       for (const [index, text] of missing.entries()) assert.match(all[index]!.message, text)
     }
 
-    test("counts, looks, redrives and purges reach every nsqd that a process is connected to", () =>
+    test("counts, browsers, redrives and purges reach every nsqd that a process is connected to", () =>
       on({ ...found, publishOver: "all", lookupdInterval: 500 }, (broker) =>
         Effect.gen(function* () {
           const queue = queueName("letters")
@@ -128,12 +128,12 @@ describe("while nsqlookupd", () => {
     const queue = queueName("unknown")
     await lookupd.kill()
     await lookupd.start()
-    const looks: ReadonlyArray<Effect.Effect<unknown, unknown>> = [
+    const questions: ReadonlyArray<Effect.Effect<unknown, unknown>> = [
       NsqOperator.pause(queue, found),
       NsqOperator.verify(queue, found)
     ]
-    for (const look of looks) {
-      const error = await Effect.runPromise(Effect.flip(look))
+    for (const question of questions) {
+      const error = await Effect.runPromise(Effect.flip(question))
       assert.match(String(error), new RegExp(`no nsqd is registered with http://${lookupHost}`))
     }
     assert.match((await failed(found)).message, new RegExp(`no nsqd is registered with http://${lookupHost}`))

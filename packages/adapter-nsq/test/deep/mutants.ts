@@ -10,11 +10,11 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     replacement: "isMissing: "
   },
   {
-    name: "looks at the first page alone",
-    kills: "a look shows all that waits, page by page, and gives it back when it ends",
+    name: "shows the first page alone",
+    kills: "a browser shows each waiting message once, the oldest first where the broker has an order",
     file: "inspect/browse.ts",
-    text: "const most = Math.min(wanted, pages.size())",
-    replacement: "const most = browsing.holders.length > 0 ? 0 : pages.size()"
+    text: "Math.min(wanted, pages.size())",
+    replacement: "holders.length > 0 ? 0 : pages.size()"
   },
   {
     name: "takes a publication for stored whose connection is lost",

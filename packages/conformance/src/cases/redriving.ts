@@ -246,7 +246,8 @@ export const cases: ReadonlyArray<Case.Case> = [
       rate: 2,
       signal: stop.signal,
       onProgress: ({ redriven }) => {
-        if (redriven !== 2) return
+        // A page may have several letters.
+        if (redriven < 2 || begun > 0) return
         begun = published()
         stop.abort()
       }

@@ -2,7 +2,7 @@
 import type { Capabilities, Timers } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import { type Consumer, type Queue, Receipt, type StoredMessage } from "../queues.ts"
-import { deliveryOf } from "./toDelivery.ts"
+import { toDelivery } from "./toDelivery.ts"
 
 /** Deliveries that are made in a row before other fibers get a turn. */
 const maxRun = 1000
@@ -21,17 +21,6 @@ const update = (consumer: Consumer): void => {
 /** Puts the consumer whose turn it was behind the others. */
 const rotate = ({ readyConsumers }: Queue): void => {
   if (readyConsumers.length > 1) readyConsumers.push(readyConsumers.shift()!)
-}
-
-/** Of all brokers of the process. */
-let deliveries = 0
-
-/** Delivers a message to a consumer. */
-const hand = (consumer: Consumer, message: StoredMessage): Receipt => {
-  const receipt = new Receipt(consumer, message, ++deliveries)
-  consumer.receipts.add(receipt)
-  message.deliveries++
-  return receipt
 }
 
 /** Runs `change` while the queue delivers nothing. */
@@ -55,11 +44,9 @@ export interface Dispatch {
   readonly credit: (consumer: Consumer, limit: number) => void
   /** Ends a delivery. The caller decides where its message goes. */
   readonly end: (receipt: Receipt) => void
-  /** Delivers the oldest ready message to this consumer, whatever its credit, without a lease and without a call of `onDelivery`. */
-  readonly take: (consumer: Consumer) => Receipt | undefined
   /**
-   * Ends deliveries whose connection or lease was lost. Their messages go back to their places, and `counted` is added to
-   * their deliveries. Default: the deliveries count as attempts.
+   * Ends deliveries whose connection or lease was lost. Their messages go back to their places. `counted` is added to the
+   * attempts. Default: they count.
    */
   readonly lose: (queue: Queue, receipts: ReadonlyArray<Receipt>, counted?: number) => void
   /** Starts a lease anew, never beyond its maximum. */
@@ -75,6 +62,8 @@ interface Dependencies {
 
 /** Nothing is delivered yet. */
 export const make = ({ lease, overCountOnLoss, run, timers }: Dependencies): Dispatch => {
+  let deliveries = 0
+
   const extend = (receipt: Receipt): void => {
     if (lease === undefined) return
     const now = timers.now()
@@ -85,16 +74,12 @@ export const make = ({ lease, overCountOnLoss, run, timers }: Dependencies): Dis
   }
 
   const deliver = (consumer: Consumer, message: StoredMessage): void => {
-    const receipt = hand(consumer, message)
+    const receipt = new Receipt(consumer, message, ++deliveries)
+    consumer.receipts.add(receipt)
     extend(receipt)
     rotate(consumer.queue)
     update(consumer)
-    consumer.options.onDelivery(deliveryOf(receipt))
-  }
-
-  const take = (consumer: Consumer): Receipt | undefined => {
-    const message = consumer.queue.ready.take()
-    return message && hand(consumer, message)
+    consumer.options.onDelivery(toDelivery(message, ++message.deliveries, receipt))
   }
 
   const pump = (queue: Queue): void => {
@@ -151,5 +136,5 @@ export const make = ({ lease, overCountOnLoss, run, timers }: Dependencies): Dis
     pump(consumer.queue)
   }
 
-  return { pump, quietly, credit, end, take, lose, extend }
+  return { pump, quietly, credit, end, lose, extend }
 }

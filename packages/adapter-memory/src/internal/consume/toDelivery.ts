@@ -5,7 +5,7 @@ import { Receipt, type StoredMessage } from "../queues.ts"
 /**
  * A message as a consumer sees it when this copy is delivered for the `deliveries`th time. Default: without a receipt.
  */
-const toDelivery = (message: StoredMessage, deliveries: number, receipt?: Receipt): Delivery.Delivery => ({
+export const toDelivery = (message: StoredMessage, deliveries: number, receipt?: Receipt): Delivery.Delivery => ({
   body: message.body,
   headers: message.headers,
   attempts: message.metadata.attempts + deliveries,

@@ -1,31 +1,37 @@
 /** Counts, browsers and purges, for operators. */
-import { Backlog, type Broker } from "@requeue/core/adapter-kit"
+import { Backlog, type Broker, type Capabilities } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
+import type { Queue } from "../queues.ts"
 import { type Dependencies, open } from "./browse.ts"
 
 /** Why it does not tell a number: it tells all, unless it was asked to be another broker. */
 const hiding = "its capabilities hide it"
 
+const count = ({ counts }: Capabilities.Capabilities, queue: Queue | undefined) => {
+  const [ready, delayed] = [queue?.ready.size() ?? 0, queue?.delayed.size ?? 0]
+  return {
+    ready: counts.ready ? ready : undefined,
+    inFlight: counts.inFlight ? (queue?.held ?? 0) - ready - delayed : undefined,
+    delayed: counts.delayed ? delayed : undefined,
+    ...(queue === undefined ? { isMissing: true } : {})
+  }
+}
+
 const backlog = ({ capabilities, elapsed, now, queues }: Dependencies, name: string): Backlog.Backlog => {
   const queue = queues.all.get(name)
-  const [ready, delayed] = [queue?.ready.size() ?? 0, [...(queue?.delayed ?? [])]]
-  const { counts } = capabilities
   const [first] = queue?.ready ?? []
+  const dues = Array.from(queue?.delayed ?? [], ({ due }) => due - elapsed())
   const told = {
-    ready: counts.ready ? ready : undefined,
-    inFlight: counts.inFlight ? (queue?.held ?? 0) - ready - delayed.length : undefined,
-    delayed: counts.delayed ? delayed.length : undefined,
-    backoff: counts.delayed ? Backlog.group(delayed.map(({ due }) => due - elapsed())) : undefined
+    ...count(capabilities, queue),
+    backoff: capabilities.counts.delayed ? Backlog.group(dues) : undefined
   }
-  const oldest = first === undefined ? 0 : Math.max(0, now() - first.metadata.firstPublished)
   const hidden = Object.entries(told).flatMap(([field, number]) => (number === undefined ? [[field, hiding]] : []))
   return {
     ...told,
     undelivered: 0,
-    oldest,
+    oldest: first === undefined ? 0 : Math.max(0, now() - first.metadata.firstPublished),
     consumers: queue?.consumers.size ?? 0,
-    remarks: Object.fromEntries(hidden),
-    ...(queue === undefined ? { isMissing: true } : {})
+    remarks: Object.fromEntries(hidden)
   }
 }
 
@@ -33,19 +39,8 @@ const backlog = ({ capabilities, elapsed, now, queues }: Dependencies, name: str
 export const make = (env: Dependencies): Broker.Admin => {
   const { capabilities, publisher, queues } = env
   return {
-    counts: (name) =>
-      Effect.sync(() => {
-        const queue = queues.all.get(name)
-        const [ready, delayed] = [queue?.ready.size() ?? 0, queue?.delayed.size ?? 0]
-        const { counts } = capabilities
-        return {
-          ready: counts.ready ? ready : undefined,
-          inFlight: counts.inFlight ? (queue?.held ?? 0) - ready - delayed : undefined,
-          delayed: counts.delayed ? delayed : undefined,
-          ...(queue === undefined ? { isMissing: true } : {})
-        }
-      }),
-    browse: (options) => open(env, options),
+    counts: (name) => Effect.sync(() => count(capabilities, queues.all.get(name))),
+    browse: (options) => Effect.suspend(() => open(env, options)),
     names: Effect.sync(() => [...queues.all.keys()]),
     purge: (name) =>
       Effect.sync(() => {

@@ -1,22 +1,21 @@
-/** Browsers. Each has a consumer without credit, which holds what the browser has shown. */
+/** Browsers. What one has shown of the ready messages is in flight to it; delayed messages stay where they are. */
 import {
   Bag,
-  Broker,
-  BrokerError,
+  type Broker,
+  type BrokerError,
   type Capabilities,
-  type Delivery,
-  RetryPolicy,
+  Settlement,
   type Timers
 } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Dispatch } from "../consume/dispatch.ts"
-import { deliveryOf, identify, nextDelivery } from "../consume/toDelivery.ts"
+import { identify, nextDelivery } from "../consume/toDelivery.ts"
 import type { Publisher } from "../publish/publisher.ts"
 import { type Consumer, type Queues, Receipt, type StoredMessage } from "../queues.ts"
-import { receiptOf, type Settle } from "../settle/settle.ts"
+import { failure, gone, receiptOf, type Settle } from "../settle/settle.ts"
 
-/** The parts of the broker that browsers use. */
+/** The parts of the broker that operators use. */
 export interface Dependencies {
   readonly queues: Queues
   readonly dispatch: Dispatch
@@ -29,173 +28,99 @@ export interface Dependencies {
   readonly elapsed: () => number
 }
 
-/** Where the messages of a browser come from. */
-interface Source {
-  /** Up to `count` further messages, of which at most `limit` are held. */
-  readonly take: (consumer: Consumer, count: number) => ReadonlyArray<Broker.Delayed>
-  readonly remove: (
-    consumer: Consumer,
-    deliveries: ReadonlyArray<Delivery.Delivery>
-  ) => Effect.Effect<ReadonlyArray<Broker.SettleFailure>>
-  /** Returns all messages that are held. */
-  readonly close: (consumer: Consumer) => void
+/** Each delayed message of a queue once, then `undefined`. One that is delayed again has another timer. */
+function* unseen(queues: Queues, name: string): Generator<StoredMessage | undefined, never> {
+  const seen = new WeakSet<Timers.Timer>()
+  while (true) {
+    for (const message of queues.all.get(name)?.delayed ?? []) {
+      if (seen.has(message.timer!)) continue
+      seen.add(message.timer!)
+      yield message
+    }
+    yield undefined
+  }
 }
 
-/** A copy of a stored message, because operators may write into what they are shown. */
-const shown = (delivery: Delivery.Delivery): Delivery.Delivery => ({
-  ...delivery,
-  body: new Uint8Array(delivery.body),
-  metadata: structuredClone(delivery.metadata)
-})
+/** Shows a copy of a message, because operators may write into it. */
+const show = (consumer: Consumer, message: StoredMessage, due: number | undefined): Broker.Delayed => {
+  const receipt = new Receipt(consumer, message, 0)
+  receipt.expiry = message.timer
+  consumer.receipts.add(receipt)
+  const { body, metadata, ...rest } = nextDelivery(message)
+  return { delivery: { ...rest, body: new Uint8Array(body), metadata: structuredClone(metadata), receipt }, due }
+}
 
-const ready = ({ capabilities, dispatch, settle }: Dependencies, limit: number): Source => ({
-  take: (consumer, count) => {
+/** Opens a browser, which lasts as long as its scope. */
+export const open = (
+  { capabilities, dispatch, elapsed, now, publisher, queues, settle }: Dependencies,
+  { from, limit, queue: name }: Broker.BrowseOptions
+): Effect.Effect<Broker.Browser, BrokerError.BrokerError, Scope.Scope> => {
+  const isReady = from === "ready"
+  if (!isReady && capabilities.delayedMessages !== true) {
+    const detail = "the broker cannot show messages that wait for their delay"
+    return Effect.fail(failure("browse", name, "Unsupported", detail))
+  }
+  const delayed = unseen(queues, name)
+  /** Has no credit. It holds all messages that were shown, or a page of delayed ones. */
+  let consumer: Consumer | undefined
+  let [isCut, isWhole] = [false, true]
+  const options: Consumer["options"] = {
+    onDelivery: () => undefined,
+    // A settlement that is made to fail loses one message, which is shown again.
+    onReconnect: (isGone) => (isCut ||= isGone === undefined)
+  }
+
+  const next = (count: number): ReadonlyArray<Broker.Delayed> => {
+    const queue = queues.all.get(name)
+    if (queue === undefined) return []
+    if (consumer === undefined || !isReady) {
+      consumer = { options, queue, receipts: Bag.make(), credit: 0, isReady: false }
+      if (isReady) queue.consumers.add(consumer)
+    }
     const page: Array<Broker.Delayed> = []
     while (page.length < count && consumer.receipts.size() < limit) {
-      const receipt = dispatch.take(consumer)
-      if (receipt === undefined) break
-      page.push({ delivery: shown(deliveryOf(receipt)), due: undefined })
+      const message = isReady ? queue.ready.take() : delayed.next().value
+      if (message === undefined) break
+      page.push(show(consumer, message, isReady ? undefined : now() + message.due - elapsed()))
+      if (isReady) message.deliveries++
     }
+    isWhole = !isReady || queue.ready.size() === 0
     return page
-  },
-  remove: (consumer, deliveries) =>
-    settle(consumer).settle(deliveries.map((delivery) => ({ delivery, settlement: { _tag: "Ack" } }))),
-  close: (consumer) => dispatch.lose(consumer.queue, [...consumer.receipts], capabilities.uncountedBrowse ? -1 : 0)
-})
-
-/** Delayed messages stay where they are: one that is due while it is shown is delivered, and is not held any more. */
-const delayed = ({ elapsed, now, publisher, queues }: Dependencies, limit: number): Source => {
-  /** The delays that were shown: a message that is delayed again has another timer. */
-  const seen = new WeakSet<Timers.Timer>()
-  let cursor: Iterator<StoredMessage, undefined> | undefined
-
-  const hold = (consumer: Consumer, message: StoredMessage): Broker.Delayed => {
-    const receipt = new Receipt(consumer, message, 0)
-    receipt.expiry = message.timer
-    consumer.receipts.add(receipt)
-    return { delivery: { ...shown(nextDelivery(message)), receipt }, due: now() + message.due - elapsed() }
   }
 
-  const close = ({ receipts }: Consumer): void => {
-    const page = [...receipts]
-    for (const receipt of page) receipts.delete(receipt)
-  }
-
-  const remove = (consumer: Consumer, delivery: Delivery.Delivery): boolean => {
-    const receipt = receiptOf(consumer, delivery)
-    if (receipt === undefined) return false
-    consumer.receipts.delete(receipt)
-    const { expiry, message } = receipt
-    if (!consumer.queue.delayed.has(message) || message.timer !== expiry) return false
-    queues.removeDelayed(consumer.queue, message)
-    publisher.admit?.(consumer.queue)
-    return true
-  }
-
-  return {
-    take: (consumer, count) => {
-      close(consumer)
-      const page: Array<Broker.Delayed> = []
-      cursor ??= consumer.queue.delayed.values()
-      while (page.length < Math.min(count, limit)) {
-        const { value } = cursor.next()
-        if (value === undefined) {
-          cursor = undefined
-          break
-        }
-        if (value.timer === undefined || seen.has(value.timer)) continue
-        seen.add(value.timer)
-        page.push(hold(consumer, value))
-      }
-      return page
-    },
-    remove: (consumer, deliveries) => Effect.sync(() => deliveries.filter((each) => !remove(consumer, each)).map(gone)),
-    close
-  }
-}
-
-const failure = (
-  operation: string,
-  reason: BrokerError.Reason,
-  detail: string,
-  queue?: string
-): BrokerError.BrokerError => new BrokerError.BrokerError({ broker: "memory", operation, queue, reason, detail })
-
-const gone = (delivery: Delivery.Delivery): Broker.SettleFailure => ({
-  delivery,
-  error: failure("remove", "LeaseLost", "the browser does not hold the message"),
-  fate: "gone"
-})
-
-const cut = "the connection was lost: what the browser held went back to the queue"
-
-/** Makes a browser, and what ends it. */
-const make = (env: Dependencies, { from, limit, queue: name, retry }: Broker.BrowseOptions) => {
-  const source = (from === "ready" ? ready : delayed)(env, limit)
-  let consumer: Consumer | undefined
-  let isCut = false
-  let isWhole = true
-  // Of a settlement that is made to fail with `LeaseLost`, one message goes back: it is shown again.
-  const onReconnect: Broker.SubscribeOptions["onReconnect"] = (isGone) => {
-    isCut ||= isGone === undefined
-  }
-
-  /** Undefined while the queue is missing. */
-  const consume = (): Consumer | undefined => {
-    const queue = env.queues.all.get(name)
-    if (consumer !== undefined || queue === undefined) return consumer
-    const options = {
-      queue: name,
-      retry: retry ?? RetryPolicy.make(),
-      deadLetterQueues: [],
-      onDelivery: () => undefined,
-      onReconnect
-    }
-    consumer = { options, queue, receipts: Bag.make(), credit: 0, isReady: false }
-    if (from === "ready") queue.consumers.add(consumer)
-    return consumer
-  }
-
-  const take = (count: number): ReadonlyArray<Broker.Delayed> => {
-    const opened = consume()
-    if (opened === undefined) return []
-    const page = source.take(opened, count)
-    isWhole = from === "delayed" || opened.queue.ready.size() === 0
-    return page
+  /** A message that is due is delivered, and is not held any more. */
+  const removeDelayed = (delivery: Broker.Delayed["delivery"]): ReadonlyArray<Broker.SettleFailure> => {
+    const receipt = consumer && receiptOf(consumer, delivery)
+    if (receipt?.expiry?.run === undefined) return [gone("remove", name, delivery)]
+    const { queue, receipts } = receipt.consumer
+    receipts.delete(receipt)
+    queues.removeDelayed(queue, receipt.message)
+    publisher.admit?.(queue)
+    return []
   }
 
   const browser: Broker.Browser = {
     next: (count) =>
       Effect.suspend(() => {
-        if (!isCut) return Effect.succeed(take(count))
+        if (!isCut) return Effect.succeed(next(count))
         isCut = false
-        return Effect.fail(failure("browse", "ConnectionLost", cut, name))
+        return Effect.fail(failure("browse", name, "ConnectionLost", "what the browser held is in the queue again"))
       }),
     remove: (deliveries) =>
       Effect.suspend(() =>
-        consumer === undefined ? Effect.succeed(deliveries.map(gone)) : source.remove(consumer, deliveries)
+        consumer === undefined || !isReady
+          ? Effect.succeed(deliveries.flatMap(removeDelayed))
+          : settle(consumer).settle(deliveries.map((delivery) => ({ delivery, settlement: Settlement.Ack })))
       ),
     identify,
     browsed: () => ({ isWhole, hidden: 0 })
   }
-  const close = (): void => {
-    consumer?.queue.consumers.delete(consumer)
-    if (consumer !== undefined) source.close(consumer)
-  }
-  return { browser, close }
-}
-
-/** Opens a browser, which lasts as long as its scope. */
-export const open = (
-  env: Dependencies,
-  options: Broker.BrowseOptions
-): Effect.Effect<Broker.Browser, BrokerError.BrokerError, Scope.Scope> => {
-  if (options.from === "delayed" && env.capabilities.delayedMessages !== true) {
-    const detail = "the broker cannot show messages that wait for their delay"
-    return Effect.fail(failure("browse", "Unsupported", detail, options.queue))
-  }
-  return Effect.acquireRelease(
-    Effect.sync(() => make(env, options)),
-    ({ close }) => Effect.sync(close)
-  ).pipe(Effect.map(({ browser }) => browser))
+  const close = Effect.sync(() => {
+    if (consumer?.queue.consumers.delete(consumer) !== true) return
+    dispatch.lose(consumer.queue, [...consumer.receipts], capabilities.uncountedBrowse ? -1 : 0)
+  })
+  return Effect.as(
+    Effect.addFinalizer(() => close),
+    browser
+  )
 }

@@ -31,7 +31,7 @@ interface Dependencies {
   readonly fail: (() => "ConnectionLost" | "LeaseLost" | undefined) | undefined
 }
 
-const failure = (
+export const failure = (
   operation: string,
   queue: string,
   reason: BrokerError.Reason,
@@ -42,8 +42,11 @@ const failure = (
 export const receiptOf = (consumer: Consumer, { receipt }: Delivery.Delivery): Receipt | undefined =>
   receipt instanceof Receipt && receipt.consumer === consumer && receipt.place !== -1 ? receipt : undefined
 
-const notOurs = (operation: string, { queue }: Consumer): BrokerError.BrokerError =>
-  failure(operation, queue.name, "LeaseLost", "the delivery was settled before, lost, or is another subscription's")
+/** What becomes of a call for a delivery that is not held. */
+export const gone = (operation: string, queue: string, delivery: Delivery.Delivery): Broker.SettleFailure => {
+  const detail = "the delivery was settled before, lost, or is another subscription's"
+  return { delivery, error: failure(operation, queue, "LeaseLost", detail), fate: "gone" }
+}
 
 /** Carries out one settlement, and answers the error of one that cannot be carried out. */
 const carryOut = ({ capabilities, delays, dispatch, now, publisher, queues }: Dependencies) => {
@@ -121,10 +124,11 @@ export const make = (env: Dependencies): Settle => {
     const failures: Array<Broker.SettleFailure> = []
     for (const { delivery, settlement } of requests) {
       const receipt = receiptOf(consumer, delivery)
-      const error =
-        receipt === undefined
-          ? notOurs("settle", consumer)
-          : ((fail && imitated(receipt, fail)) ?? settleOne(receipt, settlement))
+      if (receipt === undefined) {
+        failures.push(gone("settle", consumer.queue.name, delivery))
+        continue
+      }
+      const error = (fail && imitated(receipt, fail)) ?? settleOne(receipt, settlement)
       if (error !== undefined) failures.push({ delivery, error, fate: Broker.fateOf(error) })
     }
     return failures
@@ -134,7 +138,7 @@ export const make = (env: Dependencies): Settle => {
     const failures: Array<Broker.SettleFailure> = []
     for (const delivery of deliveries) {
       const receipt = receiptOf(consumer, delivery)
-      if (receipt === undefined) failures.push({ delivery, error: notOurs("extend", consumer), fate: "gone" })
+      if (receipt === undefined) failures.push(gone("extend", consumer.queue.name, delivery))
       else dispatch.extend(receipt)
     }
     return failures

@@ -4,16 +4,11 @@ import type { Live } from "../connect/connection.ts"
 import type { Node } from "../connect/nodes.ts"
 import type { Queue } from "../names.ts"
 
-/** Which message was delivered, and where. */
-export interface Source {
-  readonly session: { readonly node: Node; readonly topic: Queue }
+/** The receipt of a delivery. Times are monotonic milliseconds. */
+export interface Receipt {
+  readonly session: SettlingSession
   /** The id of the message, which nsqd gives again in another topic. */
   readonly id: string
-}
-
-/** The receipt of a delivery. Times are monotonic milliseconds. */
-export interface Receipt extends Source {
-  readonly session: SettlingSession
   /** How often nsqd has delivered this copy. */
   readonly deliveries: number
   /** The nonce of a message that was stored on two nsqd; see `Wire`. */
@@ -57,4 +52,5 @@ export const receiptOf = ({ receipt }: Delivery.Delivery): Receipt => receipt as
  * A text that names the copy of a message that was delivered. nsqd gives each message of a topic an id, and never the same
  * one again.
  */
-export const nameOf = ({ id, session: { node, topic } }: Source): string => `${node.name} ${topic.topic} ${id}`
+export const nameOf = ({ id, session: { node, topic } }: Pick<Receipt, "id" | "session">): string =>
+  `${node.name} ${topic.topic} ${id}`

@@ -9,7 +9,7 @@
 import { BoundedMap } from "@requeue/core/adapter-kit"
 import { isSame, type Node } from "../connect/nodes.ts"
 import type { Queue } from "../names.ts"
-import type { Receipt, Source } from "./receipt.ts"
+import type { Receipt } from "./receipt.ts"
 
 /** The messages of one topic on one nsqd, where their ids are unique. A copy in another topic may have its original's id. */
 interface Messages {
@@ -17,6 +17,9 @@ interface Messages {
   readonly due: BoundedMap.BoundedMap<number>
   readonly finished: BoundedMap.BoundedMap<true>
 }
+
+/** Where a message comes from, and its id there. */
+type Source = Pick<Receipt, "id" | "session">
 
 /** The memory of requeued and of finished messages. It outlives sessions. */
 export interface Remembered {

@@ -8,7 +8,7 @@ import { told } from "../native.ts"
 import { refusedId } from "../toBrokerError.ts"
 import type { Credit, Membership } from "./credit.ts"
 import * as Held from "./held.ts"
-import type { Answered, Receipt, SettlingSession, Source, Written } from "./receipt.ts"
+import type { Answered, Receipt, SettlingSession, Written } from "./receipt.ts"
 import { type Decoded, type Frame, toFrame } from "./toDelivery.ts"
 
 export interface Session extends SettlingSession {
@@ -101,16 +101,16 @@ interface SessionOptions {
 }
 
 /** A class, because an object with a getter of its own is a dictionary: slow to make, and to read. */
-export class Received implements Delivery.Delivery {
+class Received implements Delivery.Delivery {
   readonly body: Uint8Array
   readonly headers: Delivery.Delivery["headers"]
   readonly attempts: number
   readonly metadata: Delivery.Delivery["metadata"]
   readonly unreadable: Delivery.Delivery["unreadable"]
-  readonly receipt: Source
+  readonly receipt: Receipt
   readonly redelivered: boolean
   readonly #frame: Frame
-  constructor({ attempts, body, headers, metadata, unreadable }: Decoded, frame: Frame, receipt: Source) {
+  constructor({ attempts, body, headers, metadata, unreadable }: Decoded, frame: Frame, receipt: Receipt) {
     this.body = body
     this.headers = headers
     this.attempts = attempts

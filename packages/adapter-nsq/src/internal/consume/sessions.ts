@@ -60,8 +60,8 @@ const listing = Duration.seconds(1)
 const closeTimeout = Duration.seconds(1)
 
 /** Opens one connection, with a session on it. */
-const connect = (
-  subscriber: Subscriber,
+export const connect = (
+  subscriber: Pick<Subscriber, "queue" | "decode" | "onDelivery" | "onRefused">,
   { elapsed, fork, messageTimeout, nodes, settings }: SessionsDependencies,
   { isAgain, node, topic }: { readonly node: Node; readonly topic: Queue; readonly isAgain: boolean }
 ): Effect.Effect<Session.Session, BrokerError.BrokerError> =>

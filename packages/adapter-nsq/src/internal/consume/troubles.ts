@@ -13,7 +13,7 @@ import type { Queue } from "../names.ts"
 import * as NsqdStats from "../nsqdStats.ts"
 import type { Topics } from "./topics.ts"
 
-/** Milliseconds between two looks. */
+/** Milliseconds between two checks. */
 const interval = 2000
 
 /** A topic's channel on one nsqd. */
@@ -32,7 +32,7 @@ const paused = (queue: string, { channel, topic }: Queue): BrokerError.BrokerErr
     remedy: "Unpause it, as nsqadmin does, when its messages shall come"
   })
 
-/** Looks as long as the scope lives. A channel that is paused on every nsqd is a trouble; on some, it is logged. */
+/** Checks as long as the scope lives. A channel that is paused on every nsqd is a trouble; on some, it is logged. */
 export const watch = (
   queue: string,
   topics: ReadonlyArray<Queue>,
@@ -56,7 +56,7 @@ export const watch = (
       return { topic, paused: names, isAll: names.length > 0 && answers.every((each) => each !== false) }
     })
 
-    const look = Effect.gen(function* () {
+    const check = Effect.gen(function* () {
       const all = yield* Effect.forEach(topics, pausedOf)
       const whole = all.find(({ isAll }) => isAll)
       const refusal = topics.map(refusalOf).find((error) => error !== undefined)
@@ -69,6 +69,6 @@ export const watch = (
       }
       logged = text
     })
-    yield* Effect.forkScoped(Effect.forever(Effect.andThen(look, Effect.sleep(Duration.millis(interval)))))
+    yield* Effect.forkScoped(Effect.forever(Effect.andThen(check, Effect.sleep(Duration.millis(interval)))))
     return trouble
   })

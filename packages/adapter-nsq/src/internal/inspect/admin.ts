@@ -1,4 +1,4 @@
-/** Counts, looks at and removes the messages of a queue, over all nsqd and both of its topics. */
+/** Counts, browses and removes the messages of a queue, over all nsqd and both of its topics. */
 import { type Backlog, type Broker, BrokerError } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Names from "../names.ts"
@@ -90,8 +90,7 @@ export const make = (dependencies: Places.PlacesDependencies & HolderDependencie
       return { answers, missing, total: NsqdStats.sum(answers.map(({ answer }) => answer)) }
     })
 
-  const browse = (queue: string, limit: number) =>
-    Browse.open({ queue, limit }, { ...dependencies, count: count(queue, "browse") })
+  const browse = (queue: string, limit: number) => Browse.open(queue, limit, count(queue, "browse"), dependencies)
 
   return {
     counts: (name) =>

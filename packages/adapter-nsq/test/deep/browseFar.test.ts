@@ -1,4 +1,4 @@
-/** Looks at more messages than one connection may hold, and at nsqd that are far away. */
+/** Reads more dead letters than one connection may hold, from an nsqd that is far away. */
 import { proxy } from "@requeue/brokers"
 import { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
@@ -51,7 +51,7 @@ test(
   }
 )
 
-test("a look that loses a connection says so, and nsqd gives its messages again", { timeout: 60_000 }, async () => {
+test("a browser that loses a connection fails, and nsqd gives its messages again", { timeout: 60_000 }, async () => {
   const queue = queueName("lost")
   await on(one.direct, (broker) => publishAll(broker, queue, ids(300)))
   await on({ ...distant, messageTimeout: 1000 }, (broker) =>
@@ -67,7 +67,7 @@ test("a look that loses a connection says so, and nsqd gives its messages again"
   await isBack(queue, 300)
 })
 
-test("a look whose topic is deleted does not say that its messages come back", async () => {
+test("a browser whose topic is deleted does not say that its messages come back", async () => {
   const queue = queueName("deleted")
   await on(one.direct, (broker) =>
     Effect.gen(function* () {

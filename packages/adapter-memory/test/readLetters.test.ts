@@ -98,7 +98,7 @@ describe("a read of dead letters", () => {
   })
 
   it("ends with the connection, whoever holds its iterator, before that is closed", async () => {
-    let looks = 0
+    let browsers = 0
     const wrap = ({ admin, ...service }: Broker.Service): Broker.Service => ({
       ...service,
       admin: {
@@ -106,8 +106,8 @@ describe("a read of dead letters", () => {
         browse: (options) =>
           Effect.tap(admin.browse(options), () =>
             Effect.acquireRelease(
-              Effect.sync(() => looks++),
-              () => Effect.sync(() => looks--)
+              Effect.sync(() => browsers++),
+              () => Effect.sync(() => browsers--)
             )
           )
       }
@@ -122,7 +122,7 @@ describe("a read of dead letters", () => {
     }
     const error: unknown = await broker.finish(loop().catch((cause: unknown) => cause))
     assert.instanceOf(error, ConnectionClosed)
-    assert.strictEqual(looks, 0)
+    assert.strictEqual(browsers, 0)
     assert.isTrue((await abandoned.return!()).done)
   })
 
@@ -183,7 +183,7 @@ describe("counts that are not exact", () => {
     return wrap
   }
 
-  it("that tell none hide no letter from a look", async () => {
+  it("that tell none hide no letter from a reader", async () => {
     await using broker = await open({}, late(5, {}))
     await fill(broker, 3)
     const letters = await deadLetters(broker.requeue, "q.dlq").list()
@@ -194,7 +194,7 @@ describe("counts that are not exact", () => {
   })
 
   it.each([true, false])(
-    "of letters that a look gives back are waited for by a purge of all, dry: %s",
+    "of letters that a browser returns are waited for by a purge of all, dry: %s",
     async (dryRun) => {
       await using broker = await open({}, late(3, { inFlight: 3 }))
       await fill(broker, 3)
