@@ -145,11 +145,21 @@ describe("a message that is held", () => {
   })
 })
 
+interface Visibility {
+  readonly Entries: ReadonlyArray<{
+    readonly Id: string
+    readonly ReceiptHandle: string
+    readonly VisibilityTimeout: number
+  }>
+}
+
 /** A browser whose receives are answered by a function, which gets the number of messages that is asked for. */
 const browsing = <A>(
-  answer: (count: number) => ReadonlyArray<Message> | Error,
+  answer: (count: number) => ReadonlyArray<Message> | Error | Promise<ReadonlyArray<Message>>,
   program: (world: {
     readonly asked: Array<number>
+    /** Handles of the messages that were returned. */
+    readonly returned: Array<string>
     readonly counts: { ready: number; isMissing?: boolean }
     readonly browser: Broker.Browser
     readonly next: (count: number) => Promise<number>
@@ -158,18 +168,22 @@ const browsing = <A>(
 ) => {
   const asked: Array<number> = []
   const counts = { ready: 0, inFlight: 0, delayed: 0 }
-  const none = async () => ({ $metadata: {} })
+  const returned: Array<string> = []
   const client = {
     polls:
       () =>
       async ({ MaxNumberOfMessages: count = 0 }) => {
         asked.push(count)
-        const answered = answer(count)
+        const answered = await answer(count)
         if (answered instanceof Error) throw answered
         return { $metadata: {}, Messages: answered }
       },
-    changeMessageVisibilityBatch: none,
-    deleteMessageBatch: none
+    changeMessageVisibilityBatch: async ({ Entries }: Visibility) => {
+      returned.push(
+        ...Entries.flatMap(({ ReceiptHandle, VisibilityTimeout }) => (VisibilityTimeout === 0 ? [ReceiptHandle] : []))
+      )
+      return { Successful: Entries }
+    }
   } as unknown as Client
   const env = {
     client,
@@ -186,7 +200,7 @@ const browsing = <A>(
       Effect.sync(() => counts)
     )
     const next = (count: number) => Effect.runPromise(Effect.map(browser.next(count), ({ length }) => length))
-    return yield* Effect.promise(() => program({ asked, counts, browser, next }))
+    return yield* Effect.promise(() => program({ asked, returned, counts, browser, next }))
   }).pipe(Effect.scoped, Effect.runPromise)
 }
 
@@ -260,4 +274,31 @@ describe("pages", () => {
         assert.deepStrictEqual([await next(10), browser.browsed()], [0, { isWhole: false, hidden: 0 }])
       }
     ))
+
+  test("return at their end what a receive brings whose call was interrupted", async () => {
+    const [first, second] = [
+      Promise.withResolvers<ReadonlyArray<Message>>(),
+      Promise.withResolvers<ReadonlyArray<Message>>()
+    ]
+    const answers = [first, second]
+    const asking = async (browser: Broker.Browser) => {
+      const fiber = Effect.runFork(browser.next(1))
+      await new Promise(setImmediate)
+      await Effect.runPromise(Fiber.interrupt(fiber))
+    }
+    const message = (name: string) => [{ MessageId: name, ReceiptHandle: name, Body: "x" }]
+    const returned = await browsing(
+      () => answers.shift()!.promise,
+      async ({ asked, browser, next, returned }) => {
+        await asking(browser)
+        first.resolve(message("a"))
+        assert.strictEqual(await next(1), 1)
+        await asking(browser)
+        assert.deepStrictEqual([asked, returned], [[1, 1], []])
+        setImmediate(() => second.resolve(message("b")))
+        return returned
+      }
+    )
+    assert.deepStrictEqual(returned, ["a", "b"])
+  })
 })

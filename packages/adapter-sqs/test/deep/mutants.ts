@@ -14,14 +14,7 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     kills: "what a browser has shown is in its queue again when its scope has closed",
     file: "inspect/hold.ts",
     text: "({ handle, seconds: 0 })",
-    replacement: "({ handle, seconds: duration / 1000 })"
-  },
-  {
-    name: "drops what a receive brings that nobody waits for any more",
-    kills: "a browser that is interrupted while it asks for more returns all",
-    file: "inspect/browse.ts",
-    text: "Effect.timeoutOption(receive(0), Duration.millis(lastGrace))\n        isClosed = true",
-    replacement: "Effect.void"
+    replacement: "({ handle, seconds: 600 })"
   },
   {
     name: "takes a call that fails for done",

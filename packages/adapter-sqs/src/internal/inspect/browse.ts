@@ -94,7 +94,11 @@ const rounds = (
 
 const begun: Broker.Browsed = { isWhole: false, hidden: 0 }
 
-/** Opens a browser; `counts` counts the messages of its queue. */
+/**
+ * Opens a browser; `counts` counts the messages of its queue.
+ *
+ * Long, because pages, what is held, and what receives bring when no call waits for them any more share one state.
+ */
 export const browse = (
   env: Dependencies,
   { from, limit, queue }: Broker.BrowseOptions,

@@ -8,7 +8,7 @@ import { isExpired, type Receipt, receiptOf } from "../consume/receipt.ts"
 import type { ReceiptCalls } from "../settle/receiptCalls.ts"
 
 /** What is kept of a held message. It is no more than returning it takes, because there may be 100,000. */
-export type Held = Pick<Receipt, "handle" | "leaseEnds" | "leaseError" | "messageId" | "receivedAt">
+type Held = Pick<Receipt, "handle" | "leaseEnds" | "leaseError" | "messageId" | "receivedAt">
 
 /** Milliseconds for which calls under way are waited for, before all is returned. */
 const grace = 3000
