@@ -7,7 +7,7 @@ import * as Leases from "../consume/leases.ts"
 import { isExpired, type Receipt, receiptOf } from "../consume/receipt.ts"
 import type { ReceiptCalls } from "../settle/receiptCalls.ts"
 
-/** What is kept of a held message. It is no more than returning it takes, because there may be 100,000. */
+/** The receipt of a held message. The hold keeps no more of a message, because there may be 100,000. */
 type Held = Pick<Receipt, "handle" | "leaseEnds" | "leaseError" | "messageId" | "receivedAt">
 
 /** Milliseconds for which calls under way are waited for, before all is returned. */
