@@ -30,7 +30,7 @@ import * as Sources from "./internal/consume/sources.ts"
 import { subscribe } from "./internal/consume/subscribe.ts"
 import { operations } from "./internal/inspect/operations.ts"
 import * as Queues from "./internal/declare/declare.ts"
-import * as Originals from "./internal/consume/originals.ts"
+import { originals } from "./internal/consume/originals.ts"
 import * as Publisher from "./internal/publish/publisher.ts"
 import { decode, type Options, type Settings } from "./SqsOptions.ts"
 
@@ -55,7 +55,7 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
   const queues = Queues.make(client, settings)
   const publisher = Publisher.make({ client, queues, fork })
   const remembered = Remembered.byQueue()
-  const admin = Admin.make({ client, queues, sources: Sources.make(client, now), fork, now })
+  const admin = Admin.make({ client, settings, queues, sources: Sources.make(client, now), fork, now })
 
   /** Refuses delays on FIFO queues, which would deliver the message at once. */
   const refusal = Effect.fnUntraced(function* (messages: ReadonlyArray<Outgoing.Outgoing>) {
@@ -72,7 +72,7 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
       Effect.gen(function* () {
         yield* refusal(messages)
         const results = yield* publisher.publish(
-          messages.map((message) => ({ message, original: Originals.of(message.body) }))
+          messages.map((message) => ({ message, original: originals.get(message.body) }))
         )
         const failed = BrokerError.ofBatch(results)
         if (failed !== undefined) return yield* failed

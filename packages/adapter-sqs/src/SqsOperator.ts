@@ -1,8 +1,8 @@
 /**
  * Tools of an operator: create and verify a consumer's queues, and have SQS itself move dead letters back.
  *
- * They never remove anything. Counting, peeking, redriving with filters and purging are the same on every broker: see
- * `DeadLetters` of `@requeue/core`.
+ * They never remove anything. Counting, browsing, redriving with filters and purging are the same on every broker: see
+ * `DeadLetters` of `@requeue/operations`.
  */
 import { BrokerError, ConfigurationError, Delay, RetryPolicy } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"

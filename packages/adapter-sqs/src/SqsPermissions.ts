@@ -12,7 +12,7 @@ import type { Plan, Queue } from "./SqsPlan.ts"
  *
  * - `consumer`: reads the queue, retries, dead-letters. A Lambda function's execution role is one.
  * - `producer`: sends.
- * - `operator`: counts, peeks, purges, redrives, also by SQS's own move tasks.
+ * - `operator`: counts, browses, purges, redrives, also by SQS's own move tasks.
  */
 export type Role = "consumer" | "producer" | "operator"
 

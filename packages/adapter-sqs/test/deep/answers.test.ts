@@ -170,7 +170,7 @@ test.concurrent("a dead letter that is stored, and whose answers are lost more o
   assert.deepStrictEqual([runs.length, failures.length, found.length], [1, 1, 4])
   assert.deepInclude(failures[0], { settlement: "DeadLetter" })
   const error = failures[0]?.error
-  assert.strictEqual(error instanceof BrokerError.BrokerError && error.reason, "Timeout")
+  assert.strictEqual(error instanceof BrokerError.BrokerError && error.reason, "ConnectionLost")
   Books.balance(books, { queued: [], deadLetters: found })
 })
 

@@ -59,7 +59,7 @@ const withQueue = async <E>(
   const clock = movedWith(own)
   const queue = `${queueName("browse")}${fifo ? ".fifo" : ""}`
   await on(
-    { url: own.url, ...options },
+    { url: own.url, visibilityTimeout: 60_000, ...options },
     (broker) =>
       Effect.gen(function* () {
         // One by one, because a FIFO queue has the order in which they come.

@@ -119,7 +119,7 @@ describe.concurrent("SQS", () => {
       Settlement.Retry(60_000),
       "ours ConnectionFailed"
     ],
-    ["breaks off", ({ lose }) => lose({ times: 50 }, "reset"), Settlement.Retry(60_000), "unknown Timeout"],
+    ["breaks off", ({ lose }) => lose({ times: 50 }, "reset"), Settlement.Retry(60_000), "unknown ConnectionLost"],
     ["never answers", ({ lose }) => lose({ times: 50 }), Settlement.Retry(60_000), "unknown Timeout"]
   ])("%s: the delivery is held, and settled when it is over", (_, ask, settlement, told) =>
     received(

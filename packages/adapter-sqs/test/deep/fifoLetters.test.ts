@@ -1,4 +1,4 @@
-/** Looks at dead letters of FIFO queues, of which SQS shows the first of each group alone. */
+/** Browses dead letters of FIFO queues, of which SQS shows only the first of each group. */
 import { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import * as Logger from "effect/Logger"
@@ -61,7 +61,7 @@ describe.concurrent("of a FIFO queue, by one group after the other", () => {
     assert.strictEqual(await left(behind, queue), 45 - Number(Reflect.get(answer, "removed")))
   })
 
-  test("a look that cannot see all says so in the log", async () => {
+  test("a list that cannot show all says so in the log", async () => {
     const told: Array<unknown> = []
     const logger = Logger.make(({ message }) => void told.push(message))
     const { answer } = await Effect.runPromise(

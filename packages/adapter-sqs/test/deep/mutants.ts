@@ -10,18 +10,11 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     replacement: "delayed: 0 }"
   },
   {
-    name: "leaves what a look has shown hidden",
-    kills: "a look that is left in the middle gives all back, and to look again shows them again",
+    name: "leaves what a browser has shown hidden",
+    kills: "what a browser has shown is in its queue again when its scope has closed",
     file: "inspect/hold.ts",
-    text: "seconds: 0 })",
-    replacement: "seconds: visibilityTimeout / 1000 })"
-  },
-  {
-    name: "drops what a receive brings that nobody waits for any more",
-    kills: "a look that is interrupted while it asks for more gives all back",
-    file: "inspect/pages.ts",
-    text: "Effect.promise(() => Promise.all(underWay)),\n        Duration.millis(lastGrace)\n      )\n      isClosed = true",
-    replacement: "Effect.void,\n        Duration.millis(lastGrace)\n      )"
+    text: "({ handle, seconds: 0 })",
+    replacement: "({ handle, seconds: 600 })"
   },
   {
     name: "takes a call that fails for done",
@@ -55,7 +48,7 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     name: "does not extend leases",
     kills: "a message whose lease is extended comes to no other process, and stays with its own",
     file: "consume/leases.ts",
-    text: "extensions.push({ at, lease, handle: lease.handle, seconds })",
+    text: "extensions.push({ delivery, handle: receipt.handle, seconds })",
     replacement: ""
   },
   {

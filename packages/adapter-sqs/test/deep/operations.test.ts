@@ -59,8 +59,8 @@ describe("a queue's plan", () => {
     )
   })
 
-  test("looking at it makes nothing", async () => {
-    const request = { queue: queueName("looked"), retry }
+  test("to ask about it makes nothing", async () => {
+    const request = { queue: queueName("asked"), retry }
     await operated(({ inspect }) =>
       Effect.gen(function* () {
         yield* inspect(request)

@@ -20,7 +20,7 @@ const send: Program = (queue) => Effect.flatMap(broker, ({ publish }) => publish
 const start: Program = (queue) => Consumer.start(queue, {}, () => {})
 const purge: Program = (queue) => Effect.flatMap(broker, ({ admin }) => admin.purge(queue))
 const counts: Program = (queue) => Effect.flatMap(broker, ({ admin }) => admin.counts(queue))
-const peek: Program = (queue) => Effect.flatMap(broker, (one) => Port.oldest(one, queue, 1))
+const browse: Program = (queue) => Effect.flatMap(broker, (one) => Port.oldest(one, queue, 1))
 const move: Program = (queue, url) => SqsOperator.startMove(`${queue}.dlq`, { url })
 const moves: Program = (queue, url) => SqsOperator.moves(`${queue}.dlq`, { url })
 const redrive: Program = (queue) =>
@@ -37,7 +37,7 @@ const refused: ReadonlyArray<
   ["a consumer's start", start, "verify", ["GetQueueUrl", "GetQueueAttributes"]],
   ["a consumer's start", start, "use", ["GetQueueUrl"]],
   ["counts", counts, "use", ["GetQueueUrl", "GetQueueAttributes"]],
-  ["a look", peek, "use", ["GetQueueUrl", "ReceiveMessage"]],
+  ["a browser", browse, "use", ["GetQueueUrl", "ReceiveMessage"]],
   ["a purge", purge, "use", ["GetQueueUrl", "ReceiveMessage", "DeleteMessage"]],
   ["a redrive", redrive, "use", ["GetQueueUrl", "GetQueueAttributes"]],
   [

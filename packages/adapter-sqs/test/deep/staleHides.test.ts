@@ -68,11 +68,14 @@ const received = async (
 }
 
 describe.concurrent("a call that hides a message", () => {
-  test.each(["silence", "reset"] as const)("and gets no answer (%s) is not repeated", (how) =>
+  test.each([
+    ["silence", "Timeout"],
+    ["reset", "ConnectionLost"]
+  ] as const)("and gets no answer (%s) is not repeated", (how, reason) =>
     received(600_000, ({ asked, own, queue, settle }) =>
       Effect.gen(function* () {
         own.lose({ action: "ChangeMessageVisibilityBatch" }, how)
-        assert.deepStrictEqual(yield* settle(Settlement.Retry(60_000)), ["unknown Timeout"])
+        assert.deepStrictEqual(yield* settle(Settlement.Retry(60_000)), [`unknown ${reason}`])
         assert.strictEqual(asked(), 1)
         // Asked for again, the retry is a copy, which is due at its own time.
         assert.deepStrictEqual(yield* settle(Settlement.Retry(60_000)), [])

@@ -35,8 +35,8 @@ export interface Target {
   readonly requestTimeout?: number
 }
 
-/** Seconds that messages which are looked at are hidden. */
-const lookFor = 30
+/** Seconds for which messages that the harness reads are hidden. */
+const readFor = 30
 
 const text = (value: string): MessageAttributeValue => ({ DataType: "String", StringValue: value })
 
@@ -118,14 +118,14 @@ export const layer = (target: Target) =>
         const { Messages = [] } = await sqs.receiveMessage({
           QueueUrl: url,
           MaxNumberOfMessages: 10,
-          VisibilityTimeout: lookFor,
+          VisibilityTimeout: readFor,
           MessageSystemAttributeNames: ["All"],
           MessageAttributeNames: ["All"]
         })
         return Messages
       }
       /**
-       * Every message once, and each back to the tail as it was: SQS would count that it was looked at, and the letter
+       * Every message once, and each back to the tail as it was: SQS would count that it was received, and the letter
        * would not be as it was.
        */
       const read = async (queue: string) => {

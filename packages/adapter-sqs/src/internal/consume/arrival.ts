@@ -2,6 +2,7 @@
 import type { Delivery, Message as Core } from "@requeue/core/adapter-kit"
 import type { Message } from "../client.ts"
 import { told } from "../native.ts"
+import type { Receipt } from "./receipt.ts"
 import { type Context, toDelivery } from "./toDelivery.ts"
 
 const none: Core.Native = Object.freeze({})
@@ -14,9 +15,9 @@ class Arrived implements Delivery.Delivery {
   readonly metadata: Delivery.Delivery["metadata"]
   readonly unreadable: Delivery.Delivery["unreadable"]
   readonly group: string | undefined
-  readonly receipt: unknown
+  readonly receipt: Pick<Receipt, "messageId"> | undefined
   readonly #message: Message
-  constructor(message: Message, context: Context, group: string | undefined, receipt: unknown) {
+  constructor(message: Message, context: Context, group: string | undefined, receipt: Arrived["receipt"]) {
     const { attempts, body, headers, metadata, unreadable } = toDelivery(message, context)
     this.body = body
     this.headers = headers
@@ -32,10 +33,10 @@ class Arrived implements Delivery.Delivery {
   }
 }
 
-/** The delivery of a message of a group. By its receipt, whoever has received it settles it. */
+/** The delivery of a message of a group; without a receipt, nobody can settle it. */
 export const arrived = (
   message: Message,
   context: Context,
   group: string | undefined,
-  receipt?: unknown
+  receipt?: Pick<Receipt, "messageId">
 ): Delivery.Delivery => new Arrived(message, context, group, receipt)

@@ -3,65 +3,72 @@
  *
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-visibility-timeout.html
  */
-import type { BrokerError } from "@requeue/core/adapter-kit"
+import { type Broker, BrokerError, type Delivery } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
-import type { Results } from "../batchCall.ts"
 import * as Limits from "../limits.ts"
 import type { ReceiptCalls } from "../settle/receiptCalls.ts"
-import { isExpired, type Lease, lost } from "./receipt.ts"
+import { isExpired, receiptOf } from "./receipt.ts"
 
 /** The error about a lease that has ended, and that could not be extended because of another error. */
 export const expired = (queue: string, because?: BrokerError.BrokerError): BrokerError.BrokerError =>
-  lost(
-    { operation: "extend", queue },
-    `its visibility timeout has ended${because === undefined ? "" : `, which could not be extended: ${because.detail}`}`,
-    because?.remedy
-  )
+  new BrokerError.BrokerError({
+    broker: "sqs",
+    operation: "extend",
+    queue,
+    reason: "LeaseLost",
+    detail: `its visibility timeout has ended${because === undefined ? "" : `, which could not be extended: ${because.detail}`}`,
+    remedy: because?.remedy
+  })
 
-interface Extension {
-  /** The position of the lease. */
-  readonly at: number
-  readonly lease: Lease
+interface Lost<D> extends Pick<Broker.SettleFailure, "error" | "fate"> {
+  readonly delivery: D
+}
+
+interface Extension<D> {
+  readonly delivery: D
   readonly handle: string
   readonly seconds: number
 }
 
 /**
- * Makes the function that extends leases. It answers the errors of those that are lost. An extension that fails otherwise leaves
- * the lease as it was: the next call asks again, and tells why when the lease has ended.
+ * Makes the function that extends leases. It answers those that are lost. An extension that fails otherwise leaves the lease
+ * as it was: the next call asks again, and tells why when the lease has ended.
  */
 export const make =
   (env: {
     readonly queue: string
-    readonly calls: Pick<ReceiptCalls, "changeVisibility">
+    readonly calls: ReceiptCalls
     /** Milliseconds from now that a lease is made to last. */
     readonly duration: number
     /** Monotonic milliseconds. */
     readonly now: () => number
   }) =>
-  (leases: ReadonlyArray<Lease>): Effect.Effect<Results> =>
+  <D extends Pick<Delivery.Delivery, "receipt">>(deliveries: ReadonlyArray<D>): Effect.Effect<ReadonlyArray<Lost<D>>> =>
     Effect.suspend(() => {
       const { duration, queue } = env
       const askedAt = env.now()
-      const errors: Array<Results[number]> = leases.map(() => undefined)
-      const extensions: Array<Extension> = []
-      for (const [at, lease] of leases.entries()) {
-        const left = Limits.hide - (askedAt - lease.receivedAt)
+      const failures: Array<Lost<D>> = []
+      const extensions: Array<Extension<D>> = []
+      for (const delivery of deliveries) {
+        const receipt = receiptOf(delivery)
+        const left = Limits.hide - (askedAt - receipt.receivedAt)
         const seconds = Math.floor(Math.min(duration, left) / 1000)
-        if (isExpired(lease, askedAt)) errors[at] = expired(queue, lease.leaseError)
-        else if (seconds > 0 && askedAt + seconds * 1000 > lease.leaseEnds) {
-          extensions.push({ at, lease, handle: lease.handle, seconds })
+        if (isExpired(receipt, askedAt))
+          failures.push({ delivery, error: expired(queue, receipt.leaseError), fate: "gone" })
+        else if (seconds > 0 && askedAt + seconds * 1000 > receipt.leaseEnds) {
+          extensions.push({ delivery, handle: receipt.handle, seconds })
         }
       }
       return Effect.map(env.calls.changeVisibility(extensions), (results) => {
-        for (const [index, { at, lease, seconds }] of extensions.entries()) {
+        for (const [index, { delivery, seconds }] of extensions.entries()) {
           const error = results[index]
+          const receipt = receiptOf(delivery)
           // SQS takes an extension that comes after the end of the lease as well, from whoever has the message by then.
-          const told = isExpired(lease, env.now()) ? expired(queue, error) : error
-          lease.leaseError = error
-          if (told === undefined) lease.leaseEnds = askedAt + seconds * 1000
-          if (told?.reason === "LeaseLost") errors[at] = told
+          const lost = isExpired(receipt, env.now()) ? expired(queue, error) : error
+          receipt.leaseError = error
+          if (lost === undefined) receipt.leaseEnds = askedAt + seconds * 1000
+          if (lost?.reason === "LeaseLost") failures.push({ delivery, error: lost, fate: "gone" })
         }
-        return errors
+        return failures
       })
     })

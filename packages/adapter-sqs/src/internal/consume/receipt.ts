@@ -1,5 +1,5 @@
 /** The receipt of a delivery: by what it is settled, and until when it is ours. */
-import { type Bag, BrokerError, type Delivery } from "@requeue/core/adapter-kit"
+import type { Bag, BrokerError, Delivery } from "@requeue/core/adapter-kit"
 import type { Message, MessageAttributeValue } from "../client.ts"
 import * as Limits from "../limits.ts"
 
@@ -69,23 +69,11 @@ export const receives = ({ Attributes: { ApproximateReceiveCount: count } = {} }
 }
 
 /** The receipt of a delivery of this adapter. */
-export const receiptOf = ({ receipt }: Delivery.Delivery): Receipt => receipt as Receipt // made by us
+export const receiptOf = ({ receipt }: Pick<Delivery.Delivery, "receipt">): Receipt => receipt as Receipt // made by us
 
 /** SQS's own id of the message, which no producer chooses and every copy has another one; `undefined` where it has none. */
-export const nameOf = ({ messageId }: Pick<Receipt, "messageId">): string | undefined =>
-  messageId === "" ? undefined : messageId
-
-/** The lease of a delivery. */
-export type Lease = Pick<Receipt, "handle" | "leaseEnds" | "leaseError" | "receivedAt">
-
-/** The error about a delivery that others may have by now. */
-export const lost = (
-  context: { readonly operation: string; readonly queue: string },
-  detail: string,
-  remedy?: string
-): BrokerError.BrokerError =>
-  new BrokerError.BrokerError({ broker: "sqs", ...context, reason: "LeaseLost", detail, remedy })
+export const nameOf = ({ messageId }: Receipt): string | undefined => (messageId === "" ? undefined : messageId)
 
 /** Whether the lease of a delivery has ended. `now` is in monotonic milliseconds. */
-export const isExpired = ({ leaseEnds, receivedAt }: Pick<Lease, "leaseEnds" | "receivedAt">, now: number): boolean =>
+export const isExpired = ({ leaseEnds, receivedAt }: Pick<Receipt, "leaseEnds" | "receivedAt">, now: number): boolean =>
   now >= Math.min(leaseEnds, receivedAt + Limits.visibility)

@@ -8,10 +8,12 @@
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/using-receiverequestattemptid-request-parameter.html
  */
 import { BrokerError } from "@requeue/core/adapter-kit"
+import * as Effect from "effect/Effect"
 import type { Settings } from "../../SqsOptions.ts"
 import type { Client, Message } from "../client.ts"
 import { toBrokerError } from "../toBrokerError.ts"
 import { messagesIn } from "./received.ts"
+import type { Sources } from "./sources.ts"
 
 /** Polls for up to `count` messages. Calls back once, with the messages that came or with what went wrong. */
 export type Receive<M> = (
@@ -42,8 +44,7 @@ export const make = (env: {
   readonly settings: Pick<Settings, "waitTime" | "visibilityTimeout">
   /** Monotonic milliseconds. */
   readonly elapsed: () => number
-  /** Prepares for messages before they are told; `undefined` where that takes no time. It does not fail. */
-  readonly learn: (messages: ReadonlyArray<Message>) => Promise<void> | undefined
+  readonly sources: Pick<Sources, "knows" | "learn">
 }): Receive<Message> => {
   const { elapsed, fifo, queue } = env
   const { visibilityTimeout, waitTime } = env.settings
@@ -78,8 +79,7 @@ export const make = (env: {
     const attempt = fifo ? next(count) : undefined
     try {
       const messages = messagesIn(await ask(attempt?.count ?? count, attempt?.id))
-      const learning = env.learn(messages)
-      if (learning !== undefined) await learning
+      if (!env.sources.knows(messages)) await Effect.runPromise(env.sources.learn(messages))
       return messages
     } catch (cause) {
       const error = toBrokerError(cause, { operation: "receive", queue })

@@ -126,7 +126,7 @@ const poll = (
   mayPoll: () => boolean,
   { maxBatchSize = 1, onDelivery }: Broker.SubscribeOptions
 ) => {
-  const { fifo, settings, sources, timers } = source
+  const { fifo, settings, timers } = source
   const trouble = Troubles.make(source)
   let isClosed = false
 
@@ -140,11 +140,7 @@ const poll = (
     inFlight: inFlight.size,
     held: inFlight.heldCount,
     mayPoll,
-    receive: Receive.make({
-      ...source,
-      elapsed: timers.now,
-      learn: (messages) => (sources.knows(messages) ? undefined : Effect.runPromise(sources.learn(messages)))
-    }),
+    receive: Receive.make({ ...source, elapsed: timers.now }),
     onMessages: (messages) => {
       const deliveries = messages.flatMap((message) => inFlight.received(message) ?? [])
       if (isClosed) inFlight.giveBack(deliveries)
@@ -220,8 +216,7 @@ export const subscribe = (
     return {
       credit: polls.credit,
       settle,
-      extend: (deliveries) =>
-        Effect.map(extend(deliveries.map(receiptOf)), (errors) => ReceiptCalls.failures(deliveries, errors)),
+      extend,
       identify: (delivery) => nameOf(receiptOf(delivery)),
       copiesRetries: source.fifo && settings.fifoRetry === "resend",
       trouble: () => trouble.current() ?? polls.trouble()

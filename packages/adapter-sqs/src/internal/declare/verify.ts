@@ -129,7 +129,7 @@ const visibility = (found: Attributes, lease: number): Verdict => {
 const wrong = (detail: string, remedy: string): Verdict => ({ isGood: false, mayStart: true, detail, remedy })
 const notice = (detail: string, remedy: string): Verdict => ({ isGood: true, detail, remedy })
 
-/** A dead-letter queue that has a redrive policy of its own gives up letters that are looked at. */
+/** A dead-letter queue that has a redrive policy of its own dead-letters what is browsed often. */
 const lettersRedrive = (found: Attributes, work: Names.Name): Verdict | undefined => {
   const there = redriveOf(found)
   if (there === undefined) return undefined
@@ -140,7 +140,7 @@ const lettersRedrive = (found: Attributes, work: Names.Name): Verdict | undefine
         "Remove the RedrivePolicy of the dead-letter queue"
       )
     : notice(
-        `SQS moves dead letters on to ${target} when they were received ${maxReceiveCount} times, and a look counts`,
+        `SQS moves dead letters on to ${target} when they were received ${maxReceiveCount} times, and browsing counts`,
         "Remove the RedrivePolicy of the dead-letter queue"
       )
 }

@@ -1,35 +1,57 @@
 /** Counts, browses and purges for operators. */
-import { type Backlog, type Broker, RetryPolicy } from "@requeue/core/adapter-kit"
+import type { Backlog, Broker, BrokerError } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
-import { type Asked, browse, type Dependencies } from "./browse.ts"
-import { counts } from "./counts.ts"
+import { textsIn } from "../answer.ts"
+import { toBrokerError } from "../toBrokerError.ts"
+import { browse, type Dependencies } from "./browse.ts"
 
 /** Queues that are counted at a time, each by a connection of its own. */
 const atOnce = 64
 
-/** Messages that are removed, or looked at, at a time. */
+/** Messages that a purge removes at a time. */
 const pageSize = 160
 
-const ready = (queue: string, limit: number) => ({ queue, from: "ready", limit, retry: RetryPolicy.make() }) as const
+const numberOf = (text: string | undefined): number | undefined => (text === undefined ? undefined : Number(text))
+
+/** Fails with `QueueMissing` where there is no such queue. */
+const counts = ({ client, queues }: Dependencies, queue: string) =>
+  Effect.gen(function* () {
+    const { url } = yield* queues.see(queue)
+    const answer = yield* Effect.tryPromise({
+      try: () =>
+        client.getQueueAttributes({
+          QueueUrl: url,
+          AttributeNames: [
+            "ApproximateNumberOfMessages",
+            "ApproximateNumberOfMessagesNotVisible",
+            "ApproximateNumberOfMessagesDelayed"
+          ]
+        }),
+      catch: (cause) => toBrokerError(cause, { operation: "counts", queue })
+    })
+    const attributes = textsIn(answer, "Attributes")
+    return {
+      ready: numberOf(attributes["ApproximateNumberOfMessages"]),
+      inFlight: numberOf(attributes["ApproximateNumberOfMessagesNotVisible"]),
+      delayed: numberOf(attributes["ApproximateNumberOfMessagesDelayed"])
+    }
+  })
 
 /**
  * Browses and removes until nothing more comes. `PurgeQueue` would also delete the messages that consumers have in flight, and
  * may be called once in a minute.
  */
-const purge = (env: Dependencies, queue: string): Asked<number> =>
-  Effect.scoped(
-    Effect.gen(function* () {
-      const { next, remove } = yield* browse(env, ready(queue, Number.POSITIVE_INFINITY))
-      let count = 0
-      for (let page = yield* next(pageSize); page.length > 0; page = yield* next(pageSize)) {
-        const [failed] = yield* remove(page.map(({ delivery }) => delivery))
-        if (failed !== undefined) return yield* failed.error
-        count += page.length
-      }
-      return count
-    })
-  )
+const purge = ({ next, remove }: Broker.Browser): Effect.Effect<number, BrokerError.BrokerError> =>
+  Effect.gen(function* () {
+    let count = 0
+    for (let page = yield* next(pageSize); page.length > 0; page = yield* next(pageSize)) {
+      const [failed] = yield* remove(page.map(({ delivery }) => delivery))
+      if (failed !== undefined) return yield* failed.error
+      count += page.length
+    }
+    return count
+  })
 
 const missing = { ready: 0, inFlight: 0, delayed: 0, isMissing: true }
 
@@ -67,10 +89,12 @@ export const make = (env: Dependencies): Broker.Admin => {
         () => Effect.succeed(missing)
       )
     )
+  const open: Broker.Admin["browse"] = (options) => browse(env, options, counted(options.queue))
   return {
     counts: counted,
     backlog: ({ queue }) => Effect.map(counted(queue), backlog),
-    browse: (options) => browse(env, options),
-    purge: (queue) => purge(env, queue)
+    browse: open,
+    purge: (queue) =>
+      Effect.scoped(Effect.flatMap(open({ queue, from: "ready", limit: Number.POSITIVE_INFINITY }), purge))
   }
 }

@@ -1,46 +1,47 @@
-/** Browses a queue: receives its messages, holds them, and removes those that it is told to. */
+/**
+ * Browses a queue: receives messages page by page, holds them, and removes those that it is told to. SQS counts the receives. Of a
+ * FIFO group, it shows what one receive brings, and the rest when that is removed.
+ */
 import { type Broker, BrokerError, type Delivery, Timers } from "@requeue/core/adapter-kit"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
+import type { Settings } from "../../SqsOptions.ts"
 import type { Client, Message } from "../client.ts"
 import { arrived } from "../consume/arrival.ts"
-import * as Originals from "../consume/originals.ts"
-import { lost, nameOf } from "../consume/receipt.ts"
+import { originals } from "../consume/originals.ts"
+import { nameOf, receiptOf } from "../consume/receipt.ts"
 import * as Receive from "../consume/receive.ts"
 import type { Sources } from "../consume/sources.ts"
-import type { Queue, Queues } from "../declare/declare.ts"
+import type { Queues } from "../declare/declare.ts"
+import * as Limits from "../limits.ts"
+import * as Names from "../names.ts"
 import * as ReceiptCalls from "../settle/receiptCalls.ts"
-import { counts } from "./counts.ts"
+import * as Wire from "../wire.ts"
 import * as Hold from "./hold.ts"
-import * as Pages from "./pages.ts"
 
-/**
- * Milliseconds for which held messages are hidden from others, should returning them fail. Those of a browser that lasts are
- * hidden anew three times within that time.
- */
-const visibilityTimeout = 60_000
+/** The longest lease in milliseconds: a program that ends without returning its messages hides them for so long. */
+const longestLease = 60_000
+
+/** Receives at a time, and the bytes that they should bring at most. */
+const parallel = 16
+const pageBytes = 4 * 2 ** 20
+
+/** Milliseconds that a receive waits for messages. With none, SQS asks only some of its servers. */
+const waitTime = 1000
+
+/** Milliseconds for which the end waits for receives under way: they have waited by then. */
+const lastGrace = waitTime + 2000
 
 export interface Dependencies {
   readonly client: Client
+  readonly settings: Pick<Settings, "visibilityTimeout">
   readonly queues: Queues
   readonly sources: Sources
   readonly fork: (effect: Effect.Effect<unknown>) => void
   /** Milliseconds since the epoch. */
   readonly now: () => number
 }
-
-/** An answer of SQS. */
-export type Asked<A, R = never> = Effect.Effect<A, BrokerError.BrokerError, R>
-
-/** The receipt of a browsed message. */
-interface Receipt {
-  /** The name by which it is held. */
-  readonly name: string
-  readonly messageId: string
-}
-
-const receiptOf = ({ receipt }: Delivery.Delivery): Receipt => receipt as Receipt // made by us
 
 const noDelayed = (queue: string): BrokerError.BrokerError =>
   new BrokerError.BrokerError({
@@ -51,98 +52,134 @@ const noDelayed = (queue: string): BrokerError.BrokerError =>
     detail: "SQS shows no message before it is due"
   })
 
-/** The browser of a queue that is missing. */
-const nothing = (queue: string): Broker.Browser => ({
-  next: () => Effect.succeed([]),
-  remove: (deliveries) => {
-    const error = lost({ operation: "settle", queue }, "there is no such queue")
-    return Effect.succeed(
-      ReceiptCalls.failures(
-        deliveries,
-        deliveries.map(() => error)
-      )
-    )
-  },
-  identify: (delivery) => nameOf(receiptOf(delivery)),
-  browsed: () => ({ isWhole: true, hidden: 0 })
-})
-
 const byAge = (a: Delivery.Delivery, b: Delivery.Delivery): number =>
   a.metadata.firstPublished - b.metadata.firstPublished
 
-/** Opens a browser. SQS counts its receives. Of a FIFO group, SQS shows what one receive brings until some of that is removed. */
-export const browse = (
-  env: Dependencies,
-  { from, limit, queue }: Broker.BrowseOptions
-): Asked<Broker.Browser, Scope.Scope> => {
-  if (from === "delayed") return Effect.fail(noDelayed(queue))
-  return Effect.matchEffect(env.queues.see(queue), {
-    onSuccess: (found) => opened(env, queue, limit, found),
-    onFailure: (error) => (error.reason === "QueueMissing" ? Effect.succeed(nothing(queue)) : Effect.fail(error))
-  })
+/** Receives up to so many messages, and ends with an error of a receive. Asked while receives are under way, it ends with them. */
+const rounds = (
+  poll: Receive.Receive<Message>,
+  keep: (messages: ReadonlyArray<Message>, receivedAt: number) => void,
+  now: () => number
+) => {
+  let current: Promise<BrokerError.BrokerError | undefined> | undefined
+  /** Receives whose messages make a page, if all are as large as the largest of the round before: SQS tells no size before. */
+  let fitting = 1
+
+  /** Keeps what comes, whether or not a call still waits for it, and answers the bytes of the largest message. */
+  const receive = (count: number) => {
+    const receivedAt = now()
+    return new Promise<BrokerError.BrokerError | number>((resolve) =>
+      poll(count, {
+        failed: resolve,
+        received: (messages) => {
+          keep(messages, receivedAt)
+          resolve(Math.max(...messages.map(({ Body = "" }) => Body.length)))
+        }
+      })
+    )
+  }
+
+  const receiveAll = async (count: number) => {
+    const receives = Math.min(fitting, Math.ceil(count / Limits.batch))
+    const sizes = Array.from({ length: receives }, (_, at) => Math.min(Limits.batch, count - at * Limits.batch))
+    const ends = await Promise.all(sizes.map(receive))
+    const largest = Math.max(...ends.filter((end) => typeof end === "number"))
+    fitting = Math.max(1, Math.min(parallel, Math.floor(pageBytes / largest / Limits.batch)))
+    current = undefined
+    return ends.find((end) => typeof end !== "number")
+  }
+
+  return (count: number) => Effect.promise(async () => (count > 0 ? (current ??= receiveAll(count)) : current))
 }
 
-const opened = (
+const begun: Broker.Browsed = { isWhole: false, hidden: 0 }
+
+/**
+ * Opens a browser; `counts` counts the messages of its queue.
+ *
+ * Long, because pages, what is held, and what receives bring when no call waits for them any more share one state.
+ */
+export const browse = (
   env: Dependencies,
-  queue: string,
-  limit: number,
-  { fifo, url }: Queue
-): Asked<Broker.Browser, Scope.Scope> =>
+  { from, limit, queue }: Broker.BrowseOptions,
+  counts: Effect.Effect<Broker.Counts, BrokerError.BrokerError>
+): Effect.Effect<Broker.Browser, BrokerError.BrokerError, Scope.Scope> =>
   Effect.gen(function* () {
-    const { client, fork, sources } = env
+    if (from === "delayed") return yield* noDelayed(queue)
+    const { client, fork, queues, sources } = env
+    const { fifo } = yield* Effect.fromResult(Names.parse(queue))
     const { now } = yield* Timers.make
-    const calls = ReceiptCalls.make({ client, queue, url: () => url, fork })
-    const hold = Hold.make({ queue, fifo, calls, visibilityTimeout, now })
-    const receive = (waitTime: number) =>
-      Receive.make({
-        client,
-        queue,
-        fifo,
-        url: () => url,
-        settings: { waitTime, visibilityTimeout },
-        elapsed: now,
-        learn: (messages) => (sources.knows(messages) ? undefined : Effect.runPromise(sources.learn(messages)))
-      })
-    const toDelivery = (message: Message, name: string): Delivery.Delivery => {
-      const { Attributes, MessageAttributes, MessageId: messageId = "" } = message
-      const context = { uncounted: 0, before: sources.before(message).count, now: env.now(), queue }
-      const receipt: Receipt = { name, messageId }
-      const delivery = arrived(message, context, fifo ? Attributes?.MessageGroupId : undefined, receipt)
-      Originals.note(delivery, MessageAttributes)
-      return delivery
-    }
-    const countReady = Effect.orElseSucceed(
-      Effect.map(counts(env, queue), ({ ready }) => ready),
-      () => undefined
-    )
-    const [probe, poll] = [receive(0), receive(Pages.waitTime)]
-    const pages = Pages.make({
-      fifo,
-      limit,
-      visibilityTimeout,
-      probe,
-      receive: poll,
-      hold,
-      countReady,
-      toDelivery,
-      fork,
-      now
+    const visibilityTimeout = Math.min(longestLease, env.settings.visibilityTimeout)
+    let address = ""
+    const url = () => address
+    const hold = Hold.make(queue, ReceiptCalls.make({ client, queue, url, fork }), visibilityTimeout, now)
+    const count = Effect.orElseSucceed(counts, (): Partial<Broker.Counts> => ({}))
+    /** Messages that were ready when the queue was opened, and those that came since. */
+    let [counted, received] = [Number.POSITIVE_INFINITY, 0]
+    let unshown: Array<Delivery.Delivery> = []
+    let [isOpen, isClosed] = [false, false]
+    let browsed = begun
+
+    const open = Effect.gen(function* () {
+      const { isMissing = false, ready = Number.POSITIVE_INFINITY } = yield* count
+      if (isMissing) return
+      address = (yield* queues.see(queue)).url
+      ;[isOpen, counted, received] = [true, ready, 0]
     })
-    yield* Effect.addFinalizer(() => pages.close)
-    yield* Effect.forkScoped(
-      Effect.forever(Effect.andThen(Effect.sleep(Duration.millis(visibilityTimeout / 3)), hold.extend))
+
+    const keep = (messages: ReadonlyArray<Message>, receivedAt: number): void => {
+      for (const message of messages) {
+        const { MessageAttributes = {}, ReceiptHandle: handle = "", MessageId: messageId = handle } = message
+        const leaseEnds = receivedAt + visibilityTimeout
+        const receipt = { handle, messageId, receivedAt, leaseEnds, leaseError: undefined }
+        if (!hold.add(receipt)) continue
+        const context = { uncounted: 0, before: sources.before(message).count, now: env.now(), queue }
+        const delivery = arrived(message, context, fifo ? message.Attributes?.MessageGroupId : undefined, receipt)
+        if (Wire.hasHeaders(MessageAttributes)) originals.set(delivery.body, MessageAttributes)
+        unshown.push(delivery)
+        received++
+      }
+      if (isClosed) fork(hold.release)
+    }
+
+    const settings = { waitTime, visibilityTimeout }
+    const receive = rounds(Receive.make({ client, queue, fifo, url, settings, elapsed: now, sources }), keep, now)
+    yield* Effect.addFinalizer(() =>
+      Effect.gen(function* () {
+        yield* Effect.timeoutOption(receive(0), Duration.millis(lastGrace))
+        isClosed = true
+        yield* hold.release
+      })
     )
+    const pause = Effect.sleep(Duration.millis(visibilityTimeout / 3))
+    yield* Effect.forkScoped(Effect.forever(Effect.andThen(pause, hold.extend)))
+
     return {
-      next: (count) =>
-        Effect.map(pages.next(count), (page) =>
-          // Within its group, a FIFO queue has an order, which need not be that of ages.
-          (fifo ? page : page.toSorted(byAge)).map((delivery) => ({ delivery, due: undefined }))
-        ),
-      remove: (deliveries) =>
-        Effect.map(hold.remove(deliveries.map((delivery) => receiptOf(delivery).name)), (results) =>
-          ReceiptCalls.failures(deliveries, results)
-        ),
+      next: Effect.fnUntraced(function* (most) {
+        browsed = begun
+        const loss = hold.loss()
+        if (loss !== undefined) {
+          unshown = []
+          isOpen = false
+          yield* hold.release
+          return yield* loss
+        }
+        if (!isOpen) yield* open
+        const wanted = isOpen ? Math.min(most - unshown.length, limit - hold.size()) : 0
+        const error = yield* receive(wanted)
+        const page = unshown.splice(0, most)
+        if (page.length === 0) {
+          if (error !== undefined) return yield* error
+          // With nothing held, it is others that have the first messages of groups.
+          const ready = fifo && hold.size() > 0 ? (yield* count).ready : 0
+          const hidden = ready === undefined ? undefined : Math.max(0, Math.min(ready, counted - received))
+          browsed = { isWhole: wanted > 0 && received >= counted, hidden }
+        }
+        // Within its group, a FIFO queue has an order, which need not be that of ages.
+        return (fifo ? page : page.toSorted(byAge)).map((delivery) => ({ delivery, due: undefined }))
+      }),
+      remove: hold.remove,
       identify: (delivery) => nameOf(receiptOf(delivery)),
-      browsed: pages.browsed
+      browsed: () => browsed
     }
   })

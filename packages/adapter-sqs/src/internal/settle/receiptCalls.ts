@@ -1,5 +1,5 @@
 /** Calls about messages of one queue that were received, in batches: they are deleted, or hidden for a while. */
-import { Broker, type BrokerError, type Delivery } from "@requeue/core/adapter-kit"
+import type { BrokerError } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as BatchCall from "../batchCall.ts"
 import type { Client } from "../client.ts"
@@ -15,16 +15,6 @@ export interface ReceiptCalls {
   /** Ends when no call is under way. */
   readonly idle: Effect.Effect<void>
 }
-
-/** The failures among the results of calls, each for the delivery at its position. */
-export const failures = (
-  deliveries: ReadonlyArray<Delivery.Delivery>,
-  results: BatchCall.Results
-): ReadonlyArray<Broker.SettleFailure> =>
-  deliveries.flatMap((delivery, at) => {
-    const error = results[at]
-    return error === undefined ? [] : [{ delivery, error, fate: Broker.fateOf(error) }]
-  })
 
 /** Calls of one kind that may be under way. */
 const parallel = 16

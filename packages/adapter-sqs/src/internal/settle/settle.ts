@@ -1,8 +1,8 @@
 /** Carries out settlements: messages are deleted, hidden and copied, each in batches, and each delivery once. */
-import { type BoundedMap, Broker, type BrokerError, type Delivery } from "@requeue/core/adapter-kit"
+import { type BoundedMap, Broker, BrokerError, type Delivery } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type { Results } from "../batchCall.ts"
-import { isExpired, lost, receiptOf } from "../consume/receipt.ts"
+import { isExpired, receiptOf } from "../consume/receipt.ts"
 import type { Publisher } from "../publish/publisher.ts"
 import type { ReceiptCalls } from "./receiptCalls.ts"
 import type { Command } from "./toCommand.ts"
@@ -31,6 +31,9 @@ interface Settling<C extends Command = Command> extends Broker.SettleRequest {
 }
 
 type Tagged<T extends Command["_tag"]> = Settling<Extract<Command, { readonly _tag: T }>>
+
+const lost = (queue: string, detail: string): BrokerError.BrokerError =>
+  new BrokerError.BrokerError({ broker: "sqs", operation: "settle", queue, reason: "LeaseLost", detail })
 
 const handleOf = ({ delivery }: Broker.SettleRequest): string => receiptOf(delivery).handle
 
@@ -115,14 +118,14 @@ export const make = (env: Dependencies): Broker.Subscription["settle"] => {
   /** The reason why a delivery cannot be settled. */
   const refusal = ({ delivery, settlement }: Broker.SettleRequest): BrokerError.BrokerError | undefined => {
     const receipt = receiptOf(delivery)
-    if (receipt.isSettling) return lost({ operation: "settle", queue }, "the delivery was settled before")
+    if (receipt.isSettling) return lost(queue, "the delivery was settled before")
     if (!isExpired(receipt, env.now())) return undefined
     receipt.isSettling = true
     onEnd(delivery, "returned")
     // The message may still be there, and then nobody else need handle it. But SQS would tell success in any case.
     const isDone = settlement._tag === "Ack" || settlement._tag === "Drop" || settled.has(receipt.messageId)
     if (isDone) env.fork(calls.deleteMessages([receipt.handle]))
-    return lost({ operation: "settle", queue }, "its visibility timeout had ended; SQS delivers the message again")
+    return lost(queue, "its visibility timeout had ended; SQS delivers the message again")
   }
 
   return (requests) =>

@@ -1,4 +1,4 @@
-/** What looks and sweeps leave behind: others have every letter again when they end, however that is. */
+/** What operators leave behind: others have every letter again when a call ends, however it ends. */
 import { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -27,7 +27,7 @@ test("what a purge with a filter passed over is visible at its end, however long
   )
 })
 
-test("a look that is interrupted gives back what its receives under way still bring", async () => {
+test("a browser that is interrupted returns what its receives under way still bring", async () => {
   await using own = await another()
   const queue = queueName("under-way")
   await on({ url: own.url }, (broker) =>
@@ -35,14 +35,14 @@ test("a look that is interrupted gives back what its receives under way still br
       yield* publishAll(broker, queue, ids(10))
       const receives = () => own.calls()["ReceiveMessage"] ?? 0
       const begun = receives()
-      const look = Effect.scoped(
+      const browsing = Effect.scoped(
         Effect.gen(function* () {
           const browser = yield* broker.admin.browse({ queue, from: "ready", limit: 100 })
           const next = browser.next(100)
           while (true) yield* next
         })
       )
-      const fiber = yield* Effect.forkChild(look, { startImmediately: true })
+      const fiber = yield* Effect.forkChild(browsing, { startImmediately: true })
       yield* until("a second page", () => receives() > begun + 1)
       // It comes to a receive that nobody waits for any more.
       const interrupted = yield* Effect.forkChild(Fiber.interrupt(fiber), { startImmediately: true })
