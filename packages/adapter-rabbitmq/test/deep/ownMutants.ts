@@ -96,7 +96,7 @@ const patches: ReadonlyArray<OwnPatch> = [
     kills: "looks at 40 of 60 messages leave them in their order, and uncounted where the server tells a look apart",
     on: tellsLooksApart,
     file: "inspect/browseEnd.ts",
-    text: `Client.requeue(channel, tags[size - 1]!, "NackAll")`,
+    text: `Client.requeue(channel, tag, "NackAll")`,
     replacement: "void channel"
   },
   {
@@ -127,8 +127,8 @@ const patches: ReadonlyArray<OwnPatch> = [
     name: "takes every message of a place that queues share for this queue's",
     kills: "delayed messages of another queue are neither shown nor removed, where they wait in the same place",
     file: "inspect/browseDelayed.ts",
-    text: "!isShared || message.fields.routingKey === queue",
-    replacement: "isShared || message.fields.routingKey === queue"
+    text: "!from.delayQueue.isShared ||",
+    replacement: "from.delayQueue.isShared ||"
   },
   {
     name: "counts nothing where a rung is missing",
@@ -140,7 +140,7 @@ const patches: ReadonlyArray<OwnPatch> = [
   {
     name: "does not see that the server is about to give messages up",
     kills: "messages are there after more returns than their queue allows, where somebody looks in between",
-    file: "inspect/browseEnd.ts",
+    file: "inspect/browseReady.ts",
     text: "returns >= (deliveryLimit === undefined ? 1 : deliveryLimit / 2)",
     replacement: "returns > (deliveryLimit ?? 1000)"
   },
@@ -150,7 +150,7 @@ const patches: ReadonlyArray<OwnPatch> = [
     on: tellsLooksApart,
     file: "inspect/browseEnd.ts",
     text: "if (session.held.size === 0)",
-    replacement: "if (confirmed.length === held.length)"
+    replacement: "if (tags.length === contents.length)"
   },
   {
     name: "takes out messages whose copies are not confirmed",
