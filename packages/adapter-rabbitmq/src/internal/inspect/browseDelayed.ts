@@ -24,7 +24,7 @@ import type { Sender } from "../publish/sender.ts"
 import * as Version from "../version.ts"
 import type * as Backlog from "./backlog.ts"
 import * as Browser from "./browser.ts"
-import { byConsumer, type Content, type Source } from "./browseSession.ts"
+import { byConsumer, type Content, type Session, type Source } from "./browseSession.ts"
 import * as DelayQueues from "./delayQueues.ts"
 import * as Moving from "./moving.ts"
 
@@ -118,14 +118,6 @@ const sourceOf = (queue: string, move: Moving.Move, moved: (content: Content) =>
   }
 }
 
-/** A delay queue that is browsed. */
-interface Place {
-  readonly delayQueue: DelayQueues.DelayQueue
-  readonly end: number
-  /** Whether it has shown a message that was not seen before. */
-  hasNew: boolean
-}
-
 /**
  * Opens a browser on all delay queues of a queue, those of the longest delays first: from these messages move on to the others.
  * A queue that was empty is asked again when others have been shown, until none that has messages is left.
@@ -138,7 +130,7 @@ export const open = (
 ): Effect.Effect<Broker.Browser, BrokerError.BrokerError, Scope.Scope> =>
   Effect.gen(function* () {
     const { lock, management, settings } = env
-    const sessions = yield* Browser.sessions
+    const { current, enter, leave, leaveAfter, remove } = yield* Browser.sessions(queue, env)
     const plan = yield* env.plan({ queue, retry })
     const known = management === undefined ? [] : yield* Effect.orElseSucceed(management.queues, () => undefined)
     const places = DelayQueues.of(plan, settings, known).toReversed()
@@ -151,7 +143,8 @@ export const open = (
     let left = places
     let full: ReadonlyArray<DelayQueues.DelayQueue> = []
     let [isLast, isDone] = [false, false]
-    let place: Place | undefined
+    /** The place of the moment, until when its messages are taken, and whether it has shown one that was not seen before. */
+    let [place, end, hasNew]: [DelayQueues.DelayQueue | undefined, number, boolean] = [undefined, 0, false]
 
     /** Finds the places that have messages. */
     const find = Effect.gen(function* () {
@@ -165,62 +158,56 @@ export const open = (
       if (isLast && !isDone) yield* Effect.sleep(hop)
     })
 
-    const enter = (delayQueue: DelayQueues.DelayQueue) =>
+    const begin = (next: DelayQueues.DelayQueue) =>
       Effect.gen(function* () {
         yield* Effect.acquireRelease(lock.take(1), () => lock.release(1), { interruptible: true })
-        place = { delayQueue, end: env.now() + takeTimeout, hasNew: false }
-        return yield* Browser.open(sourceOf(delayQueue.name, move, seen.moved, env), byConsumer, env)
-      }).pipe(sessions.enter, Effect.andThen(sessions.leaveAfter(holdTimeout)))
+        ;[place, end, hasNew] = [next, env.now() + takeTimeout, false]
+        return yield* Browser.open(sourceOf(next.name, move, seen.moved, env), byConsumer, env)
+      }).pipe(enter, Effect.andThen(leaveAfter(holdTimeout)))
 
     /** After a loss, all is shown again. */
     const restart = Effect.suspend(() => {
-      if (sessions.current()?.isOpen() === true) return Effect.void
+      if (current()?.isOpen() === true) return Effect.void
       ;[left, full, isLast] = [places, [], false]
       seen.clear()
-      return sessions.leave
+      return leave
     })
 
     /** The next messages of the place of the moment, which is left when it shows none. */
-    const show = (from: Place, session: NonNullable<ReturnType<typeof sessions.current>>, count: number) =>
+    const show = (from: DelayQueues.DelayQueue, session: Session, count: number) =>
       Effect.gen(function* () {
         for (const held of session.held.values()) held.isShown = false
-        const isOver = () => session.state !== "open" || env.now() >= from.end
-        const contents = isOver()
-          ? []
-          : yield* Effect.tapError(
-              Browser.show(session, Math.min(count, limit), Number.POSITIVE_INFINITY, env),
-              () => restart
-            )
+        const isOver = () => session.state !== "open" || env.now() >= end
+        const shown = Browser.show(session, Math.min(count, limit), Number.POSITIVE_INFINITY, env)
+        const contents = isOver() ? [] : yield* Effect.tapError(shown, () => restart)
         if (contents.length === 0) {
-          const { delayQueue, hasNew } = from
-          if (isOver() && hasNew) full = [delayQueue, ...full]
-          else isWhole &&= session.isWhole && !session.hasOthers
-          yield* sessions.leave
+          if (isOver() && hasNew) full = [from, ...full]
+          else isWhole &&= session.isWhole
+          yield* leave
         }
         const page = contents.filter(
-          (one) => (!from.delayQueue.isShared || one.message.fields.routingKey === queue) && seen.isNew(one)
+          (one) => (!from.isShared || one.message.fields.routingKey === queue) && seen.isNew(one)
         )
-        from.hasNew ||= page.length > 0
+        hasNew ||= page.length > 0
         return page.map(({ decoded, message }): Broker.Delayed => {
-          const { metadata } = decoded
+          const { attempts, notBefore } = decoded.metadata
           // Returns of a delay queue are those of browsers.
-          const seenFirst = { ...decoded, attempts: metadata.attempts + 1, redelivered: false }
-          const due = metadata.notBefore === 0 ? undefined : metadata.notBefore
-          return { delivery: Browser.toDelivery(session, { message, decoded: seenFirst }, queue), due }
+          const content = { message, decoded: { ...decoded, attempts: attempts + 1, redelivered: false } }
+          return { delivery: Browser.toDelivery(session, content, queue), due: notBefore === 0 ? undefined : notBefore }
         })
       })
 
     const next = (count: number): Effect.Effect<ReadonlyArray<Broker.Delayed>, BrokerError.BrokerError> =>
       Effect.gen(function* () {
         while (!isDone) {
-          const session = sessions.current()
+          const session = current()
           const [following, ...others] = full
           if (session !== undefined && place !== undefined) {
             const page = yield* show(place, session, count)
             if (page.length > 0) return page
           } else if (following === undefined) yield* find
           else {
-            yield* enter(following)
+            yield* begin(following)
             full = others
           }
         }
@@ -229,7 +216,7 @@ export const open = (
 
     return {
       next,
-      remove: (deliveries) => Effect.suspend(() => Browser.remove(sessions.current(), deliveries, queue, env)),
+      remove,
       identify: (delivery) => Browser.receiptOf(delivery).name,
       browsed: () => ({ isWhole: isWhole && isDone, hidden: undefined })
     }

@@ -79,9 +79,8 @@ export interface Session {
   consumers: number
   /** The sizes of its pages, by those that were shown. */
   readonly pages: LookPage.LookPage
-  /** Whether nothing was left to take when it tried last, and no other consumer has had any. */
+  /** Whether nothing was left when it tried last. */
   isWhole: boolean
-  hasOthers: boolean
 }
 
 /** Keeps no longer what replacing a message takes. */
@@ -164,18 +163,20 @@ export const byGet = async (session: Session, wanted: number): Promise<void> => 
 /** Takes messages until so many are to be shown. */
 export const take = async (session: Session, most: number, env: Pick<Dependencies, "sleep">): Promise<void> => {
   const { channel, held, source, taken } = session
-  const { consumerCount, messageCount } = await channel.checkQueue(source.queue)
-  // Somebody else who browses, or moves messages on, has some.
-  session.hasOthers ||=
-    source.isDelayed && consumerCount > new Set([...held.values()].map(({ consumer }) => consumer)).size
-  const wanted = Math.min(messageCount, most - taken.length)
+  const count = () => channel.checkQueue(source.queue)
+  const wanted = Math.min((await count()).messageCount, most - taken.length)
   if (wanted > 0) await session.way(session, wanted, env)
   if (wanted > 0 && held.size === 0 && session.way !== byGet) {
     // Another consumer may be the only one who gets any.
     await byGet(session, wanted)
     if (held.size > 0) session.way = byGet
   }
-  session.isWhole = taken.length === 0 && (await channel.checkQueue(source.queue)).messageCount === 0
+  session.isWhole = false
+  if (taken.length > 0) return
+  const { consumerCount, messageCount } = await count()
+  // Somebody else who browses, or moves messages on, may have some of those that are delayed.
+  const own = new Set([...held.values()].map(({ consumer }) => consumer)).size
+  session.isWhole = messageCount === 0 && (!source.isDelayed || consumerCount <= own)
 }
 
 /** Acknowledgements of messages of `basic.get` after which the queue is asked: it is sent 32 commands of a channel at a time. */

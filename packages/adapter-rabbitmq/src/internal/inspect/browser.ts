@@ -61,8 +61,7 @@ export const open = (
       isReturned: false,
       consumers: 0,
       pages: LookPage.make(),
-      isWhole: false,
-      hasOthers: false
+      isWhole: false
     }
     yield* ended(() => {
       session.state = "leaving"
@@ -71,39 +70,33 @@ export const open = (
     return session
   })
 
-/** The sessions of a browser, one after the other. */
-export interface Sessions {
-  readonly current: () => Session.Session | undefined
-  readonly enter: (
-    opened: Effect.Effect<Session.Session, BrokerError.BrokerError, Scope.Scope>
-  ) => Effect.Effect<Session.Session, BrokerError.BrokerError>
-  readonly leave: Effect.Effect<void>
-  /** Ends the current session after so many milliseconds, whatever happens until then. */
-  readonly leaveAfter: (millis: number) => Effect.Effect<void>
-}
-
-/** No session at first. The last one ends with the scope. */
-export const sessions: Effect.Effect<Sessions, never, Scope.Scope> = Effect.map(Effect.scope, (scope): Sessions => {
-  let session: Session.Session | undefined
-  let close: Effect.Effect<void> = Effect.void
-  const leave = Effect.suspend(() => {
-    session = undefined
-    return close
+/** The sessions of a browser, one after the other: none at first, and the last one ends with the scope. */
+export const sessions = (queue: string, env: Dependencies) =>
+  Effect.map(Effect.scope, (scope) => {
+    let session: Session.Session | undefined
+    let close: Effect.Effect<void> = Effect.void
+    const leave = Effect.suspend(() => {
+      session = undefined
+      return close
+    })
+    return {
+      current: () => session,
+      leave,
+      enter: (opened: ReturnType<typeof open>) =>
+        Effect.gen(function* () {
+          yield* leave
+          const own = yield* Scope.fork(scope)
+          close = yield* Effect.cached(Effect.uninterruptible(Scope.close(own, Exit.void)))
+          session = yield* Effect.onError(Scope.provide(opened, own), () => close)
+          return session
+        }),
+      /** Ends the current session after so many milliseconds, whatever happens until then. */
+      leaveAfter: (millis: number) =>
+        Effect.suspend(() => Effect.asVoid(Effect.forkIn(Effect.delay(close, millis), scope))),
+      remove: (deliveries: ReadonlyArray<Delivery.Delivery>) =>
+        Effect.suspend(() => remove(session, deliveries, queue, env))
+    }
   })
-  return {
-    current: () => session,
-    leave,
-    enter: (opened) =>
-      Effect.gen(function* () {
-        yield* leave
-        const own = yield* Scope.fork(scope)
-        close = yield* Effect.cached(Effect.uninterruptible(Scope.close(own, Exit.void)))
-        session = yield* Effect.onError(Scope.provide(opened, own), () => close)
-        return session
-      }),
-    leaveAfter: (millis) => Effect.suspend(() => Effect.asVoid(Effect.forkIn(Effect.delay(close, millis), scope)))
-  }
-})
 
 /**
  * The most messages that are kept while they are held, since they may have to be replaced, and their bytes: of all of a queue
@@ -183,18 +176,12 @@ export const toDelivery = (
   { decoded, message }: Session.Content,
   queue: string
 ): Delivery.Delivery => {
-  const { attempts, body, headers, metadata, redelivered, unreadable } = decoded
   const { content, fields, properties } = message
-  Originals.note(body, Wire.propertiesOf(message))
+  Originals.note(decoded.body, Wire.propertiesOf(message))
   return {
-    body,
-    headers,
-    attempts,
-    metadata,
-    redelivered,
-    unreadable,
+    ...decoded,
     get native() {
-      return toNative(Wire.propertiesOf(message), metadata.deadLetter?.queue ?? queue)
+      return toNative(Wire.propertiesOf(message), decoded.metadata.deadLetter?.queue ?? queue)
     },
     receipt: { session, tag: fields.deliveryTag, name: identify(content, properties) } satisfies Receipt
   }
@@ -213,7 +200,7 @@ const gone = (queue: string, delivery: Delivery.Delivery): Broker.SettleFailure 
 })
 
 /** Removes messages of a session, and returns those that are not known to be removed. */
-export const remove = (
+const remove = (
   session: Session.Session | undefined,
   deliveries: ReadonlyArray<Delivery.Delivery>,
   queue: string,
