@@ -13,8 +13,8 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     name: "shows the first page alone",
     kills: "a browser shows each waiting message once, the oldest first where the broker has an order",
     file: "inspect/browseSession.ts",
-    text: "Math.min(messageCount, most - taken.length)",
-    replacement: "held.size > 0 ? 0 : Math.min(messageCount, most - taken.length)"
+    text: "Math.min((await count()).messageCount, most - taken.length)",
+    replacement: "held.size > 0 ? 0 : Math.min((await count()).messageCount, most - taken.length)"
   },
   {
     name: "takes a publication for stored as soon as it is written",

@@ -246,7 +246,7 @@ export const cases: ReadonlyArray<Case.Case> = [
       rate: 2,
       signal: stop.signal,
       onProgress: ({ redriven }) => {
-        if (redriven !== 2) return
+        if (redriven < 2 || stop.signal.aborted) return
         begun = published()
         stop.abort()
       }
