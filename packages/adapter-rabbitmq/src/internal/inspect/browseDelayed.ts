@@ -130,7 +130,7 @@ export const open = (
 ): Effect.Effect<Broker.Browser, BrokerError.BrokerError, Scope.Scope> =>
   Effect.gen(function* () {
     const { lock, management, settings } = env
-    const { current, enter, leave, leaveAfter, remove } = yield* Browser.sessions(queue, env)
+    const { current, enter, leave, leaveAfter } = yield* Browser.sessions
     const plan = yield* env.plan({ queue, retry })
     const known = management === undefined ? [] : yield* Effect.orElseSucceed(management.queues, () => undefined)
     const places = DelayQueues.of(plan, settings, known).toReversed()
@@ -216,7 +216,7 @@ export const open = (
 
     return {
       next,
-      remove,
+      remove: (deliveries) => Browser.remove(deliveries, queue, env),
       identify: (delivery) => Browser.receiptOf(delivery).name,
       browsed: () => ({ isWhole: isWhole && isDone, hidden: undefined })
     }

@@ -65,7 +65,7 @@ export const open = (
   { limit, queue }: Pick<Broker.BrowseOptions, "queue" | "limit">,
   env: Dependencies
 ): Effect.Effect<Broker.Browser, never, Scope.Scope> =>
-  Effect.map(Browser.sessions(queue, env), ({ current, enter, leave, remove }) => {
+  Effect.map(Browser.sessions, ({ current, enter, leave }) => {
     const isQueue = NameRules.isQueue(queue)
     let [opening, isWhole] = [0, !isQueue]
     /**
@@ -108,7 +108,7 @@ export const open = (
 
     return {
       next: (count) => (isQueue ? page(count, byConsumer) : Effect.succeed([])),
-      remove,
+      remove: (deliveries) => Browser.remove(deliveries, queue, env),
       identify: (delivery) => {
         const { name } = Browser.receiptOf(delivery)
         return name === undefined || names.get(name) === "repeated" ? undefined : name

@@ -71,32 +71,29 @@ export const open = (
   })
 
 /** The sessions of a browser, one after the other: none at first, and the last one ends with the scope. */
-export const sessions = (queue: string, env: Dependencies) =>
-  Effect.map(Effect.scope, (scope) => {
-    let session: Session.Session | undefined
-    let close: Effect.Effect<void> = Effect.void
-    const leave = Effect.suspend(() => {
-      session = undefined
-      return close
-    })
-    return {
-      current: () => session,
-      leave,
-      enter: (opened: ReturnType<typeof open>) =>
-        Effect.gen(function* () {
-          yield* leave
-          const own = yield* Scope.fork(scope)
-          close = yield* Effect.cached(Effect.uninterruptible(Scope.close(own, Exit.void)))
-          session = yield* Effect.onError(Scope.provide(opened, own), () => close)
-          return session
-        }),
-      /** Ends the current session after so many milliseconds, whatever happens until then. */
-      leaveAfter: (millis: number) =>
-        Effect.suspend(() => Effect.asVoid(Effect.forkIn(Effect.delay(close, millis), scope))),
-      remove: (deliveries: ReadonlyArray<Delivery.Delivery>) =>
-        Effect.suspend(() => remove(session, deliveries, queue, env))
-    }
+export const sessions = Effect.map(Effect.scope, (scope) => {
+  let session: Session.Session | undefined
+  let close: Effect.Effect<void> = Effect.void
+  const leave = Effect.suspend(() => {
+    session = undefined
+    return close
   })
+  return {
+    current: () => session,
+    leave,
+    enter: (opened: ReturnType<typeof open>) =>
+      Effect.gen(function* () {
+        yield* leave
+        const own = yield* Scope.fork(scope)
+        close = yield* Effect.cached(Effect.uninterruptible(Scope.close(own, Exit.void)))
+        session = yield* Effect.onError(Scope.provide(opened, own), () => close)
+        return session
+      }),
+    /** Ends the current session after so many milliseconds, whatever happens until then. */
+    leaveAfter: (millis: number) =>
+      Effect.suspend(() => Effect.asVoid(Effect.forkIn(Effect.delay(close, millis), scope)))
+  }
+})
 
 /**
  * The most messages that are kept while they are held, since they may have to be replaced, and their bytes: of all of a queue
@@ -199,25 +196,25 @@ const gone = (queue: string, delivery: Delivery.Delivery): Broker.SettleFailure 
   fate: "gone"
 })
 
-/** Removes messages of a session, and returns those that are not known to be removed. */
-const remove = (
-  session: Session.Session | undefined,
+/** Removes messages, and returns those that are not known to be removed. */
+export const remove = (
   deliveries: ReadonlyArray<Delivery.Delivery>,
   queue: string,
   env: Dependencies
 ): Effect.Effect<ReadonlyArray<Broker.SettleFailure>> =>
   Effect.suspend(() => {
-    const tagOf = (delivery: Delivery.Delivery) => receiptOf(delivery).tag
-    const isHeld = (delivery: Delivery.Delivery): boolean =>
-      session !== undefined &&
-      receiptOf(delivery).session === session &&
-      session.isOpen() &&
-      session.state === "open" &&
-      (session.held.get(tagOf(delivery))?.isShown === true || session.unproven.has(tagOf(delivery)))
+    const isHeld = (delivery: Delivery.Delivery): boolean => {
+      const { session, tag } = receiptOf(delivery)
+      const isKnown = session.held.get(tag)?.isShown === true || session.unproven.has(tag)
+      return isKnown && session.isOpen() && session.state === "open"
+    }
     const { held = [], others = [] } = Object.groupBy(deliveries, (one) => (isHeld(one) ? "held" : "others"))
     const failures = others.map((delivery) => gone(queue, delivery))
-    if (session === undefined || held.length === 0) return Effect.succeed(failures)
-    const tags = held.map(tagOf)
+    const [first] = held
+    if (first === undefined) return Effect.succeed(failures)
+    // A browser has one session at a time.
+    const { session } = receiptOf(first)
+    const tags = held.map((delivery) => receiptOf(delivery).tag)
     const written = tags.filter((tag) => Session.release(session, tag))
     for (const tag of tags) session.unproven.add(tag)
     const run = () => session.turn(() => Session.acknowledge(session, written, env))
