@@ -142,14 +142,15 @@ export const show = (
     const most = Math.min(count, room)
     const wanted = source.isDelayed ? Math.min(portion, taken.length === 0 ? room : 0) : Math.min(most, pages.size())
     // On a slow line, a page may take longer than an answer.
-    const asked = request({ operation: "browse", queue: source.queue }, 3 * env.requestTimeout, () =>
+    yield* request({ operation: "browse", queue: source.queue }, 3 * env.requestTimeout, () =>
       turn(() => Session.take(session, wanted, env))
+    ).pipe(
+      Effect.catch((error) => {
+        if (isOpen() || (!hasShown && error.reason !== "QueueMissing")) return Effect.fail(error)
+        session.isWhole = !hasShown
+        return hasShown ? Effect.fail(lost()) : Effect.void
+      })
     )
-    yield* Effect.catch(asked, (error) => {
-      if (isOpen() || (!hasShown && error.reason !== "QueueMissing")) return Effect.fail(error)
-      session.isWhole = !hasShown
-      return hasShown ? Effect.fail(lost()) : Effect.void
-    })
     if (session.state !== "open" || session.isWhole) return []
     if (!isOpen()) return yield* lost()
     const page = taken.splice(0, most)
