@@ -398,7 +398,7 @@ describe("a round of the waiting queue", () => {
   ] as const)("of %j is %d ms", (delays, expected) => assert.strictEqual(WaitLoop.round(delays, 50), expected))
 })
 
-// The server's own limit, 20 from 4.0 on, would drop what has been looked at, or given back, that often.
+// The server's own limit, 20 from 4.0 on, would drop what has been browsed, or given back, that often.
 it("leaves no queue to the server's default delivery limit, unless its dead letters are kept", () => {
   for (const topology of ["ladder", "levels", "perMessageTtl", "perDelayQueue", "waitLoop"] as const) {
     for (const object of plan({ topology }).objects) {

@@ -55,7 +55,7 @@ describe("toDelivery", () => {
       { "requeue-returns": `8 ${"A".repeat(43)}=` },
       3
     ],
-    // A dead letter that was looked at, and moved back by a shovel with its headers.
+    // A dead letter that was browsed, and moved back by a shovel with its headers.
     ["a count that somebody sent", "4.2.0", false, { "x-delivery-count": 50 }, 3],
     ["counts that somebody sent", "4.3.6", false, { "x-delivery-count": 50, "x-acquired-count": 60 }, 3],
     [

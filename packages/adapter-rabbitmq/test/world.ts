@@ -63,7 +63,7 @@ export const shown = ({ next }: Broker.Browser, most = Number.POSITIVE_INFINITY)
   })
 
 /** Up to `limit` waiting messages, which are returned. */
-export const peek = ({ admin }: Broker.Service, queue: string, limit: number) =>
+export const browse = ({ admin }: Broker.Service, queue: string, limit: number) =>
   Effect.scoped(
     Effect.gen(function* () {
       const browser = yield* admin.browse({ queue, from: "ready", limit })

@@ -91,7 +91,7 @@ export const unwritten = ({ fields, properties }: Pick<Incoming, "fields" | "pro
 
 /** Whether the server has made this message a dead letter, by the exchange of its dead letters. */
 export const isServersLetter = ({ fields, properties }: Pick<Incoming, "fields" | "properties">): boolean =>
-  // One that took its place after a look has come straight.
+  // One that took its place after browsing has come straight.
   Names.isDead(fields.exchange) || Names.isDead(textIn(properties.headers ?? {}, publishedHeaders.exchange) ?? "")
 
 /** The properties of a message, and the exchange that its producer published it to. */

@@ -369,6 +369,20 @@ describe("of delayed messages", () => {
     assert.strictEqual(await countOf(level(prefix)), 30)
   })
 
+  test("those of another queue at the same place use up no limit", async () => {
+    const [queue, other, prefix] = [queueName("mine"), queueName("theirs"), queueName("s")]
+    await on({ url: proxied, prefix }, (broker) =>
+      Effect.gen(function* () {
+        for (const each of [other, queue])
+          yield* broker.publish(ids(20).map((id) => outgoing(each, id, { delay: long })))
+        const browser = yield* open(broker, queue, { from: "delayed", limit: 5 })
+        assert.deepStrictEqual(idsOf(yield* shown(browser)), ids(20))
+        assert.isTrue(browser.browsed().isWhole)
+      })
+    )
+    assert.strictEqual(await countOf(level(prefix)), 40)
+  })
+
   test("what is not removed in time goes back by itself, and is gone for a removal", { timeout: 60_000 }, async () => {
     const [queue, prefix] = [queueName("late"), queueName("l")]
     const names = ids(30)

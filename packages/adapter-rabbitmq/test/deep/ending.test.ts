@@ -48,7 +48,7 @@ test.each([100, 500])("%d messages in progress, every other one done right befor
   assert.isAtMost(found.filter(([, times]) => times !== usual).length, usual)
 })
 
-test("200 letters that were looked at by their causes count as they did", async () => {
+test("200 letters that were grouped by their causes count as they did", async () => {
   const queue = queueName("looked")
   const names = ids(200)
   await on({ url }, (broker) =>

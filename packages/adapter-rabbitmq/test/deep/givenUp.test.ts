@@ -41,7 +41,7 @@ test.each(cases)("%s", async (name, reason, args, end) => {
       yield* Effect.promise(() => raw(url, async (channel) => void (await end(channel, queue))))
       const letters = yield* DeadLetters.make(`${queue}.dlq`)
       yield* until("the letter", async () => (await Effect.runPromise(letters.count)) === 1)
-      for (let look = 0; look < 8; look++) {
+      for (let times = 0; times < 8; times++) {
         const [letter] = yield* letters.list()
         assert.deepInclude(letter?.origin, { queue, reason })
         assert.strictEqual(letter?.origin?.error.name, name)

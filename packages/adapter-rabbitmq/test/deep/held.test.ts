@@ -50,7 +50,7 @@ test.each(told)("a redrive says that another reader %s", async (_, options, held
   )
 })
 
-test("a redrive right after a look has all letters", async () => {
+test("a redrive right after browsing has all letters", async () => {
   const queue = queueName("seen")
   await on({ url }, (one) =>
     Effect.gen(function* () {

@@ -6,7 +6,7 @@ import * as Fiber from "effect/Fiber"
 import { assert, test } from "vitest"
 import { apart, shared } from "../real/server.ts"
 import { raw } from "./traps/trap.ts"
-import { ids, on, outgoing, peek, queueName } from "../world.ts"
+import { browse, ids, on, outgoing, queueName } from "../world.ts"
 
 const one = await shared()
 const { url } = one
@@ -50,7 +50,7 @@ test.runIf(node !== undefined)("letters are counted and shown when their leader 
     Effect.gen(function* () {
       const queue = yield* filled(broker, "silent")
       assert.strictEqual((yield* across(queue, broker.admin.counts(queue))).ready, letters.length)
-      const seen = yield* across(queue, peek(broker, queue, 100))
+      const seen = yield* across(queue, browse(broker, queue, 100))
       assert.strictEqual(seen.length, letters.length)
       const dead = yield* DeadLetters.make(queue)
       const { looked, total } = yield* across(queue, dead.group())

@@ -12,9 +12,9 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
   {
     name: "shows the first page alone",
     kills: "a browser shows each waiting message once, the oldest first where the broker has an order",
-    file: "inspect/browseReady.ts",
-    text: "if (wanted === 0) return",
-    replacement: "if (wanted === 0 || held.size > 0) return"
+    file: "inspect/browseSession.ts",
+    text: "Math.min((await count()).messageCount, most - taken.length)",
+    replacement: "held.size > 0 ? 0 : Math.min((await count()).messageCount, most - taken.length)"
   },
   {
     name: "takes a publication for stored as soon as it is written",

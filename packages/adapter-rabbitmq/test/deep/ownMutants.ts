@@ -1,4 +1,4 @@
-/** Mistakes in what only this adapter has: looks, copies of foreign messages, exchanges, clean, former settings. */
+/** Mistakes in what only this adapter has: browsers, copies of foreign messages, exchanges, clean, former settings. */
 import type { Mutant } from "@requeue/conformance"
 import { hasFailureCount, isAtLeast } from "../../src/internal/version.ts"
 import { cases as cleaning } from "./cases/cleaning.ts"
@@ -6,12 +6,12 @@ import { cases as copies } from "./cases/copies.ts"
 import { cases as delayed } from "./cases/delayed.ts"
 import { cases as declaring } from "./cases/declaring.ts"
 import { cases as exchanges } from "./cases/exchanges.ts"
-import { cases as looks } from "./cases/looks.ts"
+import { cases as browsing } from "./cases/browsing.ts"
 import { cases as redriving } from "./cases/redriving.ts"
 import type { Server } from "../real/server.ts"
 
 /** The cases that these mutants name. */
-export const cases = [...cleaning, ...copies, ...delayed, ...declaring, ...exchanges, ...looks, ...redriving]
+export const cases = [...cleaning, ...copies, ...delayed, ...declaring, ...exchanges, ...browsing, ...redriving]
 
 /** A mutant, and the servers on which somebody can tell. Default: all. */
 interface OwnPatch extends Mutant.Patch {
@@ -20,14 +20,14 @@ interface OwnPatch extends Mutant.Patch {
 
 const withManagement = ({ broker }: Server): boolean => broker.managementUrl !== undefined
 
-/** The server counts a return by the end of a channel, and not a look. Others count both. */
-const tellsLooksApart = ({ version }: Server): boolean => hasFailureCount(version)
+/** The server counts a return by the end of a channel, and not browsing. Others count both. */
+const countsFailuresApart = ({ version }: Server): boolean => hasFailureCount(version)
 
 /** The server's quorum queues forget their clock when messages are given back. */
 const forgetsClock = ({ version }: Server): boolean => !isAtLeast(version, "4.0")
 
-/** The server gives a message up that was returned 20 times, and a look is a return. */
-const countsLooks = ({ version }: Server): boolean => isAtLeast(version, "4.0") && !hasFailureCount(version)
+/** The server gives a message up that was returned 20 times, and browsing is a return. */
+const countsBrowsing = ({ version }: Server): boolean => isAtLeast(version, "4.0") && !hasFailureCount(version)
 
 /** Up to 3.13 the server may answer nothing more on the connection of a burst. */
 const nacksDeleted = ({ version }: Server): boolean => isAtLeast(version, "4.0")
@@ -92,33 +92,35 @@ const patches: ReadonlyArray<OwnPatch> = [
     replacement: ""
   },
   {
-    name: "leaves it to the end of its channel to give back what it has looked at",
-    kills: "looks at 40 of 60 messages leave them in their order, and uncounted where the server tells a look apart",
-    on: tellsLooksApart,
+    name: "leaves it to the end of its channel to give back what it has browsed",
+    kills:
+      "browsing 40 of 60 messages leaves them in their order, and uncounted where the server counts failures apart",
+    on: countsFailuresApart,
     file: "inspect/browseEnd.ts",
-    text: `Client.requeue(channel, tags[size - 1]!, "NackAll")`,
+    text: `Client.requeue(channel, tag, "NackAll")`,
     replacement: "void channel"
   },
   {
-    name: "puts what a look has shown behind what others have looked at",
-    kills: "looks at some of what others have looked at leave all in their order, where the server tells a look apart",
-    on: tellsLooksApart,
+    name: "puts what a browser has shown behind what others have browsed",
+    kills:
+      "browsing some of what others have browsed leaves all in their order, where the server counts failures apart",
+    on: countsFailuresApart,
     file: "inspect/browseEnd.ts",
     text: "await passReturned(session, env)",
     replacement: "void passReturned"
   },
   {
     name: "gives delayed messages back to a queue that forgets its clock",
-    kills: "a look at a delayed message leaves it its time, also where another one has come behind it meanwhile",
+    kills: "browsing a delayed message leaves it its time, also where another one has come behind it meanwhile",
     on: forgetsClock,
     file: "inspect/browseDelayed.ts",
     text: `const givesBack = "4.0"`,
     replacement: `const givesBack = "3.0"`
   },
   {
-    name: "looks at delayed messages until the server hands them on early",
-    kills: "a delayed message that was looked at 25 times waits on, and has used up no attempt",
-    on: countsLooks,
+    name: "browses delayed messages until the server hands them on early",
+    kills: "a delayed message that was browsed 25 times waits on, and has used up no attempt",
+    on: countsBrowsing,
     file: "inspect/browseDelayed.ts",
     text: "const few = 4",
     replacement: "const few = 1000"
@@ -127,8 +129,8 @@ const patches: ReadonlyArray<OwnPatch> = [
     name: "takes every message of a place that queues share for this queue's",
     kills: "delayed messages of another queue are neither shown nor removed, where they wait in the same place",
     file: "inspect/browseDelayed.ts",
-    text: "!isShared || message.fields.routingKey === queue",
-    replacement: "isShared || message.fields.routingKey === queue"
+    text: "!from.isShared ||",
+    replacement: "from.isShared ||"
   },
   {
     name: "counts nothing where a rung is missing",
@@ -139,22 +141,22 @@ const patches: ReadonlyArray<OwnPatch> = [
   },
   {
     name: "does not see that the server is about to give messages up",
-    kills: "messages are there after more returns than their queue allows, where somebody looks in between",
-    file: "inspect/browseEnd.ts",
+    kills: "messages are there after more returns than their queue allows, where they are browsed in between",
+    file: "inspect/browseReady.ts",
     text: "returns >= (deliveryLimit === undefined ? 1 : deliveryLimit / 2)",
     replacement: "returns > (deliveryLimit ?? 1000)"
   },
   {
     name: "takes out all messages with those that it has replaced",
     kills: "of 1,200 messages some are replaced, some are removed, and all others stay",
-    on: tellsLooksApart,
+    on: countsFailuresApart,
     file: "inspect/browseEnd.ts",
     text: "if (session.held.size === 0)",
-    replacement: "if (confirmed.length === held.length)"
+    replacement: "if (tags.length === contents.length)"
   },
   {
     name: "takes out messages whose copies are not confirmed",
-    kills: "messages that a look cannot replace stay what they are",
+    kills: "messages that a browser cannot replace stay what they are",
     on: withManagement,
     file: "inspect/browseEnd.ts",
     text: "errors[at] === undefined ? [message",
@@ -183,7 +185,7 @@ const patches: ReadonlyArray<OwnPatch> = [
   },
   {
     name: "forgets when a message expires",
-    kills: "a message that a look has replaced is the same byte by byte",
+    kills: "a message that a browser has replaced is the same byte by byte",
     file: "publish/again.ts",
     text: "...(expiration === undefined ? undefined : { expiration })",
     replacement: "...(expiration === null ? { expiration } : undefined)"

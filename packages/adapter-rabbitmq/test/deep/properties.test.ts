@@ -383,8 +383,8 @@ describe("the properties of a message", () => {
         Effect.gen(function* () {
           yield* Effect.scoped(Consumer.start(queue, {}, () => {}))
           yield* send(queue, { expiration: 1, ...by }, { id: "late" })
-          // Looked at twice, because a look may put another in its place.
-          for (let look = 0; look < 2; look++) {
+          // Browsed twice, because a browser may put another in its place.
+          for (let times = 0; times < 2; times++) {
             const late = yield* letter(queue)
             assert.deepInclude(RabbitMqNative.of(late), { exchange: expected, routingKey: key })
             assert.deepInclude(late.origin, { queue, reason: "too-old" })

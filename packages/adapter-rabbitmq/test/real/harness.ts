@@ -104,7 +104,7 @@ export const layer = (server: Server, options: RabbitMqOptions.Options = {}) =>
       }
       /**
        * Every message once, and each back to the tail as it was: giving it back would count as a delivery on servers
-       * before 4.3, and a letter that was looked at would not be as it was.
+       * before 4.3, and a letter that was browsed would not be as it was.
        */
       const read = (queue: string) =>
         raw.use(async (channel) => {

@@ -39,11 +39,8 @@ export const cases: ReadonlyArray<Case.Case> = [
       yield* lab.untilPending({ ready: 3 })
       const first = Effect.gen(function* () {
         const shown = yield* showing(yield* browse(lab), ["a", "b"])
-        Check.equal(
-          "attempts",
-          shown.map(({ delivery }) => delivery.attempts),
-          [1, 1]
-        )
+        const attempts = new Set(shown.map(({ delivery }) => delivery.attempts))
+        Check.equal("attempts", [...attempts], [1])
         yield* lab.send("d")
       })
       yield* Effect.scoped(first)

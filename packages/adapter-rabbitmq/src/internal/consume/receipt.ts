@@ -16,7 +16,7 @@ export interface Receipt extends Unacknowledged.Member {
   readonly returns: number
   /** The same for the copies that this one has replaced; `undefined` for one that has replaced none. */
   readonly formerReturns: number | undefined
-  /** Whether its returns may be looks, and use up no attempts. */
+  /** Whether its returns may be those of browsers, and use up no attempts. */
   readonly isUncounted: boolean
   /** The name of this copy, once somebody has asked for it; `null` for a foreign message. */
   name: string | null | undefined

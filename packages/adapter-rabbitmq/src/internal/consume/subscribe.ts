@@ -52,7 +52,7 @@ export const subscribe = (
     const { onReconnect, queue, retry } = options
     const { waiting } = planned
     let plan = planned
-    /** Whether deliveries are counted here; a redrive or a look goes through all of them. */
+    /** Whether the policy limits deliveries. */
     const isLimited = retry.maxDeliveries !== Number.POSITIVE_INFINITY
     const names = HandedOut.make()
     const replace = replacer(env, names, options)

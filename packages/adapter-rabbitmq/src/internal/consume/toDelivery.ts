@@ -33,7 +33,7 @@ export interface Decoded extends Omit<Delivery.Delivery, "receipt"> {
   /** Whether it carries metadata of ours. */
   readonly isOurs: boolean
   /**
-   * Whether its returns may be looks: those of a dead letter that no consumer has got yet. They use up no attempts. A
+   * Whether its returns may be those of browsers, as those of a dead letter that no consumer has got yet. They use up no attempts. A
    * consumer that gets such a letter replaces it by a copy whose returns count from 0.
    */
   readonly isUncounted: boolean
@@ -101,7 +101,7 @@ const withOrigin = (metadata: Metadata.Metadata, message: Incoming, now: () => n
  * | quorum, from 4.3 | `x-acquired-count` | every return, those that were given back as well |
  * | classic, or unknown | `redelivered` | whether there was any return |
  *
- * A producer can send these headers too, as a shovel does with a message that was looked at. The server writes over them
+ * A producer can send these headers too, as a shovel does with a message that was browsed. The server writes over them
  * when it counts: from the first return on, but from 4.3 on, `x-delivery-count` from the first failure on.
  */
 const returnsOf = ({ fields: { redelivered } }: Incoming, native: Native, source: Source): number => {

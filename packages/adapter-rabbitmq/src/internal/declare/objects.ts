@@ -112,7 +112,7 @@ export const delayQueue = (
     assert
   )
 
-/** A queue that keeps what comes. None is behind it: the default limit of 4.0 and later would drop what was looked at often. */
+/** A queue that keeps what comes. None is behind it: the default limit of 4.0 and later would drop what was browsed often. */
 export const kept = (name: string, { queueType }: Pick<Settings, "queueType">): NativeQueue =>
   queue(name, { "x-queue-type": queueType, ...(queueType === "quorum" ? { "x-delivery-limit": 1_000_000 } : {}) })
 

@@ -7,7 +7,6 @@ import * as Names from "../names.ts"
 import * as Backlog from "./backlog.ts"
 import * as BrowseDelayed from "./browseDelayed.ts"
 import * as BrowseReady from "./browseReady.ts"
-import type * as BrowseSession from "./browseSession.ts"
 import * as Counting from "./counting.ts"
 import * as DelayedAtMost from "./delayedAtMost.ts"
 import * as DelayQueues from "./delayQueues.ts"
@@ -16,9 +15,9 @@ import * as Together from "./together.ts"
 
 /** The broker's own. */
 type Dependencies = Omit<
-  BrowseSession.Dependencies & BrowseDelayed.Dependencies & Passive.Dependencies,
+  BrowseReady.Dependencies & BrowseDelayed.Dependencies & Passive.Dependencies,
   "own" | "sleep" | "ready" | "readyInShared" | "listed" | "passive" | "lock"
-> & { readonly run: <A, E>(effect: Effect.Effect<A, E>) => Promise<A> }
+>
 
 /** Answers `otherwise` for a queue that does not exist, and does not ask for one that cannot. */
 const orMissing = <A, B, R>(

@@ -1,51 +1,33 @@
 /** The end of a browser: all that it holds goes back in its order, and what the server is about to give up is replaced. */
-import type { RabbitMqQueue } from "../../RabbitMqQueue.ts"
 import * as Client from "../client.ts"
-import { givenUp } from "../consume/givenUp.ts"
-import type { Decoded } from "../consume/toDelivery.ts"
-import { again } from "../publish/again.ts"
-import { direct, toPublication } from "../publish/toPublication.ts"
 import * as Version from "../version.ts"
-import * as Wire from "../wire.ts"
-import { byConsumer, type Dependencies, isCounted, read, type Session, until } from "./browseSession.ts"
-import { acknowledge, type Held } from "./held.ts"
+import {
+  acknowledge,
+  byConsumer,
+  type Content,
+  type Dependencies,
+  forget,
+  release,
+  type Session,
+  take,
+  until
+} from "./browseSession.ts"
 
 /** The most messages that are replaced by one browser, where every one may have to be. */
 export const maxReplaced = 10_000
 
 /** Milliseconds that returned messages may take to be counted again, at least, and for each of them. */
-export const recountTimeout = 1000
+const recountTimeout = 1000
 const recountEach = 0.1
 
-/**
- * Whether the server may be about to give a message up for being browsed: half of its limit is used. Where nobody has
- * told the limit, no message is given back twice.
- */
-export const isNear = ({ returns }: Decoded, { deliveryLimit }: RabbitMqQueue): boolean =>
-  returns >= (deliveryLimit === undefined ? 1 : deliveryLimit / 2)
-
-/**
- * The message that takes the place of another. What a work queue has counted, it goes on telling, and a letter of the
- * server's says itself what the server tells of it.
- */
-const successor = (queue: string, { decoded, message }: Held, { now, own, uniqueName }: Dependencies) => {
-  const { body, formerReturns, headers, isOurs, isUncounted, metadata, returns } = decoded
-  const isTold = isUncounted && givenUp(message, 0, now) === undefined
-  if (isTold || !isOurs) return again(queue, message, uniqueName())
-  const copy = { copy: uniqueName(), own, returns: isUncounted ? undefined : (formerReturns ?? 0) + returns }
-  return toPublication({ queue, body, headers, delay: 0, metadata }, direct(queue), copy, Wire.propertiesOf(message))
-}
-
-/** Puts a successor behind all others for each message, in order, and takes out those whose successor is confirmed. */
-const replace = async (session: Session, held: ReadonlyArray<Held>, env: Dependencies): Promise<void> => {
-  const errors = await Promise.all(
-    held.map((one) => new Promise((resolve) => void env.publisher.submit(successor(session.queue, one, env), resolve)))
-  )
-  const confirmed = held.flatMap(({ message }, at) => (errors[at] === undefined ? [message.fields.deliveryTag] : []))
-  for (const tag of confirmed) session.release(tag)
-  // One answer for all needs no proof, which might take out a successor, and count as its return.
+/** Replaces messages by their copies, behind all others, where these are confirmed. */
+const replace = async (session: Session, contents: ReadonlyArray<Content>, env: Dependencies): Promise<void> => {
+  const errors = await session.source.copy(contents)
+  const tags = contents.flatMap(({ message }, at) => (errors[at] === undefined ? [message.fields.deliveryTag] : []))
+  for (const tag of tags) release(session, tag)
+  // One answer for all needs no proof, which might take out a copy, and count as its return.
   if (session.held.size === 0) session.channel.ackAll()
-  else if (confirmed.length > 0) await acknowledge(session, confirmed)
+  else if (tags.length > 0) await acknowledge(session, tags, env)
 }
 
 /** The most messages of one answer that a quorum queue before 4.0 takes back in their order. */
@@ -57,30 +39,19 @@ const inOrder = 32
  */
 const maxAnswers = 16
 
-/** The numbers of messages up to which one answer each returns all: none is for messages of two consumers. */
-const answers = (tags: ReadonlyArray<number>, ends: ReadonlyArray<number>, serverVersion: string) => {
-  const most = Version.isAtLeast(serverVersion, "4.0") ? Number.POSITIVE_INFINITY : inOrder
-  let [page, size] = [0, 0]
-  return tags.flatMap((tag, at) => {
-    while (page < ends.length && ends[page]! < tag) page++
-    size++
-    const next = tags[at + 1]
-    const isLast = next === undefined || next > (ends[page] ?? Number.POSITIVE_INFINITY) || size === most
-    if (isLast) size = 0
-    return isLast ? [at + 1] : []
-  })
-}
-
-/** Gives all messages back, in their order. */
-const giveBack = async ({ channel, ends, held, queue }: Session, env: Dependencies): Promise<void> => {
+/** Gives all messages back, in their order. No answer is for the messages of two consumers. */
+const giveBack = async ({ channel, held, source: { queue } }: Session, env: Dependencies): Promise<void> => {
   const count = async () => (await channel.checkQueue(queue)).messageCount
-  const tags = [...held.keys()]
-  const all = answers(tags, ends, env.serverVersion())
-  const others = all.length > maxAnswers ? await count() : 0
-  for (const [at, size] of all.entries()) {
-    Client.requeue(channel, tags[size - 1]!, "NackAll")
-    if (at % maxAnswers === maxAnswers - 1)
-      await until(recountTimeout, env, async () => (await count()) >= others + size)
+  const most = Version.isAtLeast(env.serverVersion(), "4.0") ? Number.POSITIVE_INFINITY : inOrder
+  const all = [...held]
+  let [size, answers, others] = [0, 0, 0]
+  for (const [at, [tag, { consumer }]] of all.entries()) {
+    size++
+    if (consumer === all[at + 1]?.[1].consumer && size < most) continue
+    if (answers === 0) others = await count()
+    Client.requeue(channel, tag, "NackAll")
+    size = 0
+    if (++answers % maxAnswers === 0) await until(recountTimeout, env, async () => (await count()) > others + at)
   }
 }
 
@@ -93,37 +64,44 @@ const passing = 5000
  * https://github.com/rabbitmq/rabbitmq-server/blob/main/deps/rabbit/src/rabbit_fifo.erl
  */
 const passReturned = async (session: Session, env: Dependencies): Promise<void> => {
+  const { held, pages, taken } = session
   const end = env.now() + passing
-  while (session.isReturned && session.last < session.waiting && env.now() < end) {
-    const before = session.last
-    await session.take(session, Math.min(session.pages.size(), session.waiting - before), env)
-    if (session.last === before) return
+  for (let before = 0; session.isReturned && held.size > before && env.now() < end; ) {
+    before = held.size
+    for (const { message } of taken.splice(0)) forget(session, held.get(message.fields.deliveryTag)!)
+    await take(session, pages.size(), env)
   }
 }
 
+/** Waits until a queue has taken messages back, which a quorum queue does in its own time: whoever came next would see too few. */
+export const takenBack = (
+  { source: { isDelayed } }: Pick<Session, "source">,
+  size: number,
+  env: Dependencies,
+  count: () => Promise<{ readonly messageCount: number; readonly consumerCount: number }>
+): Promise<void> =>
+  until(recountTimeout + recountEach * size, env, async () => {
+    const { consumerCount, messageCount } = await count()
+    return consumerCount === 0 || (!isDelayed && messageCount >= size)
+  })
+
 /** Gives all back, or replaces those that the server is about to give up. */
 export const end = async (session: Session, env: Dependencies): Promise<void> => {
-  const { channel, held, isOpen, kept, queue } = session
-  if (!isOpen() || held.size === 0) return
-  /** Keeps messages that were taken and not shown. */
-  const keep = (): void => {
-    for (const message of session.taken.splice(0)) kept.set(message.fields.deliveryTag, read(message, queue, env))
-  }
-  keep()
-  const found = env.found(queue)
-  const near = [...kept.values()].filter(({ decoded }) => isNear(decoded, found))
-  if (near.length > 0 && kept.size === held.size) {
+  const { channel, held, source } = session
+  session.state = "ended"
+  if (!session.isOpen() || held.size === 0) return
+  const contents = () => [...held.values()].flatMap(({ content }) => content ?? [])
+  const near = contents().filter(source.isNear)
+  if (near.length > 0 && !source.isDelayed && contents().length === held.size) {
     // All of the queue, so that it keeps its order.
     await byConsumer(session, maxReplaced, env)
-    keep()
-    await replace(session, [...kept.values()], env)
+    await replace(session, contents(), env)
   } else if (near.length > 0) await replace(session, near, env)
-  else if (!isCounted(queue, env)) await passReturned(session, env)
+  else if (!source.isDelayed && !source.isCounted) await passReturned(session, env)
+  session.taken.length = 0
+  if (source.closes) return
   const { size } = held
-  await giveBack(session, env)
-  // A quorum queue takes messages back in its own time: a redrive that begins right after a look would count too few.
-  await until(recountTimeout + recountEach * size, env, async () => {
-    const { messageCount } = await channel.checkQueue(queue)
-    return messageCount >= size
-  })
+  if (source.isDelayed) channel.nackAll(true)
+  else await giveBack(session, env)
+  await takenBack(session, size, env, () => channel.checkQueue(source.queue))
 }

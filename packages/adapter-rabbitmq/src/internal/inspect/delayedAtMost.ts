@@ -16,7 +16,7 @@ export interface Dependencies {
 }
 
 /**
- * The most messages of the queue that wait for a delay. What is ready in a delay queue is exact, of one moment. What a look
+ * The most messages of the queue that wait for a delay. What is ready in a delay queue is exact, of one moment. What a browser
  * has of it, what its next queue has not taken yet, and what the queue itself delays are those of some seconds ago.
  */
 export const of = (

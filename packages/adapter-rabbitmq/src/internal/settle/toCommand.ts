@@ -30,7 +30,7 @@ export interface Input {
   readonly isSettled: boolean
   /** How often the server has counted this copy as returned. */
   readonly returns: number
-  /** Whether these may be looks, and use up no attempts. */
+  /** Whether these may be those of browsers, and use up no attempts. */
   readonly isUncounted: boolean
   /** The number of returns after which the server itself gives up; `Infinity` for none; `undefined`: nobody has told. */
   readonly deliveryLimit: number | undefined

@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import { body, compare, full } from "../bits.ts"
 import * as Frames from "../../frames.ts"
 import { consume, raw, takeAndLeave } from "../traps/trap.ts"
-import { peek, queueName, until } from "../../world.ts"
+import { browse, queueName, until } from "../../world.ts"
 import { test } from "../../real/cases/Adapter.ts"
 
 const client = (url: string) =>
@@ -37,7 +37,7 @@ export const cases = [
       compare(letter, original, true)
     })),
 
-  test("a message that a look has replaced is the same byte by byte", (adapter, on) =>
+  test("a message that a browser has replaced is the same byte by byte", (adapter, on) =>
     Effect.gen(function* () {
       const { url } = adapter.server
       // The server itself answers for the user that it names.
@@ -54,7 +54,7 @@ export const cases = [
       yield* Effect.promise(() => takeAndLeave(url, queue, 1))
       yield* on({ queues: { [queue]: { assert: "passive" } } }, (broker) =>
         Effect.gen(function* () {
-          Check.equal("seen", (yield* peek(broker, queue, 10)).length, 1)
+          Check.equal("seen", (yield* browse(broker, queue, 10)).length, 1)
         })
       )
       compare(yield* taken(other, queue), original, false)

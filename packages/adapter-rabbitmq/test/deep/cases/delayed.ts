@@ -1,4 +1,4 @@
-/** Looks at messages that wait for their delay. */
+/** Browsing messages that wait for their delay. */
 import { Check } from "@requeue/conformance"
 import { Backlog, Backoff, Consumer, RetryPolicy } from "@requeue/core"
 import { DelayedMessages } from "@requeue/operations"
@@ -32,7 +32,7 @@ const arrivals = (queue: string, retry: RetryPolicy.RetryPolicy) =>
   })
 
 export const cases = [
-  test("a look at a delayed message leaves it its time, also where another one has come behind it meanwhile", (adapter, on) => {
+  test("browsing a delayed message leaves it its time, also where another one has come behind it meanwhile", (adapter, on) => {
     const { proxy, url } = adapter.server
     const [delay, pause] = [8000, 6000]
     return on({ topology: "perDelayQueue" }, (broker) =>
@@ -59,7 +59,7 @@ export const cases = [
           })
           return true
         }
-        Check.equal("looked at", (yield* count({ filter })).selected, 1)
+        Check.equal("browsed", (yield* count({ filter })).selected, 1)
         yield* until("it comes", () => seen.length > 0)
         const [{ at, attempts, id }] = seen as [Arrival]
         Check.equal("arrival", [id, attempts], ["a", 1])
@@ -69,7 +69,7 @@ export const cases = [
     )
   }),
 
-  test("a delayed message that was looked at 25 times waits on, and has used up no attempt", (_, on) =>
+  test("a delayed message that was browsed 25 times waits on, and has used up no attempt", (_, on) =>
     on({ prefix: queueName("worn") }, (broker) =>
       Effect.gen(function* () {
         const queue = queueName("worn")
@@ -78,7 +78,7 @@ export const cases = [
         yield* broker.publish([outgoing(queue, "a", { delay: long })])
         const { list } = yield* DelayedMessages.make(queue, { retry })
         // On its way from one level to the next, it is not seen.
-        for (let looks = 0; looks < 25 && seen.length === 0; ) looks += (yield* list()).selected
+        for (let times = 0; times < 25 && seen.length === 0; ) times += (yield* list()).selected
         Check.equal("arrivals", seen, [])
         const { messages } = yield* list()
         Check.equal(

@@ -53,11 +53,11 @@ const ways: Readonly<
       const letters = yield* DeadLetters.make(`${queue}.dlq`)
       assert.strictEqual((yield* letters.redrive()).redriven, 1)
     }),
-  "a dead letter that was looked at and is redriven": (queue, settle) =>
+  "a dead letter that was browsed and is redriven": (queue, settle) =>
     Effect.gen(function* () {
       yield* settle(letterFor(queue))
       const letters = yield* DeadLetters.make(`${queue}.dlq`)
-      for (let looks = 0; looks < 5; looks++) assert.lengthOf(yield* letters.list(), 1)
+      for (let times = 0; times < 5; times++) assert.lengthOf(yield* letters.list(), 1)
       assert.strictEqual((yield* letters.redrive()).redriven, 1)
     })
 }

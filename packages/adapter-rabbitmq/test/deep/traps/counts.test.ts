@@ -15,7 +15,7 @@ afterAll(() => other.end())
 const deaths = [{ queue: "orders", reason: "rejected", exchange: "", count: 1000, "routing-keys": ["orders"] }]
 
 const forged: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
-  "the counts of a message that was looked at, moved by a shovel": {
+  "the counts of a message that was browsed, moved by a shovel": {
     "x-delivery-count": 1000,
     "x-acquired-count": 1000
   },

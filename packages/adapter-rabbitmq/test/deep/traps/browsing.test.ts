@@ -1,11 +1,11 @@
-/** Looking at dead letters changes nothing: not their number, their order, their attempts, nor what becomes of them. */
+/** Browsing dead letters changes nothing: not their number, their order, their attempts, nor what becomes of them. */
 import { Broker, Metadata, RetryPolicy } from "@requeue/core"
 import { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import { assert, describe, test } from "vitest"
 import type { RabbitMqOptions } from "../../../src/index.ts"
 import { shared } from "../../real/server.ts"
-import { drainIds, ids, on, outgoing, peek, queueName, until } from "../../world.ts"
+import { browse, drainIds, ids, on, outgoing, queueName, until } from "../../world.ts"
 import { consume, raw, type Run, takeAndLeave } from "./trap.ts"
 
 const { url } = await shared()
@@ -23,19 +23,19 @@ const publishLetters = (broker: Broker.Service, queue: string) =>
     })
   )
 
-const looked = Effect.fnUntraced(function* (broker: Broker.Service, queue: string, times: number) {
+const listed = Effect.fnUntraced(function* (broker: Broker.Service, queue: string, times: number) {
   const letters = yield* DeadLetters.make(`${queue}.dlq`)
   const seen: Array<string> = []
   for (let left = times; left > 0; left--) {
-    const listed = yield* letters.list()
-    if (listed.length !== names.length || listed.some(({ id }, at) => id !== names[at]))
-      seen.push(`${left} left: ${listed.map(({ id }) => id).join()}`)
+    const all = yield* letters.list()
+    if (all.length !== names.length || all.some(({ id }, at) => id !== names[at]))
+      seen.push(`${left} left: ${all.map(({ id }) => id).join()}`)
   }
   assert.deepStrictEqual(seen, [])
   assert.strictEqual(yield* letters.count, names.length)
-  const peeked = yield* peek(broker, `${queue}.dlq`, 100)
+  const browsed = yield* browse(broker, `${queue}.dlq`, 100)
   assert.deepStrictEqual(
-    peeked.map(({ attempts, metadata }) => [metadata.id, attempts, metadata.deadLetter?.attempts]),
+    browsed.map(({ attempts, metadata }) => [metadata.id, attempts, metadata.deadLetter?.attempts]),
     names.map((id) => [id, 1, 4])
   )
   return letters
@@ -51,20 +51,20 @@ const runAll = Effect.fnUntraced(function* (queue: string) {
   assert.deepStrictEqual(new Set(runs.map(({ attempts }) => attempts)), new Set([1]))
 })
 
-const cases: ReadonlyArray<readonly [what: string, options: RabbitMqOptions.Options, looks: number]> = [
+const cases: ReadonlyArray<readonly [what: string, options: RabbitMqOptions.Options, times: number]> = [
   // More than its delivery limit of 1,000.
   ["a quorum queue", {}, 1100],
   ["a quorum queue whose limit is smaller", { deliveryLimit: 20 }, 100],
   ["a classic queue", { queueType: "classic" }, 100]
 ]
 
-describe.each(cases)("letters in %s", (_, options, looks) => {
-  test(`are as they were after ${looks} looks, and redriven ones begin anew`, async () => {
-    const queue = queueName("looks")
+describe.each(cases)("letters in %s", (_, options, times) => {
+  test(`are as they were after browsing ${times} times, and redriven ones begin anew`, async () => {
+    const queue = queueName("browsed")
     await on({ url, ...options }, (broker) =>
       Effect.gen(function* () {
         yield* publishLetters(broker, queue)
-        const letters = yield* looked(broker, queue, looks)
+        const letters = yield* listed(broker, queue, times)
         assert.strictEqual((yield* letters.redrive({ create: true })).redriven, names.length)
         yield* runAll(queue)
       })
@@ -72,12 +72,12 @@ describe.each(cases)("letters in %s", (_, options, looks) => {
     assert.deepStrictEqual(await drainIds(url, `${queue}.dlq`), [])
   })
 
-  test("are run by a consumer of their queue as if nobody had looked", async () => {
+  test("are run by a consumer of their queue as if nobody had browsed", async () => {
     const queue = queueName("consumed")
     await on({ url, ...options }, (broker) =>
       Effect.gen(function* () {
         yield* publishLetters(broker, queue)
-        yield* looked(broker, queue, 15)
+        yield* listed(broker, queue, 15)
         yield* runAll(`${queue}.dlq`)
       })
     )
@@ -85,7 +85,7 @@ describe.each(cases)("letters in %s", (_, options, looks) => {
   })
 
   // The server itself puts what such a consumer had behind the others.
-  test("are all there, and uncounted, after looks that end with their connection", async () => {
+  test("are all there, and uncounted, after browsers that end with their connection", async () => {
     const queue = queueName("cut")
     await on({ url, ...options }, (broker) =>
       Effect.gen(function* () {
@@ -96,9 +96,9 @@ describe.each(cases)("letters in %s", (_, options, looks) => {
           while ((yield* letters.count) !== names.length) yield* Effect.sleep(5)
           if (left % 4 === 0) assert.lengthOf(yield* letters.list(), names.length)
         }
-        const peeked = yield* peek(broker, `${queue}.dlq`, 100)
-        assert.deepStrictEqual(peeked.map(({ metadata }) => metadata.id).toSorted(), names.toSorted())
-        assert.isTrue(peeked.every(({ attempts }) => attempts === 1))
+        const browsed = yield* browse(broker, `${queue}.dlq`, 100)
+        assert.deepStrictEqual(browsed.map(({ metadata }) => metadata.id).toSorted(), names.toSorted())
+        assert.isTrue(browsed.every(({ attempts }) => attempts === 1))
       })
     )
   })
@@ -118,7 +118,7 @@ test.each([1, 3, 20])(
     await on({ url, queues: { [queue]: { assert: "passive" } } }, (broker) =>
       Effect.gen(function* () {
         for (let left = 30; left > 0; left--) {
-          const seen = yield* peek(broker, queue, 100)
+          const seen = yield* browse(broker, queue, 100)
           assert.deepStrictEqual(
             seen.map(({ metadata }) => metadata.id),
             names

@@ -1,11 +1,11 @@
-/** Looks at thousands of letters, far from the server, and looks that lose their connection. */
+/** Browsing thousands of letters, far from the server, and browsers that lose their connection. */
 import { proxy } from "@requeue/brokers"
 import { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import { afterAll, assert, test } from "vitest"
 import { shared } from "../real/server.ts"
 import { raw } from "./traps/trap.ts"
-import { drainIds, ids, on, outgoing, peek, queueName, until } from "../world.ts"
+import { browse, drainIds, ids, on, outgoing, queueName, until } from "../world.ts"
 
 const { url } = await shared()
 
@@ -25,7 +25,7 @@ const countOf = (queue: string) => on({ url }, (broker) => Effect.map(broker.adm
 const isBack = (queue: string) =>
   Effect.runPromise(until("all are back", async () => (await countOf(queue)) === names.length))
 
-test("3,000 letters are looked at from far away, and are as they were", { timeout: 60_000 }, async () => {
+test("3,000 letters are browsed from far away, and are as they were", { timeout: 60_000 }, async () => {
   const queue = queueName("long")
   await fill(queue)
   await on({ url: distant.href }, () =>
@@ -47,7 +47,7 @@ test("3,000 letters are looked at from far away, and are as they were", { timeou
   assert.deepStrictEqual(await drainIds(url, queue), names)
 })
 
-test("a look that loses its connection says so, and the server has all letters", { timeout: 60_000 }, async () => {
+test("a browser that loses its connection says so, and the server has all letters", { timeout: 60_000 }, async () => {
   const queue = queueName("lost")
   await fill(queue)
   await on({ url: distant.href }, (broker) =>
@@ -63,7 +63,7 @@ test("a look that loses its connection says so, and the server has all letters",
   assert.deepStrictEqual([...(await drainIds(url, queue))].toSorted(), names.toSorted())
 })
 
-test("a look that ends in the middle of a page leaves all letters in their order", { timeout: 60_000 }, async () => {
+test("a browser that ends in the middle of a page leaves all letters in their order", { timeout: 60_000 }, async () => {
   const queue = queueName("middle")
   await fill(queue)
   await on({ url: distant.href }, (broker) =>
@@ -89,7 +89,7 @@ test("letters of a queue that another consumer alone reads are shown page by pag
       Effect.gen(function* () {
         yield* broker.publish(others.map((id) => outgoing(queue, id)))
         const begun = performance.now()
-        const seen = yield* peek(broker, queue, 1000)
+        const seen = yield* browse(broker, queue, 1000)
         assert.isAtLeast(seen.length, 299)
         // Each page waits for half a second for what the other consumer leaves.
         assert.isBelow(performance.now() - begun, 20_000)

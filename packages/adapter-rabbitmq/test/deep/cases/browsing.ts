@@ -1,10 +1,10 @@
-/** Looks at waiting messages leave them as they are. */
+/** Browsing waiting messages leaves them as they are. */
 import { Check } from "@requeue/conformance"
 import * as Effect from "effect/Effect"
 import { hasFailureCount } from "../../../src/internal/version.ts"
 import { permit, readerAndWriter } from "../../real/adoptedBooks.ts"
 import { raw, takeAndLeave } from "../traps/trap.ts"
-import { drainIds, ids, outgoing, peek, queueName, shown, until } from "../../world.ts"
+import { browse, drainIds, ids, outgoing, queueName, shown, until } from "../../world.ts"
 import { test } from "../../real/cases/Adapter.ts"
 
 const quorum = (limit: number) => ({
@@ -34,17 +34,17 @@ const counted = (url: string, queue: string) =>
   })
 
 export const cases = [
-  test("looks at 40 of 60 messages leave them in their order, and uncounted where the server tells a look apart", (adapter, on) =>
+  test("browsing 40 of 60 messages leaves them in their order, and uncounted where the server counts failures apart", (adapter, on) =>
     Effect.gen(function* () {
       const { url, version } = adapter.server
-      const [queue, names] = [queueName("looks"), ids(60)]
+      const [queue, names] = [queueName("browsed"), ids(60)]
       yield* on({}, (broker) =>
         Effect.gen(function* () {
           yield* broker.publish(names.map((id) => outgoing(queue, id)))
-          for (let look = 0; look < 3; look++) {
-            const seen = yield* peek(broker, queue, 40)
+          for (let round = 0; round < 3; round++) {
+            const seen = yield* browse(broker, queue, 40)
             Check.equal(
-              `look ${look}`,
+              `round ${round}`,
               seen.map(({ metadata }) => metadata.id),
               names.slice(0, 40)
             )
@@ -59,7 +59,7 @@ export const cases = [
       )
     })),
 
-  test("looks at some of what others have looked at leave all in their order, where the server tells a look apart", (adapter, on) =>
+  test("browsing some of what others have browsed leaves all in their order, where the server counts failures apart", (adapter, on) =>
     Effect.gen(function* () {
       const { url, version } = adapter.server
       const [queue, names] = [queueName("some"), ids(60)]
@@ -67,8 +67,8 @@ export const cases = [
         Effect.gen(function* () {
           yield* broker.publish(names.map((id) => outgoing(queue, id)))
           for (const count of [50, 3, 20, 3, 60, 3]) {
-            const seen = (yield* peek(broker, queue, count)).map(({ metadata }) => metadata.id)
-            if (hasFailureCount(version)) Check.equal(`a look at ${count}`, seen, names.slice(0, count))
+            const seen = (yield* browse(broker, queue, count)).map(({ metadata }) => metadata.id)
+            if (hasFailureCount(version)) Check.equal(`browsing ${count}`, seen, names.slice(0, count))
           }
         })
       )
@@ -76,7 +76,7 @@ export const cases = [
       Check.equal("they are", hasFailureCount(version) ? left : [...left].toSorted(), names)
     })),
 
-  test("messages are there after more returns than their queue allows, where somebody looks in between", (adapter, on) =>
+  test("messages are there after more returns than their queue allows, where they are browsed in between", (adapter, on) =>
     Effect.gen(function* () {
       const { url } = adapter.server
       const [queue, names] = [queueName("returned"), ids(3)]
@@ -86,7 +86,7 @@ export const cases = [
           for (let round = 0; round < 6; round++) {
             yield* Effect.promise(() => takeAndLeave(url, queue, names.length))
             yield* until(`all are back, round ${round}`, async () => (await countOf(url, queue)) === names.length)
-            Check.equal("seen", (yield* peek(broker, queue, 10)).length, names.length)
+            Check.equal("seen", (yield* browse(broker, queue, 10)).length, names.length)
           }
         })
       )
@@ -121,7 +121,7 @@ export const cases = [
       )
     })),
 
-  test("messages that a look cannot replace stay what they are", (adapter, on) =>
+  test("messages that a browser cannot replace stay what they are", (adapter, on) =>
     Effect.gen(function* () {
       const { broker: server, url } = adapter.server
       const [queue, user, names] = [queueName("kept"), queueName("reader"), ids(3)]
@@ -133,7 +133,7 @@ export const cases = [
       yield* until("all are back", async () => (await countOf(url, queue)) === names.length)
       yield* on({ ...login, assert: "never" }, (broker) =>
         Effect.gen(function* () {
-          Check.equal("seen", (yield* peek(broker, queue, 10)).length, names.length)
+          Check.equal("seen", (yield* browse(broker, queue, 10)).length, names.length)
         })
       )
       Check.equal("they are", [...(yield* Effect.promise(() => drainIds(url, queue)))].toSorted(), names)
