@@ -60,7 +60,7 @@ describe("delayed messages", () => {
       for (const [index, id] of ["a", "b", "c", "d"].entries()) yield* send(broker, "q", [id], 1000 * (index + 1))
       const { purge } = yield* DelayedMessages.make("q").pipe(Effect.provideService(Broker.Broker, broker))
       const purged = yield* purge({ filter: ({ body }) => ["a", "c"].includes(new TextDecoder().decode(body)) })
-      assert.deepStrictEqual(purged, { removed: 2, looked: 4, isWhole: true })
+      assert.deepStrictEqual(purged, { removed: 2, browsed: 4, isWhole: true })
       const consumer = yield* probe(broker, "q", 10)
       yield* TestClock.adjust("1 minute")
       assert.deepStrictEqual(consumer.inbox.map(text), ["b", "d"])
@@ -103,7 +103,7 @@ describe("delayed messages", () => {
       ]
     )
     assert.strictEqual((await purge({ filter: ({ id }) => id === "a" })).removed, 1)
-    assert.deepStrictEqual(await count(), { selected: 1, looked: 1, isWhole: true })
+    assert.deepStrictEqual(await count(), { selected: 1, browsed: 1, isWhole: true })
     await broker.advance("2 hours")
     const letters = await deadLetters(requeue, "q.dlq").list()
     assert.deepStrictEqual(

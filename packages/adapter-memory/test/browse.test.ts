@@ -8,7 +8,7 @@ import { probe, send, text } from "./harness.ts"
 
 const ready: Broker.BrowseOptions = { queue: "q", retry: RetryPolicy.make(), from: "ready", limit: 100 }
 
-const told = (page: ReadonlyArray<Broker.Delayed>) =>
+const told = (page: ReadonlyArray<Broker.BrowsedMessage>) =>
   page.map(({ delivery }) => `${text(delivery)} ${delivery.attempts}`)
 
 const reason = (next: ReturnType<Broker.Browser["next"]>) => Effect.map(Effect.flip(next), (error) => error.reason)

@@ -34,7 +34,7 @@ const bury = async (broker: VirtualBroker, queue: string, ...bodies: ReadonlyArr
   if (ready! > 0) throw new Error(`${ready} messages of ${queue} were not dead-lettered`)
 }
 
-const counted = ({ looked, other, total }: DeadLetters.Groups) => [looked, total, other]
+const counted = ({ browsed, other, total }: DeadLetters.Groups) => [browsed, total, other]
 
 const all = { redriven: 0, filtered: 0, guarded: 0, homeless: 0 }
 const ids = (letters: ReadonlyArray<DeadLetters.DeadLetter>) => letters.map(({ id }) => id)
@@ -153,9 +153,9 @@ describe("dead letters", () => {
     }
     const before = heap()
     let grown = 0
-    let looked = 0
+    let browsed = 0
     const filter = () => {
-      if (++looked === 19_900) grown = heap() - before
+      if (++browsed === 19_900) grown = heap() - before
       return true
     }
     const groups = await broker.finish(letters.group({ limit: 20_000, filter }))
@@ -399,7 +399,7 @@ describe("redrive", () => {
     const letters = deadLetters(broker.requeue, "q.dlq")
     const signal = AbortSignal.abort()
     assert.deepStrictEqual(await letters.list({ signal }), [])
-    assert.strictEqual((await letters.group({ signal })).looked, 0)
+    assert.strictEqual((await letters.group({ signal })).browsed, 0)
     const stop = new AbortController()
     const onProgress = () => stop.abort()
     assert.strictEqual((await letters.list({ signal: stop.signal, onProgress })).length, 1)

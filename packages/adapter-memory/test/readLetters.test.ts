@@ -163,7 +163,7 @@ it("list and group tell how far they are, after each page", async () => {
   await letters.group({ limit: 2500, onProgress: (progress) => told.push(progress) })
   assert.deepStrictEqual(
     told,
-    [1000, 2000, 2500].map((looked) => ({ looked, total: 2500 }))
+    [1000, 2000, 2500].map((browsed) => ({ browsed, total: 2500 }))
   )
 })
 

@@ -341,7 +341,7 @@ describe("reading letters that keep arriving", () => {
     open(
       {},
       browsing(({ next }) => {
-        let last: ReadonlyArray<Broker.Delayed> = []
+        let last: ReadonlyArray<Broker.BrowsedMessage> = []
         const more = Effect.andThen(
           Effect.sleep(1000),
           Effect.sync(() => last.slice(0, 1))
@@ -360,8 +360,8 @@ describe("reading letters that keep arriving", () => {
     await using broker = await endless()
     await bury(broker, 20)
     const groups = await broker.finish(deadLetters(broker.requeue, "q.dlq").group())
-    assert.isAtLeast(groups.looked, 20)
-    assert.isAtMost(groups.looked, 26)
+    assert.isAtLeast(groups.browsed, 20)
+    assert.isAtMost(groups.browsed, 26)
   })
 
   it("keeps a redrive in stages from nothing", async () => {

@@ -194,7 +194,7 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
         const tellNews = teller(planned)
         const stranded = LeftBehind.warn(declarer, planned, settings)
         yield* stranded
-        const looked = lookedAt(
+        const inspected = lookedAt(
           Effect.andThen(stranded, Found.now(finder, queue)),
           (one) => plan({ ...request, found: one }),
           (next) => Effect.andThen(tellNews(next), policies.look(next))
@@ -209,7 +209,7 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
           now,
           fork,
           replan: Effect.tap(prepared, tellNews),
-          looked
+          inspected
         })
       }),
     admin: Admin.make({

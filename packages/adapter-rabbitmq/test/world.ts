@@ -53,7 +53,7 @@ export const measure = (
 /** All messages that a browser shows until a page is empty, or until there are as many. */
 export const shown = ({ next }: Broker.Browser, most = Number.POSITIVE_INFINITY) =>
   Effect.gen(function* () {
-    const seen: Array<Broker.Delayed> = []
+    const seen: Array<Broker.BrowsedMessage> = []
     while (seen.length < most) {
       const page = yield* next(Math.min(100, most - seen.length))
       if (page.length === 0) break

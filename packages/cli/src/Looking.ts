@@ -21,7 +21,7 @@ export const tellCost = Effect.fnUntraced(function* (all: ReadonlyArray<DeadLett
 
 /** A callback that shows on a terminal how far a look is. */
 export const progress = (queue: string) =>
-  Effect.map(Output, (output) => ({ looked, total }: DeadLetters.Progress): void => {
+  Effect.map(Output, (output) => ({ browsed, total }: DeadLetters.Progress): void => {
     const of = total === undefined ? "" : ` of ${total}`
-    Effect.runFork(output.progress(`${queue}: looked at ${looked}${of}`))
+    Effect.runFork(output.progress(`${queue}: looked at ${browsed}${of}`))
   })

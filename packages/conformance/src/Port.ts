@@ -158,7 +158,7 @@ export const oldest = (
   Effect.gen(function* () {
     const { next } = yield* admin.browse({ queue, from: "ready", limit: count })
     const found: Array<Delivery.Delivery> = []
-    let page: ReadonlyArray<Broker.Delayed>
+    let page: ReadonlyArray<Broker.BrowsedMessage>
     do {
       page = yield* next(count - found.length)
       found.push(...page.map(({ delivery }) => delivery))

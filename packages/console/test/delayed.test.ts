@@ -41,14 +41,14 @@ describe("messages in backoff", () => {
       assert.match(before.text, /due within 10s<\/dt><dd>1</)
       assert.include(before.text, "A message that becomes due meanwhile is late by as long as it takes")
       assert.deepStrictEqual(rows(before), [])
-      const looked = yield* submit(before, "/delayed")
-      assert.strictEqual(looked.status, 200)
-      const shown = rows(looked).map((each) => World.decoded(each.replaceAll(/<details.*<\/details>|<[^>]+>/gs, "")))
+      const browsed = yield* submit(before, "/delayed")
+      assert.strictEqual(browsed.status, 200)
+      const shown = rows(browsed).map((each) => World.decoded(each.replaceAll(/<details.*<\/details>|<[^>]+>/gs, "")))
       const errors = ["Error: 503 from shop <num>", "Error: no sku", "no failed attempt yet"]
       assert.deepStrictEqual(shown, [...errors, "order-2", "order-1", "order-3", "order-4"])
-      assert.match(looked.text, /1 header<.*tenant:<\/span>\s*acme/s)
-      assert.match(looked.text, /data-label="due"><time[^>]*>in 5s</)
-      assert.notInclude(looked.text, "the-body")
+      assert.match(browsed.text, /1 header<.*tenant:<\/span>\s*acme/s)
+      assert.match(browsed.text, /data-label="due"><time[^>]*>in 5s</)
+      assert.notInclude(browsed.text, "the-body")
     })
   )
 
@@ -65,9 +65,9 @@ describe("messages in backoff", () => {
   it.effect("are removed by their error, or all, as a job with its lines in the audit", () =>
     Effect.gen(function* () {
       const { audit, get, left, settled, submit } = yield* made()
-      const looked = yield* submit(yield* get(Waiting.page), "/delayed")
-      const [, cause] = /<option value="([\da-f]{16})">\s*2:/.exec(looked.text)!
-      const begun = yield* submit(looked, "/purge-delayed", { name: "orders", cause: cause! })
+      const browsed = yield* submit(yield* get(Waiting.page), "/delayed")
+      const [, cause] = /<option value="([\da-f]{16})">\s*2:/.exec(browsed.text)!
+      const begun = yield* submit(browsed, "/purge-delayed", { name: "orders", cause: cause! })
       const job = yield* settled(begun.headers.get("location")!)
       assert.match(job.text, /removed<\/dt><dd><span class="strong">2<.*left here<\/dt><dd><span class="strong">2</s)
       assert.strictEqual(World.linkTo(job, "/delayed"), Waiting.page)
@@ -105,9 +105,9 @@ describe("messages in backoff", () => {
       assert.notInclude(page.text, `action="/delayed"`)
       const token = /name="token" value="([^"]+)"/.exec((yield* get(World.deadLetters)).text)![1]!
       const fields = { broker: "local", queue: "orders", token }
-      const looked = yield* post("/delayed", fields)
-      assert.strictEqual(looked.status, 502)
-      assert.include(looked.text, "the broker cannot show messages that wait for their delay")
+      const browsed = yield* post("/delayed", fields)
+      assert.strictEqual(browsed.status, 502)
+      assert.include(browsed.text, "the broker cannot show messages that wait for their delay")
       assert.strictEqual(yield* left, 4)
     })
   )

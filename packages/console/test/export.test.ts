@@ -79,7 +79,7 @@ describe("an export", () => {
         assert.deepInclude(read, { queue: "orders.dlq", metadata: all[n]!.metadata })
       }
       assert.strictEqual(yield* left, 5)
-      const numbers = { queue: "orders.dlq", written: 5, redacted: 0, looked: 5, total: 5 }
+      const numbers = { queue: "orders.dlq", written: 5, redacted: 0, browsed: 5, total: 5 }
       assert.deepStrictEqual(
         audit.map(({ command, event, options, outcome, queues }) => [command, event, options, outcome, queues]),
         [

@@ -43,8 +43,8 @@ test(
     await isBack(queue, names.length)
     await on(one.direct, () =>
       Effect.gen(function* () {
-        const { looked, total } = yield* (yield* DeadLetters.make(queue)).group({ limit: 10_000 })
-        assert.deepStrictEqual([looked, total], [6000, 6000])
+        const { browsed, total } = yield* (yield* DeadLetters.make(queue)).group({ limit: 10_000 })
+        assert.deepStrictEqual([browsed, total], [6000, 6000])
       })
     )
     await isBack(queue, names.length)

@@ -15,8 +15,8 @@ const retry = RetryPolicy.make({ maxRetries: 1, backoff: Backoff.constant(3_600_
 const open = (broker: Broker.Service, queue: string, options: Partial<Broker.BrowseOptions> = {}) =>
   broker.admin.browse({ queue, retry, from: "ready", limit: 100_000, ...options })
 
-const idsOf = (page: ReadonlyArray<Broker.Delayed>) => page.map(({ delivery }) => delivery.metadata.id)
-const deliveries = (page: ReadonlyArray<Broker.Delayed>) => page.map(({ delivery }) => delivery)
+const idsOf = (page: ReadonlyArray<Broker.BrowsedMessage>) => page.map(({ delivery }) => delivery.metadata.id)
+const deliveries = (page: ReadonlyArray<Broker.BrowsedMessage>) => page.map(({ delivery }) => delivery)
 
 const even = <A>(list: ReadonlyArray<A>) => list.filter((_, at) => at % 2 === 0)
 const odd = <A>(list: ReadonlyArray<A>) => list.filter((_, at) => at % 2 === 1)
@@ -214,7 +214,7 @@ test("a copy of a browsed message keeps the properties of its sender", async () 
   await on({ ...passive(queue) }, (broker) =>
     Effect.gen(function* () {
       const browser = yield* open(broker, queue)
-      const [{ delivery }] = (yield* browser.next(1)) as [Broker.Delayed]
+      const [{ delivery }] = (yield* browser.next(1)) as [Broker.BrowsedMessage]
       const { body, headers, metadata } = delivery
       yield* broker.publish([{ queue: other, body, headers, metadata, delay: 0 }])
       assert.deepStrictEqual(yield* browser.remove([delivery]), [])
@@ -350,7 +350,7 @@ describe("of delayed messages", () => {
         yield* Effect.scoped(
           Effect.gen(function* () {
             const browser = yield* open(broker, queue, { from: "delayed" })
-            const seen: Array<Broker.Delayed> = []
+            const seen: Array<Broker.BrowsedMessage> = []
             for (let page = yield* browser.next(20); page.length > 0; page = yield* browser.next(20)) {
               assert.isAtMost(page.length, 20)
               assert.deepStrictEqual(yield* browser.remove(deliveries(even(page))), [])

@@ -53,8 +53,8 @@ test.runIf(node !== undefined)("letters are counted and shown when their leader 
       const seen = yield* across(queue, browse(broker, queue, 100))
       assert.strictEqual(seen.length, letters.length)
       const dead = yield* DeadLetters.make(queue)
-      const { looked, total } = yield* across(queue, dead.group())
-      assert.deepStrictEqual([looked, total], [letters.length, letters.length])
+      const { browsed, total } = yield* across(queue, dead.group())
+      assert.deepStrictEqual([browsed, total], [letters.length, letters.length])
     })
   )
 )
@@ -65,7 +65,7 @@ test.runIf(node !== undefined)("delayed messages are listed when their leader an
       const queue = queueName("delayed")
       yield* broker.publish(letters.map((id) => outgoing(queue, id, { delay: 600_000 })))
       const { count } = yield* DelayedMessages.make(queue)
-      const told = { selected: letters.length, looked: letters.length, isWhole: true }
+      const told = { selected: letters.length, browsed: letters.length, isWhole: true }
       assert.deepStrictEqual(yield* count(), told)
       assert.deepStrictEqual(yield* across(`${queue}.retry`, count()), told)
     })

@@ -32,8 +32,8 @@ test("3,000 letters are browsed from far away, and are as they were", { timeout:
     Effect.gen(function* () {
       const letters = yield* DeadLetters.make(queue)
       const told: Array<number> = []
-      const { looked, total } = yield* letters.group({ limit: 5000, onProgress: ({ looked }) => told.push(looked) })
-      assert.deepStrictEqual([looked, total], [3000, 3000])
+      const { browsed, total } = yield* letters.group({ limit: 5000, onProgress: ({ browsed }) => told.push(browsed) })
+      assert.deepStrictEqual([browsed, total], [3000, 3000])
       assert.isAbove(told.length, 2)
       const filter = ({ metadata }: { readonly metadata: { readonly id: string } }) => metadata.id === names[2500]
       const found = yield* letters.list({ filter, limit: 1 })

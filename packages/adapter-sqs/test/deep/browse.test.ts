@@ -11,15 +11,15 @@ import { strict } from "./strict.ts"
 
 const { another, behind } = await strict()
 
-const idsOf = (page: ReadonlyArray<Broker.Delayed>) => page.map(({ delivery }) => delivery.metadata.id)
-const deliveriesOf = (page: ReadonlyArray<Broker.Delayed>) => page.map(({ delivery }) => delivery)
+const idsOf = (page: ReadonlyArray<Broker.BrowsedMessage>) => page.map(({ delivery }) => delivery.metadata.id)
+const deliveriesOf = (page: ReadonlyArray<Broker.BrowsedMessage>) => page.map(({ delivery }) => delivery)
 const told = (failures: ReadonlyArray<Broker.SettleFailure>) =>
   failures.map(({ delivery, error, fate }) => `${delivery.metadata.id} ${fate} ${error.reason}`)
 
 /** All that a browser shows until it shows nothing. */
 const all = ({ next }: Broker.Browser, count = 100) =>
   Effect.gen(function* () {
-    const found: Array<Broker.Delayed> = []
+    const found: Array<Broker.BrowsedMessage> = []
     for (let page = yield* next(count); page.length > 0; page = yield* next(count)) {
       assert.isAtMost(page.length, count)
       found.push(...page)
@@ -322,7 +322,7 @@ describe.each(kinds)("while time passes, a browser of %s", (_, fifo) => {
         assert.strictEqual((yield* Effect.flip(browser.next(100))).reason, "LeaseLost")
         const again = yield* all(browser)
         assert.deepStrictEqual(idsOf(again).toSorted(), idsOf(shown).toSorted())
-        const names = (page: ReadonlyArray<Broker.Delayed>) => new Set(deliveriesOf(page).map(browser.identify))
+        const names = (page: ReadonlyArray<Broker.BrowsedMessage>) => new Set(deliveriesOf(page).map(browser.identify))
         assert.deepStrictEqual(names(again), names(shown))
         assert.deepStrictEqual(yield* browser.remove(deliveriesOf(again)), [])
         yield* counted(0, 0)

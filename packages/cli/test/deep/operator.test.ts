@@ -11,7 +11,7 @@ import { type Circumstances, program, quoted, requeue, spawned } from "../requeu
 import { deadline, until } from "../until.ts"
 
 const queues = (
-  "sent later counted away meant moved elsewhere purged taken awaited looked causes misled kept spoilt audited " +
+  "sent later counted away meant moved elsewhere purged taken awaited browsed causes misled kept spoilt audited " +
   "unwritable edited full whole there"
 ).split(" ")
 
@@ -228,7 +228,7 @@ describe.concurrent("requeue dead-letters", () => {
         [3, "permanent", "PermanentError"]
       ]
     )
-    assert.deepInclude(queues[0], { looked: 7, total: 7, other: 0 })
+    assert.deepInclude(queues[0], { browsed: 7, total: 7, other: 0 })
     const peeked = await json("dead-letters peek --id meant-4", "meant")
     const [letter] = peeked.queues[0].letters
     assert.deepStrictEqual([letter.body, letter.origin.queue, letter.redrives], [4, "meant", 0])

@@ -74,7 +74,7 @@ export const cases: ReadonlyArray<Case.Case> = [
       yield* lab.untilPending({ ready: 3 })
       const browser = yield* browse(lab)
       const shown = yield* showing(browser, ["a", "b", "c"])
-      const nameOf = (each: Broker.Delayed) => browser.identify(each.delivery)
+      const nameOf = (each: Broker.BrowsedMessage) => browser.identify(each.delivery)
       const names = new Map(shown.map((each) => [idOf(each), nameOf(each)]))
       const failures = yield* browser.remove(those(shown, "a"))
       yield* lab.harness.cutConnections!

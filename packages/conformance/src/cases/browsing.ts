@@ -81,7 +81,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* lab.send(...ids)
     yield* lab.untilPending({ ready: 3 })
     const browser = yield* browse(lab, { limit: 2 })
-    const shown: Array<Broker.Delayed> = []
+    const shown: Array<Broker.BrowsedMessage> = []
     const page = Effect.map(browser.next(10), (some) => {
       shown.push(...some)
       return shown.length >= 2 ? true : undefined

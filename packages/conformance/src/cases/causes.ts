@@ -52,7 +52,7 @@ export const cases: ReadonlyArray<Case.Case> = [
       Check.equal(`the message of the example ${id}`, message, queue && errors[id]?.message)
       Check.isTrue("times in order", oldest! <= newest!)
     }
-    Check.equal("looked at", [groups.looked, groups.other], [total, 0])
+    Check.equal("looked at", [groups.browsed, groups.other], [total, 0])
     const { counts, exactCounts } = lab.capabilities
     Check.equal("a total is told", groups.total !== undefined, counts.ready)
     if (exactCounts) Check.equal("of", groups.total, total)

@@ -9,14 +9,14 @@ import * as Wait from "../Wait.ts"
 export const browse = ({ broker, queue }: Lab, options: Partial<Broker.BrowseOptions> = {}) =>
   broker.admin.browse({ queue, retry: RetryPolicy.make(), from: "ready", limit: 1000, ...options })
 
-export const idOf = ({ delivery }: Broker.Delayed): string => delivery.metadata.id
+export const idOf = ({ delivery }: Broker.BrowsedMessage): string => delivery.metadata.id
 
-export const idsOf = (page: ReadonlyArray<Broker.Delayed>): ReadonlyArray<string> => page.map(idOf)
+export const idsOf = (page: ReadonlyArray<Broker.BrowsedMessage>): ReadonlyArray<string> => page.map(idOf)
 
 export const fatesOf = (failures: ReadonlyArray<Broker.SettleFailure>) => failures.map(({ fate }) => fate)
 
 /** The deliveries of these messages. */
-export const those = (page: ReadonlyArray<Broker.Delayed>, ...ids: ReadonlyArray<string>) =>
+export const those = (page: ReadonlyArray<Broker.BrowsedMessage>, ...ids: ReadonlyArray<string>) =>
   page.filter((each) => ids.includes(idOf(each))).map(({ delivery }) => delivery)
 
 /** Whether a browser has lost what it held, so that it begins anew. */
@@ -25,7 +25,7 @@ export const isLoss = ({ reason }: BrokerError.BrokerError): boolean =>
 
 /** Asks for pages until all of these are shown. A browser that has lost what it held begins anew, and so does this. */
 export const showing = ({ next }: Broker.Browser, ids: ReadonlyArray<string>, count: number = ids.length) => {
-  let shown: ReadonlyArray<Broker.Delayed> = []
+  let shown: ReadonlyArray<Broker.BrowsedMessage> = []
   const page = Effect.matchEffect(next(count), {
     onSuccess: (some) => {
       Check.isTrue(`${count} messages or fewer`, some.length <= count, some.length)

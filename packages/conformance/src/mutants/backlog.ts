@@ -71,11 +71,11 @@ export const mutants: ReadonlyArray<Mutant> = [
     "removes a message's neighbour as well",
     "removals while messages become due lose none that stays, and double none",
     ({ next, remove }) => {
-      let shown: ReadonlyArray<Broker.Delayed> = []
+      let shown: ReadonlyArray<Broker.BrowsedMessage> = []
       return {
         next: (count) => Effect.tap(next(count), (page) => Effect.sync(() => (shown = page))),
         remove: (deliveries) => {
-          const isMeant = (message: Broker.Delayed | undefined) =>
+          const isMeant = (message: Broker.BrowsedMessage | undefined) =>
             message !== undefined && deliveries.includes(message.delivery)
           const both = shown.filter((message, index) => isMeant(message) || isMeant(shown[index - 1]))
           return remove(both.map(({ delivery }) => delivery))

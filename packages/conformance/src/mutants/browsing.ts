@@ -33,7 +33,7 @@ const browsing = (
 
 /** Sees each page of a browser. */
 const seeing =
-  ({ next }: Broker.Browser, see: (page: ReadonlyArray<Broker.Delayed>) => void): Broker.Browser["next"] =>
+  ({ next }: Broker.Browser, see: (page: ReadonlyArray<Broker.BrowsedMessage>) => void): Broker.Browser["next"] =>
   (count) =>
     Effect.tap(next(count), (page) => Effect.sync(() => see(page)))
 
@@ -41,7 +41,7 @@ const seeing =
 const paging = (
   name: string,
   kills: string,
-  change: (page: ReadonlyArray<Broker.Delayed>) => ReadonlyArray<Broker.Delayed>
+  change: (page: ReadonlyArray<Broker.BrowsedMessage>) => ReadonlyArray<Broker.BrowsedMessage>
 ): Mutant => browsing(name, kills, ({ next }) => ({ next: (count) => Effect.map(next(count), change) }))
 
 const once = "a browser shows each waiting message once, the oldest first where the broker has an order"
@@ -57,7 +57,7 @@ let lastName = 0
 
 export const mutants: ReadonlyArray<Mutant> = [
   browsing("shows the last message of a page again", once, ({ next }) => {
-    let last: ReadonlyArray<Broker.Delayed> = []
+    let last: ReadonlyArray<Broker.BrowsedMessage> = []
     return {
       next: (count) =>
         Effect.map(next(count - last.length), (page) => {
@@ -81,7 +81,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   opening("returns messages behind all others", inPlace, (browse, options, broker) =>
     Effect.gen(function* () {
       const browser = yield* browse(options)
-      const shown: Array<Broker.Delayed> = []
+      const shown: Array<Broker.BrowsedMessage> = []
       yield* Effect.addFinalizer(() =>
         Effect.andThen(
           browser.remove(shown.map(({ delivery }) => delivery)),
@@ -114,7 +114,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   ),
   browsing("says that it has removed what it has kept", removes, () => ({ remove: () => Effect.succeed([]) })),
   browsing("removes the rest of the page as well", removes, (browser) => {
-    const shown: Array<Broker.Delayed> = []
+    const shown: Array<Broker.BrowsedMessage> = []
     return {
       next: seeing(browser, (page) => shown.push(...page)),
       remove: () => browser.remove(shown.map(({ delivery }) => delivery))

@@ -34,8 +34,8 @@ const byName = (groups: DeadLetters.Groups): DeadLetters.Groups => {
     ...members[0]!,
     count: members.reduce((sum, { count }) => sum + count, 0)
   }))
-  const { looked, other, total } = groups
-  return Object.assign(merged, { looked, other, total })
+  const { browsed, other, total } = groups
+  return Object.assign(merged, { browsed, other, total })
 }
 
 const live = "a live queue is not taken for a dead-letter queue, unless its name confirms it"
@@ -219,7 +219,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     group: (options) => Effect.map(group(options), byName)
   })),
   letters("does not say of how many letters it tells", grouped, ({ group }) => ({
-    group: (options) => Effect.map(group(options), (groups) => Object.assign(groups, { looked: 0 }))
+    group: (options) => Effect.map(group(options), (groups) => Object.assign(groups, { browsed: 0 }))
   })),
   letters("takes any queue for a dead-letter queue", live, ({ edit, park, purge, queue: force, redrive }) => ({
     edit: (letter, options) => edit(letter, { ...options, force }),

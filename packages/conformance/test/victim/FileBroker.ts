@@ -83,7 +83,7 @@ export const make = (path: string): Effect.Effect<Opened, never, Scope.Scope> =>
       publish,
       declare,
       copied: new Set(),
-      looked: (hasSucceeded) => connection.set(hasSucceeded ? "up" : "down")
+      browsed: (hasSucceeded) => connection.set(hasSucceeded ? "up" : "down")
     }
     const broker: Broker.Service = {
       capabilities,

@@ -245,7 +245,7 @@ export const patches: ReadonlyArray<Patch> = [
     {
       name: "looks for no more messages when a look has failed",
       file: "victim/subscription.ts",
-      text: "onFailure: () => process.looked(false)",
+      text: "onFailure: () => process.browsed(false)",
       replacement: "onFailure: () => { throw new Error() }"
     }
   ),

@@ -23,7 +23,7 @@ export interface Process {
   /** The names of messages whose copy is stored: their settlement has succeeded, and only the original may be left. */
   readonly copied: Set<string>
   /** Told of each look for messages, whether it succeeded. */
-  readonly looked: (hasSucceeded: boolean) => void
+  readonly browsed: (hasSucceeded: boolean) => void
 }
 
 /** The handle of one delivery. */
@@ -128,8 +128,8 @@ export const subscribe = (
       )
     })
     const look = Effect.match(receive, {
-      onSuccess: () => process.looked(true),
-      onFailure: () => process.looked(false)
+      onSuccess: () => process.browsed(true),
+      onFailure: () => process.browsed(false)
     })
 
     const settle = (request: Broker.SettleRequest): Effect.Effect<ReadonlyArray<Broker.SettleFailure>> => {

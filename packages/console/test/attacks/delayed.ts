@@ -20,18 +20,18 @@ const made = (redact?: Redaction.Redact) =>
   Effect.gen(function* () {
     const world = yield* World.make({ authorize: basic, redact }, {}, ["c0nfigured"])
     yield* world.broker.publish([Waiting.waiting(hostile, 0)])
-    const looked = (role: string) =>
+    const browsed = (role: string) =>
       Effect.flatMap(world.get(Waiting.page, as(role)), (page) => world.submit(page, "/delayed", {}, as(role)))
-    return { ...world, looked, left: Effect.map(world.broker.admin.counts("orders"), ({ delayed }) => delayed) }
+    return { ...world, browsed, left: Effect.map(world.broker.admin.counts("orders"), ({ delayed }) => delayed) }
   })
 
 /** These attacks. */
 export const attacks: ReadonlyArray<Attack.Attack> = [
   Attack.make("a message in backoff: is shown as text, and without secrets", () =>
     Effect.gen(function* () {
-      const { looked } = yield* made()
+      const { browsed } = yield* made()
       for (const role of ["view", "bodies", "purge"]) {
-        const { status, text } = yield* looked(role)
+        const { status, text } = yield* browsed(role)
         assert.strictEqual(status, 200)
         assert.notMatch(text, /<script>|the-body|c0nfigured|ann:hunter2|password=hunter2|>hunter2/)
         assert.include(World.decoded(text), evil)
@@ -40,18 +40,18 @@ export const attacks: ReadonlyArray<Attack.Attack> = [
   ),
   Attack.make("a message in backoff: quotes its body by its error below bodies to nobody", () =>
     Effect.gen(function* () {
-      const { looked } = yield* made()
-      assert.notInclude((yield* looked("view")).text, "hunter2")
-      assert.include((yield* looked("bodies")).text, "it is hunter2")
+      const { browsed } = yield* made()
+      assert.notInclude((yield* browsed("view")).text, "hunter2")
+      assert.include((yield* browsed("bodies")).text, "it is hunter2")
     })
   ),
   Attack.make("a message in backoff: is hidden whole where the redact hook throws", () =>
     Effect.gen(function* () {
-      const { looked } = yield* made((content) => {
+      const { browsed } = yield* made((content) => {
         if (content.id !== undefined) throw new Error("no idea")
         return content
       })
-      const { status, text } = yield* looked("purge")
+      const { status, text } = yield* browsed("purge")
       assert.strictEqual(status, 200)
       assert.notMatch(text.replaceAll(/<h2>By last error.*?<h2>/gs, "<h2>"), /hunter2|no idea/)
       assert.include(text, "•••• redacted")
@@ -75,13 +75,13 @@ export const attacks: ReadonlyArray<Attack.Attack> = [
     Effect.gen(function* () {
       const { get, left, settled, submit } = yield* made()
       const page = yield* get(Waiting.page, as("purge"))
-      const looked = yield* submit(page, "/delayed", {}, as("purge"))
-      assert.match(looked.text, /<select name="cause" required><option value="">choose<\/option>/)
-      const unchosen = yield* submit(looked, "/purge-delayed", { name: "orders" }, as("purge"))
+      const browsed = yield* submit(page, "/delayed", {}, as("purge"))
+      assert.match(browsed.text, /<select name="cause" required><option value="">choose<\/option>/)
+      const unchosen = yield* submit(browsed, "/purge-delayed", { name: "orders" }, as("purge"))
       assert.strictEqual(unchosen.status, 400)
       assert.include(unchosen.text, "nobody has chosen which messages are meant")
       assert.strictEqual(yield* left, 1)
-      const chosen = yield* submit(looked, "/purge-delayed", { name: "orders", cause: "all" }, as("purge"))
+      const chosen = yield* submit(browsed, "/purge-delayed", { name: "orders", cause: "all" }, as("purge"))
       yield* settled(chosen.headers.get("location")!, as("purge"))
       assert.strictEqual(yield* left, 0)
     })

@@ -56,7 +56,7 @@ export const attacks: ReadonlyArray<Attack.Attack> = [
     })
   ),
   Attack.make(
-    "an export: of letters with secrets has none of them: in a body that is too large to be looked through",
+    "an export: of letters with secrets has none of them: in a body that is too large to be browsed through",
     () =>
       Effect.gen(function* () {
         const { text } = yield* file({}, { body: JSON.stringify({ pad: "x".repeat(300_000), password: "hunter2" }) })

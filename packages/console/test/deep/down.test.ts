@@ -158,10 +158,10 @@ layer(Layer.effect(Chromium, browser), { excludeTestServices: true })("a broker 
             up()
             await visitor.page
               .getByText("The look failed.")
-              .or(visitor.page.getByText("Looked at"))
+              .or(visitor.page.getByText("Browsed at"))
               .first()
               .waitFor({ timeout: patience })
-            assert.match(await visitor.text(), /The look failed\.|Looked at all 30 letters/)
+            assert.match(await visitor.text(), /The look failed\.|Browsed at all 30 letters/)
 
             const { ended, published } = await redrive(visitor, letters, "10")
             await published()

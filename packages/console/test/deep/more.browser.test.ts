@@ -103,7 +103,7 @@ describe("in a browser", () => {
         const { broker, page, strange } = yield* open({ javaScriptEnabled })
         yield* Effect.promise(async () => {
           await page.locator("td[data-label='dead'] a").first().click()
-          await page.getByText("Looked at all 3 letters").waitFor()
+          await page.getByText("Browsed at all 3 letters").waitFor()
           await page.locator("summary:text('Export…')").click()
           for (const name of ["first", "again"]) {
             const [file] = await Promise.all([
@@ -160,7 +160,7 @@ describe("in a browser", () => {
           await see("delayed")
           await page.goto(url)
           await page.locator("td[data-label='dead'] a").first().click()
-          await page.getByText("Looked at all 3 letters").waitFor()
+          await page.getByText("Browsed at all 3 letters").waitFor()
           await page.locator("summary:text('Export…')").click()
           await see("export")
           const hook = requeue.onEvent("rabbit")

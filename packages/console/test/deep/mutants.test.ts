@@ -510,7 +510,7 @@ const mutants: ReadonlyArray<Mutant> = [
     replacement: "true"
   },
   {
-    lets: "too large to be looked through",
+    lets: "too large to be browsed through",
     file: "work/redactedLine.ts",
     text: "if (bytes.length > Body.limits.whole) return undefined",
     replacement: ""

@@ -69,7 +69,7 @@ const look = async (base: string, queue: string) => {
       if (first === 0 && text.includes("<tbody>")) first = since() - asked
     }
   }
-  const told = /Looked at[^<]*/.exec(text)?.[0]
+  const told = /Browsed at[^<]*/.exec(text)?.[0]
   // A look that failed has looked at nothing as well.
   const failed = text.includes("The look failed.")
   return { page: shown, first, all: since() - asked, streamed, failed, told: told ?? text.slice(-1200) }
@@ -84,7 +84,7 @@ const child = spawn(process.execPath, [main, "console", "--port", "0", "--json"]
 })
 const [told] = (await once(child.stdout, "data")) as [Uint8Array]
 const { url: base } = JSON.parse(new TextDecoder().decode(told)) as { readonly url: string }
-// Nothing is connected, and no adapter loaded, before somebody has looked.
+// Nothing is connected, and no adapter loaded, before somebody has browsed.
 await (await fetch(base)).text()
 const before = peak(child.pid!)
 const watchers = new AbortController()

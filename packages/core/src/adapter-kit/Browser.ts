@@ -169,7 +169,7 @@ export const overSubscription = (
       const page = yield* held.page(room)
       const trouble = page.length === 0 ? subscription.trouble?.() : undefined
       if (trouble !== undefined) return yield* trouble.error
-      return page.map((delivery): Broker.Delayed => ({ delivery, due: undefined }))
+      return page.map((delivery): Broker.BrowsedMessage => ({ delivery, due: undefined }))
     })
 
     const remove = Effect.fnUntraced(function* (deliveries: ReadonlyArray<Delivery>) {

@@ -161,7 +161,7 @@ export interface Subscription {
 }
 
 /** A message that waits for its delay, as the next consumer would see it. */
-export interface Delayed {
+export interface BrowsedMessage {
   readonly delivery: Delivery
   /** When it is due, in milliseconds since the epoch, by its sender's clock; `undefined` where it does not say. */
   readonly due: number | undefined
@@ -180,7 +180,7 @@ export interface BrowseOptions {
 }
 
 /** How far a browser has come. */
-export interface Browsed {
+export interface Coverage {
   /** Whether every message that waited from the beginning to the end was shown. */
   readonly isWhole: boolean
   /** Messages that the broker hides after held ones of their group; `undefined` where it cannot tell. */
@@ -200,7 +200,7 @@ export interface Browser {
    * It fails with `ConnectionLost` or `LeaseLost` when consumers may have what it holds. The next call then opens the queue
    * anew, and shows again what was not removed: `identify` knows it.
    */
-  readonly next: (count: number) => Effect.Effect<ReadonlyArray<Delayed>, BrokerError>
+  readonly next: (count: number) => Effect.Effect<ReadonlyArray<BrowsedMessage>, BrokerError>
   /**
    * Removes held messages for good, and returns those that it does not know to be removed, with their fates. It ends in
    * bounded time. A message that is no longer held has the fate `gone`.
@@ -209,7 +209,7 @@ export interface Browser {
   /** Names a copy, as {@link Subscription.identify} does, over all openings of this browser. */
   readonly identify: (delivery: Delivery) => string | undefined
   /** How far it has come: of use once `next` has returned nothing. */
-  readonly browsed: () => Browsed
+  readonly browsed: () => Coverage
 }
 
 /**

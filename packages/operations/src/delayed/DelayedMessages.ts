@@ -7,7 +7,9 @@ import { Broker, BrokerError, Delivery, type Message, Metadata, RetryPolicy } fr
 import { AsyncContext, OptionKind, OptionNames, OwnBytes } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Removal from "../internal/Removal.ts"
-import { browse } from "./internal/browse.ts"
+import { browse, type Browsed, type Purged } from "./internal/browse.ts"
+
+export type { Browsed, Purged } from "./internal/browse.ts"
 
 /** A message that waits for its delay: a copy. Writing into it changes no message. */
 export interface DelayedMessage {
@@ -28,26 +30,12 @@ export interface DelayedMessage {
   readonly history: ReadonlyArray<Metadata.Attempt>
 }
 
-/** How far a look has come. */
-export interface Looked {
-  /** Messages of the queue that were looked at. */
-  readonly looked: number
-  /** Whether all that waited from the beginning to the end were looked at. */
-  readonly isWhole: boolean
-}
-
 /** The messages that were found. */
-export interface Listing extends Looked {
+export interface Listing extends Browsed {
   /** Those that are due first; as many as `limit` says. */
   readonly messages: ReadonlyArray<DelayedMessage>
   /** The number of all that the filter selects. */
   readonly selected: number
-}
-
-/** The result of a removal. */
-export interface Purged extends Looked {
-  /** Messages that are gone; in a dry run, those that would be. */
-  readonly removed: number
 }
 
 /** Options of `count`. */
@@ -132,7 +120,7 @@ export const refusals = (queue: string) => ({
 
 const standardLimit = 100
 
-const toMessage = ({ delivery, due }: Broker.Delayed): DelayedMessage => {
+const toMessage = ({ delivery, due }: Broker.BrowsedMessage): DelayedMessage => {
   let body: Uint8Array | undefined
   return {
     id: delivery.metadata.id,
@@ -169,7 +157,7 @@ const remove = (
 ): Effect.Effect<Purged, BrokerError.BrokerError> =>
   Effect.suspend(() => {
     let [selected, left] = [0, 0]
-    const isMeant = (message: Broker.Delayed): boolean => {
+    const isMeant = (message: Broker.BrowsedMessage): boolean => {
       if (signal?.aborted === true) {
         left++
         return false
@@ -179,9 +167,9 @@ const remove = (
       return isSelected && !dryRun
     }
     return browse(broker, queue, retry, isMeant).pipe(
-      Effect.map(({ isWhole, looked, removed }) => ({
+      Effect.map(({ isWhole, browsed, removed }) => ({
         removed: dryRun ? selected : removed,
-        looked: looked - left,
+        browsed: browsed - left,
         isWhole: isWhole && left === 0
       })),
       Effect.mapError((error) => (selected === 0 || dryRun ? error : inDoubt(error, selected)))
@@ -217,16 +205,16 @@ export const make = (queue: string, options: Options = {}): Effect.Effect<Delaye
       Effect.suspend(() => {
         let found: Array<DelayedMessage> = []
         let selected = 0
-        const keep = (message: Broker.Delayed): false => {
+        const keep = (message: Broker.BrowsedMessage): false => {
           if (!filter(toMessage(message))) return false
           selected++
           found.push(toMessage(message))
           if (found.length > 2 * limit) found = found.toSorted(soonest).slice(0, limit)
           return false
         }
-        return Effect.map(browse(broker, queue, retry, keep), ({ isWhole, looked }): Listing => {
+        return Effect.map(browse(broker, queue, retry, keep), ({ isWhole, browsed }): Listing => {
           const messages = found.toSorted(soonest).slice(0, limit)
-          return { messages, selected, looked, isWhole }
+          return { messages, selected, browsed, isWhole }
         })
       })
     return {
@@ -237,7 +225,7 @@ export const make = (queue: string, options: Options = {}): Effect.Effect<Delaye
         OptionNames.orDie(refused.count(given), () =>
           Effect.map(
             Effect.suspend(() => find({ ...AsyncContext.bound(given), limit: 1 })),
-            ({ isWhole, looked, selected }) => ({ selected, looked, isWhole })
+            ({ isWhole, browsed, selected }) => ({ selected, browsed, isWhole })
           )
         ),
       purge: (given) =>

@@ -69,7 +69,7 @@ describe("groups", () => {
     )
     const { message, newest, oldest } = found[0]!
     assert.deepStrictEqual([message, oldest, newest], ["connect ECONNREFUSED 10.0.0.1:5003", 5001, 5003])
-    assert.deepStrictEqual([found.looked, found.total, found.other], [9, 9, 0])
+    assert.deepStrictEqual([found.browsed, found.total, found.other], [9, 9, 0])
   })
 
   it("count each letter once, and are the same in whatever order the letters come", () => {
@@ -116,7 +116,7 @@ describe("groups", () => {
     const count = Groups.limit + 500
     const long = (n: number) => letter(`${n}`, n, `${word(n)} ${"x".repeat(10_000)}`, { queue: "q" })
     const found = Groups.group(Array.from({ length: count }, (_, n) => long(n)).flatMap((each) => [each, each]))
-    assert.deepStrictEqual([found.length, found.other, found.looked], [Groups.limit, 1000, 2 * count])
+    assert.deepStrictEqual([found.length, found.other, found.browsed], [Groups.limit, 1000, 2 * count])
     assert.isTrue(found.every(({ message, pattern }) => message!.length <= 256 && pattern!.length <= 256))
   })
 

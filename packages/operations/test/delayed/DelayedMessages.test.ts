@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as DelayedMessages from "../../src/delayed/DelayedMessages.ts"
 
-const delayed = (id: string, due: number | undefined): Broker.Delayed => {
+const delayed = (id: string, due: number | undefined): Broker.BrowsedMessage => {
   const delivery = {
     body: new Uint8Array(),
     headers: {},
@@ -21,7 +21,7 @@ const blind = Effect.succeed({ capabilities: { broker: "scripted" }, admin: {} }
 
 /** A broker with these delayed messages; `gone` gets those that are removed, and `failure` ends a removal. */
 const brokerOf = (
-  messages: ReadonlyArray<Broker.Delayed>,
+  messages: ReadonlyArray<Broker.BrowsedMessage>,
   gone: Array<string> = [],
   failure?: BrokerError.BrokerError
 ): Effect.Effect<Broker.Service> =>
@@ -54,12 +54,12 @@ describe("delayed messages", () => {
   it.effect("are listed with the soonest due first, and those that do not say last", () =>
     Effect.gen(function* () {
       const { list } = yield* on(brokerOf(some))
-      const { looked, messages, selected } = yield* list()
+      const { browsed, messages, selected } = yield* list()
       assert.deepStrictEqual(
         messages.map(({ id }) => id),
         ["a", "b", "c", "none"]
       )
-      assert.deepStrictEqual([looked, selected], [4, 4])
+      assert.deepStrictEqual([browsed, selected], [4, 4])
     })
   )
 
@@ -113,10 +113,10 @@ describe("delayed messages", () => {
         if (id === "none") stop.abort()
         return true
       }
-      assert.deepStrictEqual(yield* purge({ filter, signal: stop.signal }), { removed: 2, looked: 2, isWhole: false })
+      assert.deepStrictEqual(yield* purge({ filter, signal: stop.signal }), { removed: 2, browsed: 2, isWhole: false })
       assert.deepStrictEqual(gone, ["c", "none"])
       const all = yield* purge({ all: true, signal: stop.signal })
-      assert.deepStrictEqual(all, { removed: 0, looked: 0, isWhole: false })
+      assert.deepStrictEqual(all, { removed: 0, browsed: 0, isWhole: false })
     })
   )
 

@@ -42,7 +42,7 @@ function* unseen(queues: Queues, name: string): Generator<StoredMessage | undefi
 }
 
 /** Shows a copy of a message, because operators may write into it. */
-const show = (consumer: Consumer, message: StoredMessage, due: number | undefined): Broker.Delayed => {
+const show = (consumer: Consumer, message: StoredMessage, due: number | undefined): Broker.BrowsedMessage => {
   const receipt = new Receipt(consumer, message, 0)
   receipt.expiry = message.timer
   consumer.receipts.add(receipt)
@@ -70,14 +70,14 @@ export const open = (
     onReconnect: (isGone) => (isCut ||= isGone === undefined)
   }
 
-  const next = (count: number): ReadonlyArray<Broker.Delayed> => {
+  const next = (count: number): ReadonlyArray<Broker.BrowsedMessage> => {
     const queue = queues.all.get(name)
     if (queue === undefined) return []
     if (consumer === undefined || !isReady) {
       consumer = { options, queue, receipts: Bag.make(), credit: 0, isReady: false }
       if (isReady) queue.consumers.add(consumer)
     }
-    const page: Array<Broker.Delayed> = []
+    const page: Array<Broker.BrowsedMessage> = []
     while (page.length < count && consumer.receipts.size() < limit) {
       const message = isReady ? queue.ready.take() : delayed.next().value
       if (message === undefined) break
@@ -89,7 +89,7 @@ export const open = (
   }
 
   /** A message that is due is delivered, and is not held any more. */
-  const removeDelayed = (delivery: Broker.Delayed["delivery"]): ReadonlyArray<Broker.SettleFailure> => {
+  const removeDelayed = (delivery: Broker.BrowsedMessage["delivery"]): ReadonlyArray<Broker.SettleFailure> => {
     const receipt = consumer && receiptOf(consumer, delivery)
     if (receipt?.expiry?.run === undefined) return [gone("remove", name, delivery)]
     const { queue, receipts } = receipt.consumer

@@ -5,7 +5,7 @@
  * browser opens one connection after the other, and each holds what it has shown until the end: a message that is returned
  * before would come again.
  */
-import { type Broker, BrokerError, LookPage } from "@requeue/core/adapter-kit"
+import { type Broker, BrokerError, PageSize } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { nameOf, receiptOf } from "../consume/receipt.ts"
@@ -29,7 +29,7 @@ export const open = (
 ): Effect.Effect<Broker.Browser, BrokerError.BrokerError, Scope.Scope> =>
   Effect.gen(function* () {
     const scope = yield* Effect.scope
-    const pages = LookPage.make()
+    const pages = PageSize.make()
     const holders: Array<Holder.Holder> = []
     /** The channels, each with the messages that were counted and not shown. */
     let waiting: ReadonlyArray<{ readonly place: Places.Place; ready: number }> = []

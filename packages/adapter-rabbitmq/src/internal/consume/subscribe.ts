@@ -44,11 +44,11 @@ export const subscribe = (
     /** Plans the queue again: it may have been deleted, and made otherwise. */
     readonly replan: Effect.Effect<Plan, BrokerError.BrokerError>
     /** Plans the queue as it is at this moment: its limit may be another one. `undefined` where nobody tells. */
-    readonly looked: Effect.Effect<Plan | undefined, BrokerError.BrokerError>
+    readonly inspected: Effect.Effect<Plan | undefined, BrokerError.BrokerError>
   }
 ): Effect.Effect<Broker.Subscription, BrokerError.BrokerError, Scope.Scope> =>
   Effect.gen(function* () {
-    const { looked, now, replan, sender } = env
+    const { inspected, now, replan, sender } = env
     const { onReconnect, queue, retry } = options
     const { waiting } = planned
     let plan = planned
@@ -107,7 +107,7 @@ export const subscribe = (
 
     const keepsNotBefore = waiting !== undefined
     const again = Effect.tap(replan, (found) => Effect.sync(() => (plan = found)))
-    const look = Effect.map(looked, (found) => void (plan = found ?? plan))
+    const look = Effect.map(inspected, (found) => void (plan = found ?? plan))
     const target = { first: planned, again, look }
     const { credit, trouble } = yield* Sessions.make({ ...target, keepsNotBefore, onDelivery, onReconnect }, env)
     if (waiting !== undefined) yield* WaitLoop.run(planned, waiting, env)

@@ -189,7 +189,7 @@ export const open = (
           (one) => (!from.isShared || one.message.fields.routingKey === queue) && seen.isNew(one)
         )
         hasNew ||= page.length > 0
-        return page.map(({ decoded, message }): Broker.Delayed => {
+        return page.map(({ decoded, message }): Broker.BrowsedMessage => {
           const { attempts, notBefore } = decoded.metadata
           // Returns of a delay queue are those of browsers.
           const content = { message, decoded: { ...decoded, attempts: attempts + 1, redelivered: false } }
@@ -197,7 +197,7 @@ export const open = (
         })
       })
 
-    const next = (count: number): Effect.Effect<ReadonlyArray<Broker.Delayed>, BrokerError.BrokerError> =>
+    const next = (count: number): Effect.Effect<ReadonlyArray<Broker.BrowsedMessage>, BrokerError.BrokerError> =>
       Effect.gen(function* () {
         while (!isDone) {
           const session = current()

@@ -84,7 +84,10 @@ export const open = (
         return enter(Browser.open(sourceOf(queue, env), way, env))
       })
 
-    const page = (count: number, way: Way): Effect.Effect<ReadonlyArray<Broker.Delayed>, BrokerError.BrokerError> =>
+    const page = (
+      count: number,
+      way: Way
+    ): Effect.Effect<ReadonlyArray<Broker.BrowsedMessage>, BrokerError.BrokerError> =>
       Effect.gen(function* () {
         const session = yield* opened(way)
         const contents = yield* Browser.show(session, count, limit, env)

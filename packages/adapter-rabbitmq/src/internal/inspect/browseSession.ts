@@ -1,5 +1,5 @@
 /** The session of a browser: a channel that holds messages, and how it takes and acknowledges them. */
-import type { BrokerError, LookPage } from "@requeue/core/adapter-kit"
+import type { BrokerError, PageSize } from "@requeue/core/adapter-kit"
 import type { Declarer } from "../declare/declare.ts"
 import * as Client from "../client.ts"
 import type { Decoded } from "../consume/toDelivery.ts"
@@ -78,7 +78,7 @@ export interface Session {
   /** The number of its consumers so far. */
   consumers: number
   /** The sizes of its pages, by those that were shown. */
-  readonly pages: LookPage.LookPage
+  readonly pages: PageSize.PageSize
   /** Whether nothing was left when it tried last. */
   isWhole: boolean
 }

@@ -1,5 +1,5 @@
 /** What browsers of ready and of delayed messages have in common: sessions one after the other, their pages, and removals. */
-import { type Broker, BrokerError, type Delivery, LookPage } from "@requeue/core/adapter-kit"
+import { type Broker, BrokerError, type Delivery, PageSize } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
@@ -60,7 +60,7 @@ export const open = (
       unproven: new Set(),
       isReturned: false,
       consumers: 0,
-      pages: LookPage.make(),
+      pages: PageSize.make(),
       isWhole: false
     }
     yield* ended(() => {

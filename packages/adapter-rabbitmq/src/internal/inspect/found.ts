@@ -128,10 +128,10 @@ export const checkObjects = (
     const absent: Array<string> = []
     for (const object of foreign) {
       if (object._tag === "Binding" || object.name === queue) continue
-      const looked = declarer.onChannel("inspect", object.name, (channel) =>
+      const inspected = declarer.onChannel("inspect", object.name, (channel) =>
         object._tag === "Queue" ? channel.checkQueue(object.name) : channel.checkExchange(object.name)
       )
-      const found = yield* Effect.result(looked)
+      const found = yield* Effect.result(inspected)
       if (found._tag === "Success" || found.failure.reason === "AccessRefused") continue
       const isTheirs = object._tag === "Exchange" && settings.exchanges[object.name] !== undefined
       if (found.failure.reason !== "QueueMissing" || isTheirs) return yield* found.failure

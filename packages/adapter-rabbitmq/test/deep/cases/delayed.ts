@@ -99,8 +99,8 @@ export const cases = [
         yield* broker.publish(ids(60).map((id) => outgoing(queue, id, { delay: long })))
         const { count, purge } = yield* DelayedMessages.make(queue)
         const purged = yield* purge({ filter: ({ id }) => Number(id.slice(1)) % 6 > 0 })
-        Check.equal("purged", purged, { removed: 50, looked: 60, isWhole: true })
-        Check.equal("left", yield* count(), { selected: 10, looked: 10, isWhole: true })
+        Check.equal("purged", purged, { removed: 50, browsed: 60, isWhole: true })
+        Check.equal("left", yield* count(), { selected: 10, browsed: 10, isWhole: true })
       })
     )),
 
@@ -110,7 +110,7 @@ export const cases = [
         const [one, other] = [queueName("one"), queueName("other")]
         yield* broker.publish([one, other].map((queue) => outgoing(queue, "a", { delay: long })))
         const { purge } = yield* DelayedMessages.make(one)
-        Check.equal("purged", yield* purge({ all: true }), { removed: 1, looked: 1, isWhole: true })
+        Check.equal("purged", yield* purge({ all: true }), { removed: 1, browsed: 1, isWhole: true })
         const { count } = yield* DelayedMessages.make(other)
         Check.equal("of the other one", (yield* count()).selected, 1)
       })

@@ -92,7 +92,7 @@ const rounds = (
   return (count: number) => Effect.promise(async () => (count > 0 ? (current ??= receiveAll(count)) : current))
 }
 
-const begun: Broker.Browsed = { isWhole: false, hidden: 0 }
+const begun: Broker.Coverage = { isWhole: false, hidden: 0 }
 
 /**
  * Opens a browser; `counts` counts the messages of its queue.

@@ -59,8 +59,8 @@ const write = (
         }
       })
       yield* Effect.ensuring(all, done)
-      const { looked, total } = progress()
-      return { ...written, looked, total: total ?? null }
+      const { browsed, total } = progress()
+      return { ...written, browsed, total: total ?? null }
     })
   )
 
@@ -114,7 +114,9 @@ export const exportLetters = Command.make("export", flags, ({ dlq, limit, output
     )
     const { missing, queues } = yield* Effect.provide(work, Target.layer(target))
     const told = queues
-      .map(({ exported, looked, queue, total }) => `${queue}: exported ${exported} of ${total ?? looked} dead letters`)
+      .map(
+        ({ exported, browsed, queue, total }) => `${queue}: exported ${exported} of ${total ?? browsed} dead letters`
+      )
       .join("\n")
     // Where the letters are, nothing else may be.
     yield* Option.isSome(output)

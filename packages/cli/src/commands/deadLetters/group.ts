@@ -32,11 +32,11 @@ const row = (group: DeadLetters.Group, now: number): ReadonlyArray<string> => {
 }
 
 const show = (queue: string, groups: DeadLetters.Groups, now: number): string => {
-  const { looked, other, total } = groups
-  if (looked === 0) return `${queue}: no dead letters`
+  const { browsed, other, total } = groups
+  if (browsed === 0) return `${queue}: no dead letters`
   const meant = groups.reduce((sum, { count }) => sum + count, other)
-  const filtered = meant === looked ? "" : `, ${meant} of them meant by the filters`
-  const heading = `${queue}: looked at ${looked}${total === undefined ? "" : ` of ${total}`} dead letters${filtered}`
+  const filtered = meant === browsed ? "" : `, ${meant} of them meant by the filters`
+  const heading = `${queue}: looked at ${browsed}${total === undefined ? "" : ` of ${total}`} dead letters${filtered}`
   return [
     heading,
     ...(groups.length === 0
@@ -94,7 +94,7 @@ export const group = Command.make("group", flags, ({ dlq, limit, ...rest }) =>
         broker: target.name,
         queues: found.map(({ groups, queue }) => ({
           queue,
-          looked: groups.looked,
+          browsed: groups.browsed,
           total: groups.total ?? null,
           groups: groups.map((each) => ({
             ...each,

@@ -30,7 +30,7 @@ const find = Effect.fnUntraced(function* (
   const { done } = yield* Output
   const show = yield* Looking.progress(queue)
   const isMeant = LetterFilter.matches(filter, now)
-  let progress: DeadLetters.Progress = { looked: 0, total: yield* dead.count }
+  let progress: DeadLetters.Progress = { browsed: 0, total: yield* dead.count }
   const looking = dead.list({
     limit,
     ...(LetterFilter.isEmpty(filter) ? {} : { filter: isMeant }),
@@ -40,25 +40,25 @@ const find = Effect.fnUntraced(function* (
     }
   })
   const letters = yield* Effect.ensuring(looking, done)
-  const { looked, total } = progress
-  return { queue, total, isThrough: letters.length < limit, looked, letters, missing: yield* dead.missing }
+  const { browsed, total } = progress
+  return { queue, total, isThrough: letters.length < limit, browsed, letters, missing: yield* dead.missing }
 })
 
 type Found = Effect.Success<ReturnType<typeof find>>
 
 const toJson = (found: ReadonlyArray<Found>) => ({
-  queues: found.map(({ letters, looked, queue, total }) => ({
+  queues: found.map(({ letters, browsed, queue, total }) => ({
     queue,
-    looked,
+    browsed,
     total: total ?? null,
     letters: letters.map(LetterView.toJson)
   }))
 })
 
-const heading = ({ isThrough, letters, looked, queue, total }: Found): string => {
-  const shown = `${letters.length} of ${total ?? looked} dead letters`
-  const isPartial = isThrough && total !== undefined && looked < total
-  return `${queue}: ${shown}${isPartial ? `, found among the ${looked} that were looked at` : ""}`
+const heading = ({ isThrough, letters, browsed, queue, total }: Found): string => {
+  const shown = `${letters.length} of ${total ?? browsed} dead letters`
+  const isPartial = isThrough && total !== undefined && browsed < total
+  return `${queue}: ${shown}${isPartial ? `, found among the ${browsed} that were looked at` : ""}`
 }
 
 const run = (

@@ -18,11 +18,11 @@ import * as Table from "../../Table.ts"
 import * as Target from "../../Target.ts"
 
 /** Says that a look has not come to its end. */
-export const part = ({ isWhole, looked }: DelayedMessages.Looked): string =>
-  isWhole ? "" : `, among the ${looked} that were looked at; there are more`
+export const part = ({ isWhole, browsed }: DelayedMessages.Browsed): string =>
+  isWhole ? "" : `, among the ${browsed} that were looked at; there are more`
 
 /** The delayed messages of each queue that the flags name, on the broker. */
-export const ofEach = <A extends Partial<DelayedMessages.Looked> | undefined, E, R>(
+export const ofEach = <A extends Partial<DelayedMessages.Browsed> | undefined, E, R>(
   { policy, ...flags }: Target.Flags & { readonly policy: Option.Option<string> },
   run: (delayed: DelayedMessages.DelayedMessages) => Effect.Effect<A, E, R>
 ) =>
@@ -33,7 +33,7 @@ export const ofEach = <A extends Partial<DelayedMessages.Looked> | undefined, E,
       Effect.gen(function* () {
         const found = yield* run(yield* DelayedMessages.make(name, { retry }))
         // Messages may wait for a queue that is gone. Where none does, its name may be wrong.
-        if (found?.looked === 0) yield* Existing.check([name], known)
+        if (found?.browsed === 0) yield* Existing.check([name], known)
         return { queue: name, ...found }
       })
     )
@@ -91,8 +91,8 @@ export const list = Command.make(
       const json = queues.map(({ messages, ...found }) => ({ ...found, messages: messages.map(toJson) }))
       yield* result({ broker, queues: json }, () =>
         queues
-          .map(({ messages, queue, selected, ...looked }) => {
-            const heading = `${queue}: ${messages.length} of ${selected} delayed messages${part(looked)}`
+          .map(({ messages, queue, selected, ...browsed }) => {
+            const heading = `${queue}: ${messages.length} of ${selected} delayed messages${part(browsed)}`
             const rows = messages.map((message) => row(message, now))
             return messages.length === 0 ? heading : `${heading}\n${Table.format(header, rows)}`
           })
@@ -116,7 +116,7 @@ export const count = Command.make("count", flags, (given) =>
     const filter = DelayedFilter.matches(given, yield* Clock.currentTimeMillis)
     const { broker, queues } = yield* ofEach(given, (delayed) => delayed.count({ filter }))
     yield* result({ broker, queues }, () =>
-      queues.map(({ queue, selected, ...looked }) => `${queue}: ${selected}${part(looked)}`).join("\n")
+      queues.map(({ queue, selected, ...browsed }) => `${queue}: ${selected}${part(browsed)}`).join("\n")
     )
   })
 ).pipe(

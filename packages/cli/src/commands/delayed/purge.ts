@@ -41,10 +41,10 @@ export const purge = Command.make("purge", flags, ({ all: isAll, dryRun, yes, ..
     )
     const told = () =>
       finished
-        .map(({ isWhole = true, looked = 0, queue, removed }) =>
+        .map(({ isWhole = true, browsed = 0, queue, removed }) =>
           removed === undefined
             ? `${queue}: nothing was removed`
-            : `${queue}: ${dryRun ? "would remove" : "removed"} ${removed}${part({ isWhole, looked })}`
+            : `${queue}: ${dryRun ? "would remove" : "removed"} ${removed}${part({ isWhole, browsed })}`
         )
         .join("\n") || "nothing was removed"
     const { broker } = yield* Effect.onInterrupt(removal, () =>

@@ -1,4 +1,4 @@
-/** The page of a dead-letter queue: its causes, as far as somebody has looked. */
+/** The page of a dead-letter queue: its causes, as far as somebody has browsed. */
 import { type Capabilities, Delay } from "@requeue/core"
 import { DeadLetters, type LetterFilter } from "@requeue/operations"
 import * as Format from "../format.ts"
@@ -44,7 +44,7 @@ const row = (
 ): Html => {
   const { count, newest, oldest } = group
   const href = visit.paths.to("group", { ...queryOf(place), cause: CauseId.of(group) })
-  const whole = place.filter === undefined ? look.progress.looked : foundIn(look)
+  const whole = place.filter === undefined ? look.progress.browsed : foundIn(look)
   return html`<tr>
     <th scope="row" class="wrap">
       <a href="${href}">${titleOf(visit.shown(group, place))}</a><br /><span class="soft">${subtitle(group)}</span>
@@ -67,27 +67,27 @@ const progress = (look: Look, now: number): Part => {
     ended,
     operator,
     place,
-    progress: { looked, total }
+    progress: { browsed, total }
   } = look
   const found = place.filter !== undefined && html`<b>${Format.counted(foundIn(look), "letter")} found.</b> `
   const of = total === undefined ? "" : ` of ${Format.count(total)}`
-  if (ended === undefined && looked === 0 && total === undefined) {
+  if (ended === undefined && browsed === 0 && total === undefined) {
     return html`<p class="soft" role="status">
       Looking: nothing yet. A look waits for the broker, and for a job or another look at this queue
     </p>`
   }
   if (ended === undefined) {
     return html`<p class="soft" role="status">
-      ${found}Looking: ${Format.count(looked)}${of} letters so far
-      <progress max="${Math.max(total ?? 0, 1)}" value="${looked}" aria-label="Letters looked at">${looked}</progress>
+      ${found}Looking: ${Format.count(browsed)}${of} letters so far
+      <progress max="${Math.max(total ?? 0, 1)}" value="${browsed}" aria-label="Letters looked at">${browsed}</progress>
     </p>`
   }
   const all =
-    total !== undefined && looked >= total
-      ? `all ${Format.counted(looked, "letter")}`
-      : `${Format.count(looked)}${of} letters`
+    total !== undefined && browsed >= total
+      ? `all ${Format.counted(browsed, "letter")}`
+      : `${Format.count(browsed)}${of} letters`
   return html`<p class="soft" role="status">
-    ${found}Looked at ${all} in ${Delay.format(ended - begun)}, ${Format.ago(ended, now)}, by ${operator}
+    ${found}Browsed at ${all} in ${Delay.format(ended - begun)}, ${Format.ago(ended, now)}, by ${operator}
   </p>`
 }
 
@@ -180,7 +180,7 @@ export const deadLetters = (visit: Visit, shown: Shown): Page => {
       ${place.queue}
       <span class="soft">${count === undefined ? uncounted : Format.counted(count, "letter")}</span>
     </h1>`
-  const found = look === undefined ? html`<p class="soft">Nobody has looked yet.</p>` : causes(visit, look)
+  const found = look === undefined ? html`<p class="soft">Nobody has browsed yet.</p>` : causes(visit, look)
   return {
     title: place.queue,
     isLive,

@@ -77,9 +77,9 @@ const row = (visit: Visit, { attempt, due, error, headers, id, publishedAt }: De
   <td class="n" data-label="published">${Format.ago(publishedAt, visit.now)}</td>
 </tr>`
 
-const messagesOf = (visit: Visit, { looked, messages }: Delayed.Found): Html => html`<table class="panel letters">
+const messagesOf = (visit: Visit, { browsed, messages }: Delayed.Found): Html => html`<table class="panel letters">
   <caption>
-    ${messages.length < looked ? `The ${Format.count(messages.length)} that are due first` : "By when they are due"}
+    ${messages.length < browsed ? `The ${Format.count(messages.length)} that are due first` : "By when they are due"}
   </caption>
   <thead>
     <tr>
@@ -153,8 +153,8 @@ const purgeForm = (visit: Visit, { found, place }: Shown): Part => {
   )
 }
 
-const lookedAt = ({ isWhole, looked }: Delayed.Found): Html => html`<p class="soft" role="status">
-  Looked at ${isWhole ? "all " : ""}${Format.counted(looked, "message")} just
+const lookedAt = ({ isWhole, browsed }: Delayed.Found): Html => html`<p class="soft" role="status">
+  Browsed at ${isWhole ? "all " : ""}${Format.counted(browsed, "message")} just
   now${!isWhole && ". There are more, which the broker did not show, or which somebody else looks at"}
 </p>`
 
@@ -168,9 +168,9 @@ const content = (visit: Visit, shown: Shown): Html => {
     </p>`
   }
   if (found === undefined) {
-    return html`<p class="soft">${status.delayed === 0 ? "Nothing waits." : "Nobody has looked yet."}</p>`
+    return html`<p class="soft">${status.delayed === 0 ? "Nothing waits." : "Nobody has browsed yet."}</p>`
   }
-  if (found.looked === 0) return html`${lookedAt(found)}${found.isWhole && html`<p class="well">Nothing waits.</p>`}`
+  if (found.browsed === 0) return html`${lookedAt(found)}${found.isWhole && html`<p class="well">Nothing waits.</p>`}`
   return html`${lookedAt(found)}${groupsOf(visit, found, place)}${messagesOf(visit, found)}`
 }
 

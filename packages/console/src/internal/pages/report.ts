@@ -88,11 +88,11 @@ export const editedOf = ({ to }: Job, { isRemoved, outcome }: DeadLetters.EditRe
   ])
 
 /** The numbers of an export. */
-export const exportedOf = ({ looked, redacted, total, written }: Exported): Html =>
+export const exportedOf = ({ browsed, redacted, total, written }: Exported): Html =>
   facts([
     ["exported", number(written)],
     ["with parts hidden, which no import takes", number(redacted)],
-    ["looked at", html`${number(looked)}${total !== undefined && total > looked && ` of ${Format.count(total)}`}`]
+    ["looked at", html`${number(browsed)}${total !== undefined && total > browsed && ` of ${Format.count(total)}`}`]
   ])
 
 /** The report of a redrive or of its dry run, as far as it is. */

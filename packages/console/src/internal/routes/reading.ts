@@ -66,7 +66,7 @@ export const deadLettersRoute = view(({ fields, visit }, dependencies) =>
     const { count, ...known } = yield* asked(dependencies, connection, place.queue)
     // Letters that have come since a look that saw none: it does not say that all is well.
     const last = looks.of(place)
-    if (last?.progress.looked === 0 && last.trouble === undefined && (count ?? 0) > 0) looks.forget(place)
+    if (last?.progress.browsed === 0 && last.trouble === undefined && (count ?? 0) > 0) looks.forget(place)
     const begun =
       looks.of(place) === undefined && known.capabilities.uncountedBrowse && known.trouble === undefined
         ? yield* looks.begin(connection, place, {

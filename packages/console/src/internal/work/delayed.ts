@@ -33,7 +33,7 @@ export interface Group extends DeadLetters.Cause {
 }
 
 /** A look at the messages of a queue. */
-export interface Found extends DelayedMessages.Looked {
+export interface Found extends DelayedMessages.Browsed {
   /** Those that are due first. */
   readonly messages: ReadonlyArray<Waiting>
   /** The errors of the last attempts, the most frequent first. */
@@ -120,11 +120,11 @@ export const look = (
   )
   return Effect.map(
     Deadline.within(connection.name, timeout)(turn.withPermits(1)(listed)),
-    ({ isWhole, looked, messages }) => ({
+    ({ isWhole, browsed, messages }) => ({
       messages: messages.map(waiting),
       groups: groups(),
       other: other(),
-      looked,
+      browsed,
       isWhole
     })
   )
@@ -158,11 +158,11 @@ export const purge = (connection: Connection, { name, retry }: Queue, selection:
         Effect.flatMap(DelayedMessages.make(name, { retry }), (delayed) =>
           Effect.map(
             delayed.purge(cause === undefined ? { all: true, signal } : { filter: isMeant, signal }),
-            ({ isWhole, looked, removed }) =>
+            ({ isWhole, browsed, removed }) =>
               tell({
                 purged: {
                   removed,
-                  left: isWhole ? looked - removed : undefined,
+                  left: isWhole ? browsed - removed : undefined,
                   held: 0,
                   stoppedBy: signal.aborted && !isWhole ? "abort" : undefined
                 }

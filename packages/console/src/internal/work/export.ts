@@ -24,7 +24,7 @@ export interface Export {
   readonly body: ReadableStream<Uint8Array>
 }
 
-const nothing: Exported = { written: 0, redacted: 0, looked: 0, total: undefined, stoppedBy: undefined }
+const nothing: Exported = { written: 0, redacted: 0, browsed: 0, total: undefined, stoppedBy: undefined }
 
 /** A stream of lines with a writer that waits until they are read. */
 const pipe = () => {

@@ -26,7 +26,7 @@ export interface Exported {
   /** Those of them of which something was hidden. */
   readonly redacted: number
   /** Letters that were looked at. */
-  readonly looked: number
+  readonly browsed: number
   /** Letters that waited; `undefined` where the broker cannot count. */
   readonly total: number | undefined
   /** Why it went no further: it was stopped, or nobody read it. `undefined` when it came to its end. */

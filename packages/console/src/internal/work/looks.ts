@@ -96,10 +96,10 @@ const read = (
         for (let page = yield* reading.next; page !== undefined; page = yield* reading.next) {
           for (const letter of page) letters.add(counter.add(letter), letter)
           const progress = reading.progress()
-          tell({ progress, groups: counter.all(progress.looked, progress.total) })
+          tell({ progress, groups: counter.all(progress.browsed, progress.total) })
           // Whoever reads pages meanwhile has their turn.
           yield* Effect.yieldNow
-          if (progress.looked >= limit) break
+          if (progress.browsed >= limit) break
         }
         tell({ progress: reading.progress() })
       })
@@ -174,7 +174,7 @@ export const make: Effect.Effect<Looks, never, Scope.Scope> = Effect.gen(functio
           operator: request.operator,
           begun: yield* Clock.currentTimeMillis,
           ended: undefined,
-          progress: { looked: 0, total: undefined },
+          progress: { browsed: 0, total: undefined },
           groups: nothing,
           letters: Letters.make(),
           trouble: undefined

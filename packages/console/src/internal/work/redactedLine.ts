@@ -13,10 +13,10 @@ interface Readable {
   readonly json?: string | undefined
 }
 
-/** The place of a body that is too large to be looked through. */
+/** The place of a body that is too large to be browsed through. */
 const tooLarge = `${mark}: it has more than ${Body.limits.whole} bytes`
 
-/** `undefined` where it is too large to be looked through. */
+/** `undefined` where it is too large to be browsed through. */
 const readable = (letter: DeadLetters.DeadLetter): Effect.Effect<Readable | undefined> =>
   Effect.map(Body.plain(letter), (bytes) => {
     if (bytes.length > Body.limits.whole) return undefined

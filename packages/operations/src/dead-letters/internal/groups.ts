@@ -35,7 +35,7 @@ export interface Group extends Cause {
 /** Groups of dead letters: the most frequent first, of equal ones the newest. */
 export interface Groups extends ReadonlyArray<Group> {
   /** Dead letters that were looked at; a filter has rejected those that are in no group and not in `other`. */
-  readonly looked: number
+  readonly browsed: number
   /** Dead letters that waited when the look began; `undefined` where the broker cannot count. */
   readonly total: number | undefined
   /** Dead letters in no group: those of causes that have lost their place among 1,000 to another. */
@@ -47,7 +47,7 @@ export interface Counter {
   /** Counts a letter, and answers its cause. */
   readonly add: (letter: DeadLetter) => Cause
   /** The groups so far, of so many letters that were looked at, of so many that there are. */
-  readonly all: (looked: number, total: number | undefined) => Groups
+  readonly all: (browsed: number, total: number | undefined) => Groups
 }
 
 /** The most groups that are told apart. */
@@ -151,7 +151,7 @@ export const make = (places = limit): Counter => {
       })
       return cause
     },
-    all: (looked, total) => {
+    all: (browsed, total) => {
       const sorted = [...ranks.values()]
         .flatMap((groups) => [...groups])
         .toSorted(
@@ -159,7 +159,7 @@ export const make = (places = limit): Counter => {
         )
       return Object.assign(
         sorted.map(([, group]) => group),
-        { looked, total, other }
+        { browsed, total, other }
       )
     }
   }
@@ -168,10 +168,10 @@ export const make = (places = limit): Counter => {
 /** Groups dead letters by queue of origin, reason, error name and error pattern, most frequent first. */
 export const group = (letters: Iterable<DeadLetter>): Groups => {
   const counter = make()
-  let looked = 0
+  let browsed = 0
   for (const letter of letters) {
-    looked++
+    browsed++
     counter.add(letter)
   }
-  return counter.all(looked, looked)
+  return counter.all(browsed, browsed)
 }

@@ -42,7 +42,7 @@ const through = (
   visit: (letter: DeadLetter) => void
 ): Effect.Effect<Reading.Progress, BrokerError.BrokerError> =>
   Effect.suspend(() => {
-    let progress = (): Reading.Progress => ({ looked: 0, total: undefined })
+    let progress = (): Reading.Progress => ({ browsed: 0, total: undefined })
     const all = Effect.scoped(
       Effect.gen(function* () {
         if (signal?.aborted === true) return
@@ -73,7 +73,7 @@ export const group = (
 ): Effect.Effect<Groups.Groups, BrokerError.BrokerError> =>
   Effect.suspend(() => {
     const { add, all } = Groups.make()
-    return Effect.map(through(broker, queue, { ...options, limit: options.limit ?? 1000 }, add), ({ looked, total }) =>
-      all(looked, total)
+    return Effect.map(through(broker, queue, { ...options, limit: options.limit ?? 1000 }, add), ({ browsed, total }) =>
+      all(browsed, total)
     )
   })

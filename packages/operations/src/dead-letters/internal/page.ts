@@ -60,7 +60,7 @@ const isSelected = (sweep: Sweep, letter: Delivery.Delivery): boolean => {
   return isMeant
 }
 
-const choose = (sweep: Sweep, page: ReadonlyArray<Broker.Delayed>): Effect.Effect<Choice> =>
+const choose = (sweep: Sweep, page: ReadonlyArray<Broker.BrowsedMessage>): Effect.Effect<Choice> =>
   Effect.gen(function* () {
     const { books, now, seen } = sweep
     const [chosen, published]: [Array<Delivery.Delivery>, Array<Delivery.Delivery>] = [[], []]
@@ -165,7 +165,7 @@ const remove = Effect.fnUntraced(function* (sweep: Sweep, letters: ReadonlyArray
 })
 
 /** Does with a page what is to be done. What was published is removed, whatever becomes of the others. */
-export const work = (sweep: Sweep, page: ReadonlyArray<Broker.Delayed>): Effect.Effect<void, Failed> =>
+export const work = (sweep: Sweep, page: ReadonlyArray<Broker.BrowsedMessage>): Effect.Effect<void, Failed> =>
   Effect.gen(function* () {
     const { chosen, published, thrown } = yield* choose(sweep, page)
     sweep.lost -= published.length

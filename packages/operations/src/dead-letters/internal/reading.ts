@@ -32,7 +32,7 @@ export interface Options {
 /** How far a look has come. */
 export interface Progress {
   /** Letters that were looked at. */
-  readonly looked: number
+  readonly browsed: number
   /** Letters that waited when it began; `undefined` where the broker cannot count. */
   readonly total: number | undefined
 }
@@ -73,12 +73,12 @@ export const open = (
     const now = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
     // A count that is not exact may tell none of letters that are there.
     const isEmpty = isMissing || (broker.capabilities.exactCounts && ready === 0 && delayed === 0)
-    let [looked, selected, isGrouped, isOver] = [0, 0, false, isEmpty]
+    let [browsed, selected, isGrouped, isOver] = [0, 0, false, isEmpty]
     let end = Number.POSITIVE_INFINITY
     let yielded = now()
     const most = Math.min(select === undefined ? wanted : limit, limit)
     const browser = isOver ? undefined : yield* broker.admin.browse({ queue, from: "ready", limit: most })
-    const take = (page: ReadonlyArray<Broker.Delayed>) =>
+    const take = (page: ReadonlyArray<Broker.BrowsedMessage>) =>
       Effect.gen(function* () {
         const taken: Array<Delivery.Delivery> = []
         for (const { delivery: letter } of page) {
@@ -87,13 +87,13 @@ export const open = (
             yield* Effect.yieldNow
             yielded = now()
           }
-          looked++
+          browsed++
           isGrouped ||= letter.group !== undefined
           if (select?.(letter) === false) continue
           selected++
           taken.push(letter)
         }
-        if (ready !== undefined && looked >= ready) end = Math.min(end, now() + overtime)
+        if (ready !== undefined && browsed >= ready) end = Math.min(end, now() + overtime)
         isOver = page.length === 0 || selected >= wanted || now() >= end
         return taken
       })
@@ -101,13 +101,13 @@ export const open = (
       next: Effect.suspend(() =>
         isOver || browser === undefined
           ? Effect.undefined
-          : Effect.flatMap(browser.next(Math.min(pageSize, most - looked)), (page) =>
+          : Effect.flatMap(browser.next(Math.min(pageSize, most - browsed)), (page) =>
               page.length === 0 ? Effect.sync(() => void (isOver = true)) : take(page)
             )
       ),
-      progress: () => ({ looked, total: ready === undefined ? undefined : Math.max(ready, looked) }),
+      progress: () => ({ browsed, total: ready === undefined ? undefined : Math.max(ready, browsed) }),
       held,
-      hidden: () => (isGrouped && isOver && selected < wanted ? Math.max(0, (ready ?? 0) - looked) : 0)
+      hidden: () => (isGrouped && isOver && selected < wanted ? Math.max(0, (ready ?? 0) - browsed) : 0)
     }
   })
 

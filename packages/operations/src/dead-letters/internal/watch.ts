@@ -77,9 +77,9 @@ export const make = (
     /** Looks at the letters of a place, of which so many have been counted. */
     const lookAt = (place: Place, found: number | undefined) =>
       Effect.gen(function* () {
-        let looked = 0
+        let browsed = 0
         const select = ({ metadata }: { readonly metadata: Parameters<ComeBacks["see"]>[0] }) => {
-          looked++
+          browsed++
           comeBacks.see(metadata)
           return false
         }
@@ -90,7 +90,7 @@ export const make = (
         place.known = found
         place.fresh = 0
         place.isHidden = (summary.held ?? 0) > 0
-        place.unseen = Math.max(0, Math.min((found ?? 0) - looked, place.come - comeBacks.all()))
+        place.unseen = Math.max(0, Math.min((found ?? 0) - browsed, place.come - comeBacks.all()))
       })
 
     return {

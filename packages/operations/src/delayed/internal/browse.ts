@@ -1,7 +1,20 @@
 /** Goes through the messages of a queue that wait for their delay. */
 import { type Broker, BrokerError, type Delivery, Failure, type RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
-import type { Purged } from "../DelayedMessages.ts"
+
+/** How far a browser has come. */
+export interface Browsed {
+  /** Messages of the queue that the broker has shown. */
+  readonly browsed: number
+  /** Whether the broker has shown every message that waited from the beginning to the end. */
+  readonly isWhole: boolean
+}
+
+/** The result of a removal. */
+export interface Purged extends Browsed {
+  /** Messages that are gone; in a dry run, those that would be. */
+  readonly removed: number
+}
 
 const unsupported = (
   { capabilities: { broker } }: Pick<Broker.Service, "capabilities">,
@@ -24,16 +37,16 @@ export const browse = (
   broker: Pick<Broker.Service, "admin" | "capabilities">,
   queue: string,
   retry: RetryPolicy.RetryPolicy,
-  removes: (message: Broker.Delayed) => boolean
+  removes: (message: Broker.BrowsedMessage) => boolean
 ): Effect.Effect<Purged, BrokerError.BrokerError> =>
   Effect.gen(function* () {
     if (broker.capabilities.delayedMessages !== true) return yield* unsupported(broker, queue)
     const browser = yield* broker.admin.browse({ queue, from: "delayed", retry, limit: browseLimit })
-    let [looked, removed] = [0, 0]
+    let [browsed, removed] = [0, 0]
     while (true) {
       const page = yield* browser.next(pageSize)
-      if (page.length === 0) return { looked, removed, isWhole: browser.browsed().isWhole }
-      looked += page.length
+      if (page.length === 0) return { browsed, removed, isWhole: browser.browsed().isWhole }
+      browsed += page.length
       const leaving: Array<Delivery.Delivery> = []
       let thrown: { readonly error: unknown } | undefined
       for (const message of page) {

@@ -24,7 +24,7 @@ const growth = 16
 const bytesOfPage = 4 * 2 ** 20
 
 /** The sizes of the pages of one look. */
-export interface LookPage {
+export interface PageSize {
   /** The most messages of the next page, at least 1. */
   readonly size: () => number
   /** Must be called with the bytes of each message of a page. A page without messages changes nothing. */
@@ -32,7 +32,7 @@ export interface LookPage {
 }
 
 /** Makes the sizes for a look that has seen nothing. */
-export const make = (): LookPage => {
+export const make = (): PageSize => {
   let size = 1
   return {
     size: () => size,

@@ -1,12 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import * as LookPage from "../../src/adapter-kit/LookPage.ts"
+import * as PageSize from "../../src/adapter-kit/PageSize.ts"
 
 const mib = 2 ** 20
 
 /** Looks at messages of so many bytes each; answers the bytes and the lengths of its pages. */
 const look = (messages: ReadonlyArray<number>) => {
-  const pages = LookPage.make()
+  const pages = PageSize.make()
   const seen: Array<ReadonlyArray<number>> = []
   for (let at = 0; at < messages.length; ) {
     const page = messages.slice(at, at + pages.size())
@@ -19,7 +19,7 @@ const look = (messages: ReadonlyArray<number>) => {
 
 const bytesOf = (page: ReadonlyArray<number>): number => page.reduce((a, b) => a + b, 0)
 
-describe("LookPage", () => {
+describe("PageSize", () => {
   it("has pages that grow, and are small where messages are large", () => {
     const lengths = (messages: ReadonlyArray<number>) => look(messages).map((page) => page.length)
     assert.deepStrictEqual(lengths(Array.from({ length: 800 }, () => 100)), [1, 16, 256, 256, 256, 15])
@@ -44,7 +44,7 @@ describe("LookPage", () => {
   })
 
   it("asks for as many as before after a page that nobody has sent", () => {
-    const pages = LookPage.make()
+    const pages = PageSize.make()
     pages.seen([10])
     pages.seen([])
     assert.strictEqual(pages.size(), 16)
