@@ -301,7 +301,7 @@ describe("a connection that is cut", () => {
         yield* publishAll(broker, queue, ids(20))
         const browser = yield* browse(queue)
         const shown = yield* show(browser, 20)
-        const names = shown.map(({ delivery }) => browser.identify(delivery))
+        const names = shown.map(({ delivery }) => String(browser.identify(delivery)))
         assert.strictEqual(new Set(names).size, 20)
         assert.deepStrictEqual(yield* removed(browser, shown.slice(0, 5)), [])
         wire.cut()
@@ -309,7 +309,7 @@ describe("a connection that is cut", () => {
         yield* isBack(short.http, queue, 15)
         const again = yield* show(browser, 20)
         assert.deepStrictEqual(
-          again.map(({ delivery }) => browser.identify(delivery)).toSorted(),
+          again.map(({ delivery }) => String(browser.identify(delivery))).toSorted(),
           names.slice(5).toSorted()
         )
         assert.deepStrictEqual(new Set(outcomes(yield* removed(browser, shown))), new Set(["gone ConnectionLost"]))
@@ -366,7 +366,7 @@ describe("the longest lease", () => {
         )
         assert.strictEqual((yield* Effect.flip(browser.next(5))).reason, "LeaseLost")
         const again = yield* show(browser, 5)
-        const names = (page: Page) => page.map(({ delivery }) => browser.identify(delivery)).toSorted()
+        const names = (page: Page) => page.map(({ delivery }) => String(browser.identify(delivery))).toSorted()
         assert.deepStrictEqual(names(again), names(shown))
         assert.isTrue(again.every(({ delivery }) => delivery.attempts === 2))
         const runs: Array<Run> = []

@@ -42,7 +42,7 @@ export const failure = (
 export const receiptOf = (consumer: Consumer, { receipt }: Delivery.Delivery): Receipt | undefined =>
   receipt instanceof Receipt && receipt.consumer === consumer && receipt.place !== -1 ? receipt : undefined
 
-/** What becomes of a call for a delivery that is not held. */
+/** The result of a call for a delivery that is not held. */
 export const gone = (operation: string, queue: string, delivery: Delivery.Delivery): Broker.SettleFailure => {
   const detail = "the delivery was settled before, lost, or is another subscription's"
   return { delivery, error: failure(operation, queue, "LeaseLost", detail), fate: "gone" }

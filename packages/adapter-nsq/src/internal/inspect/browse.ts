@@ -21,6 +21,7 @@ const losses = {
 }
 
 /** Opens a browser of messages that are ready. `counting` asks each nsqd how many there are. */
+// Long, because its functions share the connections, the counts and the loss of one browser.
 export const open = (
   queue: string,
   limit: number,

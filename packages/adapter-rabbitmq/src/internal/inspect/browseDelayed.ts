@@ -89,7 +89,7 @@ const seenOf = () => {
       names.add(name)
       return isFirst
     },
-    /** What was seen may be shown again. */
+    /** Forgets them all: each may be shown again. */
     clear: (): void => names.clear()
   }
 }

@@ -1,4 +1,4 @@
-/** What browsers of ready and of delayed messages have in common: sessions one after the other, their pages, and removals. */
+/** The parts that browsers of ready and of delayed messages share: sessions one after the other, their pages, and removals. */
 import { type Broker, BrokerError, type Delivery, PageSize } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
