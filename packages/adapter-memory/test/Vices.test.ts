@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Settlement } from "@requeue/core"
+import { Settlement } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import { TestClock } from "effect/testing"
 import { MemoryBroker, type Vices } from "../src/index.ts"

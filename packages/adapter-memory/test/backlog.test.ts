@@ -1,7 +1,8 @@
 /** All that waits in a memory broker, and the messages in backoff, through both faces and in virtual time. */
 import { deadLetters, delayedMessages } from "@requeue/operations/promise"
 import { assert, describe, it } from "@effect/vitest"
-import { Backlog, Broker, RetryPolicy } from "@requeue/core"
+import { Broker, RetryPolicy } from "@requeue/core"
+import { Backlog } from "@requeue/core/adapter-kit"
 import { DelayedMessages } from "@requeue/operations"
 import { constant } from "@requeue/core/promise"
 import * as Effect from "effect/Effect"

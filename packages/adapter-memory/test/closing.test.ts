@@ -1,7 +1,8 @@
 /** What is under way when a connection closes: it ends well, or rejects with an error that says what became of it. */
 import { deadLetters } from "@requeue/operations/promise"
 import { assert, describe, it } from "@effect/vitest"
-import { Broker, BrokerError, Codec, type Outgoing, Producer } from "@requeue/core"
+import { Broker, BrokerError, Codec, Producer } from "@requeue/core"
+import { type Outgoing } from "@requeue/core/adapter-kit"
 import { ConnectionClosed, queue as define } from "@requeue/core/promise"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"

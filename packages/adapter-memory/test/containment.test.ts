@@ -1,7 +1,8 @@
 /** Whatever user code throws, answers or leaves behind, the other messages are handled, and nothing is lost unseen. */
 import { deadLetters } from "@requeue/operations/promise"
 import { assert, describe, it, vi } from "@effect/vitest"
-import { type Broker, Codec, type QueueDefinition, Telemetry } from "@requeue/core"
+import { type Broker, Codec, type QueueDefinition } from "@requeue/core"
+import { Telemetry } from "@requeue/core/adapter-kit"
 import { connect, EncodeError, queue as define, type ConsumeOptions, type Event } from "@requeue/core/promise"
 import * as Effect from "effect/Effect"
 import { MemoryBroker } from "../src/index.ts"

@@ -4,7 +4,7 @@
  */
 import * as fc from "fast-check"
 import * as Deferred from "effect/Deferred"
-import { Metadata } from "@requeue/core"
+import { Metadata } from "@requeue/core/adapter-kit"
 import * as NsqdClock from "../src/internal/connect/nsqdClock.ts"
 import type { Connection } from "../src/internal/client.ts"
 import * as Credit from "../src/internal/consume/credit.ts"

@@ -1,7 +1,8 @@
 /** Policies of the server whose pattern matches the adapter's own queues. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Result from "effect/Result"
-import { Backoff, Metadata, RetryPolicy } from "@requeue/core"
+import { Backoff, RetryPolicy } from "@requeue/core"
+import { Metadata } from "@requeue/core/adapter-kit"
 import { toDelivery } from "../src/internal/consume/toDelivery.ts"
 import type { KnownPolicies } from "../src/internal/inspect/management.ts"
 import * as Policies from "../src/internal/inspect/policies.ts"

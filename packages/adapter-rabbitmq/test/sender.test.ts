@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { BrokerError, Outgoing } from "@requeue/core"
+import { BrokerError } from "@requeue/core"
+import { Outgoing } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as References from "effect/References"

@@ -2,7 +2,8 @@
  * An operator that lists and removes stale objects. Only RabbitMQ has such objects, so the port of adapters has no members for
  * them: the command line looks for them on the adapter's operator.
  */
-import type { Adapter, BrokerError, ConfigurationError } from "@requeue/core"
+import type { BrokerError, ConfigurationError } from "@requeue/core"
+import type { Adapter } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { Service } from "./Output.ts"

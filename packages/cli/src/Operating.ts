@@ -1,5 +1,6 @@
 /** An adapter's operations on a target. Errors name their place in the config file. */
-import { type Adapter, Adapters, type BrokerError, ConfigurationError, RetryPolicy } from "@requeue/core"
+import { Adapters, type BrokerError, ConfigurationError, RetryPolicy } from "@requeue/core"
+import { type Adapter } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type * as Target from "./Target.ts"
 

@@ -5,8 +5,8 @@
  * should know the program's queues. {@link load} finds, reads and checks the file. Nothing is connected before
  * {@link Configuration.layer} is built.
  */
-import { type Adapter, Adapters, Broker, BrokerError, ConfigurationError, RetryPolicy } from "@requeue/core"
-import { BrokerUrl, KnownQueues, OptionKind, OptionNames } from "@requeue/core/adapter-kit"
+import { Adapters, Broker, BrokerError, ConfigurationError, RetryPolicy } from "@requeue/core"
+import { type Adapter, BrokerUrl, KnownQueues, OptionKind, OptionNames } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"

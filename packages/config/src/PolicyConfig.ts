@@ -26,12 +26,12 @@ import {
   Backoff as Backoffs,
   BatchPolicy as BatchPolicies,
   ConsumerBackoff as ConsumerBackoffs,
-  ConsumerOptions,
   DeadLetterBudget as DeadLetterBudgets,
   type Delay,
   type Jitter,
   RetryPolicy as RetryPolicies
 } from "@requeue/core"
+import { ConsumerOptions } from "@requeue/core/adapter-kit"
 import * as Schema from "effect/Schema"
 import { struct as strict, through } from "./StrictSchema.ts"
 

@@ -1,11 +1,5 @@
-import {
-  Backoff,
-  BatchPolicy,
-  ConsumerBackoff,
-  type ConsumerOptions,
-  DeadLetterBudget,
-  RetryPolicy
-} from "@requeue/core"
+import { Backoff, BatchPolicy, ConsumerBackoff, DeadLetterBudget, RetryPolicy } from "@requeue/core"
+import { type ConsumerOptions } from "@requeue/core/adapter-kit"
 import { assert, describe, it } from "vitest"
 import * as Schema from "effect/Schema"
 import * as PolicyConfig from "../src/PolicyConfig.ts"

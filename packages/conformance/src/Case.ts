@@ -4,7 +4,8 @@
  * Cases are values. They sleep on Effect's Clock and wait for events with a deadline, so the same case runs in virtual
  * time on a broker inside the process, and in real time on a real one.
  */
-import { Broker, type Capabilities } from "@requeue/core"
+import { Broker } from "@requeue/core"
+import { type Capabilities } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { type Failure, Harness, type Operation } from "./Harness.ts"

@@ -5,7 +5,8 @@
  * echo, which is an undelayed message through the same broker and the same connection, shows that of the broker's process
  * and of the way there and back. {@link Lateness} compares what a test saw to the controls of the same time.
  */
-import { Backoff, type Broker, RetryPolicy, Settlement } from "@requeue/core"
+import { Backoff, type Broker, RetryPolicy } from "@requeue/core"
+import { Settlement } from "@requeue/core/adapter-kit"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"

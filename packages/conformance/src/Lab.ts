@@ -2,16 +2,8 @@
  * A case's laboratory: a queue of its own, a recorded broker, consumers whose runs are recorded, and waiting that fails
  * with a clear message.
  */
-import {
-  Broker,
-  type Capabilities,
-  type Consumer,
-  type Delivery,
-  type Handler,
-  type Outgoing,
-  type Producer,
-  type QueueDefinition
-} from "@requeue/core"
+import { Broker, type Consumer, type Delivery, type Handler, type Producer, type QueueDefinition } from "@requeue/core"
+import { type Capabilities, type Outgoing } from "@requeue/core/adapter-kit"
 import type { DeadLetters } from "@requeue/operations"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"

@@ -8,7 +8,7 @@
  * ```ts
  * import { MemoryBroker } from "@requeue/adapter-memory"
  * import { Port, Workload } from "@requeue/conformance"
- * import { Settlement } from "@requeue/core"
+ * import { Settlement } from "@requeue/core/adapter-kit"
  * import * as Effect from "effect/Effect"
  *
  * const program = Effect.gen(function* () {
@@ -21,7 +21,8 @@
  * await Effect.runPromise(Effect.scoped(program)) // => 2
  * ```
  */
-import { type Broker, type BrokerError, type Delivery, RetryPolicy, type Settlement } from "@requeue/core"
+import { type Broker, type BrokerError, type Delivery, RetryPolicy } from "@requeue/core"
+import type { Settlement } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { CheckFailed } from "./Check.ts"

@@ -2,7 +2,8 @@
  * A broker that passes everything on to another one, records it in order and with its time, and fails on demand as brokers
  * do.
  */
-import type { Broker, BrokerError, Delivery, Outgoing, Settlement, Trouble } from "@requeue/core"
+import type { Broker, BrokerError, Delivery } from "@requeue/core"
+import type { Outgoing, Settlement, Trouble } from "@requeue/core/adapter-kit"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 

@@ -3,7 +3,8 @@
  *
  * So settlements of every kind are under way when something breaks. {@link Books} keep the account.
  */
-import { Backoff, type Broker, type BrokerError, Consumer, type Message, Outgoing, RetryPolicy } from "@requeue/core"
+import { Backoff, type Broker, type BrokerError, Consumer, type Message, RetryPolicy } from "@requeue/core"
+import { Outgoing } from "@requeue/core/adapter-kit"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"

@@ -4,8 +4,8 @@
  * When to use: to mount it under a path of an application, behind that application's own sign-in. The command
  * `requeue console` serves it alone.
  */
-import { ConsumerOptions, type Event } from "@requeue/core"
-import { OptionKind, OptionNames } from "@requeue/core/adapter-kit"
+import { type Event } from "@requeue/core"
+import { ConsumerOptions, OptionKind, OptionNames } from "@requeue/core/adapter-kit"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"

@@ -3,17 +3,8 @@ import { adapter as memory, MemoryBroker } from "@requeue/adapter-memory"
 import { adapter as nsq } from "@requeue/adapter-nsq"
 import { adapter as rabbitmq } from "@requeue/adapter-rabbitmq"
 import { adapter as sqs } from "@requeue/adapter-sqs"
-import {
-  type Adapter,
-  Adapters,
-  Backoff,
-  BatchPolicy,
-  Broker,
-  BrokerError,
-  ConsumerBackoff,
-  type ConsumerOptions,
-  RetryPolicy
-} from "@requeue/core"
+import { Adapters, Backoff, BatchPolicy, Broker, BrokerError, ConsumerBackoff, RetryPolicy } from "@requeue/core"
+import { type Adapter, type ConsumerOptions } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { Authorization, BrokerSource, Console } from "../src/index.ts"

@@ -1,5 +1,6 @@
 /** Messages that wait for their delay, for tests. */
-import { type Message, Outgoing } from "@requeue/core"
+import { type Message } from "@requeue/core"
+import { Outgoing } from "@requeue/core/adapter-kit"
 
 /** A message that waits. */
 export interface Waiting {

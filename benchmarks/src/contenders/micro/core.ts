@@ -1,5 +1,6 @@
 /** Single decisions of core, over and over. A message here is one operation. */
-import { Acknowledgement, Backoff, RetryPolicy } from "@requeue/core"
+import { Backoff, RetryPolicy } from "@requeue/core"
+import { Acknowledgement } from "@requeue/core/adapter-kit"
 import type { Workload } from "../../Contender.ts"
 
 interface Operations {

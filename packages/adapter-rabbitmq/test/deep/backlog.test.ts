@@ -1,5 +1,6 @@
 /** All that waits is told to operators, in each topology, on the real server. */
-import { Backlog, Backoff, Consumer, RetryPolicy } from "@requeue/core"
+import { Backoff, Consumer, RetryPolicy } from "@requeue/core"
+import { Backlog } from "@requeue/core/adapter-kit"
 import { DelayedMessages } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import { assert, describe, test } from "vitest"

@@ -1,5 +1,6 @@
 /** A queue's plan, inspected and created on a real server. */
-import { Backoff, Plan, RetryPolicy } from "@requeue/core"
+import { Backoff, RetryPolicy } from "@requeue/core"
+import { Plan } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import { assert, describe, test } from "vitest"
 import { adapter } from "../../src/index.ts"

@@ -2,7 +2,8 @@
  * Calls that change visibility, and arrive twice or too late: on a standard queue an old receipt handle works on, so that they
  * would take a message from whoever has it by then.
  */
-import { Broker, Consumer, type Delivery, type Event, RetryPolicy, Settlement } from "@requeue/core"
+import { Broker, Consumer, type Delivery, type Event, RetryPolicy } from "@requeue/core"
+import { Settlement } from "@requeue/core/adapter-kit"
 import type { StrictSqs } from "@requeue/brokers"
 import * as Effect from "effect/Effect"
 import { assert, describe, test } from "vitest"

@@ -4,8 +4,8 @@
  * No broker shows the messages that pass through a queue to somebody who does not consume it. So this command peeks at the
  * messages that wait, again and again. With `--take` it is a consumer, and takes the messages away.
  */
-import { Broker, type Delivery, RetryPolicy, Settlement } from "@requeue/core"
-import { BoundedMap } from "@requeue/core/adapter-kit"
+import { Broker, type Delivery, RetryPolicy } from "@requeue/core"
+import { BoundedMap, Settlement } from "@requeue/core/adapter-kit"
 import * as Clock from "effect/Clock"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"

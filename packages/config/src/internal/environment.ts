@@ -1,6 +1,5 @@
 /** Environment variables in a file: overrides of its values, and secrets in them. */
-import { Adapter } from "@requeue/core"
-import { OptionNames } from "@requeue/core/adapter-kit"
+import { Adapter, OptionNames } from "@requeue/core/adapter-kit"
 import type * as StrictSchema from "../StrictSchema.ts"
 
 /** The environment variables of a process. */

@@ -1,5 +1,6 @@
 /** The operators' view of all that waits, and of messages that wait for their delay. */
-import { Backlog, Backoff, RetryPolicy } from "@requeue/core"
+import { Backoff, RetryPolicy } from "@requeue/core"
+import { Backlog } from "@requeue/core/adapter-kit"
 import { DelayedMessages } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"

@@ -1,5 +1,6 @@
 /** A message comes out as it was put in. */
-import { Codec, QueueDefinition, Settlement } from "@requeue/core"
+import { Codec, QueueDefinition } from "@requeue/core"
+import { Settlement } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
 import * as Check from "../Check.ts"

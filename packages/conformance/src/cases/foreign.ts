@@ -1,5 +1,6 @@
 /** Messages of producers that know nothing of Requeue. */
-import { Backoff, Metadata, RetryPolicy, Settlement } from "@requeue/core"
+import { Backoff, RetryPolicy } from "@requeue/core"
+import { Metadata, Settlement } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
 import * as Check from "../Check.ts"

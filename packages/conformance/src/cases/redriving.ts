@@ -1,5 +1,6 @@
 /** Redrives: every dead letter is at work again or still there, and the report says which. */
-import { Backoff, BrokerError, type Delivery, RetryPolicy, Settlement } from "@requeue/core"
+import { Backoff, BrokerError, type Delivery, RetryPolicy } from "@requeue/core"
+import { Settlement } from "@requeue/core/adapter-kit"
 import type { DeadLetters } from "@requeue/operations"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"

@@ -1,5 +1,6 @@
 /** The dead-letter queues that a policy chooses, and what does not travel with a dead letter. */
-import { type Metadata, RetryPolicy } from "@requeue/core"
+import { RetryPolicy } from "@requeue/core"
+import { type Metadata } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
 import * as Check from "../Check.ts"

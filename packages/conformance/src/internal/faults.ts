@@ -1,5 +1,6 @@
 /** Failures of settlements, as a broker answers them. */
-import { Broker, BrokerError, type Settlement } from "@requeue/core"
+import { Broker, BrokerError } from "@requeue/core"
+import { type Settlement } from "@requeue/core/adapter-kit"
 import type { Lab } from "../Lab.ts"
 
 /** How a settlement fails. */

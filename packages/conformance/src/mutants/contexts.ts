@@ -1,7 +1,7 @@
 /** Consumers, producers and operations that run a program's functions in the async context of something else. */
-import { Classifier, type Codec, type Consumer, DeadLetterRouting, QueueDefinition, RetryPolicy } from "@requeue/core"
+import { Classifier, type Codec, type Consumer, QueueDefinition, RetryPolicy } from "@requeue/core"
+import { AsyncContext, DeadLetterRouting, Failure } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
-import { AsyncContext, Failure } from "@requeue/core/adapter-kit"
 import { inside } from "../internal/asyncContext.ts"
 import type { Mutant } from "../Mutant.ts"
 import type { Shape } from "../Subject.ts"

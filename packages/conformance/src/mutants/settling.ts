@@ -1,6 +1,6 @@
 /** Brokers that settle wrongly: too often, not at all, or without a word. */
-import { type Broker, Settlement } from "@requeue/core"
-import { Outgoing } from "@requeue/core/adapter-kit"
+import { type Broker } from "@requeue/core"
+import { Outgoing, Settlement } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import { decorate } from "../internal/decorate.ts"
 import type { Mutant } from "../Mutant.ts"

@@ -8,7 +8,8 @@
  * @example
  * ```ts
  * import { MemoryBroker } from "@requeue/adapter-memory"
- * import { Producer, Telemetry } from "@requeue/core"
+ * import { Producer } from "@requeue/core"
+ * import { Telemetry } from "@requeue/core/adapter-kit"
  * import { Effect, Layer } from "effect"
  *
  * const sizes: Array<number> = []

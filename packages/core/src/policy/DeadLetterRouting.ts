@@ -52,7 +52,7 @@ export const isRouting = (value: unknown): value is DeadLetterRouting =>
  *
  * @example
  * ```ts
- * import { DeadLetterRouting } from "@requeue/core"
+ * import { DeadLetterRouting } from "@requeue/core/adapter-kit"
  *
  * const routing = DeadLetterRouting.make({ routes: { undecodable: "unreadable" } })
  * DeadLetterRouting.queues(routing, "orders") // => ["orders.dlq", "unreadable"]

@@ -93,7 +93,8 @@ const ownDeadLetters = (queue: string): Finding => ({
  * @example
  * ```ts
  * import { MemoryBroker } from "@requeue/adapter-memory"
- * import { Backoff, Broker, Feasibility, RetryPolicy } from "@requeue/core"
+ * import { Backoff, Broker, RetryPolicy } from "@requeue/core"
+ * import { Feasibility } from "@requeue/core/adapter-kit"
  * import { Effect } from "effect"
  *
  * const retry = RetryPolicy.make({ backoff: Backoff.constant("1 hour") })

@@ -2,17 +2,8 @@
  * A type test: the unions that users and adapters take apart, member by member. A member more or less is a breaking change.
  * Nothing here runs; `npm run check -- types` compiles it.
  */
-import {
-  Acknowledgement,
-  Backoff,
-  BrokerError,
-  Classifier,
-  ConsumerBackoff,
-  Jitter,
-  Metadata,
-  RetryPolicy,
-  Settlement
-} from "@requeue/core"
+import { Backoff, BrokerError, Classifier, ConsumerBackoff, Jitter, RetryPolicy } from "@requeue/core"
+import { Acknowledgement, Metadata, Settlement } from "@requeue/core/adapter-kit"
 import { describe, type Event } from "@requeue/core/promise"
 import { expectTypeOf } from "vitest"
 

@@ -4,7 +4,8 @@
  * https://opentelemetry.io/docs/specs/semconv/messaging/messaging-spans/
  */
 import type { Attributes } from "@opentelemetry/api"
-import type { BrokerError, Delivery, Message, Outgoing } from "@requeue/core"
+import type { BrokerError, Delivery, Message } from "@requeue/core"
+import type { Outgoing } from "@requeue/core/adapter-kit"
 import * as Cause from "effect/Cause"
 import * as Option from "effect/Option"
 

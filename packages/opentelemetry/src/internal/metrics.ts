@@ -4,8 +4,8 @@
  * https://opentelemetry.io/docs/specs/semconv/messaging/messaging-metrics/
  */
 import type { Attributes as Values, Meter } from "@opentelemetry/api"
-import type { Delivery, Event, Outgoing, Telemetry } from "@requeue/core"
-import { BoundedMap } from "@requeue/core/adapter-kit"
+import type { Delivery, Event } from "@requeue/core"
+import { BoundedMap, type Outgoing, type Telemetry } from "@requeue/core/adapter-kit"
 import * as Attributes from "./attributes.ts"
 
 /** The metrics of one consumer. */

@@ -4,7 +4,8 @@
  * When to use: where people choose letters, as on a command line or a page, and what they have chosen is written down: pass
  * `matches(filter, now)` as the option `filter`. A program passes any function.
  */
-import { Delay, Metadata } from "@requeue/core"
+import { Delay } from "@requeue/core"
+import { Metadata } from "@requeue/core/adapter-kit"
 import type { DeadLetter } from "./internal/deadLetter.ts"
 
 /** A time, in milliseconds since 1970, or milliseconds before now. */
@@ -57,7 +58,7 @@ const timeAt = (moment: Moment, now: number): number => ("time" in moment ? mome
  *
  * @example
  * ```ts
- * import { Metadata } from "@requeue/core"
+ * import { Metadata } from "@requeue/core/adapter-kit"
  * import { LetterFilter } from "@requeue/operations"
  *
  * const letter = { id: "order-7", headers: { tenant: "acme" }, metadata: Metadata.make("order-7", 0), origin: undefined }

@@ -3,8 +3,8 @@
  *
  * Not every broker can show them: see `capabilities.delayedMessages`.
  */
-import { Broker, BrokerError, Delivery, type Message, Metadata, RetryPolicy } from "@requeue/core"
-import { AsyncContext, OptionKind, OptionNames, OwnBytes } from "@requeue/core/adapter-kit"
+import { Broker, BrokerError, Delivery, type Message, RetryPolicy } from "@requeue/core"
+import { AsyncContext, Metadata, OptionKind, OptionNames, OwnBytes } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Removal from "../internal/Removal.ts"
 import { browse, type Browsed, type Purged } from "./internal/browse.ts"

@@ -3,15 +3,8 @@
  *
  * When to use: to show people what a policy does who do not write it. Nothing here decides anything.
  */
-import {
-  BatchPolicy,
-  type Capabilities,
-  ConsumerBackoff,
-  ConsumerOptions,
-  Delay,
-  Metadata,
-  RetryPolicy
-} from "@requeue/core"
+import { BatchPolicy, ConsumerBackoff, Delay, RetryPolicy } from "@requeue/core"
+import { type Capabilities, ConsumerOptions, Metadata } from "@requeue/core/adapter-kit"
 import * as Delays from "./internal/delays.ts"
 
 /** The explanation of one part of a configuration. */

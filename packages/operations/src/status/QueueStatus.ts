@@ -4,7 +4,8 @@
  * When to use: to show somebody how a queue is. `Backlog` tells of the queue alone, and `admin.counts` is for what asks again
  * and again.
  */
-import { Backlog, type Broker, type BrokerError, RetryPolicy } from "@requeue/core"
+import { type Broker, type BrokerError, RetryPolicy } from "@requeue/core"
+import { Backlog } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 
 /** The dead letters in one queue. */

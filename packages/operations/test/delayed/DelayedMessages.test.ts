@@ -1,4 +1,5 @@
-import { Broker, BrokerError, Metadata } from "@requeue/core"
+import { Broker, BrokerError } from "@requeue/core"
+import { Metadata } from "@requeue/core/adapter-kit"
 import { assert, describe, it } from "@effect/vitest"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"

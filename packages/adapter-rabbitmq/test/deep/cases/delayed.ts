@@ -1,6 +1,7 @@
 /** Browsing messages that wait for their delay. */
 import { Check } from "@requeue/conformance"
-import { Backlog, Backoff, Consumer, RetryPolicy } from "@requeue/core"
+import { Backoff, Consumer, RetryPolicy } from "@requeue/core"
+import { Backlog } from "@requeue/core/adapter-kit"
 import { DelayedMessages } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import { raw } from "../traps/trap.ts"

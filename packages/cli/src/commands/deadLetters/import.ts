@@ -1,5 +1,6 @@
 /** `requeue dead-letters import`: publishes what `export` has written. */
-import { Broker, type BrokerError, type Outgoing } from "@requeue/core"
+import { Broker, type BrokerError } from "@requeue/core"
+import { type Outgoing } from "@requeue/core/adapter-kit"
 import { LetterLine } from "@requeue/operations"
 import * as Command from "effect/cli/Command"
 import * as Argument from "effect/cli/Argument"

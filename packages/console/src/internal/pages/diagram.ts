@@ -2,7 +2,8 @@
  * A plan as a diagram: each object with the ways out of it, and a lane on the right to where each way leads. All lines are
  * horizontal or vertical and all positions relative, so that it fits every screen.
  */
-import { Plan, RetryPolicy } from "@requeue/core"
+import { RetryPolicy } from "@requeue/core"
+import { Plan } from "@requeue/core/adapter-kit"
 import { html, type Html, type Part } from "../html.ts"
 import { percent } from "./axis.ts"
 

@@ -2,7 +2,8 @@
  * Queues compared with their brokers: all that each needs, and how much of that is there. All who look share one comparison of a queue, and few run on a
  * broker at a time, since each has a connection of its own.
  */
-import { type Adapter, type Capabilities, Delay, type Plan } from "@requeue/core"
+import { Delay } from "@requeue/core"
+import { type Adapter, type Capabilities, type Plan } from "@requeue/core/adapter-kit"
 import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"

@@ -1,5 +1,6 @@
 /** Messages that wait for a retry or a delivery for later: looks at them, and their removal as a job. */
-import { ErrorPattern, type Message } from "@requeue/core"
+import { type Message } from "@requeue/core"
+import { ErrorPattern } from "@requeue/core/adapter-kit"
 import { type DeadLetters, DelayedMessages } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import type * as Semaphore from "effect/Semaphore"

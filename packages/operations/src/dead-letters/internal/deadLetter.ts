@@ -1,6 +1,6 @@
 /** Dead letters as programs see them. */
-import { Delivery, type Message, Metadata } from "@requeue/core"
-import { OwnBytes } from "@requeue/core/adapter-kit"
+import { Delivery, type Message } from "@requeue/core"
+import { Metadata, OwnBytes } from "@requeue/core/adapter-kit"
 
 /** A dead letter: a copy. Writing into it changes no message. */
 export interface DeadLetter {

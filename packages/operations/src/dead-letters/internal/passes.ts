@@ -1,5 +1,6 @@
 /** The passes of a redrive through its queue: each publishes some of the letters that waited when the redrive began. */
-import { Broker, type BrokerError, type Delivery, Outgoing } from "@requeue/core"
+import { Broker, type BrokerError, type Delivery } from "@requeue/core"
+import { Outgoing } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type * as Books from "./books.ts"
 import type * as ComeBacks from "./comeBacks.ts"

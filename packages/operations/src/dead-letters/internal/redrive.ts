@@ -1,5 +1,6 @@
 /** Sends dead letters back to work: each is published, confirmed, and then removed. The others stay. */
-import { type Broker, BrokerError, type Delay, type Delivery, Telemetry } from "@requeue/core"
+import { type Broker, BrokerError, type Delay, type Delivery } from "@requeue/core"
+import { Telemetry } from "@requeue/core/adapter-kit"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type { Audit } from "./audit.ts"

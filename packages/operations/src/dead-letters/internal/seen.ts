@@ -2,7 +2,8 @@
  * Knows letters that the broker shows again after it has opened its queue anew. Where the broker does not name copies,
  * metadata is all there is to know a letter by. A producer can repeat metadata, so no letter is removed for it.
  */
-import type { Broker, Delivery, Metadata } from "@requeue/core"
+import type { Broker, Delivery } from "@requeue/core"
+import type { Metadata } from "@requeue/core/adapter-kit"
 
 /** - `passed`: it stays. - `published`: its copy is there, and it is to be removed. */
 type State = "passed" | "published"

@@ -5,7 +5,8 @@
  * look at what is delayed tells how much of it are letters of this redrive; a look holds messages for a moment, so that counts
  * come first.
  */
-import { type Broker, type BrokerError, type Metadata, RetryPolicy } from "@requeue/core"
+import { type Broker, type BrokerError, RetryPolicy } from "@requeue/core"
+import { type Metadata } from "@requeue/core/adapter-kit"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { browse } from "../../delayed/internal/browse.ts"

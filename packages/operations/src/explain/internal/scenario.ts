@@ -1,5 +1,6 @@
 /** The scenario of a simulated outage, from a question and the options of a queue's consumers. */
-import { ConsumerBackoff, ConsumerOptions, Delay, type RetryPolicy } from "@requeue/core"
+import { ConsumerBackoff, Delay, type RetryPolicy } from "@requeue/core"
+import { ConsumerOptions } from "@requeue/core/adapter-kit"
 
 /** The outage to simulate. Times are in milliseconds. */
 export interface Scenario {
