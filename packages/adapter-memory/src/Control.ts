@@ -35,7 +35,7 @@ export interface Control {
    */
   readonly cut: Effect.Effect<void>
   /**
-   * Imitates a restart of the broker: {@link Control.cut}, and what `Vices` say about restarts. Messages are kept.
+   * Imitates a restart of the broker: {@link Control.cut}, and what `Faults` say about restarts. Messages are kept.
    */
   readonly restart: Effect.Effect<void>
   /** The messages of a queue. */

@@ -63,19 +63,19 @@ export const makeControlled = (options: Options = {}): Effect.Effect<Controlled,
 }
 
 const build = Effect.fnUntraced(function* (options: Options) {
-  const { maxBodySize = Number.POSITIVE_INFINITY, maxMessages = Number.POSITIVE_INFINITY, vices = {} } = options
+  const { maxBodySize = Number.POSITIVE_INFINITY, maxMessages = Number.POSITIVE_INFINITY, faults = {} } = options
   const clock = yield* Clock.Clock
   const timers = yield* Timers.make
   const run = Effect.runForkWith(yield* Effect.context())
   const now = () => clock.currentTimeMillisUnsafe()
-  const capabilities = Capabilities.make(maxBodySize, vices)
+  const capabilities = Capabilities.make(maxBodySize, faults)
   const delays = Delays.make(capabilities)
-  const queues = Queues.make({ timers, now, earlyBy: vices.earlyBy ?? 0, onReady: (queue) => dispatch.pump(queue) })
+  const queues = Queues.make({ timers, now, earlyBy: faults.earlyBy ?? 0, onReady: (queue) => dispatch.pump(queue) })
   const dispatch = Dispatch.make({
     timers,
     run,
     lease: capabilities.lease,
-    overCountOnLoss: vices.overCountOnLoss === true
+    overCountOnLoss: faults.overCountOnLoss === true
   })
   const publisher = Publisher.make({
     queues,
@@ -84,9 +84,9 @@ const build = Effect.fnUntraced(function* (options: Options) {
     now,
     maxBodySize: capabilities.maxBodySize,
     maxMessages,
-    loseConfirmation: every(vices.duplicateOnLostConfirmation ?? 0)
+    loseConfirmation: every(faults.duplicateOnLostConfirmation ?? 0)
   })
-  const settleFails = every(vices.failSettle?.every ?? 0)
+  const settleFails = every(faults.failSettle?.every ?? 0)
   const settle = Settle.make({
     queues,
     dispatch,
@@ -94,7 +94,7 @@ const build = Effect.fnUntraced(function* (options: Options) {
     delays,
     capabilities,
     now,
-    fail: vices.failSettle && (() => (settleFails() ? vices.failSettle?.reason : undefined))
+    fail: faults.failSettle && (() => (settleFails() ? faults.failSettle?.reason : undefined))
   })
   const control = InternalControl.make({
     queues,
@@ -102,7 +102,7 @@ const build = Effect.fnUntraced(function* (options: Options) {
     publisher,
     headers: capabilities.headers,
     connectionBound: capabilities.connectionBound,
-    forgetDelays: vices.forgetDelaysOnRestart === true,
+    forgetDelays: faults.forgetDelaysOnRestart === true,
     now,
     elapsed: timers.now,
     onState: (state) => setConnection(state)
@@ -129,7 +129,7 @@ const build = Effect.fnUntraced(function* (options: Options) {
 })
 
 /**
- * A broker that lives as long as the scope. Defaults: no limits, no vices. A publish to a closed broker fails with
+ * A broker that lives as long as the scope. Defaults: no limits, no faults. A publish to a closed broker fails with
  * `ConnectionFailed`.
  *
  * When to use: in a program with Effect that needs the service itself; else {@link layer}.

@@ -8,7 +8,7 @@ import {
   type OptionNames
 } from "@requeue/core/adapter-kit"
 import * as Result from "effect/Result"
-import type { Vices } from "./Vices.ts"
+import type { Faults } from "./Faults.ts"
 
 /** The options. All are optional. */
 export interface Options {
@@ -21,7 +21,7 @@ export interface Options {
   /** Bytes of the largest body: a whole number of at least 1, or `Infinity`. Default: no limit. */
   readonly maxBodySize?: number | undefined
   /** Imitated defects of real brokers, for tests. Default: none. */
-  readonly vices?: Vices | undefined
+  readonly faults?: Faults | undefined
 }
 
 const limits = ["maxMessages", "maxBodySize"] as const
@@ -40,7 +40,7 @@ const limit: OptionKind.OptionKind<number> = {
 export const kinds: OptionNames.Of<Options> = {
   maxMessages: limit,
   maxBodySize: limit,
-  vices: OptionKind.object("an object of imitated defects")
+  faults: OptionKind.object("an object of imitated defects")
 }
 
 const example = "Write memory: or, for example, memory:?maxMessages=1000&maxBodySize=1048576"

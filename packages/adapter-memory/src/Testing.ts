@@ -92,7 +92,7 @@ export const open = async (options: Options & ConnectOptions = {}): Promise<Open
 export interface Service {
   readonly now: () => number
   readonly happened: () => ReadonlyArray<Happening>
-  readonly advance: (duration: Delay.Input) => Effect.Effect<void>
+  readonly advance: (duration: Delay.DurationInput) => Effect.Effect<void>
   readonly waitUntilIdle: (options?: IdleOptions) => Effect.Effect<void>
   readonly expectNothingElse: Effect.Effect<void>
   readonly sent: <A = AnyBody>(queue: QueueDefinition.Input<A, never>) => Effect.Effect<ReadonlyArray<Sent<A>>>

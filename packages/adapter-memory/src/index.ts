@@ -1,5 +1,5 @@
 export * as Control from "./Control.ts"
 export * as MemoryBroker from "./MemoryBroker.ts"
 export * as Options from "./Options.ts"
-export * as Vices from "./Vices.ts"
+export * as Faults from "./Faults.ts"
 export { adapter } from "./MemoryBroker.ts"

@@ -12,7 +12,7 @@ test("a delivery is found among thousands in flight without a look at each of th
   let deliver: (delivery: Delivery.Delivery) => void = () => {}
   const handled: Array<string> = []
   const program = Effect.gen(function* () {
-    const broker = yield* MemoryBroker.make({ vices: { lease: { duration: 600_000, max: 43_200_000 } } })
+    const broker = yield* MemoryBroker.make({ faults: { lease: { duration: 600_000, max: 43_200_000 } } })
     const watched: Broker.Service = {
       ...broker,
       subscribe: (options) => {

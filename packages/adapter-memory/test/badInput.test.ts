@@ -67,11 +67,11 @@ describe("send", () => {
 
   it("headers of a codec that are no plain object", async () => {
     await using broker = await open()
-    const seal = (body: unknown, { native }: Codec.Outside): Codec.Sealed => {
+    const encodeMessage = (body: unknown, { native }: Codec.MessageParts): Codec.EncodedMessage => {
       const headers: any = new Map([["tenant", "acme"]])
       return { body: Codec.json.encode(body), headers, native }
     }
-    const error = await rejection(broker.requeue.send(queue("q", { codec: { ...Codec.json, seal } }), 1))
+    const error = await rejection(broker.requeue.send(queue("q", { codec: { ...Codec.json, encodeMessage } }), 1))
     assert.instanceOf(error, EncodeError)
     assert.include(error.message, "headers: must be a plain object of text, got an object. The queue's codec must")
     assert.deepStrictEqual(await broker.waiting("q"), [])
@@ -171,7 +171,7 @@ describe("consume", () => {
   })
 
   it("a wrong delay of a retry fails the handler, which may still give a right one", async () => {
-    await using broker = await open({ vices: { capabilities: { retryDelay: { native: 60_000, beyond: undefined } } } })
+    await using broker = await open({ faults: { capabilities: { retryDelay: { native: 60_000, beyond: undefined } } } })
     const errors: Array<unknown> = []
     const attempt = (call: () => void) => {
       try {
@@ -209,8 +209,8 @@ describe("consume", () => {
   })
 
   it("a backoff that the broker cannot keep is found at the start", async () => {
-    const vices = { capabilities: { retryDelay: { native: 60_000, beyond: undefined } } }
-    await using requeue = await connect(MemoryBroker.layer({ vices }))
+    const faults = { capabilities: { retryDelay: { native: 60_000, beyond: undefined } } }
+    await using requeue = await connect(MemoryBroker.layer({ faults }))
     const error = await rejection(requeue.consume("q", { retryDelay: "1 hour" }, () => {}))
     assert.instanceOf(error, ConfigurationError)
     assert.match(error.message, /^retryDelay \(queue q, broker memory\): .* at most 1m\. Set max to 1m or less/)

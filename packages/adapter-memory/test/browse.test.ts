@@ -37,7 +37,7 @@ describe("a browser", () => {
 
   it.effect("shows a message again whose removal was made to fail, and goes on with the others", () =>
     Effect.gen(function* () {
-      const broker = yield* MemoryBroker.make({ vices: { failSettle: { every: 2, reason: "LeaseLost" } } })
+      const broker = yield* MemoryBroker.make({ faults: { failSettle: { every: 2, reason: "LeaseLost" } } })
       yield* send(broker, "q", ["a", "b", "c"])
       const { next, remove } = yield* broker.admin.browse(ready)
       const failures = yield* remove((yield* next(3)).map(({ delivery }) => delivery))
@@ -63,7 +63,7 @@ describe("a browser", () => {
   it.effect("of a broker that counts has counted what it returns, and no lease of it ends", () =>
     Effect.gen(function* () {
       const lease = { duration: 1000, max: 1000 }
-      const broker = yield* MemoryBroker.make({ vices: { lease, capabilities: { uncountedBrowse: false } } })
+      const broker = yield* MemoryBroker.make({ faults: { lease, capabilities: { uncountedBrowse: false } } })
       yield* send(broker, "q", ["a"])
       const consumer = yield* probe(broker, "q", 1)
       consumer.credit(0)

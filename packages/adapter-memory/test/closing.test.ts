@@ -43,8 +43,8 @@ describe("a send that is under way when the connection closes", () => {
   it("is not one whose codec has failed", async () => {
     await using broker = await open()
     const { requeue } = broker
-    const seal = () => Promise.reject(new Error("the store is full"))
-    const orders = define("q", { codec: { ...Codec.json, seal } })
+    const encodeMessage = () => Promise.reject(new Error("the store is full"))
+    const orders = define("q", { codec: { ...Codec.json, encodeMessage } })
     await requeue.send(orders, 1).then(
       () => assert.fail("it was sent"),
       () => {}

@@ -4,7 +4,7 @@ import type { Options } from "../src/index.ts"
 export const variants: Readonly<Record<string, Options.Options>> = {
   memory: {},
   "memory like SQS": {
-    vices: {
+    faults: {
       countReleases: true,
       lease: { duration: 2000, max: 43_200_000 },
       forgetDelaysOnRestart: true,
@@ -26,6 +26,6 @@ export const variants: Readonly<Record<string, Options.Options>> = {
     }
   },
   "memory like a durable broker": {
-    vices: { capabilities: { durableDelays: true, durableMessages: true, delayResolution: 20 } }
+    faults: { capabilities: { durableDelays: true, durableMessages: true, delayResolution: 20 } }
   }
 }

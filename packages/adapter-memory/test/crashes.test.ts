@@ -130,7 +130,7 @@ describe("a handler that kills its process", () => {
   }
 
   const seeds = Array.from({ length: process.env["REQUEUE_CAMPAIGNS"] === "1" ? 200 : 10 }, (_, index) => index)
-  const counted = { vices: { countReleases: true } }
+  const counted = { faults: { countReleases: true } }
 
   test.each<readonly [string, Life]>([
     ["", { latency: 0, after: 10 }],

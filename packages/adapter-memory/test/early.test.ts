@@ -10,7 +10,7 @@ const message = Outgoing.make({ queue: "work", id: "m1", body: Buffer.from("1"),
 
 it.effect("one that comes before its time costs no attempt of its policy", () =>
   Effect.gen(function* () {
-    const broker = yield* MemoryBroker.make({ vices: { earlyBy: 500, countReleases: true } })
+    const broker = yield* MemoryBroker.make({ faults: { earlyBy: 500, countReleases: true } })
     const attempts: Array<number> = []
     const retry = RetryPolicy.make({ maxRetries: 5, deadLetter: { queue: "dead" } })
     const start = Consumer.start("work", { retry, retryDelay: 1000 }, (run) => {

@@ -74,7 +74,7 @@ describe("a message in quarantine whose connection breaks", () => {
         yield* world.control.cut
         yield* Effect.sleep(1)
         const [letter] = (yield* world.control.snapshot(`${queue}.dlq`)).ready
-        assert.strictEqual(letter?.metadata.cut, undefined)
+        assert.strictEqual(letter?.metadata.truncation, undefined)
         assert.strictEqual(letter?.metadata.deadLetter?.error.message, "no")
         assert.strictEqual(runsOf(world.books, "p"), 1)
         yield* world.balance

@@ -9,7 +9,7 @@ import { MemoryBroker } from "../src/index.ts"
 import { browsing } from "./browsing.ts"
 import { open, turns } from "./virtualBroker.ts"
 
-const all = { redriven: 0, filtered: 0, guarded: 0, homeless: 0 }
+const all = { redriven: 0, filtered: 0, overRedriveLimit: 0, unknownOrigin: 0 }
 const discouraged = () => Promise.reject(new Error("no"))
 
 it("keeps to its rate, and does not wait after the last letter", async () => {
@@ -39,7 +39,7 @@ it("passes over letters that have been redriven too often", async () => {
     const [letter] = await letters.list()
     assert.deepStrictEqual([letter!.redrives, letter!.origin!.attempts], [round, 1])
   }
-  assert.deepInclude(await broker.finish(letters.redrive()), { ...all, guarded: 1 })
+  assert.deepInclude(await broker.finish(letters.redrive()), { ...all, overRedriveLimit: 1 })
   assert.deepInclude(await broker.finish(letters.redrive({ maxRedrives: 4 })), { ...all, redriven: 1 })
 })
 

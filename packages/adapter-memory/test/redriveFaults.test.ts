@@ -57,7 +57,7 @@ const keeps = (...ids: ReadonlyArray<string>) =>
     remove: (deliveries) => {
       const isKept = (delivery: Delivery.Delivery) => ids.includes(idOf(delivery))
       const error = broken("remove", "AccessRefused")
-      const failures = deliveries.filter(isKept).map((delivery) => ({ delivery, error, fate: "refused" as const }))
+      const failures = deliveries.filter(isKept).map((delivery) => ({ delivery, error, fate: "rejected" as const }))
       return Effect.map(remove(deliveries.filter((each) => !isKept(each))), (others) => [...failures, ...others])
     }
   }))
@@ -67,7 +67,7 @@ const unnamed = browsing(() => ({ identify: () => undefined }))
 
 describe("settlements that fail", () => {
   it.each(["ConnectionLost", "LeaseLost"] as const)("%s: what is counted is gone", async (reason) => {
-    await using broker = await open({ vices: { failSettle: { every: 4, reason } } })
+    await using broker = await open({ faults: { failSettle: { every: 4, reason } } })
     await fill(broker, 30)
     const letters = deadLetters(broker.requeue, "q.dlq")
     assert.strictEqual(await broker.finish(letters.purge({ filter: () => true })), 30)
@@ -395,7 +395,7 @@ describe("letters that are passed over", () => {
 
   it("are decided on once, where nobody counts", async () => {
     const counts = { ready: false, inFlight: false, delayed: false }
-    await using broker = await open({ vices: { capabilities: { counts } } })
+    await using broker = await open({ faults: { capabilities: { counts } } })
     await fill(broker, 2500)
     const decided: Array<string> = []
     const filter = (letter: DeadLetters.DeadLetter) => decided.push(idOf(letter)) === 0
@@ -517,7 +517,7 @@ describe("the end", () => {
 
   it("is not one second of silence, where the broker cannot count", async () => {
     const counts = { ready: false, inFlight: false, delayed: false }
-    await using broker = await open({ vices: { capabilities: { counts } } }, slow(2500))
+    await using broker = await open({ faults: { capabilities: { counts } } }, slow(2500))
     await fill(broker, 5)
     const report = await broker.finish(deadLetters(broker.requeue, "q.dlq").redrive({ to: "q" }))
     assert.deepStrictEqual([report.redriven, report.queued], [5, undefined])

@@ -25,7 +25,7 @@ const refused = new BrokerError.BrokerError({
 })
 
 const shared = async (places: Places): Promise<VirtualBroker> =>
-  open({ vices: { capabilities: { exactCounts: false } } }, (broker) => {
+  open({ faults: { capabilities: { exactCounts: false } } }, (broker) => {
     const { browse, counts, ...admin } = broker.admin
     const delayed: Broker.Admin["browse"] = (options) => {
       if (options.from === "ready") return browse(options)

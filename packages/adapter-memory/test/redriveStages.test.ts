@@ -254,7 +254,7 @@ describe("the letters of a stage", () => {
 })
 
 /** A broker whose counts may be late. */
-const late = () => open({ vices: { capabilities: { exactCounts: false } } })
+const late = () => open({ faults: { capabilities: { exactCounts: false } } })
 
 describe("letters that arrive while a redrive in stages works", () => {
   const names = ["counts exactly", "may count late"] as const

@@ -1,4 +1,4 @@
-/** The broker for users' tests, used as a user would: no Effect, no vices, no control. */
+/** The broker for users' tests, used as a user would: no Effect, no faults, no control. */
 import { deadLetters } from "@requeue/operations/promise"
 import { readFile } from "node:fs/promises"
 import { afterEach, assert, describe, expect, it, vi } from "@effect/vitest"
@@ -202,14 +202,14 @@ describe("what was sent, and what was given up", () => {
   })
 
   it("leaves out what the broker did not confirm", async () => {
-    await using broker = await Testing.open({ vices: { duplicateOnLostConfirmation: 1 } })
+    await using broker = await Testing.open({ faults: { duplicateOnLostConfirmation: 1 } })
     await expect(broker.requeue.send("q", 1)).rejects.toThrow("the confirmation was lost")
     assert.deepStrictEqual(await broker.sent("q"), [])
     await broker.expectNothingElse()
   })
 
   it("leaves out a settlement that failed", async () => {
-    await using broker = await Testing.open({ vices: { failSettle: { every: 2, reason: "LeaseLost" } } })
+    await using broker = await Testing.open({ faults: { failSettle: { every: 2, reason: "LeaseLost" } } })
     await broker.requeue.consume("q", {}, () => {})
     await broker.requeue.sendBatch("q", [{ body: 1 }, { body: 2 }])
     await broker.waitUntilIdle()

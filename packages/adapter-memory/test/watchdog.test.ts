@@ -57,7 +57,7 @@ describe("a consumer is stalled, and not live", () => {
           assert.strictEqual(consumer.health().state, "stalled")
           yield* world.balance
         }),
-      { options: { vices: { lease } }, wrap: wrapped(() => ({ extend: () => Effect.never })) }
+      { options: { faults: { lease } }, wrap: wrapped(() => ({ extend: () => Effect.never })) }
     ))
 
   test("when its handler never ends and cannot be interrupted", () =>

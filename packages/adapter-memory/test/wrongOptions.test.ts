@@ -354,7 +354,7 @@ const rows: ReadonlyArray<Wrong> = [
   [
     "Testing.layer",
     () => Testing.layer({ logLevel: "Debug" } as Loose),
-    "Testing.layer: unknown option logLevel. Use one of maxMessages, maxBodySize, vices, promiseTimeout"
+    "Testing.layer: unknown option logLevel. Use one of maxMessages, maxBodySize, faults, promiseTimeout"
   ]
 ]
 
@@ -444,7 +444,7 @@ describe("a Cloudflare handler's retry", () => {
   })
 
   it("is cut to what the broker can keep", async () => {
-    await using broker = await open({ vices: { capabilities: { retryDelay: { native: 60_000, beyond: undefined } } } })
+    await using broker = await open({ faults: { capabilities: { retryDelay: { native: 60_000, beyond: undefined } } } })
     await Cloudflare.consume(
       broker.requeue,
       { queue: "q", max_batch_timeout: 0 },

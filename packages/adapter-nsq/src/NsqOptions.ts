@@ -48,7 +48,7 @@ export interface Options {
   /** HTTP interfaces of nsqlookupd, as `host:port` or a URL. Default: none. */
   readonly lookupd?: Fields["lookupd"] | undefined
   /** Milliseconds between two requests to nsqlookupd, spread by a fifth. Default: 15000. */
-  readonly lookupdInterval?: Delay.Input | undefined
+  readonly lookupdInterval?: Delay.DurationInput | undefined
   /** The channel of queues that name none. Default: `requeue`. */
   readonly channel?: Fields["channel"] | undefined
   /** Whether `authSecret` may be sent without TLS, and not only to this machine itself. Default: `false`. */
@@ -58,21 +58,21 @@ export interface Options {
   /** The name of this program in nsqd's statistics. Default: `requeue-nsq`. */
   readonly userAgent?: Fields["userAgent"] | undefined
   /** Milliseconds between two heartbeats. A connection without 2.5 of them is made again. Default: 10000. */
-  readonly heartbeat?: Delay.Input | undefined
+  readonly heartbeat?: Delay.DurationInput | undefined
   /** Milliseconds that one attempt to connect may take. Default: 10000. */
-  readonly connectTimeout?: Delay.Input | undefined
+  readonly connectTimeout?: Delay.DurationInput | undefined
   /** Milliseconds that an HTTP request may take, and a settlement until it has left this process. Default: 10000. */
-  readonly requestTimeout?: Delay.Input | undefined
+  readonly requestTimeout?: Delay.DurationInput | undefined
   /** Milliseconds that a publish may take, with its wait for a connection. Default: 10000. */
-  readonly publishTimeout?: Delay.Input | undefined
+  readonly publishTimeout?: Delay.DurationInput | undefined
   /** Milliseconds before the second attempt to connect again; the first is at once. Default: 100. */
-  readonly reconnectFirst?: Delay.Input | undefined
+  readonly reconnectFirst?: Delay.DurationInput | undefined
   /** Milliseconds that no pause between two attempts exceeds. Default: 5000. */
-  readonly reconnectMax?: Delay.Input | undefined
+  readonly reconnectMax?: Delay.DurationInput | undefined
   /** The lease of a delivery in milliseconds, at least 1000. Default: that of nsqd. */
-  readonly messageTimeout?: Delay.Input | undefined
+  readonly messageTimeout?: Delay.DurationInput | undefined
   /** Milliseconds for which nsqd may hold back a message to send it with others. Default: 25. */
-  readonly outputBufferTimeout?: Delay.Input | undefined
+  readonly outputBufferTimeout?: Delay.DurationInput | undefined
   /** Messages that may await their confirmation; further ones wait. Default: 1000. */
   readonly maxUnconfirmed?: Fields["maxUnconfirmed"] | undefined
   /** `exact` makes every retry a copy, with history and due time. Default: `native`, which is `REQ`. */
@@ -88,7 +88,7 @@ export interface Options {
   /** Whether the HTTP interface of nsqd is used. Default: `true`. */
   readonly http?: Fields["http"] | undefined
   /** The longest delay of nsqd in milliseconds. Default: nsqd is asked; a lower one of nsqd counts. */
-  readonly maxReqTimeout?: Delay.Input | undefined
+  readonly maxReqTimeout?: Delay.DurationInput | undefined
   /** The largest message of nsqd in bytes. Default: nsqd is asked; a lower one of nsqd counts. */
   readonly maxMsgSize?: Fields["maxMsgSize"] | undefined
   /** The largest `MPUB` of nsqd in bytes. Default: nsqd is asked; a lower one of nsqd counts. */

@@ -116,20 +116,20 @@ const fails = (text: string) => () => Effect.fail(toBrokerError(new Error(text),
 
 describe("a dead letter whose publish fails", () => {
   it.effect.each<[name: string, publish: Publish, fate: Broker.Fate, reason: BrokerError.Reason]>([
-    ["its topic's name is bad", fails('E_BAD_TOPIC PUB topic name "!" is not valid'), "refused", "Unsupported"],
-    ["it is too large", fails("E_BAD_MESSAGE PUB message too big 2 > 1"), "refused", "BodyTooLarge"],
-    ["it is forbidden", fails("E_UNAUTHORIZED AUTH failed for PUB"), "refused", "AccessRefused"],
-    ["nsqd cannot store it", fails("E_PUB_FAILED PUB failed disk full"), "ours", "Throttled"],
-    ["no nsqd is up", fails("connect ECONNREFUSED 127.0.0.1:1"), "ours", "ConnectionFailed"],
+    ["its topic's name is bad", fails('E_BAD_TOPIC PUB topic name "!" is not valid'), "rejected", "Unsupported"],
+    ["it is too large", fails("E_BAD_MESSAGE PUB message too big 2 > 1"), "rejected", "BodyTooLarge"],
+    ["it is forbidden", fails("E_UNAUTHORIZED AUTH failed for PUB"), "rejected", "AccessRefused"],
+    ["nsqd cannot store it", fails("E_PUB_FAILED PUB failed disk full"), "transient", "Throttled"],
+    ["no nsqd is up", fails("connect ECONNREFUSED 127.0.0.1:1"), "transient", "ConnectionFailed"],
     ["the connection is lost", fails("socket hang up"), "unknown", "ConnectionLost"],
     ["nobody answers", () => Effect.fail(timedOut(context, 5)), "unknown", "Timeout"],
-    ["no copy of it can be made", () => Effect.die(Object.create(null)), "refused", "Unsupported"],
+    ["no copy of it can be made", () => Effect.die(Object.create(null)), "rejected", "Unsupported"],
     [
       "making its copy throws",
       () => {
         throw new TypeError("detached")
       },
-      "refused",
+      "rejected",
       "Unsupported"
     ]
   ])("because %s: it is still held, and its neighbours are settled", ([, publish, fate, reason]) =>

@@ -374,12 +374,12 @@ describe("toPublication", () => {
       Wire.json({ headers: { h: "1" }, metadata: Metadata.reduce(full, "all"), deferred: undefined, nonce: undefined })
     )
     const outgoing = message({ body: new Uint8Array(10_000 - Wire.size(least, 0)), headers: { h: "1" } })
-    const copy = (cut: Metadata.Cut | undefined) =>
+    const copy = (cut: Metadata.Truncation | undefined) =>
       toPublication(
         { message: { ...outgoing, metadata: Metadata.reduce(full, cut) }, target: own, isCopy: true },
         context
       )
-    for (const cut of [undefined, ...Metadata.cuts.slice(0, -1)]) {
+    for (const cut of [undefined, ...Metadata.truncations.slice(0, -1)]) {
       const made = copy(cut)
       assert.isTrue(made instanceof BrokerError.BrokerError && made.reason === "BodyTooLarge", cut)
     }
@@ -525,7 +525,7 @@ describe("what is to come again", () => {
   })
 
   it("twins have the same nonce on different nsqd; a message without a nonce has no twin", () => {
-    const twins = Remembered.makeTwins()
+    const twins = Remembered.makeDuplicates()
     const other = { node: { ...node, name: "h:4250", identity: "other" } }
     twins.finished(receipt("a", {}, "n"))
     twins.finished(receipt("b"))
@@ -545,7 +545,7 @@ describe("what is to come again", () => {
   })
 
   it("twins that both ran have no further one", () => {
-    const twins = Remembered.makeTwins()
+    const twins = Remembered.makeDuplicates()
     const other = { node: { ...node, name: "h:4250", identity: "other" } }
     twins.finished(receipt("a", {}, "n"))
     twins.finished(receipt("b", other, "n"))

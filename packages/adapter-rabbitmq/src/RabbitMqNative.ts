@@ -39,7 +39,7 @@ export type { Options, RabbitMqNative } from "./internal/native.ts"
  * }
  * ```
  */
-export const make = (options: Options): Message.Native => Native.wishes.make("RabbitMqNative.make", options)
+export const make = (options: Options): Message.Native => Native.nativeOptions.make("RabbitMqNative.make", options)
 
 /** The facts of a message or a dead letter from RabbitMQ; `undefined` for one of another broker. */
 export const of = ({ native }: { readonly native?: Message.Native | undefined }): RabbitMqNative | undefined =>

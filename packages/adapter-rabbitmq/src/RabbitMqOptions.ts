@@ -81,17 +81,17 @@ export interface Options {
   /** The name that the server shows, followed by `:consume` or `:publish`. Default: `requeue`. */
   readonly connectionName?: Fields["connectionName"] | undefined
   /** Milliseconds between heartbeats, rounded to seconds. 1000 to 60,000; default: 10,000. */
-  readonly heartbeat?: Delay.Input | undefined
+  readonly heartbeat?: Delay.DurationInput | undefined
   /** Milliseconds that one attempt to connect may take. 100 to 120,000; default: 10,000. */
-  readonly connectTimeout?: Delay.Input | undefined
+  readonly connectTimeout?: Delay.DurationInput | undefined
   /** Milliseconds that one request may take. 100 to 120,000; default: 10,000. */
-  readonly requestTimeout?: Delay.Input | undefined
+  readonly requestTimeout?: Delay.DurationInput | undefined
   /** Milliseconds until a publish is confirmed, and as many for a connection first. 100 to 120,000; default: 10,000. */
-  readonly publishTimeout?: Delay.Input | undefined
+  readonly publishTimeout?: Delay.DurationInput | undefined
   /** Milliseconds before the second attempt to connect again; the first is at once. 1 to 60,000; default: 100. */
-  readonly reconnectFirst?: Delay.Input | undefined
+  readonly reconnectFirst?: Delay.DurationInput | undefined
   /** The longest pause between attempts, in milliseconds. `reconnectFirst` to 120,000; default: 500. */
-  readonly reconnectMax?: Delay.Input | undefined
+  readonly reconnectMax?: Delay.DurationInput | undefined
   /** Messages that may be unconfirmed; further ones wait. 1 to 65,535; default: 1000. */
   readonly maxUnconfirmed?: Fields["maxUnconfirmed"] | undefined
   /** The type of all queues that are declared. Default: `quorum`. */
@@ -103,7 +103,7 @@ export interface Options {
   /** Where delays are kept. Default: `auto`, which is the ladder for up to 32 known delays, and else the levels. */
   readonly topology?: Fields["topology"] | undefined
   /** The smallest step of the levels, in milliseconds. 10 to 1000; default: 50. */
-  readonly resolution?: Delay.Input | undefined
+  readonly resolution?: Delay.DurationInput | undefined
   /** The start of the names of everything that queues share. Default: `requeue`. */
   readonly prefix?: Fields["prefix"] | undefined
   /** Whether objects are declared, only looked for (`passive`), or not touched (`never`). Default: `declare`. */

@@ -7,7 +7,7 @@
  * work queue do not depend on the policy at all.
  */
 import { ConfigurationError, Delay, type RetryPolicy } from "@requeue/core/adapter-kit"
-import * as Former from "./internal/declare/former.ts"
+import * as Former from "./internal/declare/legacyArguments.ts"
 import type { NativeBinding, NativeExchange, NativeObject, NativeQueue } from "./internal/declare/objects.ts"
 import * as Objects from "./internal/declare/objects.ts"
 import * as Topologies from "./internal/declare/topologies/index.ts"

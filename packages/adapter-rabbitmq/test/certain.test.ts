@@ -1,6 +1,6 @@
 /** When the answer that a queue is empty is believed. */
 import { afterEach, assert, beforeEach, test, vi } from "vitest"
-import { certain } from "../src/internal/connect/certain.ts"
+import { verifyPassive } from "../src/internal/connect/verifyPassive.ts"
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "performance"] }))
 afterEach(() => void vi.useRealTimers())
@@ -20,14 +20,14 @@ const player = (script: Script) => {
 const asked = async (queue: Script, line: Script) => {
   const [ask, askLine] = [player(queue), player(line)]
   let questions = 0
-  const channel: Parameters<typeof certain>[0] = {
+  const channel: Parameters<typeof verifyPassive>[0] = {
     checkQueue: async () => {
       questions++
       return { messageCount: await ask(), consumerCount: 0 }
     },
     checkExchange: () => askLine()
   }
-  certain(channel)
+  verifyPassive(channel)
   const answer = channel.checkQueue("q")
   await vi.advanceTimersByTimeAsync(60_000)
   return [(await answer).messageCount, questions]

@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { BrokerError } from "@requeue/core"
 import type { Publication } from "../src/internal/client.ts"
-import { blamed } from "../src/internal/publish/blame.ts"
+import { attributeClose } from "../src/internal/publish/attributeClose.ts"
 import { fateOf } from "../src/internal/settle/settle.ts"
 import { isOfHeaders, ofEncoding, toBrokerError } from "../src/internal/toBrokerError.ts"
 
@@ -57,7 +57,7 @@ describe("the fate of an original whose copy", () => {
     ]
   ] as const)("cannot be encoded: %s", (thrown, reason) => {
     const error = ofEncoding(thrown, "q")
-    assert.deepStrictEqual([error.reason, fateOf(error)], [reason, "refused"])
+    assert.deepStrictEqual([error.reason, fateOf(error)], [reason, "rejected"])
     assert.strictEqual(isOfHeaders(error), reason === "BodyTooLarge")
     assert.isString(error.remedy)
   })
@@ -88,11 +88,11 @@ describe("a channel that the server closes", () => {
     ["PRECONDITION_FAILED - invalid message", []]
   ])("%s", (words, guilty) =>
     assert.deepStrictEqual(
-      blamed(words, all).map((one) => all.indexOf(one)),
+      attributeClose(words, all).map((one) => all.indexOf(one)),
       guilty
     )
   )
 
   it("has one publication to blame, if it has one", () =>
-    assert.deepStrictEqual(blamed("PRECONDITION_FAILED - invalid message", [all[0]!]), [all[0]!]))
+    assert.deepStrictEqual(attributeClose("PRECONDITION_FAILED - invalid message", [all[0]!]), [all[0]!]))
 })

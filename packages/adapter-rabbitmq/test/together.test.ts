@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import { TestClock } from "effect/testing"
 import { assert, test } from "vitest"
-import * as Together from "../src/internal/inspect/together.ts"
+import * as Together from "../src/internal/inspect/coalesce.ts"
 
 test("whoever asks at the same time shares the answer, and is not hurt by one who leaves", async () => {
   const asked: Array<string> = []

@@ -114,8 +114,9 @@ const codecOf =
       contentEncoding: codec.contentEncoding,
       encode: (body) => (bare === "refuse" ? refuse() : inner.encode(body)),
       decode: reading(inner.decode),
-      open: reading((bytes, headers) => Codec.open(inner, bytes, headers)),
-      seal: inner.seal && ((body, given) => (bare === "refuse" ? refuse() : inner.seal!(body, given)))
+      decodeMessage: reading((bytes, headers) => Codec.decodeMessage(inner, bytes, headers)),
+      encodeMessage:
+        inner.encodeMessage && ((body, given) => (bare === "refuse" ? refuse() : inner.encodeMessage!(body, given)))
     })
   }
 

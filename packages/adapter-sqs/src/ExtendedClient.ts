@@ -46,7 +46,7 @@ const legacy = "SQSLargePayloadSize"
 const classes = ["software.amazon.payloadoffloading.PayloadS3Pointer", "com.amazon.sqs.javamessaging.MessageS3Pointer"]
 
 /** Adds an attribute to those that the program asks for. */
-const withAttribute = (name: string, size: number, given: Codec.Outside): Codec.Outside => {
+const withAttribute = (name: string, size: number, given: Codec.MessageParts): Codec.MessageParts => {
   const asked = SqsNative.of(given)?.attributes
   const value = String(size)
   const native = SqsNative.make({ attributes: { ...asked, [name]: { type: "Number", value } } })

@@ -31,7 +31,7 @@ export type { Attribute, Options, SqsNative } from "./internal/native.ts"
  * SqsNative.make({ attributes: { raw: { type: "Binary", value: new Uint8Array([1, 2]) } } })
  * ```
  */
-export const make = (options: Options): Message.Native => Native.wishes.make("SqsNative.make", options)
+export const make = (options: Options): Message.Native => Native.nativeOptions.make("SqsNative.make", options)
 
 /** The facts of a message or a dead letter from SQS; `undefined` for one of another broker. */
 export const of = ({ native }: { readonly native?: Message.Native | undefined }): SqsNative | undefined =>

@@ -23,7 +23,7 @@ export interface Request {
    * The time-out of a Lambda function that reads the queue. The queue's visibility timeout must not be shorter.
    * Default: 0, for consumers, which extend their leases.
    */
-  readonly functionTimeout?: Delay.Input | undefined
+  readonly functionTimeout?: Delay.DurationInput | undefined
 }
 
 interface Opened {

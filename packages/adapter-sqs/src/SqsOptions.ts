@@ -66,14 +66,14 @@ export interface OtherOptions extends SdkOptions {
    */
   readonly queues?: Fields["queues"] | undefined
   /** Milliseconds of one long poll, whole seconds, 1 to 20 s. Default: 20,000. */
-  readonly waitTime?: Delay.Input | undefined
+  readonly waitTime?: Delay.DurationInput | undefined
   /** Polls at a time, 1 to 50. Default: 10. */
   readonly pollers?: Fields["pollers"] | undefined
   /**
    * Milliseconds of one lease, whole seconds, up to 12 h; what a crashed consumer had comes again after it. Default:
    * 30,000.
    */
-  readonly visibilityTimeout?: Delay.Input | undefined
+  readonly visibilityTimeout?: Delay.DurationInput | undefined
   /** Messages in flight from which on retries are copies; 0 for always. Default: 60,000. */
   readonly inFlightLimit?: Fields["inFlightLimit"] | undefined
   /**
@@ -82,19 +82,19 @@ export interface OtherOptions extends SdkOptions {
    */
   readonly fifoRetry?: Fields["fifoRetry"] | undefined
   /** Milliseconds that one attempt to connect may take; the SDK makes three. 100 to 120,000. Default: 5000. */
-  readonly connectTimeout?: Delay.Input | undefined
+  readonly connectTimeout?: Delay.DurationInput | undefined
   /** Milliseconds that one attempt of a request may take; the SDK makes three. 100 to 120,000. Default: 10,000. */
-  readonly requestTimeout?: Delay.Input | undefined
+  readonly requestTimeout?: Delay.DurationInput | undefined
   /**
    * Milliseconds for which queues that are created keep messages, whole seconds, 1 minute to 14 days. Default:
    * 345,600,000, which is 4 days.
    */
-  readonly retention?: Delay.Input | undefined
+  readonly retention?: Delay.DurationInput | undefined
   /**
    * Milliseconds for which dead-letter queues that are created keep letters; no less than `retention`. Default:
    * 1,209,600,000, which is 14 days.
    */
-  readonly deadLetterRetention?: Delay.Input | undefined
+  readonly deadLetterRetention?: Delay.DurationInput | undefined
   /**
    * Receives after which SQS itself moves a message to the dead-letter queue, 1 to 1000. Default: by the policy,
    * with slack.

@@ -49,7 +49,8 @@ const eventFacts = {
   "x-amz-event-resources": '["arn:aws:s3:::bucket"]'
 }
 
-const open = <A>(codec: Codec.Codec<A>, json: unknown, headers = {}) => Codec.open(codec, bytesOf(json), headers)
+const open = <A>(codec: Codec.Codec<A>, json: unknown, headers = {}) =>
+  Codec.decodeMessage(codec, bytesOf(json), headers)
 
 describe("sns", () => {
   const json = EnvelopeCodec.sns(Codec.json)
@@ -125,7 +126,7 @@ describe("sns", () => {
     const outside = CompressedCodec.gzip(text)
     const [zipped, encoding] = [gzipSync(bytesOf(notification("a"))), { "content-encoding": "gzip" }]
     const opened = { body: "a", headers: { ...snsFacts, ...encoding } }
-    assert.deepStrictEqual(await Codec.open(outside, zipped, encoding), opened)
+    assert.deepStrictEqual(await Codec.decodeMessage(outside, zipped, encoding), opened)
     assert.strictEqual(EnvelopeCodec.sns(outside).contentEncoding, "gzip")
     assert.deepStrictEqual(await open(EnvelopeCodec.sns(outside), notification("a")), { body: "a", headers: snsFacts })
   })
@@ -174,7 +175,7 @@ describe.each([
         fc.dictionary(fc.string(), fc.string()),
         (body, headers) => {
           const plain = new Uint8Array(body)
-          assert.deepStrictEqual(Codec.open(bytes, bytes.encode(plain), headers), { body: plain, headers })
+          assert.deepStrictEqual(Codec.decodeMessage(bytes, bytes.encode(plain), headers), { body: plain, headers })
         }
       )
     ))
@@ -193,9 +194,9 @@ describe.each([
       fc.property(fc.array(fc.tuple(key, odd), { maxLength: 3 }), (changes) => {
         const body = `{${[...Object.entries(envelope), ...changes].map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`).join()}}`
         try {
-          const opened = Codec.open(bytes, utf8(body), {})
+          const opened = Codec.decodeMessage(bytes, utf8(body), {})
           assert.isFalse(opened instanceof Promise)
-          const { headers } = opened as Codec.Opened<Uint8Array> // It is no promise.
+          const { headers } = opened as Codec.DecodedMessage<Uint8Array> // It is no promise.
           for (const value of Object.values(headers)) assert.isString(value)
         } catch (error) {
           assert.instanceOf(error, EnvelopeCodec.EnvelopeError)
@@ -210,7 +211,7 @@ describe.each([
     for (const field of Object.keys(envelope)) {
       const shown = JSON.stringify({ ...envelope, [field]: "deep" }).replace('"deep"', deep)
       try {
-        void Codec.open(bytes, utf8(shown), {})
+        void Codec.decodeMessage(bytes, utf8(shown), {})
       } catch (error) {
         assert.instanceOf(error, EnvelopeCodec.EnvelopeError)
       }

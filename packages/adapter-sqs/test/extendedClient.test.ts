@@ -50,7 +50,7 @@ test("a pointer in a notification of SNS is followed, as AWS' extended client fo
     Message: pointer("own", "x"),
     MessageAttributes: { ExtendedPayloadSize: { Type: "Number", Value: "300000" } }
   }
-  const opened = await Codec.open(EnvelopeCodec.sns(codec), Codec.json.encode(notification), {})
+  const opened = await Codec.decodeMessage(EnvelopeCodec.sns(codec), Codec.json.encode(notification), {})
   assert.deepStrictEqual(asked.splice(0), ["own/x"])
   assert.deepStrictEqual([...opened.body], [1])
   assert.notProperty(opened.headers, "ExtendedPayloadSize")

@@ -23,8 +23,8 @@ const named = 10
 
 /** Answers how many letters the redrive is done with. */
 const seen = (report: DeadLetters.RedriveReport): number => {
-  const { filtered, guarded, homeless, redriven, refused, repeated, unremoved } = report
-  return redriven + unremoved + refused + filtered + guarded + homeless + repeated
+  const { filtered, overRedriveLimit, unknownOrigin, redriven, refused, repeated, unremoved } = report
+  return redriven + unremoved + refused + filtered + overRedriveLimit + unknownOrigin + repeated
 }
 
 /** Answers how many letters there were; where the broker cannot count, those that were seen. */
@@ -83,12 +83,12 @@ export const text = (
   { queue, report }: Redriven,
   { dryRun, isParking = false, maxRedrives, stopAt }: Asked
 ): string => {
-  const { failures, filtered, guarded, held, homeless, queued, redriven, refused } = report
+  const { failures, filtered, overRedriveLimit, held, unknownOrigin, queued, redriven, refused } = report
   const { repeated, unconfirmed, unremoved } = report
   const others = [
     [filtered, "passed over by the filters"],
-    [guarded, `stopped by --max-redrives ${maxRedrives}`],
-    [homeless, "of unknown origin, give --to"],
+    [overRedriveLimit, `stopped by --max-redrives ${maxRedrives}`],
+    [unknownOrigin, "of unknown origin, give --to"],
     [repeated, "passed over, since this operation has redriven them before"],
     [refused, "refused by the broker"],
     [unremoved, "published and not removed, so that they are in both queues"],

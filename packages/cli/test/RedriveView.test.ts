@@ -19,8 +19,8 @@ const nothing: DeadLetters.RedriveReport = {
   refused: 0,
   unconfirmed: 0,
   filtered: 0,
-  guarded: 0,
-  homeless: 0,
+  overRedriveLimit: 0,
+  unknownOrigin: 0,
   failures: [],
   queued: 0,
   held: 0
@@ -50,7 +50,15 @@ it("says what is where", () => {
     "q.dlq: redriven 3 of 3; 2 more with another reader, run it again when that has ended"
   )
   assert.strictEqual(text({ held: undefined }), "q.dlq: redriven 0 of 0; another reader may have more")
-  const parts = { redriven: 1, unremoved: 2, refused: 3, unconfirmed: 4, filtered: 5, guarded: 6, homeless: 7 }
+  const parts = {
+    redriven: 1,
+    unremoved: 2,
+    refused: 3,
+    unconfirmed: 4,
+    filtered: 5,
+    overRedriveLimit: 6,
+    unknownOrigin: 7
+  }
   assert.strictEqual(
     text({ ...parts, queued: 31 }),
     "q.dlq: redriven 1 of 32; 5 passed over by the filters; 6 stopped by --max-redrives 3; 7 of unknown origin, give --to; " +

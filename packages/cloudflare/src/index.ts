@@ -93,7 +93,7 @@ export interface QueueWorker<Body = unknown, Env = unknown> {
 }
 
 /** Seconds with their unit, so that an error shows what was written. */
-const duration = (seconds: number | undefined): Delay.Input | undefined =>
+const duration = (seconds: number | undefined): Delay.DurationInput | undefined =>
   typeof seconds === "number" ? { seconds } : (seconds ?? undefined)
 
 const metricsOf = async (requeue: Requeue, queue: string, options?: CountsOptions): Promise<QueueMetrics> => {

@@ -27,7 +27,7 @@ export interface Format {
   /** Names of the headers by one of which a message is a pointer. No handler sees them. */
   readonly markers: ReadonlyArray<string>
   /** Writes the pointer to a body of so many bytes, with a marker. */
-  readonly write: (key: string, size: number, given: Codec.Outside) => Codec.Sealed
+  readonly write: (key: string, size: number, given: Codec.MessageParts) => Codec.EncodedMessage
   /** The key in a message that has a marker. It throws when there is none. */
   readonly read: (bytes: Uint8Array, headers: Message.Headers) => string
 }
@@ -176,7 +176,7 @@ export const make = <A, I>(codec: Codec.Codec<A, I>, options: Options): Codec.Co
     }
   }
 
-  const put = async (sealed: Codec.Sealed): Promise<Codec.Sealed> => {
+  const put = async (sealed: Codec.EncodedMessage): Promise<Codec.EncodedMessage> => {
     const key = await ask("put", undefined, async () => keyIn(await store.put(sealed.body)))
     return format.write(key, sealed.body.length, sealed)
   }
@@ -192,8 +192,8 @@ export const make = <A, I>(codec: Codec.Codec<A, I>, options: Options): Codec.Co
   const unmarked = (headers: Message.Headers): Message.Headers =>
     Object.fromEntries(Object.entries(headers).filter((entry) => !isMarker(entry)))
   /** A marker among the sender's headers would make it a pointer. */
-  const plain = (sealed: Codec.Sealed) => ({ ...sealed, headers: unmarked(sealed.headers) })
-  const settle = (sealed: Codec.Sealed) => (isSmall(sealed.body) ? plain(sealed) : put(sealed))
+  const plain = (sealed: Codec.EncodedMessage) => ({ ...sealed, headers: unmarked(sealed.headers) })
+  const settle = (sealed: Codec.EncodedMessage) => (isSmall(sealed.body) ? plain(sealed) : put(sealed))
 
   /** Gives the body, wherever it is, to whoever asked for it. */
   const reading =
@@ -209,10 +209,10 @@ export const make = <A, I>(codec: Codec.Codec<A, I>, options: Options): Codec.Co
     encode: (body) => {
       const bytes = inner.encode(body)
       if (isSmall(bytes)) return bytes
-      throw new TypeError("ClaimCheck: a large body takes time to store. Call seal in place of encode")
+      throw new TypeError("ClaimCheck: a large body takes time to store. Call encodeMessage in place of encode")
     },
-    seal: (body, given) => Thenable.map(Codec.seal(inner, body, given), settle),
+    encodeMessage: (body, given) => Thenable.map(Codec.encodeMessage(inner, body, given), settle),
     decode: reading(inner.decode),
-    open: reading((bytes, headers) => Codec.open(inner, bytes, headers))
+    decodeMessage: reading((bytes, headers) => Codec.decodeMessage(inner, bytes, headers))
   })
 }

@@ -48,7 +48,10 @@ const codecOf =
       return compress(bytes)
     }
 
-    const smaller = (sealed: Codec.Sealed): Codec.Sealed => ({ ...sealed, body: compressed(sealed.body) })
+    const smaller = (sealed: Codec.EncodedMessage): Codec.EncodedMessage => ({
+      ...sealed,
+      body: compressed(sealed.body)
+    })
 
     const inflate = async (encoding: string, bytes: Uint8Array): Promise<Uint8Array> => {
       const read = inflates.get(encoding)
@@ -75,8 +78,8 @@ const codecOf =
       contentEncoding,
       encode: (body) => compressed(inner.encode(body)),
       decode: reading(inner.decode),
-      open: inner.open && reading(inner.open),
-      seal: inner.seal && ((body, given) => Thenable.map(inner.seal!(body, given), smaller))
+      decodeMessage: inner.decodeMessage && reading(inner.decodeMessage),
+      encodeMessage: inner.encodeMessage && ((body, given) => Thenable.map(inner.encodeMessage!(body, given), smaller))
     })
   }
 

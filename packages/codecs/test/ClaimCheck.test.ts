@@ -19,7 +19,7 @@ const memory = () => {
 }
 
 const seal = async <A>(codec: Codec.Codec<A>, body: A, headers: Message.Headers = {}) =>
-  Codec.seal(codec, body, { headers, native: undefined })
+  Codec.encodeMessage(codec, body, { headers, native: undefined })
 
 const failure = async (run: () => unknown): Promise<unknown> => {
   try {
@@ -46,7 +46,7 @@ describe("a claim check", () => {
           const sealed = await seal(codec, body, { ...headers, ...claim })
           assert.strictEqual(bodies.size, body.length > threshold ? 1 : 0)
           assert.strictEqual(sealed.headers["requeue-claim"], body.length > threshold ? "1" : undefined)
-          assert.deepStrictEqual(await Codec.open(codec, sealed.body, sealed.headers), { body, headers })
+          assert.deepStrictEqual(await Codec.decodeMessage(codec, sealed.body, sealed.headers), { body, headers })
           assert.deepStrictEqual(await codec.decode(sealed.body, sealed.headers), body)
         }
       )
@@ -54,9 +54,9 @@ describe("a claim check", () => {
 
   it("encodes and decodes small bodies at once", () => {
     const codec = ClaimCheck.make(Codec.text, { store: memory().store, threshold: 2 })
-    assert.deepStrictEqual(Codec.open(codec, codec.encode("ab"), {}), { body: "ab", headers: {} })
-    assert.deepInclude(Codec.seal(codec, "ab", { headers: {}, native: undefined }), { headers: {} })
-    assert.throws(() => codec.encode("abc"), TypeError, "Call seal in place of encode")
+    assert.deepStrictEqual(Codec.decodeMessage(codec, codec.encode("ab"), {}), { body: "ab", headers: {} })
+    assert.deepInclude(Codec.encodeMessage(codec, "ab", { headers: {}, native: undefined }), { headers: {} })
+    assert.throws(() => codec.encode("abc"), TypeError, "Call encodeMessage in place of encode")
   })
 
   it("goes around compression, and into it", async () => {
@@ -66,11 +66,11 @@ describe("a claim check", () => {
     const encoded = { "content-encoding": "gzip" }
     const sealed = await seal(outside, body, encoded)
     assert.isBelow(bodies.get("k0")!.length, 100)
-    assert.deepStrictEqual(await Codec.open(outside, sealed.body, sealed.headers), { body, headers: encoded })
+    assert.deepStrictEqual(await Codec.decodeMessage(outside, sealed.body, sealed.headers), { body, headers: encoded })
     const inside = CompressedCodec.gzip(ClaimCheck.make(Codec.text, { store, threshold: 10 }))
     const { body: bytes, headers } = await seal(inside, body, encoded)
     assert.isBelow(bytes.length, 100)
-    assert.deepInclude(await Codec.open(inside, bytes, headers), { body })
+    assert.deepInclude(await Codec.decodeMessage(inside, bytes, headers), { body })
     assert.lengthOf(bodies, 2)
   })
 

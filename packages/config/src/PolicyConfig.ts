@@ -41,7 +41,7 @@ export type DurationJson = number | string
 /** Milliseconds, or text such as `"10 seconds"`. */
 // Cast, because here any text will do: the constructors tell durations from other text.
 export const Duration = Schema.Union([Schema.Finite, Schema.String]) as unknown as Schema.Codec<
-  Delay.Input,
+  Delay.DurationInput,
   DurationJson
 >
 

@@ -82,7 +82,7 @@ const keeping = ({ capabilities: { lease } }: Broker.Service, { extend }: Broker
   lease === undefined
     ? Effect.void
     : Effect.suspend(() => extend([...held])).pipe(
-        Effect.map((failures) => failures.forEach(({ delivery, fate }) => fate === "gone" && held.delete(delivery))),
+        Effect.map((failures) => failures.forEach(({ delivery, fate }) => fate === "lost" && held.delete(delivery))),
         Effect.delay(lease.duration / 4),
         Effect.forever
       )
@@ -94,7 +94,7 @@ const settling =
     Effect.suspend(() => {
       for (const { delivery } of requests) held.delete(delivery)
       return Effect.tap(settle(requests), (failures) =>
-        Effect.sync(() => failures.forEach(({ delivery, fate }) => fate !== "gone" && held.add(delivery)))
+        Effect.sync(() => failures.forEach(({ delivery, fate }) => fate !== "lost" && held.add(delivery)))
       )
     })
 

@@ -55,16 +55,16 @@ it.effect("writes down what passes, in order, and keeps from the broker what it 
       reason: "Throttled",
       detail: "busy"
     })
-    faults.settle = ({ settlement }) => (settlement._tag === "Retry" ? { error, fate: "ours" } : undefined)
+    faults.settle = ({ settlement }) => (settlement._tag === "Retry" ? { error, fate: "transient" } : undefined)
     const [a, b] = [delivery("a"), delivery("b")]
     const failures = yield* subscription.settle([
       { delivery: a, settlement: Settlement.Retry(5) },
       { delivery: b, settlement: Settlement.Ack }
     ])
-    assert.deepStrictEqual(failures, [{ delivery: a, error, fate: "ours" }])
+    assert.deepStrictEqual(failures, [{ delivery: a, error, fate: "transient" }])
     assert.deepStrictEqual(reached, ["credit 3", "Ack"])
-    faults.extend = ({ delivery: { metadata } }) => (metadata.id === "a" ? { error, fate: "gone" } : undefined)
-    assert.deepStrictEqual(yield* subscription.extend([a, b]), [{ delivery: a, error, fate: "gone" }])
+    faults.extend = ({ delivery: { metadata } }) => (metadata.id === "a" ? { error, fate: "lost" } : undefined)
+    assert.deepStrictEqual(yield* subscription.extend([a, b]), [{ delivery: a, error, fate: "lost" }])
     assert.deepStrictEqual(reached, ["credit 3", "Ack", "extend b"])
     assert.deepStrictEqual(
       log.map((entry) => ("settlement" in entry ? `${entry._tag} ${entry.settlement._tag}` : entry._tag)),

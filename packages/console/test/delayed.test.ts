@@ -98,7 +98,7 @@ describe("messages in backoff", () => {
 
   it.effect("are told in words where the broker cannot show them", () =>
     Effect.gen(function* () {
-      const { get, left, post } = yield* made({ vices: { capabilities: { delayedMessages: false } } })
+      const { get, left, post } = yield* made({ faults: { capabilities: { delayedMessages: false } } })
       const page = yield* get(Waiting.page)
       assert.include(page.text, "shows no message before it is due")
       assert.match(page.text, /waiting<\/dt><dd>4</)
@@ -125,7 +125,7 @@ describe("messages in backoff", () => {
         Effect.map(own.admin.browse(options), (browser) => ({
           ...browser,
           remove: (deliveries) =>
-            Effect.succeed(deliveries.map((delivery) => ({ delivery, error: lost, fate: "ours" as const })))
+            Effect.succeed(deliveries.map((delivery) => ({ delivery, error: lost, fate: "transient" as const })))
         }))
       const layer = Layer.succeed(Broker.Broker, { ...own, admin: { ...own.admin, browse } })
       const brokers = [{ name: "local", queues: World.queues, layer, secrets: [] }]

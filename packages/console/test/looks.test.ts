@@ -13,7 +13,7 @@ import { BrokerSource, Console } from "../src/index.ts"
 import * as World from "./world.ts"
 
 describe("a look that the broker counts", () => {
-  const counting = { vices: { capabilities: { uncountedBrowse: false } } }
+  const counting = { faults: { capabilities: { uncountedBrowse: false } } }
 
   it.effect("is told before, and does not begin by itself", () =>
     Effect.gen(function* () {
@@ -136,7 +136,7 @@ describe("a job", () => {
         Effect.gen(function* () {
           const { follow, publish, settled, submit } = yield* World.make(
             {},
-            { vices: { capabilities: { countsRemedy } } }
+            { faults: { capabilities: { countsRemedy } } }
           )
           yield* publish({ id: "order-1" })
           const causes = yield* settled(World.deadLetters)

@@ -108,7 +108,7 @@ export const make = (capabilities: Partial<Capabilities> = {}, says: Says = {}) 
             Effect.sync(() => {
               log.push(`extend ${deliveries.map(({ metadata }) => metadata.id).join(" ")}`)
               const over = deliveries.filter((each) => faults.isOver(each))
-              return over.map((each) => ({ delivery: each, error: errorOf("extend", "LeaseLost"), fate: "gone" }))
+              return over.map((each) => ({ delivery: each, error: errorOf("extend", "LeaseLost"), fate: "lost" }))
             }),
           identify: (delivery) => faults.identify(delivery),
           copiesRetries: faults.copiesRetries,

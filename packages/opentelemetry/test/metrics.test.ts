@@ -6,7 +6,7 @@ import {
   MeterProvider,
   PeriodicExportingMetricReader
 } from "@opentelemetry/sdk-metrics"
-import { MemoryBroker, type Vices } from "@requeue/adapter-memory"
+import { MemoryBroker, type Faults } from "@requeue/adapter-memory"
 import { VirtualTime } from "@requeue/conformance"
 import { Backoff, type Broker, Consumer, ConsumerBackoff, Producer, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
@@ -49,12 +49,12 @@ const meterOf = () => {
 }
 
 const run = <A>(
-  vices: Vices.Vices,
+  faults: Faults.Faults,
   program: (collect: Effect.Effect<Points>) => Effect.Effect<A, unknown, Broker.Broker | Scope.Scope>
 ): Promise<A> => {
   const { collect, meterProvider } = meterOf()
   const layer = Layer.mergeAll(
-    MemoryBroker.layer({ vices }),
+    MemoryBroker.layer({ faults }),
     OpenTelemetry.layer({ meterProvider }),
     Layer.succeed(References.MinimumLogLevel, "None")
   )

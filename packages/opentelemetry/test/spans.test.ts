@@ -213,13 +213,13 @@ send orders (client) messages=3 -> create orders`
 
 describe("what fails", () => {
   test("a send that is not confirmed tells why", async () => {
-    await using stage = await open({ vices: { duplicateOnLostConfirmation: 1 } })
+    await using stage = await open({ faults: { duplicateOnLostConfirmation: 1 } })
     await stage.requeue.send("orders", 1).catch(() => {})
     assert.strictEqual(stage.recorder.tree(), "send orders (producer) error=Timeout !")
   })
 
   test("a settlement that the broker does not take tells why, and is no failure of the handler", async () => {
-    await using stage = await open({ vices: { failSettle: { every: 1, reason: "LeaseLost" } } })
+    await using stage = await open({ faults: { failSettle: { every: 1, reason: "LeaseLost" } } })
     await stage.consume()
     await stage.requeue.send("orders", 1)
     await until(() => stage.recorder.named("ack orders").length > 0)

@@ -27,7 +27,7 @@ const told = (event: string, detail?: string): Situation => [
   some((entry) => entry._tag === "Told" && entry.event === event && (detail === undefined || entry.detail === detail))
 ]
 
-const fate = (of: "gone" | "ours" | "unknown" | "refused"): Situation => [
+const fate = (of: "lost" | "transient" | "unknown" | "rejected"): Situation => [
   `settlement: ${of}`,
   some((entry) => entry._tag === "Answered" && entry.fate === of)
 ]
@@ -78,7 +78,7 @@ const refusedJob = (history: History): boolean => {
 export const situations: ReadonlyArray<Situation> = [
   ...["cut", "lostAnswer", "lostRequest", "late", "twice", "busy", "echo"].map(fault),
   ...["Redrive", "Purge", "List", "Pause", "Restart", "Throttle"].map(person),
-  ...["gone", "ours", "unknown", "refused"].map((of) => fate(of as "gone")), // They are its members.
+  ...["lost", "transient", "unknown", "rejected"].map((of) => fate(of as "lost")), // They are its members.
   ...["retries-exhausted", "permanent", "undecodable", "too-old", "too-many-deliveries"].map(reason),
   told("Quarantined"),
   told("LeaseLost"),

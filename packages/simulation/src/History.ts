@@ -153,7 +153,7 @@ export type Fact =
       readonly process: string
       readonly delivery: Delivery
       readonly settlement: Asked
-      readonly fate: "gone" | "ours" | "unknown" | "refused" | undefined
+      readonly fate: "lost" | "transient" | "unknown" | "rejected" | undefined
     }
   /** An event that the core told its hook. */
   | {

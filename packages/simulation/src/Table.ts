@@ -162,7 +162,7 @@ const headOf = ({ calmAt, kind, lease, seed, versions }: Scenario): ReadonlyArra
  * where it shows one. With its scenario, the table begins with the world and the versions of the program.
  */
 export const print = (history: History, violations: ReadonlyArray<Violation> = [], scenario?: Scenario): string => {
-  const columns = ["people", "broker"]
+  const columns = ["operators", "broker"]
   for (const entry of history) {
     if (entry._tag === "Started" && !columns.includes(columnOf(entry.process))) columns.push(columnOf(entry.process))
   }

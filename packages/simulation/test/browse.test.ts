@@ -54,7 +54,7 @@ const removeOdd = (service: Broker.Service, now: () => number) =>
       const page = yield* Effect.orElseSucceed(next(5), () => [])
       const odd = page.map(({ delivery }) => delivery).filter((delivery) => isOdd(keyOf(delivery)))
       const failures = yield* remove([...left, ...odd])
-      left = failures.flatMap(({ delivery, fate }) => (fate === "gone" ? [] : [delivery]))
+      left = failures.flatMap(({ delivery, fate }) => (fate === "lost" ? [] : [delivery]))
     }
   })
 

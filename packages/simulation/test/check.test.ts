@@ -232,14 +232,14 @@ describe("precedence", () => {
     expect(broken(tell(1), world)).toEqual(["precedence"])
     expect(broken(tell(2), world)).toEqual([])
     expect(broken(tell(3), world)).toEqual(["attempts"])
-    const answered = (fate: "gone" | "ours") => (story: Story.Story) => {
+    const answered = (fate: "lost" | "transient") => (story: Story.Story) => {
       const { delivery } = first(story)
       story.run(delivery, { error: "error" })
       story.ask(delivery, retry(1000))
       story.answer(delivery, retry(1000), fate)
     }
-    expect(broken(answered("gone"), world)).toEqual([])
-    expect(broken(answered("ours"), world)).toEqual(["precedence"])
+    expect(broken(answered("lost"), world)).toEqual([])
+    expect(broken(answered("transient"), world)).toEqual(["precedence"])
   })
 
   it("no other run waits for a delivery that is lost, or counts for what was decided on before it", () => {
@@ -309,7 +309,7 @@ describe("repeated, and again", () => {
     story.run(delivery, { error })
     story.ask(delivery, settlement)
     story.say({ _tag: "Reconnected", process: "a1", gone: [delivery] })
-    story.answer(delivery, settlement, "gone")
+    story.answer(delivery, settlement, "lost")
     story.wait(400)
     story.back(delivery, "connection")
     if (process !== "a1") story.start(process)
@@ -434,7 +434,7 @@ describe("repeated, and again", () => {
   })
 
   it("no run of an original whose copy this process has stored", () => {
-    const tell = (process: string, fate?: "gone") => (story: Story.Story) => {
+    const tell = (process: string, fate?: "lost") => (story: Story.Story) => {
       const { copy, delivery } = first(story, 2)
       story.start("b1")
       story.run(delivery, { error: "error" })
@@ -450,7 +450,7 @@ describe("repeated, and again", () => {
     // Its confirmation was lost with the original. With leases, the client may know of the copy and not of its original.
     const retried = (kind: "push" | "lossy" | "lease") =>
       broken((story) => {
-        tell("a1", "gone")(story)
+        tell("a1", "lost")(story)
       }, Story.scenario({ kind }))
     expect([retried("push"), retried("lossy"), retried("lease")]).toEqual([[], [], ["again"]])
   })
@@ -535,7 +535,7 @@ describe("early", () => {
   })
 
   it("a copy that comes late is due when it was first asked, unless that is known to have failed", () => {
-    const tell = (fate: "unknown" | "ours") => (story: Story.Story) => {
+    const tell = (fate: "unknown" | "transient") => (story: Story.Story) => {
       const { copy, delivery } = first(story, 2)
       story.run(delivery, { error: "error" })
       story.ask(delivery, retry(1000))
@@ -549,7 +549,7 @@ describe("early", () => {
       story.begin(story.deliver(late, 1, "a1", 2))
     }
     expect(broken(tell("unknown"))).toEqual([])
-    expect(broken(tell("ours"))).toEqual(["early"])
+    expect(broken(tell("transient"))).toEqual(["early"])
   })
 
   it("a lease that was renewed after a retry without an answer ends before the retry is due", () => {
@@ -587,7 +587,7 @@ describe("early", () => {
       story.run(delivery, { error: "error" })
       story.ask(delivery, retry(1000))
       story.back(delivery, "asked")
-      story.answer(delivery, retry(1000), "gone")
+      story.answer(delivery, retry(1000), "lost")
       story.wait(wait)
       story.begin(story.deliver(copy, 1, "a1", 2))
     }
@@ -673,12 +673,12 @@ describe("pauses", () => {
       const { delivery } = first(story)
       story.run(delivery, { error: "permanent" })
       story.ask(delivery, deadLetter("permanent"))
-      story.answer(delivery, deadLetter("permanent"), "refused")
+      story.answer(delivery, deadLetter("permanent"), "rejected")
       story.say({ _tag: "Told", process: "a1", event: "Quarantined", id: "m1", detail: "" })
       for (const pause of pauses) {
         story.wait(pause)
         story.ask(delivery, deadLetter("permanent"))
-        story.answer(delivery, deadLetter("permanent"), "refused")
+        story.answer(delivery, deadLetter("permanent"), "rejected")
       }
     }
 
@@ -706,7 +706,7 @@ describe("pauses", () => {
       for (const cut of [0, 1, 2]) {
         const letter = Story.asked("DeadLetter", { reason: "permanent", cut })
         story.ask(delivery, letter)
-        story.answer(delivery, letter, "refused")
+        story.answer(delivery, letter, "rejected")
       }
     }
     expect(broken(tell)).toEqual([])
@@ -923,7 +923,7 @@ it("credit: not what another delivery of its message has settled", () => {
 })
 
 it("settle once: nothing after an answer that ends it, nor before any answer", () => {
-  const tell = (fate: "unknown" | "gone" | "none" | undefined) => (story: Story.Story) => {
+  const tell = (fate: "unknown" | "lost" | "none" | undefined) => (story: Story.Story) => {
     const { delivery } = first(story)
     story.run(delivery)
     story.ask(delivery, ack)
@@ -931,7 +931,7 @@ it("settle once: nothing after an answer that ends it, nor before any answer", (
     story.ask(delivery, ack)
   }
   expect(broken(tell(undefined))).toEqual(["settle once"])
-  expect(broken(tell("gone"))).toEqual(["settle once"])
+  expect(broken(tell("lost"))).toEqual(["settle once"])
   expect(broken(tell("none"))).toEqual(["settle once"])
   expect(broken(tell("unknown"))).toEqual([])
 })
@@ -941,7 +941,7 @@ it("refused: a smaller copy, or quarantine", () => {
     const { delivery } = first(story)
     story.run(delivery, { error: "permanent" })
     story.ask(delivery, deadLetter("permanent"))
-    story.answer(delivery, deadLetter("permanent"), "refused")
+    story.answer(delivery, deadLetter("permanent"), "rejected")
     if (isQuarantined) story.say({ _tag: "Told", process: "a1", event: "Quarantined", id: "m1", detail: "" })
     if (cut === 0) story.wait(1000)
     story.ask(delivery, { ...deadLetter("permanent"), cut })
@@ -1004,7 +1004,7 @@ it("health: what arrives beside a handler at work ends no stall", () => {
 })
 
 it("health: what is kept until it is due is no stall, though it goes on later", () => {
-  const tell = (fate: "refused" | "unknown") =>
+  const tell = (fate: "rejected" | "unknown") =>
     broken((story) => {
       const { delivery } = first(story)
       story.run(delivery, { error: "error" })
@@ -1015,7 +1015,7 @@ it("health: what is kept until it is due is no stall, though it goes on later", 
       story.say({ _tag: "Health", process: "a1", state: "running", ...rest })
       story.settle(delivery, retry(0))
     })
-  expect(tell("refused")).toEqual([])
+  expect(tell("rejected")).toEqual([])
   expect(tell("unknown")).toContain("health")
 })
 
@@ -1071,7 +1071,7 @@ it("room: a lost delivery takes room until its settlement is answered", () => {
         story.say({ _tag: "Reconnected", process: "a1", gone: [delivery] })
         const other = story.deliver(story.send(2), 2, "a1")
         story.begin(other)
-        if (isAnswered) story.answer(delivery, ack, "gone")
+        if (isAnswered) story.answer(delivery, ack, "lost")
         story.say({ _tag: "Credit", process: "a1", limit: 1 })
       },
       Story.scenario({ kind: "lossy", version: { concurrency: 2 } })
@@ -1125,9 +1125,9 @@ it("people: a job goes on, unless its connection was lost before it began", () =
       })
     )
   expect(tell("BrokerError", 5000)).toEqual([])
-  expect(tell("BrokerError", 20_000)).toEqual(["people"])
-  expect(tell("BrokerError", 5000, "cut a1 publish up 1")).toEqual(["people"])
-  expect(tell("DeadLettersStopped", 5000)).toEqual(["people"])
+  expect(tell("BrokerError", 20_000)).toEqual(["operators"])
+  expect(tell("BrokerError", 5000, "cut a1 publish up 1")).toEqual(["operators"])
+  expect(tell("DeadLettersStopped", 5000)).toEqual(["operators"])
 })
 
 it("defects are violations", () => {
@@ -1169,7 +1169,7 @@ describe("liveness", () => {
         const { delivery } = first(story)
         story.run(delivery, { error: "permanent" })
         story.ask(delivery, deadLetter("permanent"))
-        story.answer(delivery, deadLetter("permanent"), "refused")
+        story.answer(delivery, deadLetter("permanent"), "rejected")
         story.say({ _tag: "Credit", process: "a1", limit: 2 })
       }
       const refusals = [{ key: 1, of: "deadLetter" as const, until, reason: "Unroutable" as const }]
@@ -1189,10 +1189,10 @@ describe("liveness", () => {
           story.ask(delivery, settled)
           story.gone(copy, 1, "forgotten")
           story.say({ _tag: "Calm" }, { _tag: "Reconnected", process: "a1", gone: [delivery] })
-          if (!isUnderWay) story.answer(delivery, settled, "gone")
+          if (!isUnderWay) story.answer(delivery, settled, "lost")
           story.say({ _tag: "Credit", process: "a1", limit: 1 })
           story.drain("a1")
-          if (isUnderWay) story.answer(delivery, settled, "gone")
+          if (isUnderWay) story.answer(delivery, settled, "lost")
           story.say({ _tag: "Drained", process: "a1", complete: true })
           story.end()
         },
@@ -1209,7 +1209,7 @@ describe("liveness", () => {
         const { delivery } = first(story)
         story.run(delivery)
         story.ask(delivery, ack)
-        story.answer(delivery, ack, "ours")
+        story.answer(delivery, ack, "transient")
         story.say({ _tag: "Credit", process: "a1", limit: 0 })
         story.wait(100_000)
         story.settle(delivery, ack)

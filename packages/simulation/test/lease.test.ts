@@ -425,11 +425,11 @@ describe("a client with leases", () => {
     assert.strictEqual(seen[2]!.attempts, 2)
   })
 
-  it("tells `unknown` when no answer came, and `ours` when the server was busy; both can be settled again", () => {
+  it("tells `unknown` when no answer came, and `transient` when the server was busy; both can be settled again", () => {
     for (const [fault, fate] of [
       ["lostAnswer a1 remove 1", "unknown"],
-      ["busy a1 remove 1", "ours"],
-      ["busy a1 remove entry 1", "ours"]
+      ["busy a1 remove 1", "transient"],
+      ["busy a1 remove entry 1", "transient"]
     ] as const) {
       const begun = begin([fault], { lease: 60 * second })
       publish(begun, 1)
@@ -443,7 +443,7 @@ describe("a client with leases", () => {
     }
   })
 
-  it("tells `refused` for a copy that the server does not take, and keeps the message", () => {
+  it("tells `rejected` for a copy that the server does not take, and keeps the message", () => {
     const refusals = [{ key: 1, of: "deadLetter", until: 5, reason: "BodyTooLarge" }] as const
     const begun = begin([], { refusals })
     publish(begun, 1)
@@ -452,7 +452,7 @@ describe("a client with leases", () => {
     begun.pass(second)
     assert.deepStrictEqual(
       failures().map(({ fate, smaller }) => [fate, smaller]),
-      [["refused", true]]
+      [["rejected", true]]
     )
     assert.deepStrictEqual(begun.facts("Gone"), [])
   })
@@ -465,7 +465,7 @@ describe("a client with leases", () => {
     begun.pass(lease)
     const failures = settle(seen[0]!, deadLetter)
     begun.pass(second)
-    assert.deepStrictEqual(fatesOf(failures()), ["gone"])
+    assert.deepStrictEqual(fatesOf(failures()), ["lost"])
     assert.strictEqual(begun.facts("Stored").length, 1)
   })
 
@@ -505,7 +505,7 @@ describe("a client with leases", () => {
     begun.pass(lease)
     const lost = start(subscription.extend(seen.slice(0, 1)))
     begun.pass(100)
-    assert.deepStrictEqual(fatesOf(lost()), ["gone"])
+    assert.deepStrictEqual(fatesOf(lost()), ["lost"])
   })
 
   it("gives back at its end what is unsettled, and what its last poll still brings, which may be the same", () => {

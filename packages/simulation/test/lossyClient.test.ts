@@ -161,7 +161,7 @@ describe("a client", () => {
     for (const reason of ["BodyTooLarge", "AccessRefused"] as const) {
       const refusals = [{ key: 1, of: "copy", until: 5, reason }] as const
       const { begun, settle } = withOne([], { refusals }, { isExact: true })
-      assert.deepStrictEqual(settle(letter), [{ reason, fate: "refused", smaller: reason === "BodyTooLarge" }])
+      assert.deepStrictEqual(settle(letter), [{ reason, fate: "rejected", smaller: reason === "BodyTooLarge" }])
       assert.deepStrictEqual(settle(Settlement.Retry(second, error)), [])
       assert.deepInclude(begun.facts("Back")[0], { why: "asked" })
     }
@@ -176,7 +176,7 @@ describe("a client", () => {
     assert.deepStrictEqual(attemptsOf(arrived), [1])
     begun.pass(2 * second)
     assert.deepStrictEqual(attemptsOf(arrived), [1, 2])
-    assert.deepStrictEqual(settle(Settlement.Ack), [{ reason: "LeaseLost", fate: "gone", smaller: undefined }])
+    assert.deepStrictEqual(settle(Settlement.Ack), [{ reason: "LeaseLost", fate: "lost", smaller: undefined }])
     assert.deepStrictEqual(settle(Settlement.Ack, 10, 1), [])
   })
 
@@ -188,7 +188,7 @@ describe("a client", () => {
       assert.deepStrictEqual(run(subscription.extend(arrived)), Exit.succeed([]))
     }
     begun.pass(3 * second)
-    assert.deepStrictEqual(settle(Settlement.Ack), [{ reason: "LeaseLost", fate: "gone", smaller: undefined }])
+    assert.deepStrictEqual(settle(Settlement.Ack), [{ reason: "LeaseLost", fate: "lost", smaller: undefined }])
   })
 
   it("takes a FIN for taken that comes too late, because nobody says so: the message runs again elsewhere", () => {
@@ -204,7 +204,7 @@ describe("a client", () => {
 
   it("holds what it could not settle, and tells why", () => {
     const busy = withOne(["busy a1 publish nsqd1 1"])
-    assert.deepStrictEqual(busy.settle(letter), [{ reason: "Throttled", fate: "ours", smaller: false }])
+    assert.deepStrictEqual(busy.settle(letter), [{ reason: "Throttled", fate: "transient", smaller: false }])
     assert.deepStrictEqual(busy.settle(letter), [])
   })
 

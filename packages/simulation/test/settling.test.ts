@@ -31,7 +31,7 @@ describe("a settlement that is refused", () => {
       for (const cut of [0, 1]) {
         const asked = { ...letter, cut }
         story.ask(delivery, asked)
-        story.answer(delivery, asked, "refused")
+        story.answer(delivery, asked, "rejected")
       }
     }
     expect(broken(tell, world(2))).toEqual([])
@@ -43,7 +43,7 @@ describe("a settlement that is refused", () => {
       const delivery = first(story)
       story.run(delivery, { error: "permanent" })
       story.ask(delivery, letter)
-      story.answer(delivery, letter, "refused")
+      story.answer(delivery, letter, "rejected")
       story.say({ _tag: "Credit", process: "a1", limit: credit }, { _tag: "Calm" })
       story.wait(100_000)
       story.end()
@@ -95,11 +95,11 @@ describe("a lease that could not be extended", () => {
       const delivery = first(story)
       story.run(delivery)
       story.ask(delivery, Story.ack)
-      story.answer(delivery, Story.ack, "ours")
+      story.answer(delivery, Story.ack, "transient")
       lease(story, delivery)
       story.wait(wait)
       story.ask(delivery, Story.ack)
-      story.answer(delivery, Story.ack, "gone")
+      story.answer(delivery, Story.ack, "lost")
     }
     expect(broken(tell(0), Story.scenario({ kind: "lease", lease: 5000 }))).toEqual([])
     expect(broken(tell(1), Story.scenario({ kind: "lease", lease: 5000 }))).toEqual(["lost"])

@@ -65,11 +65,11 @@ const endOf = (verdict: string, isLast: boolean): Effect.Effect<void, unknown> =
 
 const faults: Record<string, Scripted.Fault | undefined> = {
   Ok: undefined,
-  Gone: { fate: "gone" },
-  Ours: { fate: "ours" },
+  Gone: { fate: "lost" },
+  Ours: { fate: "transient" },
   Unknown: { fate: "unknown" },
-  Refuse: { fate: "refused" },
-  RefuseAll: { fate: "refused", smaller: false }
+  Refuse: { fate: "rejected" },
+  RefuseAll: { fate: "rejected", smaller: false }
 }
 
 /** The events of both engines, and `own` ones. The copies are those that the broker has, by their names. */

@@ -25,7 +25,7 @@ const capabilities: Broker.Service["capabilities"] = {
   uncountedBrowse: true
 }
 
-const reasons = { gone: "LeaseLost", ours: "Throttled", unknown: "Timeout", refused: "BodyTooLarge" } as const
+const reasons = { lost: "LeaseLost", transient: "Throttled", unknown: "Timeout", rejected: "BodyTooLarge" } as const
 
 /** How a call fails. */
 export interface Fault {

@@ -2,22 +2,22 @@
  * The broker's capabilities. All code that one of them limits reads it from here, so that claim and behaviour agree.
  */
 import { type Capabilities, Delay } from "@requeue/core/adapter-kit"
-import type { Vices } from "../Vices.ts"
+import type { Faults } from "../Faults.ts"
 
-/** The capabilities, as the vices change them. `maxBodySize` is in bytes. */
-export const make = (maxBodySize: number, vices: Vices): Capabilities.Capabilities => ({
+/** The capabilities, as the faults change them. `maxBodySize` is in bytes. */
+export const make = (maxBodySize: number, faults: Faults): Capabilities.Capabilities => ({
   broker: "memory",
   retryDelay: { native: Delay.max, beyond: undefined },
   sendDelay: { native: Delay.max, beyond: undefined },
   delayResolution: 1,
   durableDelays: false,
   durableMessages: false,
-  uncountedRelease: vices.countReleases !== true,
+  uncountedRelease: faults.countReleases !== true,
   headers: true,
   historyOnRetry: true,
   maxBodySize,
   connectionBound: true,
-  lease: vices.lease,
+  lease: faults.lease,
   ordered: true,
   settleBatch: 1,
   settleWait: 0,
@@ -26,5 +26,5 @@ export const make = (maxBodySize: number, vices: Vices): Capabilities.Capabiliti
   exactCounts: true,
   uncountedBrowse: true,
   delayedMessages: true,
-  ...vices.capabilities
+  ...faults.capabilities
 })

@@ -11,7 +11,7 @@ import * as Redacted from "effect/Redacted"
 import type { Settings } from "../RabbitMqOptions.ts"
 import type { Address } from "./address.ts"
 import * as AckFrames from "./ackFrames.ts"
-import { certain } from "./connect/certain.ts"
+import { verifyPassive } from "./connect/verifyPassive.ts"
 import type { Account } from "./connect/credentials.ts"
 import * as FieldTable from "./fieldTable.ts"
 
@@ -262,7 +262,7 @@ const watch = (connection: Receiver): (() => number) => {
 /** An `error` without a listener would end the process. The adapter listens to `close`, which follows it. */
 const guard = <C extends Channel>(channel: C): C => {
   channel.on("error", () => {})
-  certain(channel)
+  verifyPassive(channel)
   return channel
 }
 

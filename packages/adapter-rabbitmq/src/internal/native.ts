@@ -1,7 +1,7 @@
 /**
  * Facts that a message tells of AMQP, and wishes that a program may have: their types, the checks, and how the core passes them on.
  */
-import { Delay, type Message, OptionKind, type OptionNames, Wishes } from "@requeue/core/adapter-kit"
+import { Delay, type Message, OptionKind, type OptionNames, NativeOptions } from "@requeue/core/adapter-kit"
 import * as HeaderValues from "./headerValues.ts"
 import { problemOf as nameProblem } from "./nameRules.ts"
 import * as Wire from "./wire.ts"
@@ -65,7 +65,7 @@ export interface Options {
    * Time after which the server dead-letters the message in its queue, 1 ms to 28 days; a number counts milliseconds. It is
    * for the first delivery: no copy keeps it, and no message with a delay can have one. Default: none.
    */
-  readonly expiration?: Delay.Input | undefined
+  readonly expiration?: Delay.DurationInput | undefined
   /** Whether the message survives a restart of the server. Default: true. */
   readonly persistent?: boolean | undefined
   /** 0 to 255, for a queue with priorities. Default: none, which counts as 0. */
@@ -120,7 +120,7 @@ const problemOf = ({ exchange, headers = {}, mandatory, routingKey }: Options): 
 }
 
 /** The wishes of a message, as `RabbitMqNative.make` makes them. */
-export const wishes: Wishes.Wishes<Options, Options> = Wishes.define({
+export const nativeOptions: NativeOptions.NativeOptions<Options, Options> = NativeOptions.define({
   broker,
   kinds,
   read: (options) => {

@@ -48,7 +48,7 @@ describe.each(["quorum", "classic"] as const)("in a %s queue", (queueType) => {
             assert.deepStrictEqual(browser.browsed(), { isWhole: true, hidden: undefined })
             assert.deepStrictEqual(yield* browser.remove(deliveries(even(seen))), [])
             const again = yield* browser.remove(deliveries(even(seen)))
-            assert.deepStrictEqual(new Set(again.map(({ fate }) => fate)), new Set(["gone"]))
+            assert.deepStrictEqual(new Set(again.map(({ fate }) => fate)), new Set(["lost"]))
             assert.lengthOf(again, 30)
           })
         )
@@ -127,7 +127,7 @@ describe.each(["quorum", "classic"] as const)("in a %s queue", (queueType) => {
         const fates = (yield* browser.remove(others)).map(({ fate }) => fate)
         assert.deepStrictEqual(
           fates,
-          Array.from({ length: 49 }, () => "gone" as const)
+          Array.from({ length: 49 }, () => "lost" as const)
         )
         const again: Array<Delivery.Delivery> = []
         yield* until("all are back", async () => (await countOf(queue)) === 49)
@@ -330,7 +330,7 @@ test.runIf(hasFailureCount(version))("messages that the server takes back after 
       const seen = deliveries(yield* shown(browser))
       yield* until("they are back", async () => (await countOf(queue)) === names.length, 60_000)
       const fates = (yield* browser.remove(seen)).map(({ fate }) => fate)
-      assert.deepStrictEqual(fates, ["gone", "gone", "gone"])
+      assert.deepStrictEqual(fates, ["lost", "lost", "lost"])
       assert.strictEqual((yield* Effect.flip(browser.next(10))).reason, "LeaseLost")
       assert.deepStrictEqual(idsOf(yield* shown(browser)).toSorted(), names.toSorted())
     })
@@ -396,7 +396,7 @@ describe("of delayed messages", () => {
         const fates = (yield* browser.remove(deliveries(page))).map(({ fate }) => fate)
         assert.deepStrictEqual(
           fates,
-          Array.from({ length: 10 }, () => "gone" as const)
+          Array.from({ length: 10 }, () => "lost" as const)
         )
         assert.deepStrictEqual(idsOf(yield* shown(browser)), names.slice(10))
       })
@@ -415,7 +415,7 @@ describe("of delayed messages", () => {
         assert.deepStrictEqual(yield* browser.remove(page.slice(0, 5)), [])
         proxy.cut()
         const [failure] = yield* browser.remove(page.slice(5, 6))
-        assert.include(["unknown", "gone"], failure?.fate)
+        assert.include(["unknown", "lost"], failure?.fate)
         assert.strictEqual((yield* Effect.flip(browser.next(10))).reason, "ConnectionLost")
         yield* until("all are back", async () => (await countOf(level(prefix))) === names.length - 5)
         const again = yield* shown(browser)

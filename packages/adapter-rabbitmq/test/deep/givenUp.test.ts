@@ -49,7 +49,7 @@ test.each(cases)("%s", async (name, reason, args, end) => {
       }
       const [group] = yield* letters.group()
       assert.deepInclude(group, { queue, reason, error: name, count: 1 })
-      assert.deepInclude(yield* letters.redrive(), { redriven: 1, homeless: 0, queued: 0 })
+      assert.deepInclude(yield* letters.redrive(), { redriven: 1, unknownOrigin: 0, queued: 0 })
     })
   )
   if (name !== "expired") assert.include(await drainIds(url, queue), "a")

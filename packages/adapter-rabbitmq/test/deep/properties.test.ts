@@ -390,7 +390,7 @@ describe("the properties of a message", () => {
             assert.deepInclude(late.origin, { queue, reason: "too-old" })
           }
           const letters = yield* DeadLetters.make(`${queue}.dlq`)
-          assert.deepInclude(yield* letters.redrive(), { redriven: 1, homeless: 0 })
+          assert.deepInclude(yield* letters.redrive(), { redriven: 1, unknownOrigin: 0 })
         })
       )
       assert.deepStrictEqual(await drainIds(url, queue), ["late"])

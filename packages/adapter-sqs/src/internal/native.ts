@@ -1,5 +1,5 @@
 /** Facts that a message tells of SQS, and wishes that a program may have: their types, the checks, and how the core passes them on. */
-import { type Message, OptionKind, type OptionNames, Wishes } from "@requeue/core/adapter-kit"
+import { type Message, OptionKind, type OptionNames, NativeOptions } from "@requeue/core/adapter-kit"
 import type { Message as Received, MessageAttributeValue } from "./client.ts"
 import * as Limits from "./limits.ts"
 import * as Wire from "./wire.ts"
@@ -68,7 +68,7 @@ const toValue = ({ type, value }: Attribute): MessageAttributeValue =>
     : { DataType: type, BinaryValue: new Uint8Array(value) }
 
 /** The attributes that a message is to have, as `SqsNative.make` makes them. */
-export const wishes: Wishes.Wishes<Options, Values> = Wishes.define({
+export const nativeOptions: NativeOptions.NativeOptions<Options, Values> = NativeOptions.define({
   broker,
   kinds,
   read: ({ attributes = {} }) => {

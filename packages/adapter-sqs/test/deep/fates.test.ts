@@ -10,7 +10,7 @@ import { drain, has, idOf, left, on, outgoing, queueName, until, untilEmpty, url
 // All tests of this file run at once, each behind a proxy of its own.
 const { another, behind } = await strict()
 
-const letter = (queue: string, cut?: Metadata.Cut): Settlement.Settlement => ({
+const letter = (queue: string, cut?: Metadata.Truncation): Settlement.Settlement => ({
   _tag: "DeadLetter",
   reason: "permanent",
   queue,

@@ -43,7 +43,7 @@ export const cases: ReadonlyArray<Case.Case> = [
       const shown = yield* showing(browser, ["a", "b", "c"])
       const first = yield* browser.remove(those(shown, "a"))
       const again = yield* browser.remove(those(shown, "a"))
-      Check.isTrue("it is gone", again.length <= 1 && again.every(({ fate }) => fate === "gone"), fatesOf(again))
+      Check.isTrue("it is gone", again.length <= 1 && again.every(({ fate }) => fate === "lost"), fatesOf(again))
       const other = yield* browser.remove(those(shown, "b"))
       return checkKept(lab, "removals that failed", fatesOf([...first, ...other]), [], from)
     })
@@ -61,7 +61,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     const { browser, shown } = yield* Effect.scoped(closed)
     yield* lab.untilPending({ ready: 2 })
     const [fate] = fatesOf(yield* browser.remove(those(shown, "a")))
-    const comes = fate === "gone" ? ["a", "b"] : ["b"]
+    const comes = fate === "lost" ? ["a", "b"] : ["b"]
     yield* lab.start()
     yield* lab.until(`${comes.join(" ")} come`, () => comes.every((id) => come(lab).has(id)))
     yield* lab.quiet()
@@ -107,7 +107,7 @@ export const cases: ReadonlyArray<Case.Case> = [
       const first = yield* Wait.found("a page", page)
       yield* browser.next(1)
       const failures = yield* browser.remove([first.delivery])
-      Check.equal("fates", fatesOf(failures), ["gone"])
+      Check.equal("fates", fatesOf(failures), ["lost"])
     },
     Needs.delayedMessages
   )

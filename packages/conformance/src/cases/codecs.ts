@@ -10,7 +10,7 @@ const test = Case.inGroup("codecs")
 const enveloped: Codec.Codec<unknown> = {
   ...Codec.json,
   decode: (bytes) => Codec.json.decode(bytes, {}).text,
-  open: (bytes, headers) => {
+  decodeMessage: (bytes, headers) => {
     const { tenant, text } = Codec.json.decode(bytes, headers)
     return { body: text, headers: { ...headers, "x-tenant": tenant } }
   }

@@ -144,7 +144,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     const sealing: Codec.Codec<string> = {
       ...Codec.json,
       encode,
-      seal: async (body, given) => {
+      encodeMessage: async (body, given) => {
         see("seal")
         return { ...given, body: Codec.json.encode(body) }
       }

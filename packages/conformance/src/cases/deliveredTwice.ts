@@ -57,7 +57,7 @@ const settlesNewer = (lab: Lab, loss: Effect.Effect<unknown, unknown>, keep: boo
       const told = yield* port.settle(before, retryFor(lab))
       Check.isTrue(
         "the retry of the other is told as gone, if it is told as failed",
-        told.every(({ fate }) => fate === "gone"),
+        told.every(({ fate }) => fate === "lost"),
         told.map(({ fate }) => fate)
       )
     }

@@ -168,7 +168,7 @@ const extendsAgain = (lab: Lab, failure: Loss) =>
     const begun = lab.now()
     const told = yield* ends(lab, "the extension", port.extend(delivery))
     Check.isTrue("the call has failed", happened())
-    lab.checkTimely("told as gone", told.filter(({ fate }) => fate === "gone").length, 0, begun)
+    lab.checkTimely("told as gone", told.filter(({ fate }) => fate === "lost").length, 0, begun)
     const again = yield* port.extend(delivery)
     yield* Effect.sleep(0.7 * duration)
     const settled = yield* port.settle(delivery, Settlement.Ack)

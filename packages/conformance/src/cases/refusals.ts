@@ -56,7 +56,7 @@ const quarantines = (lab: Lab, retry: RetryPolicy.RetryPolicy, concurrency: numb
   })
 
 /** A dead letter without what was cut out of it. */
-const lacks = (step: Metadata.Cut, { metadata: { deadLetter, history } }: Delivery.Delivery): boolean => {
+const lacks = (step: Metadata.Truncation, { metadata: { deadLetter, history } }: Delivery.Delivery): boolean => {
   if (history.length > 0) return false
   if (step === "all") return deadLetter === undefined
   const error = step === "history" ? "TypeError: no" : step === "error-text" ? "TypeError: " : ": "
@@ -64,11 +64,11 @@ const lacks = (step: Metadata.Cut, { metadata: { deadLetter, history } }: Delive
 }
 
 /** Lets dead letters be taken only when so much is cut out of them. */
-const cuts = Metadata.cuts.map((step, index) =>
+const cuts = Metadata.truncations.map((step, index) =>
   test(`a dead letter that is taken only without ${step} says so, and keeps its body and headers`, function* (lab) {
     lab.faults.settle = ({ settlement }) => {
       const isSmaller =
-        "cut" in settlement && settlement.cut !== undefined && Metadata.cuts.indexOf(settlement.cut) >= index
+        "cut" in settlement && settlement.cut !== undefined && Metadata.truncations.indexOf(settlement.cut) >= index
       return settlement._tag === "DeadLetter" && !isSmaller ? refused : undefined
     }
     const body = { n: 1, text: "é" }
@@ -76,7 +76,7 @@ const cuts = Metadata.cuts.map((step, index) =>
     yield* lab.start({ retry: RetryPolicy.make({ maxRetries: 1 }) }, () => Effect.fail(new TypeError("no")))
     const [letter] = yield* lab.untilDeadLetters(1)
     yield* lab.untilEvents("DeadLettered", 1)
-    Check.equal("what it says", letter!.metadata.cut, step)
+    Check.equal("what it says", letter!.metadata.truncation, step)
     Check.isTrue("what it lacks", lacks(step, letter!), letter!.metadata)
     Check.equal("id", letter!.metadata.id, "a")
     Check.sameBytes("body", letter!.body, new TextEncoder().encode(JSON.stringify(body)))
@@ -127,7 +127,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* lab.start({ retry: RetryPolicy.make({ maxRetries: 0 }) }, fail)
     yield* lab.untilEvents("Quarantined", 1)
     const [letter] = yield* lab.untilDeadLetters(1)
-    Check.equal("cut", letter!.metadata.cut, undefined)
+    Check.equal("cut", letter!.metadata.truncation, undefined)
     Check.equal("error", letter!.metadata.deadLetter?.error.message, "no")
     yield* lab.untilEmpty
   }),

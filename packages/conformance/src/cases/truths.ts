@@ -42,7 +42,7 @@ const tells = (lab: Lab, operation: Operation, failure: Loss, settlement: Settle
       tries++
       const [told] = yield* ends(lab, "the settlement", port.settle(delivery, settlement))
       if (told === undefined) return true
-      if (told.fate === "gone") {
+      if (told.fate === "lost") {
         if (!isDone || tries === 1) yield* untilLost(lab, port, begun, since)
         if (isDone) return true
         // It comes again, unless the broker has done what was asked for the one that is gone. So may the next one.

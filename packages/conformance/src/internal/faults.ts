@@ -14,7 +14,7 @@ export const broken = (reason: BrokerError.Reason, fate?: Broker.Fate): Fault =>
 }
 
 /** The delivery is lost. */
-export const gone = broken("ConnectionLost", "gone")
+export const gone = broken("ConnectionLost", "lost")
 
 /** The settlement, or its copy, is never taken. */
 export const refused = broken("BodyTooLarge")

@@ -23,7 +23,7 @@ const strayed = <A, I>(codec: Codec.Codec<A, I>): Codec.Codec<A, I> => ({
   ...codec,
   encode: AsyncContext.bind(elsewhere, codec.encode),
   decode: AsyncContext.bind(elsewhere, codec.decode),
-  seal: AsyncContext.bind(elsewhere, codec.seal)
+  encodeMessage: AsyncContext.bind(elsewhere, codec.encodeMessage)
 })
 
 /** Makes handlers run in the context of the last send. */

@@ -49,7 +49,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   copies(
     "does not say what a smaller copy lacks",
     "a dead letter that is taken only without history says so, and keeps its body and headers",
-    (copy) => ({ ...copy, metadata: { ...copy.metadata, cut: undefined } })
+    (copy) => ({ ...copy, metadata: { ...copy.metadata, truncation: undefined } })
   ),
   copies(
     "cuts the body out of a smaller copy",

@@ -25,7 +25,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   codecs(
     "shows handlers no headers but the message's own",
     "a handler sees the headers that a codec finds in the body, and copies keep those of the message",
-    (codec) => ({ ...codec, open: undefined })
+    (codec) => ({ ...codec, decodeMessage: undefined })
   ),
   codecs(
     "takes every error of a codec for the body's fault",

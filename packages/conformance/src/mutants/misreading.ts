@@ -35,7 +35,7 @@ const refusedIs = (
           Effect.flatMap(subscription.settle(requests), (failures) => {
             const settlements = new Map(requests.map(({ delivery, settlement }) => [delivery, settlement]))
             const again = failures.flatMap(({ delivery, fate }) => {
-              const settlement = fate === "refused" ? other(settlements.get(delivery)!) : undefined
+              const settlement = fate === "rejected" ? other(settlements.get(delivery)!) : undefined
               return settlement === undefined ? [] : [{ delivery, settlement }]
             })
             const changed = new Set(again.map(({ delivery }) => delivery))
@@ -79,12 +79,12 @@ const credits = (
 const poisonStarves = "a message whose retry and dead letter are refused holds up no other, and no handler runs for it"
 
 export const mutants: ReadonlyArray<Mutant> = [
-  takes("takes the refusal of one message for the broker's trouble", poisonStarves, "refused", "ours"),
+  takes("takes the refusal of one message for the broker's trouble", poisonStarves, "rejected", "transient"),
   takes(
     "forgets what the broker refuses",
     "a message whose dead letter is refused is told of once, counted, and ends when the broker takes it",
-    "refused",
-    "gone"
+    "rejected",
+    "lost"
   ),
   refusedIs("runs again what it cannot settle", poisonStarves, () => Settlement.Release(1000)),
   refusedIs(
@@ -114,13 +114,13 @@ export const mutants: ReadonlyArray<Mutant> = [
     "takes no answer for a lost delivery",
     "an ack of which nobody knows is asked again without a second run, and nothing begins before",
     "unknown",
-    "gone"
+    "lost"
   ),
   takes(
     "does not slow down for a broker in trouble",
     "an ack of which nothing happened is asked again without a second run, and nothing begins before",
-    "ours",
-    "refused"
+    "transient",
+    "rejected"
   ),
   credits(
     "counts handlers that run against the probe of the broker",

@@ -25,7 +25,7 @@ const retriesLost = (broker: Broker.Service): Broker.Service => ({
         Effect.flatMap(subscription.settle(requests), (failures) => {
           const lost = failures.flatMap(({ delivery, fate }) =>
             requests.flatMap(({ delivery: asked, settlement }) =>
-              asked === delivery && fate === "gone" && settlement._tag === "Retry"
+              asked === delivery && fate === "lost" && settlement._tag === "Retry"
                 ? [Outgoing.retry(delivery, settlement, options.queue, delivery.metadata.firstPublished)]
                 : []
             )

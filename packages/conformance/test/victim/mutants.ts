@@ -54,7 +54,7 @@ export const patches: ReadonlyArray<Patch> = [
     name: "never tells of a lost lease",
     kills: "extending tells of a lease that has ended, and leaves the other process its delivery",
     file: "victim/subscription.ts",
-    text: `return isHeld ? [] : [{ delivery, error: gone("extend", queue), fate: "gone" }]`,
+    text: `return isHeld ? [] : [{ delivery, error: gone("extend", queue), fate: "lost" }]`,
     replacement: "return []"
   },
   {
@@ -171,13 +171,13 @@ export const patches: ReadonlyArray<Patch> = [
       name: "tells of every settlement that fails as of a lost lease",
       file: "victim/subscription.ts",
       text: "const fate = Broker.fateOf(error)",
-      replacement: `const fate = "gone"`
+      replacement: `const fate = "lost"`
     }),
     ...failing([refused], kills, {
       name: "takes a file that is locked for a refusal",
       file: "victim/subscription.ts",
       text: "const fate = Broker.fateOf(error)",
-      replacement: `const fate = error.reason === "Throttled" ? "refused" : Broker.fateOf(error)`
+      replacement: `const fate = error.reason === "Throttled" ? "rejected" : Broker.fateOf(error)`
     })
   ]),
   // After an ack that was done without an answer, the message is gone.
@@ -256,7 +256,7 @@ export const patches: ReadonlyArray<Patch> = [
       name: "tells of every extension that fails as of a lost lease",
       file: "victim/subscription.ts",
       text: "onFailure: (error) => [{ delivery, error, fate: Broker.fateOf(error) }]",
-      replacement: `onFailure: (error) => [{ delivery, error, fate: "gone" }]`
+      replacement: `onFailure: (error) => [{ delivery, error, fate: "lost" }]`
     }
   ),
   ...[

@@ -135,7 +135,7 @@ export const subscribe = (
     const settle = (request: Broker.SettleRequest): Effect.Effect<ReadonlyArray<Broker.SettleFailure>> => {
       const { delivery } = request
       const receipt = receiptOf(delivery)
-      if (receipt.isTaken) return Effect.succeed([{ delivery, error: gone("settle", queue), fate: "gone" }])
+      if (receipt.isTaken) return Effect.succeed([{ delivery, error: gone("settle", queue), fate: "lost" }])
       receipt.isTaken = true
       return Effect.match(carryOut(request, queue, process), {
         onSuccess: () => {
@@ -145,7 +145,7 @@ export const subscribe = (
         onFailure: (error) => {
           const fate = Broker.fateOf(error)
           receipt.isTaken = false
-          if (fate === "gone") open.delete(receipt)
+          if (fate === "lost") open.delete(receipt)
           return [{ delivery, error, fate }]
         }
       })
@@ -158,7 +158,7 @@ export const subscribe = (
       return Effect.match(renewed, {
         onSuccess: (isHeld) => {
           if (isHeld) receipt.until = until
-          return isHeld ? [] : [{ delivery, error: gone("extend", queue), fate: "gone" }]
+          return isHeld ? [] : [{ delivery, error: gone("extend", queue), fate: "lost" }]
         },
         onFailure: (error) => [{ delivery, error, fate: Broker.fateOf(error) }]
       })

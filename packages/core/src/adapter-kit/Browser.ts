@@ -134,7 +134,7 @@ const holding = (
           (all) => subscription.extend(all)
         ),
         (failures) => {
-          const gone = new Set(failures.filter(({ fate }) => fate === "gone").map(({ delivery }) => delivery))
+          const gone = new Set(failures.filter(({ fate }) => fate === "lost").map(({ delivery }) => delivery))
           held.lose((delivery) => gone.has(delivery), lost("LeaseLost", "a lease has ended"))
         }
       )
@@ -177,9 +177,9 @@ export const overSubscription = (
       const ours = new Set(deliveries.filter((delivery) => held.delete(delivery)))
       const error = failure("remove")("LeaseLost", "the browser does not hold the message")
       const others = deliveries.filter((delivery) => !ours.has(delivery))
-      const missing = others.map((delivery): Broker.SettleFailure => ({ delivery, error, fate: "gone" }))
+      const missing = others.map((delivery): Broker.SettleFailure => ({ delivery, error, fate: "lost" }))
       const failures = yield* opened?.settle([...ours], Settlement.Ack) ?? Effect.succeed([])
-      for (const { delivery, fate } of failures) if (fate !== "gone") held.all.add(delivery)
+      for (const { delivery, fate } of failures) if (fate !== "lost") held.all.add(delivery)
       return [...failures, ...missing]
     }, Effect.uninterruptible)
 

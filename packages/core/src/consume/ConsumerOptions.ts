@@ -18,7 +18,7 @@ export interface Intake {
    * Delay of retries for which neither the handler, nor its error, nor the policy has one, 0 to 24 hours; a number
    * counts milliseconds. Default 0.
    */
-  readonly retryDelay?: Delay.Input | undefined
+  readonly retryDelay?: Delay.DurationInput | undefined
   /** How many dead letters the consumer may make before it stops itself. Default: any number. */
   readonly deadLetterBudget?: DeadLetterBudget.Options | undefined
   /**
@@ -26,7 +26,7 @@ export interface Intake {
    * milliseconds. Settlements then have as long once more, 1 second at least and 5 at most; what a broker has not answered
    * by then is left to it. Default 30 seconds.
    */
-  readonly drainTimeout?: Delay.Input | undefined
+  readonly drainTimeout?: Delay.DurationInput | undefined
   /**
    * How to treat delays that the broker cannot honour: `"fail"` refuses to start, `"clamp"` shortens them to the
    * longest that it can. Default `"fail"`.
@@ -50,7 +50,7 @@ export interface Running extends Intake {
    * Longest run of a handler, 1 ms to 12 hours, or `"unlimited"`; a number counts milliseconds. A run that takes longer
    * is interrupted and has failed. Default 10 minutes, or nine tenths of the broker's longest lease where that is less.
    */
-  readonly handlerTimeout?: Delay.Input | "unlimited" | undefined
+  readonly handlerTimeout?: Delay.DurationInput | "unlimited" | undefined
 }
 
 /** Policies, built by their modules. */

@@ -32,7 +32,7 @@ export interface Options extends ConsumerOptions.Policies, Pulling {}
 /** Options of a puller, but for its policies. */
 export interface Pulling extends ConsumerOptions.Intake {
   /** How long a pulled batch may stay unsettled, 1 ms to 12 hours; a number counts milliseconds. Default 30 seconds. */
-  readonly lease?: Delay.Input | undefined
+  readonly lease?: Delay.DurationInput | undefined
   /** Number of batches that may be pulled and unsettled at a time, 1 to 1,000; further pulls wait. Default 10. */
   readonly maxOpen?: number | undefined
 }
@@ -40,7 +40,7 @@ export interface Pulling extends ConsumerOptions.Intake {
 /** Options of one pull. */
 export interface PullOptions {
   /** How long to wait for a first message, 0 to 24 hours; a number counts milliseconds. Default 5 seconds. */
-  readonly wait?: Delay.Input | undefined
+  readonly wait?: Delay.DurationInput | undefined
 }
 
 /** The error of a pull that comes after the puller was drained, or has stopped itself. */

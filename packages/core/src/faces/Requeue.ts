@@ -62,7 +62,7 @@ export interface CountsOptions {
    * Longest wait for the broker's answer, 1 ms to 24 hours; a number counts milliseconds. When it is over, `counts` rejects
    * with a `BrokerError` whose reason is `Timeout`; the first time is logged. Default: the adapter's own limit.
    */
-  readonly timeout?: Delay.Input | undefined
+  readonly timeout?: Delay.DurationInput | undefined
 }
 
 const effectKind = { expected: "an Effect", holds: Effect.isEffect }
@@ -128,7 +128,7 @@ export interface Requeue extends AsyncDisposable {
    * way, or is used later, rejects with `ConnectionClosed`. A second call waits for the first, and its timeout may cut it
    * short.
    */
-  readonly close: (timeout?: Delay.Input) => Promise<void>
+  readonly close: (timeout?: Delay.DurationInput) => Promise<void>
 }
 
 /**

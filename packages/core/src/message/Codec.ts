@@ -50,29 +50,31 @@ export interface Codec<out A, in I = A> {
    * and bytes. A codec that spreads another one and replaces its `decode` replaces this as well. Default: the headers are
    * the message's own.
    */
-  readonly open?: ((bytes: Uint8Array, headers: Headers) => Opened<A> | Promise<Opened<A>>) | undefined
+  readonly decodeMessage?:
+    | ((bytes: Uint8Array, headers: Headers) => DecodedMessage<A> | Promise<DecodedMessage<A>>)
+    | undefined
   /**
    * Encodes a body together with the headers and wishes of its message, on the terms of `encode`, in whose place a send
    * calls it. For a codec that adds some, or that needs time: what it puts elsewhere is there before the message. A promise
    * has the send's `publishTimeout`. Whoever replaces `encode` replaces this as well. Default: `encode` alone.
    */
-  readonly seal?: ((body: I, given: Outside) => Sealed | Promise<Sealed>) | undefined
+  readonly encodeMessage?: ((body: I, given: MessageParts) => EncodedMessage | Promise<EncodedMessage>) | undefined
 }
 
 /** The part of a message that is not its body. */
-export interface Outside {
+export interface MessageParts {
   readonly headers: Headers
   /** The program's wishes to brokers; `undefined` for none. */
   readonly native: Native | undefined
 }
 
 /** A message as it is sent. */
-export interface Sealed extends Outside {
+export interface EncodedMessage extends MessageParts {
   readonly body: Uint8Array
 }
 
 /** A body with the headers that its handler sees. */
-export interface Opened<out A> {
+export interface DecodedMessage<out A> {
   readonly body: A
   readonly headers: Headers
 }
@@ -80,18 +82,22 @@ export interface Opened<out A> {
 /**
  * Seals a body with any codec.
  *
- * When to use: in a codec around another one, as {@link open}.
+ * When to use: in a codec around another one, as {@link decodeMessage}.
  *
  * @example
  * ```ts
  * import { Codec } from "@requeue/core"
  *
  * const given = { headers: { from: "me" }, native: undefined }
- * Codec.seal(Codec.text, "", given) // => { body: new Uint8Array(), headers: { from: "me" }, native: undefined }
+ * Codec.encodeMessage(Codec.text, "", given) // => { body: new Uint8Array(), headers: { from: "me" }, native: undefined }
  * ```
  */
-export const seal = <I>(codec: Codec<unknown, I>, body: I, given: Outside): Sealed | Promise<Sealed> =>
-  codec.seal === undefined ? { ...given, body: codec.encode(body) } : codec.seal(body, given)
+export const encodeMessage = <I>(
+  codec: Codec<unknown, I>,
+  body: I,
+  given: MessageParts
+): EncodedMessage | Promise<EncodedMessage> =>
+  codec.encodeMessage === undefined ? { ...given, body: codec.encode(body) } : codec.encodeMessage(body, given)
 
 /**
  * Opens a body with any codec.
@@ -102,15 +108,15 @@ export const seal = <I>(codec: Codec<unknown, I>, body: I, given: Outside): Seal
  * ```ts
  * import { Codec } from "@requeue/core"
  *
- * Codec.open(Codec.text, new Uint8Array([104, 105]), { from: "me" }) // => { body: "hi", headers: { from: "me" } }
+ * Codec.decodeMessage(Codec.text, new Uint8Array([104, 105]), { from: "me" }) // => { body: "hi", headers: { from: "me" } }
  * ```
  */
-export const open = <A>(
+export const decodeMessage = <A>(
   codec: Codec<A, never>,
   bytes: Uint8Array,
   headers: Headers
-): Opened<A> | Promise<Opened<A>> => {
-  if (codec.open !== undefined) return codec.open(bytes, headers)
+): DecodedMessage<A> | Promise<DecodedMessage<A>> => {
+  if (codec.decodeMessage !== undefined) return codec.decodeMessage(bytes, headers)
   return Thenable.map(codec.decode(bytes, headers), (body) => ({ body, headers }))
 }
 
@@ -185,10 +191,10 @@ export const standard = <A, I = unknown>(schema: StandardSchemaV1<I, A>): Codec<
       const decoded = decode(encoded, {})
       if (!Thenable.is(decoded)) return encoded
       decoded.then(undefined, () => {})
-      throw new TypeError("Codec.standard: an asynchronous schema takes time. Call seal in place of encode")
+      throw new TypeError("Codec.standard: an asynchronous schema takes time. Call encodeMessage in place of encode")
     },
     decode,
-    seal: (value, given) => {
+    encodeMessage: (value, given) => {
       const sealed = { ...given, body: json.encode(value) }
       return Thenable.map(decode(sealed.body, given.headers), () => sealed)
     }

@@ -1,7 +1,7 @@
 /**
  * Delays of messages: whole milliseconds from 0 to 24 hours.
  *
- * Every public function that takes a delay takes a {@link Input} (`"10 seconds"`, `"10s"`, `{ minutes: 5 }`, or a number of
+ * Every public function that takes a delay takes a {@link DurationInput} (`"10 seconds"`, `"10s"`, `{ minutes: 5 }`, or a number of
  * milliseconds) and turns it into a `Delay` here, before anything is sent. Fractions are rounded up, so a delay is
  * never shorter than asked.
  */
@@ -15,7 +15,7 @@ export type Delay = number
 type Short = `${number}${keyof typeof shortUnits}`
 
 /** A delay as users write it: milliseconds, `"10 seconds"`, `"10s"`, `"1h 30m"`, or any other `Duration.Input`. */
-export type Input = Duration.Input | Short | `${Short} ${Short}`
+export type DurationInput = Duration.Input | Short | `${Short} ${Short}`
 
 /** The longest delay of a message: 24 hours, in milliseconds. */
 export const max: Delay = 24 * 60 * 60 * 1000
@@ -65,7 +65,7 @@ const ofShort = (text: string): number =>
   )
 
 /** The length of a duration in milliseconds, with fractions; NaN when the input is no duration. */
-export const toMillis = (input: Input): number => {
+export const toMillis = (input: DurationInput): number => {
   if (typeof input === "number") return input
   if (typeof input === "string" && shortForm.test(input)) return ofShort(input)
   try {
@@ -89,7 +89,7 @@ const isVague = (input: Duration.Input): boolean => {
 }
 
 /** Whole milliseconds, rounded up; NaN when the input is negative or no duration. */
-const wholeMillis = (input: Input): number => {
+const wholeMillis = (input: DurationInput): number => {
   const millis = toMillis(input)
   // Adding 0 turns -0 into 0.
   return millis >= 0 ? Math.ceil(millis) + 0 : Number.NaN
@@ -107,7 +107,7 @@ const wholeMillis = (input: Input): number => {
  * Delay.parse("send.delay", "10 seconds") // => 10000
  * ```
  */
-export const parse = (field: string, input: Input): Delay => {
+export const parse = (field: string, input: DurationInput): Delay => {
   const millis = wholeMillis(input)
   if (!(millis <= max)) throw new InvalidDelay({ field, got: input })
   return millis
@@ -125,7 +125,7 @@ export const parse = (field: string, input: Input): Delay => {
  * Delay.constrain("Poller.make: interval", "1 minute", 0, Delay.max) // => 60000
  * ```
  */
-export const constrain = (field: string, input: Input, min: number, limit: number): number => {
+export const constrain = (field: string, input: DurationInput, min: number, limit: number): number => {
   const millis = wholeMillis(input)
   if (millis >= min && millis <= limit) return millis
   const hint = remedy(input)
@@ -141,7 +141,7 @@ const range = (min: number, limit: number): string =>
 
 /** How to write a duration that is none; `undefined` for one that is only too short or too long. */
 const remedy = (value: unknown): string | undefined => {
-  if (typeof value === "number" || !Number.isNaN(toMillis(value as Input))) return undefined // toMillis takes anything.
+  if (typeof value === "number" || !Number.isNaN(toMillis(value as DurationInput))) return undefined // toMillis takes anything.
   return 'Write a number of milliseconds, or text such as "10 seconds" or "5 minutes"'
 }
 
@@ -149,11 +149,11 @@ const remedy = (value: unknown): string | undefined => {
 export const kind = (min: number, limit: number): OptionKind.OptionKind<number> => ({
   expected: range(min, limit),
   holds: (value) => {
-    const millis = wholeMillis(value as Input) // It answers NaN for what is no duration.
+    const millis = wholeMillis(value as DurationInput) // It answers NaN for what is no duration.
     return millis >= min && millis <= limit
   },
   read: (value) => {
-    const millis = wholeMillis(OptionKind.readNumber(value) as Input) // It answers NaN for what is no duration.
+    const millis = wholeMillis(OptionKind.readNumber(value) as DurationInput) // It answers NaN for what is no duration.
     return Number.isNaN(millis) ? value : millis
   },
   remedy,
@@ -172,7 +172,7 @@ export const kind = (min: number, limit: number): OptionKind.OptionKind<number> 
  */
 export const ofText = (text: string): number => {
   const trimmed = text.trim()
-  return /^\d/.test(trimmed) ? toMillis(trimmed as Input) : Number.NaN // toMillis answers NaN for other texts.
+  return /^\d/.test(trimmed) ? toMillis(trimmed as DurationInput) : Number.NaN // toMillis answers NaN for other texts.
 }
 
 /** The first candidate that is not `undefined`; 0 when all are. An explicit 0 is a delay like any other. */

@@ -1,6 +1,6 @@
 /** Handlers: the messages that they receive, and the calls by which they ack and retry them. */
 import type * as Effect from "effect/Effect"
-import type { Input } from "./Delay.ts"
+import type { DurationInput } from "./Delay.ts"
 import type { Message } from "./Message.ts"
 
 /** Options of `retry` and `retryAll`. */
@@ -9,7 +9,7 @@ export interface RetryOptions {
    * Time until the next delivery, 0 to 24 hours; a number counts milliseconds. An explicit 0 is a delay like any other.
    * Default: the policy's delay.
    */
-  readonly delay?: Input | undefined
+  readonly delay?: DurationInput | undefined
   /** Whether this retry counts towards consumer backoff. Default: true. */
   readonly backoff?: boolean | undefined
 }

@@ -49,10 +49,10 @@ export const reasons: ReadonlyArray<Reason> = [
  * - `error`: the name of a dead letter's error as well.
  * - `all`: everything that only tells where a dead letter comes from.
  */
-export type Cut = "history" | "error-text" | "error" | "all"
+export type Truncation = "history" | "error-text" | "error" | "all"
 
-/** Every {@link Cut}, the smallest loss first. */
-export const cuts: ReadonlyArray<Cut> = ["history", "error-text", "error", "all"]
+/** Every {@link Truncation}, the smallest loss first. */
+export const truncations: ReadonlyArray<Truncation> = ["history", "error-text", "error", "all"]
 
 /** The part of an error that travels with the message. */
 export interface ErrorSummary {
@@ -113,7 +113,7 @@ export interface Metadata {
   /** Set on dead letters only. */
   readonly deadLetter: DeadLetter | undefined
   /** The part that was left out because the broker refused a larger copy; `undefined` when nothing was. */
-  readonly cut?: Cut | undefined
+  readonly truncation?: Truncation | undefined
 }
 
 /** The name of the header, or message attribute, that carries the metadata. */
@@ -180,10 +180,10 @@ export const publishedAt = ({ firstPublished, isUndated }: Metadata): number | u
 export const operationId = (operation: string): string => operation.split(":", 1)[0]!
 
 /** The metadata without what `cut` names. What was left out before stays out. */
-export const reduce = (self: Metadata, cut: Cut | undefined): Metadata => {
+export const reduce = (self: Metadata, cut: Truncation | undefined): Metadata => {
   if (cut === undefined) return self
   const { deadLetter } = self
-  const step = cuts.indexOf(cut)
+  const step = truncations.indexOf(cut)
   const error = {
     name: step < 2 ? (deadLetter?.error.name ?? "") : "",
     message: step < 1 ? (deadLetter?.error.message ?? "") : ""
@@ -192,26 +192,26 @@ export const reduce = (self: Metadata, cut: Cut | undefined): Metadata => {
     ...self,
     history: noHistory,
     deadLetter: deadLetter === undefined || cut === "all" ? undefined : { ...deadLetter, error },
-    cut: cuts[Math.max(step, self.cut === undefined ? 0 : cuts.indexOf(self.cut))]
+    truncation: truncations[Math.max(step, self.truncation === undefined ? 0 : truncations.indexOf(self.truncation))]
   }
 }
 
 /**
  * The beginning of a text, as a text of its own: what `slice` answers would keep all of it in memory.
  */
-const cutTo = (limit: number, text: string): string =>
+const truncate = (limit: number, text: string): string =>
   text.length <= limit ? text : String(JSON.parse(JSON.stringify(text.slice(0, limit))))
 
 /** The error as a dead letter keeps it: its name cut to 64 characters, its message to {@link errorLimit}. */
-export const cutError = ({ message, name }: ErrorSummary): ErrorSummary => ({
-  name: cutTo(nameLimit, name),
-  message: cutTo(errorLimit, message)
+export const truncateError = ({ message, name }: ErrorSummary): ErrorSummary => ({
+  name: truncate(nameLimit, name),
+  message: truncate(errorLimit, message)
 })
 
 /** The history with one more failed attempt. Beyond {@link historyLimit}, the oldest is left out. */
 export const remember = (history: ReadonlyArray<Attempt>, attempt: Attempt): ReadonlyArray<Attempt> => [
   ...history.slice(1 - historyLimit),
-  { ...attempt, error: cutTo(errorLimit, attempt.error) }
+  { ...attempt, error: truncate(errorLimit, attempt.error) }
 ]
 
 /**
@@ -255,14 +255,14 @@ export const encode = (self: Metadata): string => {
 }
 
 /** Whether there is nothing to tell but id and time, as of nearly all that is sent, and both are within their limits. */
-const isNew = ({ attempts, cut, deadLetter, history, id, notBefore, operation, redrives }: Metadata): boolean =>
+const isNew = ({ attempts, truncation, deadLetter, history, id, notBefore, operation, redrives }: Metadata): boolean =>
   attempts === 0 &&
   notBefore === 0 &&
   redrives === 0 &&
   history.length === 0 &&
   deadLetter === undefined &&
   operation === undefined &&
-  cut === undefined &&
+  truncation === undefined &&
   id.length <= idLimit
 
 const render = (self: Metadata, history: ReadonlyArray<Attempt>, messageLimit: number): string =>
@@ -298,7 +298,7 @@ const plain = (self: Metadata, history: ReadonlyArray<Attempt>, messageLimit: nu
       n: dead.error.name.slice(0, nameLimit),
       m: dead.error.message.slice(0, messageLimit)
     },
-    c: self.cut === undefined ? undefined : cuts.indexOf(self.cut) + 1
+    c: self.truncation === undefined ? undefined : truncations.indexOf(self.truncation) + 1
   }
 }
 
@@ -340,7 +340,7 @@ export const fromJson = (json: unknown, published?: number): Metadata | undefine
     ...decodeOperation(json["op"]),
     history: Array.isArray(json["h"]) ? json["h"].slice(-historyLimit).flatMap(decodeAttempt) : noHistory,
     deadLetter: decodeDeadLetter(json["dl"]),
-    ...decodeCut(json["c"])
+    ...decodeTruncation(json["c"])
   }
   return published === undefined ? decoded : setBack(decoded, published)
 }
@@ -361,15 +361,15 @@ const decodeAttempt = (entry: unknown): ReadonlyArray<Attempt> => {
   const [first, second, error, last]: ReadonlyArray<unknown> = entry
   const [attempt, at, delay] = [count(first), time(second), whole(last, longestDelay)]
   if (attempt === undefined || at === undefined || typeof error !== "string" || delay === undefined) return []
-  return [{ attempt, at, error: cutTo(errorLimit, error), delay }]
+  return [{ attempt, at, error: truncate(errorLimit, error), delay }]
 }
 
 const decodeOperation = (op: unknown): Pick<Metadata, "operation"> =>
   typeof op === "string" && operationPattern.test(op) ? { operation: op } : {}
 
-const decodeCut = (c: unknown): Pick<Metadata, "cut"> => {
-  const cut = cuts[(count(c) ?? 0) - 1]
-  return cut === undefined ? {} : { cut }
+const decodeTruncation = (c: unknown): Pick<Metadata, "truncation"> => {
+  const truncation = truncations[(count(c) ?? 0) - 1]
+  return truncation === undefined ? {} : { truncation }
 }
 
 const decodeDeadLetter = (dl: unknown): DeadLetter | undefined => {
@@ -382,7 +382,7 @@ const decodeDeadLetter = (dl: unknown): DeadLetter | undefined => {
     attempts: count(dl["a"]) ?? 0,
     reason,
     at: time(dl["t"]) ?? 0,
-    error: cutError({ name: text(dl["n"]), message: text(dl["m"]) })
+    error: truncateError({ name: text(dl["n"]), message: text(dl["m"]) })
   }
 }
 

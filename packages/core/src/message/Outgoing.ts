@@ -64,7 +64,7 @@ const copy = (
   queue: string,
   delay: Delay,
   metadata: Metadata.Metadata,
-  cut?: Metadata.Cut
+  cut?: Metadata.Truncation
 ): Outgoing => ({
   queue,
   body: delivery.body,
@@ -159,7 +159,7 @@ export const deadLetter = (
         attempts: delivery.attempts,
         reason: settlement.reason,
         at: now,
-        error: Metadata.cutError(settlement.error)
+        error: Metadata.truncateError(settlement.error)
       }
     },
     settlement.cut

@@ -29,20 +29,22 @@ interface Coding<out A, in I = A> {
   readonly contentEncoding?: string | undefined
   readonly encode: (value: I) => Uint8Array
   readonly decode: (bytes: Uint8Array, headers: Headers) => A | Promise<A>
-  readonly open?: ((bytes: Uint8Array, headers: Headers) => Opened<A> | Promise<Opened<A>>) | undefined
-  readonly seal?: ((body: I, given: Outside) => Sealed | Promise<Sealed>) | undefined
+  readonly decodeMessage?:
+    | ((bytes: Uint8Array, headers: Headers) => DecodedMessage<A> | Promise<DecodedMessage<A>>)
+    | undefined
+  readonly encodeMessage?: ((body: I, given: MessageParts) => EncodedMessage | Promise<EncodedMessage>) | undefined
 }
 
-interface Outside {
+interface MessageParts {
   readonly headers: Headers
   readonly native: Native | undefined
 }
 
-interface Sealed extends Outside {
+interface EncodedMessage extends MessageParts {
   readonly body: Uint8Array
 }
 
-interface Opened<out A> {
+interface DecodedMessage<out A> {
   readonly body: A
   readonly headers: Headers
 }
@@ -67,14 +69,14 @@ export const guard = <A, I>(codec: Coding<A, I>): Coding<A, I> => {
     contentEncoding: codec.contentEncoding,
     encode: (value) => copy(verified(codec.encode(value))),
     decode: (bytes, headers) => codec.decode(copy(bytes), headers),
-    open: codec.open && ((bytes, headers) => codec.open!(copy(bytes), headers)),
-    seal: codec.seal && (async (body, given) => separated(await codec.seal!(body, given)))
+    decodeMessage: codec.decodeMessage && ((bytes, headers) => codec.decodeMessage!(copy(bytes), headers)),
+    encodeMessage: codec.encodeMessage && (async (body, given) => separated(await codec.encodeMessage!(body, given)))
   }
   guards.set(codec, made)
   return made
 }
 
-const separated = (sealed: Sealed): Sealed => ({ ...sealed, body: copy(verified(sealed.body)) })
+const separated = (sealed: EncodedMessage): EncodedMessage => ({ ...sealed, body: copy(verified(sealed.body)) })
 
 /** By its tag, since bytes may come from another realm. */
 const verified = (bytes: unknown): Uint8Array => {

@@ -30,7 +30,7 @@ export interface Options<A, I = A> {
    */
   readonly schema?: StandardSchemaV1<I, A> | undefined
   /** Delay of every message that is sent without one, 0 to 24 hours; a number counts milliseconds. Default: none. */
-  readonly delay?: Delay.Input | undefined
+  readonly delay?: Delay.DurationInput | undefined
 }
 
 /**

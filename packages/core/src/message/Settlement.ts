@@ -2,7 +2,7 @@
  * Settlements: the core decides how a delivery ends, and the adapter translates that into its broker's own operations.
  */
 import type { Delay } from "./Delay.ts"
-import type { Cut, ErrorSummary, Reason } from "./Metadata.ts"
+import type { Truncation, ErrorSummary, Reason } from "./Metadata.ts"
 
 /**
  * How a delivery ends. Delays are in milliseconds. `cut` makes the copy smaller, where there is one: the broker has
@@ -21,21 +21,21 @@ export type Settlement =
       readonly _tag: "Retry"
       readonly delay: Delay
       readonly error: ErrorSummary | undefined
-      readonly cut?: Cut | undefined
+      readonly cut?: Truncation | undefined
     }
   | {
       readonly _tag: "DeadLetter"
       readonly reason: Reason
       readonly queue: string
       readonly error: ErrorSummary
-      readonly cut?: Cut | undefined
+      readonly cut?: Truncation | undefined
     }
   | { readonly _tag: "Drop"; readonly reason: Reason | "dropped"; readonly error: ErrorSummary }
   | {
       readonly _tag: "Release"
       readonly delay: Delay
       readonly isBegun?: boolean | undefined
-      readonly cut?: Cut | undefined
+      readonly cut?: Truncation | undefined
     }
 
 /** Removes a message that is done. */

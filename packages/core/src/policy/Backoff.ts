@@ -36,7 +36,7 @@ export interface Backoff {
 /** Options that every backoff takes. */
 export interface Options {
   /** The cap: no delay is longer. 0 to 24 hours; a number counts milliseconds. Default: 24 hours. */
-  readonly max?: Delay.Input
+  readonly max?: Delay.DurationInput
   /** How delays are spread. Default: `"none"`. */
   readonly jitter?: Jitter.Jitter
 }
@@ -58,7 +58,7 @@ const make = (name: string, curve: Curve, options: Options = {}): Backoff => ({
   max: options.max === undefined ? Delay.max : Delay.constrain(`Backoff.${name}: max`, options.max, 0, Delay.max)
 })
 
-const duration = (field: string, input: Delay.Input, min = 0): number =>
+const duration = (field: string, input: Delay.DurationInput, min = 0): number =>
   Delay.constrain(`Backoff.${field}`, input, min, Delay.max)
 
 /**
@@ -66,7 +66,7 @@ const duration = (field: string, input: Delay.Input, min = 0): number =>
  *
  * @throws RangeError when the delay is not a duration from 0 to 24 hours, or an option is out of its range
  */
-export const constant = (delay: Delay.Input, options: Options = {}): Backoff => {
+export const constant = (delay: Delay.DurationInput, options: Options = {}): Backoff => {
   check("constant", options)
   return make("constant", { _tag: "Constant", delay: duration("constant: delay", delay) }, options)
 }
@@ -76,7 +76,7 @@ export const constant = (delay: Delay.Input, options: Options = {}): Backoff => 
  *
  * @throws RangeError when the step is not a duration from 0 to 24 hours, or an option is out of its range
  */
-export const linear = (step: Delay.Input, options: Options = {}): Backoff => {
+export const linear = (step: Delay.DurationInput, options: Options = {}): Backoff => {
   check("linear", options)
   return make("linear", { _tag: "Linear", step: duration("linear: step", step) }, options)
 }
@@ -95,7 +95,7 @@ export const linear = (step: Delay.Input, options: Options = {}): Backoff => {
  * ;[1, 2, 3, 4].map((attempts) => Backoff.delayAfter(backoff, attempts)) // => [1000, 2000, 4000, 5000]
  * ```
  */
-export const exponential = (base: Delay.Input, given: ExponentialOptions = {}): Backoff => {
+export const exponential = (base: Delay.DurationInput, given: ExponentialOptions = {}): Backoff => {
   check("exponential", given, { factor: true })
   const { factor = 2, ...options } = given
   if (!(factor >= 1 && Number.isFinite(factor))) {
@@ -114,7 +114,7 @@ const listed: OptionKind.OptionKind = {
  *
  * @throws RangeError when the list is empty, a delay is not a duration from 0 to 24 hours, or an option is out of its range
  */
-export const sequence = (delays: ReadonlyArray<Delay.Input>, options: Options = {}): Backoff => {
+export const sequence = (delays: ReadonlyArray<Delay.DurationInput>, options: Options = {}): Backoff => {
   OptionNames.orThrow(OptionNames.argument("Backoff.sequence", "delays", delays, listed))
   check("sequence", options)
   if (delays.length === 0) throw new RangeError("Backoff.sequence: delays must not be empty, got []")
@@ -159,7 +159,7 @@ export const switchAfter = (after: number, first: Backoff, next: Backoff): Backo
  *
  * @throws RangeError when the cap is not a duration from 0 to 24 hours
  */
-export const capped = (self: Backoff, max: Delay.Input): Backoff => ({
+export const capped = (self: Backoff, max: Delay.DurationInput): Backoff => ({
   ...self,
   max: Math.min(self.max, duration("capped: max", max))
 })

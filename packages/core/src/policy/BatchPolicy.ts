@@ -16,7 +16,7 @@ export interface Options {
   /** Messages of a full batch, 1 to 100. Default: 10. */
   readonly maxBatchSize?: number | undefined
   /** Longest wait of a batch's first message, 0 to 60 seconds; a number counts milliseconds. Default: 5 seconds. */
-  readonly maxBatchTimeout?: Delay.Input | undefined
+  readonly maxBatchTimeout?: Delay.DurationInput | undefined
 }
 
 const kinds: OptionNames.Of<Options> = {

@@ -38,9 +38,9 @@ export interface ConsumerBackoff {
 /** Options of {@link make}. */
 export interface Options {
   /** The unit of pauses, 1 ms to 24 hours. Default: 1 second, for pauses of 2, 4, 8, … seconds. */
-  readonly multiplier?: Delay.Input | undefined
+  readonly multiplier?: Delay.DurationInput | undefined
   /** The longest pause, 0 to 24 hours; 0 turns consumer backoff off. Default: 2 minutes. */
-  readonly maxBackoffDuration?: Delay.Input | undefined
+  readonly maxBackoffDuration?: Delay.DurationInput | undefined
   /** `full-jitter` draws each pause between 0 and the exponential one or the longest. Default: `exponential`. */
   readonly strategy?: "exponential" | "full-jitter" | undefined
   /** After a successful probe: full credit at once, or one level at a time. Default: `resume`. */

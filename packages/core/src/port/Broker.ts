@@ -12,7 +12,7 @@
  * 3. A delivery is settled on the connection that delivered it, or not at all. A second settlement of the same delivery is
  *    a mistake of the caller, and MUST NOT reach the broker.
  * 4. `settle` never fails as a whole: it returns the deliveries that it could not settle, each with its {@link Fate}. A
- *    delivery that is not `gone` is still unsettled, and the core settles it again, perhaps otherwise.
+ *    delivery that is not `lost` is still unsettled, and the core settles it again, perhaps otherwise.
  * 5. At most `credit` deliveries are unsettled at any time. `credit(0)` takes effect before any settlement that is given
  *    after it. Deliveries that were on their way already may still arrive; the core buffers them.
  * 6. A lost connection is made again without the core's help: the adapter declares again what it needs, and resumes with
@@ -89,14 +89,14 @@ export interface SettleRequest {
  * The fate of a delivery that could not be settled. The adapter says it; the core never concludes it from the
  * error.
  *
- * - `gone`: its lease or its connection is lost. The broker delivers the message again by itself.
- * - `ours`: nothing has happened, for a reason that other messages have as well, such as throttling, an alarm, or no
+ * - `lost`: its lease or its connection is lost. The broker delivers the message again by itself.
+ * - `transient`: nothing has happened, for a reason that other messages have as well, such as throttling, an alarm, or no
  *   connection for copies. The core pauses all settlements but one, and settles it again.
- * - `unknown`: no answer came, so that it may have happened. The core goes on as with `ours`.
- * - `refused`: the broker does not take this settlement of this message: its copy is too large, cannot be encoded, has no
+ * - `unknown`: no answer came, so that it may have happened. The core goes on as with `transient`.
+ * - `rejected`: the broker does not take this settlement of this message: its copy is too large, cannot be encoded, has no
  *   queue, or is forbidden. The core tries it with a smaller copy, or another way; other messages do not wait for it.
  */
-export type Fate = "gone" | "ours" | "unknown" | "refused"
+export type Fate = "lost" | "transient" | "unknown" | "rejected"
 
 /** A delivery that could not be settled. */
 export interface SettleFailure {
@@ -108,18 +108,18 @@ export interface SettleFailure {
 }
 
 const fates: { readonly [R in Reason]: Fate } = {
-  ConnectionFailed: "ours",
-  Throttled: "ours",
+  ConnectionFailed: "transient",
+  Throttled: "transient",
   ConnectionLost: "unknown",
   Timeout: "unknown",
-  LeaseLost: "gone",
-  QueueFull: "refused",
-  AccessRefused: "refused",
-  QueueMissing: "refused",
-  QueueMismatch: "refused",
-  Unroutable: "refused",
-  BodyTooLarge: "refused",
-  Unsupported: "refused"
+  LeaseLost: "lost",
+  QueueFull: "rejected",
+  AccessRefused: "rejected",
+  QueueMissing: "rejected",
+  QueueMismatch: "rejected",
+  Unroutable: "rejected",
+  BodyTooLarge: "rejected",
+  Unsupported: "rejected"
 }
 
 /**
@@ -203,7 +203,7 @@ export interface Browser {
   readonly next: (count: number) => Effect.Effect<ReadonlyArray<BrowsedMessage>, BrokerError>
   /**
    * Removes held messages for good, and returns those that it does not know to be removed, with their fates. It ends in
-   * bounded time. A message that is no longer held has the fate `gone`.
+   * bounded time. A message that is no longer held has the fate `lost`.
    */
   readonly remove: (deliveries: ReadonlyArray<Delivery>) => Effect.Effect<ReadonlyArray<SettleFailure>>
   /** Names a copy, as {@link Subscription.identify} does, over all openings of this browser. */

@@ -5,13 +5,13 @@ import * as fc from "fast-check"
 import * as BatchPolicy from "../../src/policy/BatchPolicy.ts"
 import * as Batcher from "../../src/consume/internal/batcher.ts"
 import * as Timers from "../../src/adapter-kit/Timers.ts"
-import { noLoad } from "../../src/consume/internal/item.ts"
+import { noneInFlight } from "../../src/consume/internal/item.ts"
 import { ids, item } from "../items.ts"
 
 const start = Effect.fnUntraced(function* (options: BatchPolicy.Options) {
   const timers = yield* Timers.make
   const due: Array<number> = []
-  const load = noLoad()
+  const load = noneInFlight()
   const policy = BatchPolicy.make(options)
   const batcher = Batcher.make({ policy, timers, load, random: () => 0, onDue: () => due.push(timers.now()) })
   const push = (...names: ReadonlyArray<string>) =>
@@ -138,7 +138,7 @@ describe("batcher", () => {
             left.push(...batch.map(({ key }) => key))
           }
         }
-        const load = noLoad()
+        const load = noneInFlight()
         const policy = { maxBatchSize, maxBatchTimeout }
         const batcher = Batcher.make({ policy, timers, load, random: () => 0, onDue: pump })
         for (const [i, gap] of gaps.entries()) {

@@ -7,7 +7,7 @@ import * as RetryPolicy from "../../src/policy/RetryPolicy.ts"
 import * as Scripted from "../scripted.ts"
 
 const retry = RetryPolicy.make({ maxRetries: 0 })
-const gone = { reason: "LeaseLost", fate: "gone" } as const
+const gone = { reason: "LeaseLost", fate: "lost" } as const
 
 /** Fails messages whose id begins with "bad". */
 const handler = ({ id }: { readonly id: string }): void => {

@@ -1,10 +1,14 @@
 /** Bursts: long where all succeeds, short where much fails, and never stuck. */
 import * as fc from "fast-check"
 import { assert, describe, test } from "vitest"
-import * as Bursts from "../../src/consume/internal/bursts.ts"
+import * as Bursts from "../../src/consume/internal/yieldBudget.ts"
 
 /** Batches that begin before others get a turn. `failures` are the messages of each that fail at once. */
-const lengths = (bursts: Bursts.Bursts, count: number, failures: (batch: number) => number): ReadonlyArray<number> => {
+const lengths = (
+  bursts: Bursts.YieldBudget,
+  count: number,
+  failures: (batch: number) => number
+): ReadonlyArray<number> => {
   const found: Array<number> = []
   let length = 0
   for (let batch = 0; found.length < count; batch++) {

@@ -55,7 +55,7 @@ describe("a lost connection of several", () => {
       const [full] = broker.take()
       broker.reconnect()
       broker.take()
-      broker.faults.settle = () => ({ reason: "ConnectionLost", fate: "gone" })
+      broker.faults.settle = () => ({ reason: "ConnectionLost", fate: "lost" })
       yield* TestClock.adjust(1000)
       assert.deepStrictEqual(broker.take(), ["x:Ack y:Ack", full])
     }).pipe(Effect.scoped, Effect.provide(broker.layer))

@@ -129,7 +129,7 @@ describe("a body that a promise brings", () => {
   /** A codec that opens what another one decodes, as those of envelopes do. */
   const opening = (codec: Codec<any>): Codec<any> => ({
     ...codec,
-    open: async (bytes, headers) => ({ body: await codec.decode(bytes, headers), headers })
+    decodeMessage: async (bytes, headers) => ({ body: await codec.decode(bytes, headers), headers })
   })
   const kinds = { decode: (codec: Codec<any>) => codec, open: opening } as const
 

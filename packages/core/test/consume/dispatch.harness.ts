@@ -5,7 +5,7 @@ import { HandlerTimeout } from "../../src/policy/Failure.ts"
 import type { Context } from "../../src/message/Handler.ts"
 import * as AsyncContext from "../../src/adapter-kit/AsyncContext.ts"
 import * as Deadlines from "../../src/adapter-kit/Deadlines.ts"
-import { type Outcome, runner } from "../../src/consume/internal/dispatch.ts"
+import { type Outcome, runner } from "../../src/consume/internal/runHandler.ts"
 import * as Timers from "../../src/adapter-kit/Timers.ts"
 
 /** Runs one handler; `outcomes` collects every call of `done`. */

@@ -83,7 +83,7 @@ export const make = (ids: ReadonlyArray<string>, perGroup: number, lease?: Lease
   const gone = (lost: Delivery): SettleFailure => ({
     delivery: lost,
     error: new BrokerError({ broker: "fifo", operation: "settle", reason: "LeaseLost", detail: "as the test asks" }),
-    fate: "gone"
+    fate: "lost"
   })
 
   const settle = ({ delivery: settled, settlement }: SettleRequest): ReadonlyArray<SettleFailure> => {

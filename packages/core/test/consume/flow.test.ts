@@ -4,7 +4,7 @@ import { TestClock } from "effect/testing"
 import * as Timers from "../../src/adapter-kit/Timers.ts"
 import type { Subscription } from "../../src/port/Broker.ts"
 import * as Flow from "../../src/consume/internal/flow.ts"
-import { type Load, noLoad } from "../../src/consume/internal/item.ts"
+import { type InFlightCounters, noneInFlight } from "../../src/consume/internal/item.ts"
 import * as ConsumerBackoff from "../../src/policy/ConsumerBackoff.ts"
 import { plain } from "../scripted.ts"
 
@@ -18,7 +18,7 @@ const dead: Subscription = {
 const start = Effect.fnUntraced(function* (most = 5) {
   const timers = yield* Timers.make
   const given: Array<number> = []
-  const load: Load = noLoad()
+  const load: InFlightCounters = noneInFlight()
   const window = { now: most }
   const flow = Flow.make({
     policy: ConsumerBackoff.make(),
@@ -102,7 +102,7 @@ describe("credit", () => {
   it.effect("takes one more after a message that had to run alone", () =>
     Effect.gen(function* () {
       const { flow, load, take } = yield* start()
-      load.isWary = true
+      load.isThrottledForSuspect = true
       for (const inFlight of [0, 1, 3, 8]) {
         load.inFlight = inFlight
         flow.update()

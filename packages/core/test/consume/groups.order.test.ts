@@ -1,14 +1,14 @@
 import { assert, it } from "@effect/vitest"
 import { itemOf } from "../../src/consume/internal/deliveries.ts"
 import * as Groups from "../../src/consume/internal/groups.ts"
-import { type Item, noLoad } from "../../src/consume/internal/item.ts"
+import { type Item, noneInFlight } from "../../src/consume/internal/item.ts"
 import { delivery } from "../items.ts"
 
 it("one whose codec outlasts the batch in front of it stays behind those that waited for that batch", () => {
   const joined: Array<string> = []
   const groups = Groups.make({
     single: false,
-    load: noLoad(),
+    load: noneInFlight(),
     join: (item) => joined.push(item.delivery.metadata.id),
     unwait: () => {},
     giveBack: () => {}

@@ -246,7 +246,7 @@ describe("what was decided of a message", () => {
     }
     return run(
       Effect.gen(function* () {
-        const lost = { reason: "LeaseLost", fate: "gone" } as const
+        const lost = { reason: "LeaseLost", fate: "lost" } as const
         broker.faults.settle = ({ delivery: { metadata } }) => (metadata.id === "a3" ? undefined : lost)
         yield* deliver(1, "a1", "a2", "a3")
         broker.faults.settle = ({ settlement }) => (settlement._tag === "Ack" ? lost : undefined)

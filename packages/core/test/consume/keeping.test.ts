@@ -70,7 +70,7 @@ describe("a refused settlement", () => {
     const broker = Scripted.make()
     return Effect.gen(function* () {
       const consumer = yield* Consumer.start("q", { retryDelay: 10_000 }, fail)
-      broker.faults.settle = () => ({ reason: "ConnectionLost", fate: "gone" })
+      broker.faults.settle = () => ({ reason: "ConnectionLost", fate: "lost" })
       for (const attempts of [1, 2]) {
         broker.deliver("a", { attempts })
         yield* Effect.yieldNow
@@ -92,7 +92,7 @@ describe("a refused settlement", () => {
       yield* Consumer.start("q", { retryDelay: 10_000 }, fail)
       broker.faults.settle = ({ settlement }) => {
         if (settlement._tag === "Retry") delays.push(settlement.delay)
-        return { reason: "ConnectionLost", fate: "gone" }
+        return { reason: "ConnectionLost", fate: "lost" }
       }
       for (const attempts of [1, 2, 3]) {
         broker.deliver("a", { attempts })

@@ -1,6 +1,6 @@
 import * as fc from "fast-check"
 import { assert, describe, it } from "vitest"
-import * as Line from "../../src/consume/internal/line.ts"
+import * as Line from "../../src/consume/internal/waitQueue.ts"
 import type { Item } from "../../src/consume/internal/item.ts"
 import { item } from "../items.ts"
 

@@ -91,7 +91,7 @@ describe("a probe", () => {
         id === "slow" ? Effect.sleep("9 minutes") : Effect.void
       )
       broker.deliver("slow")
-      broker.faults.settle = () => ({ reason: "Throttled", fate: "ours" })
+      broker.faults.settle = () => ({ reason: "Throttled", fate: "transient" })
       broker.deliver("a")
       yield* Effect.yieldNow
       broker.faults.settle = () => undefined

@@ -17,7 +17,7 @@ it("a settlement is repeated once, on the redelivery of the same copy, and costs
   assert.isUndefined(remembered.take(again("b")))
   assert.deepStrictEqual(remembered.take(again("a")), {
     delivery: { ...delivery("a", { attempts: 1 }), native: undefined },
-    decided: { known: Settlement.Ack, due: 0, losses: 0, tryAt: 0 }
+    decided: { priorSettlement: Settlement.Ack, due: 0, losses: 0, tryAt: 0 }
   })
   assert.isUndefined(remembered.take(again("a", 3)))
   assert.isTrue(remembered.isEmpty())
@@ -33,7 +33,7 @@ it("a delivery that no handler had begun has cost no attempt; those in between, 
   ] as const) {
     remembered.add(lost("a", undefined, told))
     const known = remembered.take(again("a", then))
-    assert.deepStrictEqual([known?.delivery.attempts, known?.decided.known], [expected, undefined])
+    assert.deepStrictEqual([known?.delivery.attempts, known?.decided.priorSettlement], [expected, undefined])
   }
 })
 
@@ -66,12 +66,17 @@ it("a release is no decision, and leaves what was decided before it, until the b
   const released = { ...lost("a", Settlement.Release()), known: Settlement.Ack, losses: 1, due: 5, tryAt: 7 }
   for (const remember of [remembered.add, remembered.note]) {
     remember(lost("a", Settlement.Release()))
-    assert.isUndefined(remembered.take(again("a"))?.decided.known)
+    assert.isUndefined(remembered.take(again("a"))?.decided.priorSettlement)
     remember(released)
-    assert.deepStrictEqual(remembered.take(again("a"))?.decided, { known: Settlement.Ack, losses: 1, due: 5, tryAt: 7 })
+    assert.deepStrictEqual(remembered.take(again("a"))?.decided, {
+      priorSettlement: Settlement.Ack,
+      losses: 1,
+      due: 5,
+      tryAt: 7
+    })
   }
-  remembered.note({ ...lost("a", Settlement.Retry(0)), known: Settlement.Retry(0) })
-  assert.isUndefined(remembered.take(again("a"))?.decided.known)
+  remembered.note({ ...lost("a", Settlement.Retry(0)), priorSettlement: Settlement.Retry(0) })
+  assert.isUndefined(remembered.take(again("a"))?.decided.priorSettlement)
 })
 
 it("two copies of one name cannot be told apart, so that neither is settled without a run", () => {
@@ -82,8 +87,8 @@ it("two copies of one name cannot be told apart, so that neither is settled with
     const remembered = make()
     remembered.add(first)
     remembered.add(second)
-    assert.isUndefined(remembered.take(again("a"))?.decided.known)
-    assert.isUndefined(remembered.take(again("a"))?.decided.known)
+    assert.isUndefined(remembered.take(again("a"))?.decided.priorSettlement)
+    assert.isUndefined(remembered.take(again("a"))?.decided.priorSettlement)
   }
 })
 
@@ -104,7 +109,7 @@ it("attempts that were noted make a later loss no less sure", () => {
   const noted = { ...lost("a", undefined, 1), told: 3 }
   remembered.note(noted)
   remembered.add(lost("a", Settlement.Ack, 4))
-  assert.strictEqual(remembered.take(again("a", 5))?.decided.known, Settlement.Ack)
+  assert.strictEqual(remembered.take(again("a", 5))?.decided.priorSettlement, Settlement.Ack)
   remembered.note(noted)
   assert.deepStrictEqual(remembered.take(again("a", 4))?.delivery.attempts, 2)
 })

@@ -114,7 +114,7 @@ describe("a budget of dead letters", () => {
 })
 
 const leased = { lease: { duration: 30_000, max: Number.POSITIVE_INFINITY }, connectionBound: false }
-const gone = { reason: "ConnectionLost", fate: "gone" } as const
+const gone = { reason: "ConnectionLost", fate: "lost" } as const
 
 describe("a settlement that was lost with its delivery", () => {
   it.effect("is repeated on the redelivery, without a run, and for no other message of the same id", () => {

@@ -12,7 +12,7 @@ import { item } from "../items.ts"
 const lost = (delivery: Delivery): SettleFailure => ({
   delivery,
   error: new BrokerError({ broker: "test", operation: "settle", reason: "LeaseLost", detail: "gone" }),
-  fate: "gone"
+  fate: "lost"
 })
 
 interface Options {

@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Consumer from "../../src/consume/Consumer.ts"
-import * as Dispatch from "../../src/consume/internal/dispatch.ts"
+import * as Dispatch from "../../src/consume/internal/runHandler.ts"
 import * as Lifecycle from "../../src/consume/internal/lifecycle.ts"
 import * as QueueDefinition from "../../src/message/QueueDefinition.ts"
 import * as Backoff from "../../src/policy/Backoff.ts"

@@ -3,7 +3,7 @@ import * as Duration from "effect/Duration"
 import * as fc from "fast-check"
 import * as Delay from "../../src/message/Delay.ts"
 
-const accepted: ReadonlyArray<readonly [string, Delay.Input, Delay.Delay]> = [
+const accepted: ReadonlyArray<readonly [string, Delay.DurationInput, Delay.Delay]> = [
   ["milliseconds", 1500, 1500],
   ["0", 0, 0],
   ["-0", -0, 0],
@@ -54,7 +54,7 @@ describe("parse", () => {
 
   it.each(refused)("refuses %s", (_, input) => {
     try {
-      Delay.parse("send.delay", input as Delay.Input)
+      Delay.parse("send.delay", input as Delay.DurationInput)
     } catch (error) {
       assert.instanceOf(error, Delay.InvalidDelay)
       assert.strictEqual((error as Delay.InvalidDelay)._tag, "InvalidDelay")
@@ -148,21 +148,21 @@ describe("one grammar", () => {
     ["1 ms", 1],
     ["1h 30m", 5_400_000]
   ] as const)("%s is what it says", (text, millis) => {
-    assert.strictEqual(Delay.toMillis(text as Delay.Input), millis)
+    assert.strictEqual(Delay.toMillis(text as Delay.DurationInput), millis)
     assert.strictEqual(Delay.ofText(` ${text} `), millis)
     assert.strictEqual(Delay.kind(0, Delay.max).read?.(text), millis)
     assert.isTrue(Delay.kind(0, Delay.max).holds(text))
   })
 
   it.each(["10x", "s", "10s5m", "-5s", "5s-", "1h30", "10 S", ""])("%j is none", (text) => {
-    assert.isNaN(Delay.toMillis(text as Delay.Input))
+    assert.isNaN(Delay.toMillis(text as Delay.DurationInput))
     assert.isNaN(Delay.ofText(text))
   })
 
   it("has everything that is printed", () =>
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 10 * Delay.max }), (millis) => {
-        const read = Delay.toMillis(Delay.format(millis) as Delay.Input)
+        const read = Delay.toMillis(Delay.format(millis) as Delay.DurationInput)
         assert.isAtMost(Math.abs(read - millis), millis / 20)
       })
     ))

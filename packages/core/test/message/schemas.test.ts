@@ -29,14 +29,14 @@ describe.each(Object.entries(Schemas.orders))("a schema of %s", (_, schema) => {
 
   it("puts its input on the wire, and gives its output", async () => {
     assert.deepStrictEqual(await codec.decode(codec.encode(input), {}), output)
-    const sealed = await codec.seal!(input, given)
+    const sealed = await codec.encodeMessage!(input, given)
     assert.deepStrictEqual(JSON.parse(new TextDecoder().decode(sealed.body)), input)
   })
 
   it("names the place of what does not fit, on both sides", async () => {
     const wrong = { ...input, items: [{ price: 1 }, { price: 2 }, { price: "x" }] }
     for (const error of [
-      await failure(() => codec.seal!(wrong, given)),
+      await failure(() => codec.encodeMessage!(wrong, given)),
       await failure(() => codec.encode(wrong)),
       await failure(() => codec.decode(Codec.json.encode(wrong), {}))
     ]) {
@@ -69,9 +69,9 @@ describe.each(Object.entries(Schemas.later))("an asynchronous schema of %s", (_,
 
   it("is waited for on both sides", async () => {
     const free = { code: "free" }
-    assert.deepStrictEqual(await codec.decode((await codec.seal!(free, given)).body, {}), free)
+    assert.deepStrictEqual(await codec.decode((await codec.encodeMessage!(free, given)).body, {}), free)
     for (const side of [
-      () => codec.seal!({ code: "taken" }, given),
+      () => codec.encodeMessage!({ code: "taken" }, given),
       () => codec.decode(utf8('{"code":"taken"}'), {})
     ]) {
       const error = await failure(side)
@@ -81,7 +81,7 @@ describe.each(Object.entries(Schemas.later))("an asynchronous schema of %s", (_,
   })
 
   it("is refused by encode, which cannot wait", () =>
-    assert.throws(() => codec.encode({ code: "taken" }), TypeError, "Call seal in place of encode"))
+    assert.throws(() => codec.encode({ code: "taken" }), TypeError, "Call encodeMessage in place of encode"))
 })
 
 describe("what is checked before a send", () => {

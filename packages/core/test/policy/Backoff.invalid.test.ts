@@ -17,14 +17,14 @@ const rejects = (make: () => unknown, start: string) => {
   assert.fail(`${start} was accepted`)
 }
 
-const bad: ReadonlyArray<readonly [string, Delay.Input]> = [
+const bad: ReadonlyArray<readonly [string, Delay.DurationInput]> = [
   ["NaN", Number.NaN],
   ["negative", -1],
   ["a negative fraction", -0.5],
   ["Infinity", Number.POSITIVE_INFINITY],
   ["beyond 24 hours", Delay.max + 1],
   ["25 hours", "25 hours"],
-  ["no duration", "soon" as Delay.Input]
+  ["no duration", "soon" as Delay.DurationInput]
 ]
 
 describe("refuses", () => {

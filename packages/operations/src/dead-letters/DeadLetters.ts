@@ -47,7 +47,7 @@ export {
   type Stage,
   type StoppedBy
 } from "./internal/report.ts"
-export type { FailedLetter } from "./internal/books.ts"
+export type { FailedLetter } from "./internal/sweepStats.ts"
 export { type Standard as StandardStages, standard as standardStages, waitFor } from "./internal/stages.ts"
 
 /**

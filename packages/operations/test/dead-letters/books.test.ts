@@ -1,7 +1,7 @@
 /** The books of a sweep: how many of the letters that wait are those that were there when the work began. */
 import { assert, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import * as Books from "../../src/dead-letters/internal/books.ts"
+import * as Books from "../../src/dead-letters/internal/sweepStats.ts"
 
 it("letters beyond those that are known have arrived, also where another reader has the known ones", () => {
   const of = (ready: number, held: number, known: number | undefined) => {

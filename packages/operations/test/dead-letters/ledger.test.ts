@@ -2,8 +2,8 @@
 import { Metadata } from "@requeue/core/adapter-kit"
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { nothing } from "../../src/dead-letters/internal/books.ts"
-import * as ComeBacks from "../../src/dead-letters/internal/comeBacks.ts"
+import { nothing } from "../../src/dead-letters/internal/sweepStats.ts"
+import * as ComeBacks from "../../src/dead-letters/internal/returned.ts"
 import * as Ledger from "../../src/dead-letters/internal/ledger.ts"
 import * as Operation from "../../src/dead-letters/internal/operation.ts"
 

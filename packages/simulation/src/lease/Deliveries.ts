@@ -48,7 +48,7 @@ export const make = ({ lease, machine, onEnd, requests }: Dependencies): Deliver
 
   const lost = (delivery: Delivery.Delivery, error: BrokerError.BrokerError): Broker.SettleFailure => {
     ended(delivery)
-    return { delivery, error, fate: "gone" }
+    return { delivery, error, fate: "lost" }
   }
 
   const extend = Effect.fnUntraced(function* (all: ReadonlyArray<Delivery.Delivery>) {

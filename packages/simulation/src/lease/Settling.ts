@@ -133,7 +133,7 @@ export const make = (env: Dependencies): Broker.Subscription["settle"] => {
     error: BrokerError.BrokerError | undefined
   ): ReadonlyArray<Broker.SettleFailure> => {
     const fate = error && Broker.fateOf(error)
-    if (error === undefined || fate === undefined || fate === "gone") onEnd(delivery)
+    if (error === undefined || fate === undefined || fate === "lost") onEnd(delivery)
     else {
       const receipt = receiptOf(delivery)
       receipt.isSettling = false
@@ -157,7 +157,7 @@ export const make = (env: Dependencies): Broker.Subscription["settle"] => {
       for (const request of all) {
         const { delivery, settlement } = request
         if (isLost(request)) {
-          lost.push({ delivery, error: errorOf("settle", "LeaseLost", "its lease had ended"), fate: "gone" })
+          lost.push({ delivery, error: errorOf("settle", "LeaseLost", "its lease had ended"), fate: "lost" })
           continue
         }
         receiptOf(delivery).isSettling = true

@@ -75,7 +75,7 @@ const gone = (delivery: Delivery.Delivery): Broker.SettleFailure => ({
   error: receiptOf(delivery).session.isOpen()
     ? Link.errorOf("settle", "LeaseLost", "its lease has ended")
     : Link.errorOf("settle", "ConnectionLost", "the connection that delivered is gone"),
-  fate: "gone"
+  fate: "lost"
 })
 
 /** `settle` and `extend` of a subscription. */
@@ -113,7 +113,7 @@ export const make = (dependencies: Dependencies): Pick<Broker.Subscription, "set
         return then()
       }
       const fate = Broker.fateOf(error)
-      if (fate === "refused" && command.instead !== undefined) return end(requeue(receipt, command.instead))
+      if (fate === "rejected" && command.instead !== undefined) return end(requeue(receipt, command.instead))
       then(receipt.session.untake(receipt) ? failed(delivery, error, fate) : gone(delivery))
     })
   }

@@ -11,7 +11,7 @@ import {
 import { queue, type Sending, type Version } from "../Scenario.ts"
 import type { Machine } from "../world/Machine.ts"
 import type { World } from "../world/World.ts"
-import type { Start } from "../people/Population.ts"
+import type { Start } from "../operators/Population.ts"
 import * as Handlers from "./Handlers.ts"
 
 /** Decodes bodies as the scenario wants it. A body tells by its first letter how. */

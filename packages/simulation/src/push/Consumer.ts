@@ -82,7 +82,7 @@ export const subscribing =
     ) => {
       const receipt = receiptOf(delivery)
       const lost = () =>
-        then({ delivery, error: Line.errorOf("settle", "LeaseLost", "its connection is lost"), fate: "gone" })
+        then({ delivery, error: Line.errorOf("settle", "LeaseLost", "its connection is lost"), fate: "lost" })
       const acknowledge = (): void => {
         if (isOurs(receipt)) line.send({ _tag: "Ack", tag: receipt.tag })
         if (receipt.nonce !== undefined) settled.add(receipt.nonce)

@@ -74,7 +74,7 @@ const subscribing =
           for (const { delivery, settlement } of requests) {
             const number = numberOf(delivery)
             const fate = failures.find((failure) => failure.delivery === delivery)?.fate
-            if (fate === undefined || fate === "gone") open.delete(number)
+            if (fate === undefined || fate === "lost") open.delete(number)
             world.record({ _tag: "Answered", process, delivery: number, settlement: asked(settlement), fate })
           }
           return failures
@@ -87,7 +87,7 @@ const subscribing =
         return Effect.map(subscription.extend(deliveries), (failures) => {
           for (const number of numbers) extending.delete(number)
           for (const { delivery, fate } of failures) {
-            if (fate === "gone") world.record({ _tag: "Lapsed", process, delivery: numberOf(delivery) })
+            if (fate === "lost") world.record({ _tag: "Lapsed", process, delivery: numberOf(delivery) })
           }
           return failures
         })

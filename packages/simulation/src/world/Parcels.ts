@@ -43,7 +43,7 @@ export const toDelivery = (parcel: Parcel, machine: Machine, told: Told): Delive
 }
 
 const cutOf = (settlement: Settlement.Settlement): number =>
-  "cut" in settlement && settlement.cut !== undefined ? Metadata.cuts.indexOf(settlement.cut) + 1 : 0
+  "cut" in settlement && settlement.cut !== undefined ? Metadata.truncations.indexOf(settlement.cut) + 1 : 0
 
 /** A settlement as the history has it. */
 export const asked = (settlement: Settlement.Settlement): Asked => ({

@@ -324,7 +324,7 @@ const losing: ReadonlyArray<Mutant> = [
   {
     name: "a lease that is lost is not noticed",
     file: consume("deliveries"),
-    from: 'if (fate === "gone") onLost(item)',
+    from: 'if (fate === "lost") onLost(item)',
     to: ""
   }
 ]
@@ -474,7 +474,7 @@ const redriving: ReadonlyArray<Mutant> = [
   {
     name: "one refused letter ends a redrive",
     file: letters("page"),
-    from: 'if (Broker.fateOf(error) !== "refused") return Effect.fail(error)',
+    from: 'if (Broker.fateOf(error) !== "rejected") return Effect.fail(error)',
     to: "return Effect.fail(error)",
     was: "One letter that could not be published ended each redrive, after its neighbours had been published again."
   },

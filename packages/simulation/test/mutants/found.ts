@@ -7,8 +7,8 @@ export const found: ReadonlyArray<Mutant> = [
   {
     name: "a retry is asked again though its message has come again",
     file: consume("recovery"),
-    from: 'fate === "gone" || item.isSuperseded',
-    to: 'fate === "gone"',
+    from: 'fate === "lost" || item.isSuperseded',
+    to: 'fate === "lost"',
     was: "A retry was asked up to ten times, and each time a copy of it was stored."
   },
   {

@@ -45,7 +45,7 @@ export const receiptOf = (consumer: Consumer, { receipt }: Delivery.Delivery): R
 /** The result of a call for a delivery that is not held. */
 export const gone = (operation: string, queue: string, delivery: Delivery.Delivery): Broker.SettleFailure => {
   const detail = "the delivery was settled before, lost, or is another subscription's"
-  return { delivery, error: failure(operation, queue, "LeaseLost", detail), fate: "gone" }
+  return { delivery, error: failure(operation, queue, "LeaseLost", detail), fate: "lost" }
 }
 
 /** Carries out one settlement, and answers the error of one that cannot be carried out. */

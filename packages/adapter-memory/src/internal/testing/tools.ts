@@ -53,7 +53,7 @@ export interface DeadLetter<A> {
 /** How long `waitUntilIdle` waits. */
 export interface IdleOptions {
   /** The longest time that the clock may be moved. Default: 30 days. */
-  readonly within?: Delay.Input | undefined
+  readonly within?: Delay.DurationInput | undefined
 }
 
 /** The body of a queue without a codec has the type that the test names. */
@@ -64,7 +64,7 @@ export interface Tools {
   /** Milliseconds since the test began. */
   readonly now: () => number
   /** Moves the clock. Whatever is due on the way happens in order and at its time; handlers are waited for. */
-  readonly advance: (duration: Delay.Input) => Promise<void>
+  readonly advance: (duration: Delay.DurationInput) => Promise<void>
   /**
    * Moves the clock until no consumer has a message left: none with a handler, none waiting, none delayed. Rejects with
    * those that are left when it takes longer than `within`.

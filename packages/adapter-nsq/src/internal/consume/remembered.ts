@@ -60,7 +60,7 @@ export const make = (limit = limits.requeued): Remembered => {
 }
 
 /** The memory of messages that were stored on two nsqd, and of which one is finished, by their receipts. */
-export interface RememberedTwins {
+export interface FinishedDuplicates {
   /** Remembers a message that is finished for good, so that its twin need not run. */
   readonly finished: (receipt: Receipt) => void
   /** Whether the twin of this message is finished. It has only one: the answer is yes once. */
@@ -71,7 +71,7 @@ export interface RememberedTwins {
  * An empty memory. Twins have the same nonce and are on different nsqd: bytes that somebody has published once more on the
  * same nsqd, or after both twins have come, are another message.
  */
-export const makeTwins = (): RememberedTwins => {
+export const makeDuplicates = (): FinishedDuplicates => {
   const finished = BoundedMap.make<Node>(limits.finished)
   /** Those that need not run: they are finished for their twins, and not for a further one. */
   const taken = new WeakSet<Receipt>()

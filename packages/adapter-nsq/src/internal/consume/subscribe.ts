@@ -41,13 +41,13 @@ export const subscribe = (
     const { queue } = options
     const credit = Credit.make(elapsed)
     const remembered = Remembered.make()
-    const twins = Remembered.makeTwins()
+    const duplicates = Remembered.makeDuplicates()
     const deadlines = Deadlines.make(yield* Timers.make, settings.requestTimeout)
-    const { extend, settle } = makeSettle(queue, plan, deadlines, remembered, twins, dependencies)
+    const { extend, settle } = makeSettle(queue, plan, deadlines, remembered, duplicates, dependencies)
 
     const onDelivery = (delivery: Delivery.Delivery): void => {
       const receipt = receiptOf(delivery)
-      if (!remembered.isFinished(receipt) && !twins.takeFinished(receipt)) return options.onDelivery(delivery)
+      if (!remembered.isFinished(receipt) && !duplicates.takeFinished(receipt)) return options.onDelivery(delivery)
       fork(settle([{ delivery, settlement: { _tag: "Ack" } }]))
     }
 
@@ -97,7 +97,7 @@ const makeSettle = (
   plan: Plan,
   deadlines: Deadlines.Deadlines,
   remembered: Remembered.Remembered,
-  twins: Remembered.RememberedTwins,
+  duplicates: Remembered.FinishedDuplicates,
   { elapsed, nodes, now, sender, settings }: SubscribeDependencies
 ) =>
   Settle.make({
@@ -127,7 +127,7 @@ const makeSettle = (
       const receipt = receiptOf(delivery)
       remembered.finished(receipt)
       // The copy that is made for a retry or a release has the same nonce, and must run.
-      if (settlement._tag !== "Retry" && settlement._tag !== "Release") twins.finished(receipt)
+      if (settlement._tag !== "Retry" && settlement._tag !== "Release") duplicates.finished(receipt)
     },
     requeued: (receipt, wait) => remembered.requeued(receipt, elapsed() + wait)
   })

@@ -31,7 +31,7 @@ const removing =
         const page = yield* next(Math.min(pageSize, most - removed))
         if (page.length === 0) break
         const failures = yield* remove(page.map(({ delivery }) => delivery))
-        const unknown = failures.find(({ fate }) => fate !== "gone")
+        const unknown = failures.find(({ fate }) => fate !== "lost")
         if (unknown !== undefined) return yield* unknown.error
         removed += page.length - failures.length
       }

@@ -53,7 +53,7 @@ export const gone = (
   queue: string,
   delivery: Delivery.Delivery,
   isOpen = receiptOf(delivery).session.isOpen()
-): Broker.SettleFailure => ({ delivery, error: loss(queue, isOpen), fate: "gone" })
+): Broker.SettleFailure => ({ delivery, error: loss(queue, isOpen), fate: "lost" })
 
 /** Answers deliveries by `FIN` or `REQ`. Ends when all answers have left this process, or cannot; answers the failures. */
 const answering = ({ deadlines, finished, queue, requeued }: SettleDependencies) => {
@@ -124,7 +124,7 @@ const copying =
           Effect.suspend(() => {
             const { delivery } = request
             const fate = Broker.fateOf(error)
-            if (fate === "refused" && command.instead !== undefined) {
+            if (fate === "rejected" && command.instead !== undefined) {
               return answer([{ request, receipt, command: command.instead, isAnswered: false }])
             }
             return Effect.succeed([

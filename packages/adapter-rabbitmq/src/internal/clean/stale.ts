@@ -8,7 +8,7 @@
 import { Delay } from "@requeue/core/adapter-kit"
 import type { Settings } from "../../RabbitMqOptions.ts"
 import type * as RabbitMqPlan from "../../RabbitMqPlan.ts"
-import * as Former from "../declare/former.ts"
+import * as Former from "../declare/legacyArguments.ts"
 import type { BindingInfo, ExchangeInfo, QueueInfo } from "../inspect/management.ts"
 import * as Names from "../names.ts"
 import * as OwnNames from "./ownNames.ts"

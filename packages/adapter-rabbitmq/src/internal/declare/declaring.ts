@@ -3,7 +3,7 @@ import type { BrokerError } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type { Channel } from "../client.ts"
 import type { Live } from "../connect/connection.ts"
-import type { Formers } from "./formers.ts"
+import type { LegacyQueues } from "./legacyQueues.ts"
 import type { NativeBinding, NativeObject } from "./objects.ts"
 
 /** Declares one object. If it exists with the same arguments, nothing happens; with others, the server refuses. */
@@ -87,7 +87,7 @@ export const missing = (
 
 /** They share one channel until one is refused, which closes it. */
 export const make = (env: {
-  readonly formers: Formers
+  readonly formers: LegacyQueues
   readonly isKnown: (live: Live, object: NativeObject) => boolean
   readonly isThere: (live: Live, object: NativeObject) => void
   readonly onLive: (

@@ -11,7 +11,7 @@ import * as Counting from "./counting.ts"
 import * as DelayedAtMost from "./delayedAtMost.ts"
 import * as DelayQueues from "./delayQueues.ts"
 import * as Passive from "./passive.ts"
-import * as Together from "./together.ts"
+import * as Together from "./coalesce.ts"
 
 /** The broker's own. */
 type Dependencies = Omit<

@@ -6,7 +6,7 @@ import type * as RabbitMqPlan from "../../RabbitMqPlan.ts"
 import * as Names from "../names.ts"
 import * as DelayQueues from "./delayQueues.ts"
 import type { Management, QueueInfo } from "./management.ts"
-import * as Together from "./together.ts"
+import * as Together from "./coalesce.ts"
 
 /** The broker's own. */
 export interface Dependencies {

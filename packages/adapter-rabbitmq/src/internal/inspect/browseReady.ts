@@ -6,7 +6,7 @@ import type { RabbitMqQueue } from "../../RabbitMqQueue.ts"
 import { givenUp } from "../consume/givenUp.ts"
 import { toDelivery } from "../consume/toDelivery.ts"
 import * as NameRules from "../nameRules.ts"
-import { again } from "../publish/again.ts"
+import { republishInPlace } from "../publish/republishInPlace.ts"
 import type { Publisher } from "../publish/publisher.ts"
 import { direct, toPublication } from "../publish/toPublication.ts"
 import * as Version from "../version.ts"
@@ -30,7 +30,7 @@ export interface Dependencies extends Browser.Dependencies {
 const successor = (queue: string, { decoded, message }: Content, { now, own, uniqueName }: Dependencies) => {
   const { body, formerReturns, headers, isOurs, isUncounted, metadata, returns } = decoded
   const isTold = isUncounted && givenUp(message, 0, now) === undefined
-  if (isTold || !isOurs) return again(queue, message, uniqueName())
+  if (isTold || !isOurs) return republishInPlace(queue, message, uniqueName())
   const copy = { copy: uniqueName(), own, returns: isUncounted ? undefined : (formerReturns ?? 0) + returns }
   return toPublication({ queue, body, headers, delay: 0, metadata }, direct(queue), copy, Wire.propertiesOf(message))
 }

@@ -3,7 +3,7 @@ import type { BrokerError, PageSize } from "@requeue/core/adapter-kit"
 import type { Declarer } from "../declare/declare.ts"
 import * as Client from "../client.ts"
 import type { Decoded } from "../consume/toDelivery.ts"
-import * as KeptBack from "../settle/keptBack.ts"
+import * as KeptBack from "../settle/flushPending.ts"
 
 /** The broker's own. */
 export interface Dependencies {

@@ -194,7 +194,7 @@ const gone = (queue: string, delivery: Delivery.Delivery): Broker.SettleFailure 
     reason: "LeaseLost",
     detail: "the message is not held any more: it was removed before, or the server has it back"
   }),
-  fate: "gone"
+  fate: "lost"
 })
 
 /** Removes messages, and returns those that are not known to be removed. */

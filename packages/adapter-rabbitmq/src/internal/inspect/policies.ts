@@ -8,7 +8,7 @@ import type * as RabbitMqPlan from "../../RabbitMqPlan.ts"
 import * as RabbitMqQueue from "../../RabbitMqQueue.ts"
 import type { KnownPolicies, Management, QueueInfo } from "./management.ts"
 import * as PolicyRules from "./policyRules.ts"
-import * as Together from "./together.ts"
+import * as Together from "./coalesce.ts"
 
 /** The harm that a policy does to a queue of the plan. */
 export interface Harm {

@@ -10,7 +10,7 @@ import type { Connection, Live } from "../connect/connection.ts"
 import { openChannel } from "../connect/openChannel.ts"
 import { ofEncoding, toBrokerError } from "../toBrokerError.ts"
 import * as Wire from "../wire.ts"
-import { blamed } from "./blame.ts"
+import { attributeClose } from "./attributeClose.ts"
 import * as Writer from "./writer.ts"
 
 /**
@@ -84,7 +84,7 @@ const open = (live: Live, timeout: number): Effect.Effect<Confirms, BrokerError.
       isOpen = false
       if (words === undefined) return
       const error = toBrokerError(words, { operation: "publish" })
-      const culprits = Broker.fateOf(error) === "refused" ? blamed(error.detail, [...unconfirmed]) : []
+      const culprits = Broker.fateOf(error) === "rejected" ? attributeClose(error.detail, [...unconfirmed]) : []
       if (culprits.length > 0) for (const one of unconfirmed) one.part = "bystander"
       for (const one of culprits) one.part = "culprit"
     })
@@ -144,7 +144,7 @@ export interface Channels {
 
 /** Whether another attempt may succeed: the server has not answered, or the connection was lost, and no refusal ended it. */
 const isPassing = (live: Live, error: BrokerError.BrokerError): boolean =>
-  error.reason === "Timeout" || (live.isGone() && Broker.fateOf(error) !== "refused")
+  error.reason === "Timeout" || (live.isGone() && Broker.fateOf(error) !== "rejected")
 
 /** No channel, at first. `timeout` is for opening one, in milliseconds. */
 export const make = (connection: Connection, timeout: number): Channels => {

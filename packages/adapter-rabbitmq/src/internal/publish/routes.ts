@@ -68,14 +68,14 @@ const either = "Leave one of them out"
 const copiesRemedy = "Give the header another name, and send the message to each queue that is to have it"
 
 /** The wishes of a message that {@link Routes.refusal} has passed. */
-const wishes = (native: Message.Native | undefined): Native.Options => {
-  const asked = Native.wishes.of(native)
+const nativeOptions = (native: Message.Native | undefined): Native.Options => {
+  const asked = Native.nativeOptions.of(native)
   return asked === undefined || asked instanceof RangeError ? {} : asked
 }
 
 /** The route to the exchange that the program has asked for; `undefined` where it has asked for none. */
 const toExchange = (native: Message.Native | undefined, queue: string): ReturnType<typeof direct> | undefined => {
-  const { exchange, routingKey = queue } = wishes(native)
+  const { exchange, routingKey = queue } = nativeOptions(native)
   return exchange === undefined ? undefined : { ...direct(routingKey), exchange }
 }
 
@@ -83,8 +83,8 @@ const toExchange = (native: Message.Native | undefined, queue: string): ReturnTy
  * The wishes of a message for this server. One before 4.3 may return an answer to such a name although the requester has got it: there,
  * as the requester is the only one who knows, an answer counts as sent when the server has taken it.
  */
-const wishesOn = (native: Message.Native | undefined, serverVersion: string): Native.Options => {
-  const asked = wishes(native)
+const nativeOptionsOn = (native: Message.Native | undefined, serverVersion: string): Native.Options => {
+  const asked = nativeOptions(native)
   const isReply = asked.exchange === "" && NameRules.isDirectReply(asked.routingKey ?? "")
   return isReply && !Version.isAtLeast(serverVersion, "4.3") ? { ...asked, mandatory: false } : asked
 }
@@ -101,7 +101,7 @@ const exchangeLimit = 1000
 
 /** The error of a message that cannot be sent at all. */
 const refusalOf = ({ message, original }: Item, maxBodySize: number): BrokerError.BrokerError | undefined => {
-  const asked = Native.wishes.of(message.native)
+  const asked = Native.nativeOptions.of(message.native)
   if (asked instanceof RangeError) return unsupported(message.queue, asked.message)
   if (message.delay > 0 && asked !== undefined) {
     const { exchange, expiration } = asked
@@ -195,7 +195,13 @@ export const make = (env: {
       const kept = returns === undefined ? undefined : original?.headers?.[Wire.copyHeader]
       const copy = typeof kept === "string" ? kept : env.uniqueName()
       try {
-        return toPublication(message, route, { copy, own, returns }, original, wishesOn(native, env.serverVersion()))
+        return toPublication(
+          message,
+          route,
+          { copy, own, returns },
+          original,
+          nativeOptionsOn(native, env.serverVersion())
+        )
       } catch (error) {
         return ofEncoding(error, queue)
       }

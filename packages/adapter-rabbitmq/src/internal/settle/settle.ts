@@ -19,7 +19,7 @@ const lost = (queue: string): BrokerError.BrokerError =>
  */
 export const fateOf = (error: BrokerError.BrokerError): Broker.Fate => {
   const fate = Broker.fateOf(error)
-  return fate === "unknown" && error.operation === "declare" ? "ours" : fate
+  return fate === "unknown" && error.operation === "declare" ? "transient" : fate
 }
 
 /** A message that must be stored before its original is acknowledged. */
@@ -45,7 +45,7 @@ interface Dependencies {
   readonly settled: (name: string) => void
 }
 
-/** Tells of a delivery that could not be settled. Default: it is `gone`. */
+/** Tells of a delivery that could not be settled. Default: it is `lost`. */
 type Fail = (
   delivery: Delivery.Delivery,
   error: BrokerError.BrokerError,
@@ -149,7 +149,7 @@ export const make = ({ publish, queue, settled, toCommand }: Dependencies): Brok
   /** Writes all that needs no copy, and answers what does. */
   const write = (requests: Requests) => {
     const failures: Array<Broker.SettleFailure> = []
-    const fail: Fail = (delivery, error, more = { fate: "gone" }) => failures.push({ delivery, error, ...more })
+    const fail: Fail = (delivery, error, more = { fate: "lost" }) => failures.push({ delivery, error, ...more })
     const { acks, copies } = begin(requests, { fail, queue, toCommand })
     // After those that go back, so that one frame acknowledges more.
     for (const [settler, deliveries] of acks) {

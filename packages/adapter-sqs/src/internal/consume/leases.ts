@@ -54,7 +54,7 @@ export const make =
         const left = Limits.hide - (askedAt - receipt.receivedAt)
         const seconds = Math.floor(Math.min(duration, left) / 1000)
         if (isExpired(receipt, askedAt))
-          failures.push({ delivery, error: expired(queue, receipt.leaseError), fate: "gone" })
+          failures.push({ delivery, error: expired(queue, receipt.leaseError), fate: "lost" })
         else if (seconds > 0 && askedAt + seconds * 1000 > receipt.leaseEnds) {
           extensions.push({ delivery, handle: receipt.handle, seconds })
         }
@@ -67,7 +67,7 @@ export const make =
           const lost = isExpired(receipt, env.now()) ? expired(queue, error) : error
           receipt.leaseError = error
           if (lost === undefined) receipt.leaseEnds = askedAt + seconds * 1000
-          if (lost?.reason === "LeaseLost") failures.push({ delivery, error: lost, fate: "gone" })
+          if (lost?.reason === "LeaseLost") failures.push({ delivery, error: lost, fate: "lost" })
         }
         return failures
       })

@@ -32,7 +32,7 @@ export const make = (queue: string, calls: ReceiptCalls, duration: number, now: 
       const error = one !== undefined && isOurs(one) ? results[at] : Leases.expired(queue)
       if (error === undefined) return []
       const fate = Broker.fateOf(error)
-      if (one !== undefined && fate !== "gone") held.set(one.messageId, one)
+      if (one !== undefined && fate !== "lost") held.set(one.messageId, one)
       return [{ delivery, error, fate }]
     })
   })

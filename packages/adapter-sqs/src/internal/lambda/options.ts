@@ -33,7 +33,7 @@ export interface Options {
    * Time that is kept back at the end of the function, from 0 to 1 minute, to settle messages. Handlers that still run
    * then are interrupted. Default: 1 second.
    */
-  readonly reserve?: Delay.Input | undefined
+  readonly reserve?: Delay.DurationInput | undefined
   /** Whether the event source mapping has `ReportBatchItemFailures`. Default: true. See the top of `SqsLambda`. */
   readonly reportBatchItemFailures?: boolean | undefined
 }

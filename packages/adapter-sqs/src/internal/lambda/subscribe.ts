@@ -195,10 +195,10 @@ export const subscribe = (
 
     /** A message that cannot be settled comes again by itself: no function need wait for that. */
     const leave = (failure: Broker.SettleFailure): Broker.SettleFailure => {
-      if (failure.fate === "gone") return failure
+      if (failure.fate === "lost") return failure
       Receipt.receiptOf(failure.delivery).isSettling = true
       ended(failure.delivery, "returned")
-      return { ...failure, fate: "gone" }
+      return { ...failure, fate: "lost" }
     }
 
     return {

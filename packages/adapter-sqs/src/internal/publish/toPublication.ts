@@ -37,7 +37,7 @@ export const toPublication = (
   original?: Attributes
 ): Result.Result<Publication, BrokerError.BrokerError> => {
   const { delay, metadata, native, queue } = outgoing
-  const asked = Native.wishes.of(native)
+  const asked = Native.nativeOptions.of(native)
   if (asked instanceof RangeError) return refuse(queue, "Unsupported", asked.message)
   const { fields, headers } = fieldsOf(outgoing.headers, fifo, original)
   const { deduplication, group, trace } = fields
@@ -158,9 +158,9 @@ const typed = (value: string, original: MessageAttributeValue | undefined): Mess
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/using-messagededuplicationid-property.html
  */
 const deduplicationId = (metadata: Metadata.Metadata, given: string | undefined): string => {
-  const { attempts, cut, deadLetter, id, redrives } = metadata
+  const { attempts, truncation, deadLetter, id, redrives } = metadata
   // A dead letter without its story cannot be told from that of another queue.
-  if (cut === "all" && attempts === 0) return crypto.randomUUID()
+  if (truncation === "all" && attempts === 0) return crypto.randomUUID()
   const first = given ?? id
   const name = isFirst(metadata)
     ? first

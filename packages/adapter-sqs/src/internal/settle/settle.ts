@@ -62,7 +62,7 @@ const executor = ({ calls, publisher, settled }: Dependencies) => {
         const removed = yield* remove(stored.map((index) => requests[index]!))
         for (const [position, index] of stored.entries()) {
           const error = removed[position]
-          if (error !== undefined && Broker.fateOf(error) === "refused") results[index] = error
+          if (error !== undefined && Broker.fateOf(error) === "rejected") results[index] = error
         }
         return results
       }),
@@ -90,7 +90,7 @@ export const make = (env: Dependencies): Broker.Subscription["settle"] => {
       return []
     }
     const fate = Broker.fateOf(error)
-    if (fate === "gone") onEnd(delivery, "returned")
+    if (fate === "lost") onEnd(delivery, "returned")
     else {
       const receipt = receiptOf(delivery)
       receipt.isSettling = false
@@ -135,7 +135,7 @@ export const make = (env: Dependencies): Broker.Subscription["settle"] => {
       for (const request of requests) {
         const error = refusal(request)
         if (error !== undefined) {
-          refused.push({ delivery: request.delivery, error, fate: "gone" })
+          refused.push({ delivery: request.delivery, error, fate: "lost" })
           continue
         }
         receiptOf(request.delivery).isSettling = true

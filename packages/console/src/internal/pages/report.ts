@@ -47,15 +47,15 @@ export const waitOf = ({ untold, wait }: Pace, when: string): string =>
 
 /** Letters that stayed, each kind where there are some. */
 const stayed = (
-  { filtered, guarded, held, homeless, refused, repeated, unremoved }: Report,
+  { filtered, overRedriveLimit, held, unknownOrigin, refused, repeated, unremoved }: Report,
   { filter, letter }: Job["selection"]
 ): ReadonlyArray<readonly [string, Part]> =>
   (
     [
       // One letter is sought as far as it is, and no further.
       [filter === undefined ? "of other causes" : "not meant", letter === undefined ? filtered : 0, false],
-      [`redriven ${Redrive.maxRedrives} times before`, guarded, true],
-      ["of unknown origin", homeless, true],
+      [`redriven ${Redrive.maxRedrives} times before`, overRedriveLimit, true],
+      ["of unknown origin", unknownOrigin, true],
       ["came back from this job", repeated, true],
       ["refused by the broker", refused, true],
       ["published, not removed", unremoved, true],

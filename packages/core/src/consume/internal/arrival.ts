@@ -2,7 +2,7 @@
  * Takes deliveries in: knows those that come again, settles those that no handler may see, decodes the others and hands
  * them on to their batch.
  */
-import type { Codec, Opened } from "../../message/Codec.ts"
+import type { Codec, DecodedMessage } from "../../message/Codec.ts"
 import type { Delivery } from "../../message/Delivery.ts"
 import * as Metadata from "../../message/Metadata.ts"
 import * as Thenable from "../../message/Thenable.ts"
@@ -16,7 +16,7 @@ import * as Decoding from "./decoding.ts"
 import type { Deliveries } from "./deliveries.ts"
 import type { Flow } from "./flow.ts"
 import type { Groups } from "./groups.ts"
-import type { Item, Load } from "./item.ts"
+import type { Item, InFlightCounters } from "./item.ts"
 import type { Reporter } from "./reporter.ts"
 import type { Runtime } from "./runtime.ts"
 
@@ -31,7 +31,7 @@ export interface Arrival {
 }
 
 /** A codec of any body type, as far as a consumer needs it. */
-export type Decoder = Pick<Codec<unknown>, "decode" | "open">
+export type Decoder = Pick<Codec<unknown>, "decode" | "decodeMessage">
 
 /** The policy by which {@link refusal} refuses, and its queue. */
 export interface Admission {
@@ -44,7 +44,7 @@ export interface Dependencies extends Admission, Pick<Runtime, "readFailure" | "
   readonly deliveries: Deliveries
   readonly batcher: Batcher
   readonly groups: Pick<Groups, "arrived" | "ready">
-  readonly load: Load
+  readonly load: InFlightCounters
   readonly reporter: Reporter
   readonly flow: Pick<Flow, "update" | "wants">
   /** The time of the timers, by the job of the event loop. */
@@ -75,8 +75,8 @@ export const refusal = (
 }
 
 /** Decodes a body, and gives its item the headers that its handler sees. */
-const opening = (open: NonNullable<Decoder["open"]>) => {
-  const take = (item: Item, opened: Opened<unknown>): unknown => {
+const opening = (open: NonNullable<Decoder["decodeMessage"]>) => {
+  const take = (item: Item, opened: DecodedMessage<unknown>): unknown => {
     item.headers = Object.freeze({ ...opened.headers })
     return opened.body
   }
@@ -114,15 +114,15 @@ export const make = (dependencies: Dependencies): Arrival => {
   const join = (item: Item): void => {
     const isSuspect = mayKill(item)
     batcher.push(item, isSuspect)
-    if (isSuspect || load.isWary) {
-      load.hasGathered &&= load.isWary
-      load.isWary = isSuspect
+    if (isSuspect || load.isThrottledForSuspect) {
+      load.hasGathered &&= load.isThrottledForSuspect
+      load.isThrottledForSuspect = isSuspect
       flow.update()
     }
     onArrived()
   }
 
-  const open = codec.open && opening(codec.open)
+  const open = codec.decodeMessage && opening(codec.decodeMessage)
 
   const read = (item: Item): unknown => {
     const body = open === undefined ? codec.decode(item.delivery.body, item.delivery.headers) : open(item)
@@ -181,7 +181,7 @@ export const make = (dependencies: Dependencies): Arrival => {
       if (known === "merged") return
       const item = deliveries.add(known?.delivery ?? told, told.attempts)
       const isAlone = told.group === undefined
-      if (known?.decided.known === undefined) return isAlone ? admit(item) : inTurn(item)
+      if (known?.decided.priorSettlement === undefined) return isAlone ? admit(item) : inTurn(item)
       Object.assign(item, known.decided)
       if (isAlone) deliveries.settleKnown(item)
       else groups.arrived(item, true, () => deliveries.settleKnown(item))

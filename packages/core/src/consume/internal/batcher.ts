@@ -8,8 +8,8 @@
 import * as Deadlines from "../../adapter-kit/Deadlines.ts"
 import type { BatchPolicy } from "../../policy/BatchPolicy.ts"
 import type { Timer, Timers } from "../../adapter-kit/Timers.ts"
-import type { Item, Load } from "./item.ts"
-import * as Line from "./line.ts"
+import type { Item, InFlightCounters } from "./item.ts"
+import * as Line from "./waitQueue.ts"
 
 export interface Batcher {
   readonly push: (item: Item, isSuspect: boolean) => void
@@ -29,7 +29,7 @@ export interface Batcher {
 export interface Dependencies {
   readonly policy: BatchPolicy
   readonly timers: Timers
-  readonly load: Load
+  readonly load: InFlightCounters
   /** From 0 to below 1. */
   readonly random: () => number
   readonly onDue: () => void

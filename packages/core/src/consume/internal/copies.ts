@@ -3,7 +3,7 @@
  * leases all of them, and else those that are lost with their connection.
  */
 import type { Delivery } from "../../message/Delivery.ts"
-import type { Item, Outlet } from "./item.ts"
+import type { Item, SubscriptionRef } from "./item.ts"
 import type { Reporter } from "./reporter.ts"
 
 export interface Copies {
@@ -49,7 +49,7 @@ export const make = (identify: Identify): Copies => {
 
 /** The names that the adapter gives. One that throws, or answers no name, names nothing. */
 export const naming =
-  (outlet: Outlet, reporter: Pick<Reporter, "threw">): Identify =>
+  (outlet: SubscriptionRef, reporter: Pick<Reporter, "threw">): Identify =>
   (delivery) => {
     try {
       const name: unknown = outlet.subscription?.identify(delivery)

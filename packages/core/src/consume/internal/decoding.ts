@@ -1,7 +1,7 @@
 /** Bodies that are being decoded by a codec that returned a promise. Each of them has a time limit. */
 import * as Deadlines from "../../adapter-kit/Deadlines.ts"
 import type { Timers } from "../../adapter-kit/Timers.ts"
-import type { Item, Load } from "./item.ts"
+import type { Item, InFlightCounters } from "./item.ts"
 
 /** Exactly one of these is called for a body, unless its delivery is lost or given back meanwhile. */
 interface Ends {
@@ -19,7 +19,7 @@ export interface Decoding {
 /** Milliseconds that a codec has. */
 export const timeout = 30_000
 
-export const make = (timers: Timers, load: Load): Decoding => {
+export const make = (timers: Timers, load: InFlightCounters): Decoding => {
   const deadlines = Deadlines.make(timers, timeout, true)
   /** Those whose codec is at work, and what ends the wait for it. */
   const waiting = new Map<Item, () => boolean>()

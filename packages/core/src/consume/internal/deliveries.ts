@@ -10,7 +10,7 @@ import * as Copies from "./copies.ts"
 import type { Decider } from "./decide.ts"
 import type { Flow } from "./flow.ts"
 import type { DeliveryId } from "../../policy/ConsumerBackoff.ts"
-import { isUnbegun, type Item, type Load } from "./item.ts"
+import { isUnbegun, type Item, type InFlightCounters } from "./item.ts"
 import * as Recovery from "./recovery.ts"
 import * as Redeliveries from "./redeliveries.ts"
 import * as Remembered from "./remembered.ts"
@@ -19,7 +19,7 @@ import type { Runtime } from "./runtime.ts"
 import * as Settler from "./settler.ts"
 
 export interface Deliveries extends Pick<Redeliveries.Redeliveries, "recognise"> {
-  /** `told` is what the broker said of its attempts. */
+  /** `brokerAttempts` is the broker's count. */
   readonly add: (delivery: Delivery, told: number) => Item
   /** Settles a redelivery as it was decided before. */
   readonly settleKnown: (item: Item) => void
@@ -50,7 +50,7 @@ export interface Dependencies extends Settler.Options, Pick<Runtime, "wallClock"
   readonly countsReleases: boolean
   readonly decider: Decider
   readonly flow: Flow
-  readonly load: Load
+  readonly load: InFlightCounters
   readonly reporter: Reporter
   /** Removes an item that waits for its first run, because it is lost. */
   readonly onUnwaited: (item: Item) => void
@@ -60,10 +60,15 @@ export interface Dependencies extends Settler.Options, Pick<Runtime, "wallClock"
   readonly onExhausted: () => void
 }
 
-/** A delivery that has just come. `told` is what the broker said of its attempts. */
-export const itemOf = (delivery: Delivery, told: number, key: DeliveryId, isEcho: boolean): Item => ({
+/** A delivery that has just come. `brokerAttempts` is the broker's count. */
+export const itemOf = (
+  delivery: Delivery,
+  brokerAttempts: number,
+  key: DeliveryId,
+  settlesDuplicate: boolean
+): Item => ({
   delivery,
-  told,
+  brokerAttempts,
   body: undefined,
   headers: undefined,
   key,
@@ -73,14 +78,14 @@ export const itemOf = (delivery: Delivery, told: number, key: DeliveryId, isEcho
   stage: "waiting",
   settlement: undefined,
   isLost: false,
-  known: undefined,
+  priorSettlement: undefined,
   due: 0,
   losses: 0,
   tryAt: 0,
-  again: undefined,
+  pendingRedelivery: undefined,
   hasLostAgain: false,
   isSuperseded: false,
-  isEcho,
+  settlesDuplicate,
   group: undefined,
   isFollowing: false,
   isUncounted: false,
@@ -110,7 +115,7 @@ export const make = (dependencies: Dependencies): Deliveries => {
       settlement._tag === "Ack" || decider.spend(settlement) === "Allowed" ? settlement : Settlement.Release()
     const isBegun = item.stage === "begun" && allowed._tag === "Release"
     // One that repeats an earlier settlement counts as that did.
-    if (allowed._tag === "Release" && countsReleases && item.known === undefined && isUnbegun(item)) {
+    if (allowed._tag === "Release" && countsReleases && item.priorSettlement === undefined && isUnbegun(item)) {
       item.isUncounted = true
     }
     settler.settle(item, isBegun ? { ...allowed, isBegun } : allowed)
@@ -121,12 +126,12 @@ export const make = (dependencies: Dependencies): Deliveries => {
   }
 
   const onSettled = (item: Item, settlement: Settlement.Settlement): void => {
-    if (!item.isEcho) decider.earn(settlement)
+    if (!item.settlesDuplicate) decider.earn(settlement)
     if (!flow.broker.atRest) flow.broker.signal({ _tag: "Succeeded", id: item.key })
     if (reporter.isWatched || settlement._tag !== "Ack") reporter.settled(item.delivery, settlement)
     if (load.kept > 0) recovery.onSettled(item)
     remove(item)
-    if (item.again !== undefined || item.hasLostAgain) redeliveries.onSettled(item, settlement)
+    if (item.pendingRedelivery !== undefined || item.hasLostAgain) redeliveries.onSettled(item, settlement)
     if (item.group !== undefined) onEnded(item, keepsPlace(settlement))
   }
 
@@ -146,7 +151,7 @@ export const make = (dependencies: Dependencies): Deliveries => {
     onFailed: (item, _, failure) => recovery.onFailed(item, failure),
     onLeaseLost: (item, { error, fate }) => {
       reporter.leaseLost(item.delivery, error)
-      if (fate === "gone") onLost(item)
+      if (fate === "lost") onLost(item)
     },
     onAnswered: (hasSettled) => {
       if (hasSettled) lastSettled = dependencies.wallClock()
@@ -180,7 +185,7 @@ export const make = (dependencies: Dependencies): Deliveries => {
   const settleKnown: Deliveries["settleKnown"] = (item) => {
     const now = dependencies.timers.now()
     if (item.tryAt > now) return recovery.settleLater(item)
-    settle(item, Remembered.remaining(item.known!, item.due - now))
+    settle(item, Remembered.remaining(item.priorSettlement!, item.due - now))
     settler.flushSoon()
   }
 

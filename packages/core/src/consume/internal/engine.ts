@@ -25,7 +25,7 @@ import * as Groups from "./groups.ts"
 import * as Load from "./item.ts"
 import type { Reporter } from "./reporter.ts"
 import type { Runtime } from "./runtime.ts"
-import * as Workers from "./workers.ts"
+import * as Workers from "./scheduler.ts"
 
 /** The errors with which a consumer stops itself. A RangeError is that of a wrong handler. */
 export type Fatal = DeadLetterBudgetExhausted | RangeError
@@ -52,7 +52,7 @@ export interface Options extends Runtime, Pick<Decider.Options, "queue" | "retry
 export interface Engine
   extends
     Pick<SubscribeOptions, "onDelivery" | "onReconnect" | "onRefused">,
-    Pick<Workers.Workers, "interrupt">,
+    Pick<Workers.Scheduler, "interrupt">,
     Pick<Flow.Flow, "pause" | "resume"> {
   /** Settles by this subscription, which is the engine's own and delivers to it. */
   readonly open: (subscription: Subscription) => void
@@ -81,8 +81,8 @@ const stallAfter = 60_000
  */
 export const make = (options: Options): Engine => {
   const { batch, capabilities, onFatal, queue, reporter, timers } = options
-  const load = Load.noLoad()
-  const outlet: Load.Outlet = { subscription: undefined }
+  const load = Load.noneInFlight()
+  const outlet: Load.SubscriptionRef = { subscription: undefined }
 
   /** Goes on after something has held the consumer back. */
   const wake = (): void => {
@@ -191,7 +191,7 @@ export const make = (options: Options): Engine => {
   }
 }
 
-const statsOf = (load: Load.Load, options: Options, backoff: ReadonlyArray<Backoff>) => ({
+const statsOf = (load: Load.InFlightCounters, options: Options, backoff: ReadonlyArray<Backoff>) => ({
   buffered: load.buffered + load.behind + load.decoding,
   inProgress: load.inFlight - load.buffered - load.behind - load.decoding - load.quarantined,
   quarantined: load.quarantined,
@@ -200,7 +200,7 @@ const statsOf = (load: Load.Load, options: Options, backoff: ReadonlyArray<Backo
 })
 
 /** Calls back whoever waits, once no batch is in progress and nothing is in flight. */
-const idling = (load: Load.Load): Engine["whenIdle"] => {
+const idling = (load: Load.InFlightCounters): Engine["whenIdle"] => {
   const waiting: Array<() => void> = []
   const check = (): void => {
     if (load.batches > 0 || load.inFlight > 0) return
@@ -215,7 +215,7 @@ const idling = (load: Load.Load): Engine["whenIdle"] => {
 }
 
 /** Whether there are messages, and none of them has moved for longer than handlers and batches may take. */
-const isStalled = (load: Load.Load, { batch, handlerTimeout, timers }: Options): boolean => {
+const isStalled = (load: Load.InFlightCounters, { batch, handlerTimeout, timers }: Options): boolean => {
   const mayTake = stallAfter + (load.batches > 0 ? handlerTimeout : 0) + (load.buffered > 0 ? batch.maxBatchTimeout : 0)
   return load.inFlight > load.kept && timers.now() - load.lastMoved > mayTake
 }

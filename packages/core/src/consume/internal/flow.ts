@@ -7,7 +7,7 @@ import type { Timers } from "../../adapter-kit/Timers.ts"
 import type { Backoff } from "../../observe/Health.ts"
 import type { Capabilities } from "../../port/Capabilities.ts"
 import * as Gate from "./gate.ts"
-import type { Load, Outlet } from "./item.ts"
+import type { InFlightCounters, SubscriptionRef } from "./item.ts"
 
 export interface Flow {
   /** Closes when handlers fail, under the policy of the user. A batch that starts is its probe. */
@@ -47,8 +47,8 @@ export type Window = number | ((begun: number) => number)
 export interface Dependencies extends Omit<Gate.Dependencies, "because" | "onChange"> {
   readonly policy: ConsumerBackoff.ConsumerBackoff
   readonly capabilities: Pick<Capabilities, "uncountedRelease">
-  readonly outlet: Outlet
-  readonly load: Load
+  readonly outlet: SubscriptionRef
+  readonly load: InFlightCounters
   readonly window: Window
   readonly timers: Timers
   /** Called when a gate or the operator has changed what may begin. */
@@ -144,12 +144,13 @@ const most = (window: Window, begun: number): number => (typeof window === "numb
  * Whether messages may begin so that one of their settlements becomes the broker's probe: not where one waits that it did
  * not take before, which is the probe, and not while a probe is under way. A slow handler among them holds up nobody.
  */
-const mayProbe = (broker: Gate.Gate, { held }: Load): boolean =>
+const mayProbe = (broker: Gate.Gate, { held }: InFlightCounters): boolean =>
   broker.allowance === "one" && held === 0 && broker.mayStart()
 
 /** The credit that the consumer can use. */
-const creditOf = (load: Load, window: Window, handler: Gate.Gate, broker: Gate.Gate): number => {
-  const { behind, buffered, decoding, inFlight, isAlone, isStopping, isWary, kept, lost, suspects } = load
+const creditOf = (load: InFlightCounters, window: Window, handler: Gate.Gate, broker: Gate.Gate): number => {
+  const { behind, buffered, decoding, inFlight, isAlone, isStopping, isThrottledForSuspect, kept, lost, suspects } =
+    load
   // While a handler has the probe, nothing comes beside it.
   if (isStopping || !handler.mayStart()) return 0
   if (broker.allowance !== "full" && !mayProbe(broker, load)) return 0
@@ -160,5 +161,5 @@ const creditOf = (load: Load, window: Window, handler: Gate.Gate, broker: Gate.G
   const room = Math.max(0, most(window, begun - kept) + Math.min(kept, spare) - lost)
   // A probe does not wait for handlers that are at work already.
   if (handler.allowance === "one" || broker.allowance === "one") return Math.min(room, begun - lost + 1)
-  return isWary ? Math.min(room, inFlight - lost + 1) : room
+  return isThrottledForSuspect ? Math.min(room, inFlight - lost + 1) : room
 }

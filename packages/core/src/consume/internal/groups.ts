@@ -3,7 +3,7 @@
  * where the handler takes single ones; the others wait behind them. When a message goes back to its queue, those behind it
  * do as well: the broker delivers them again after it.
  */
-import { type Group, isUnbegun, type Item, type Load } from "./item.ts"
+import { type Group, isUnbegun, type Item, type InFlightCounters } from "./item.ts"
 
 export interface Groups {
   /**
@@ -24,7 +24,7 @@ export interface Groups {
 export interface Dependencies {
   /** Whether the handler takes one message at a time. */
   readonly single: boolean
-  readonly load: Load
+  readonly load: InFlightCounters
   /** Lets a decoded message wait for its batch. */
   readonly join: (item: Item) => void
   /** Removes a message from those that wait for their batch. */
@@ -106,7 +106,7 @@ export const make = ({ giveBack, join, load, single, unwait }: Dependencies): Gr
 }
 
 /** Removes those behind from there on. By the time that they end, messages may have come that are a new group of that name. */
-const takeBehind = ({ behind }: Group, from: number, load: Load): ReadonlyArray<Item> => {
+const takeBehind = ({ behind }: Group, from: number, load: InFlightCounters): ReadonlyArray<Item> => {
   const items = behind.splice(from).map(({ item }) => item)
   for (const item of items) item.group = undefined
   load.behind -= items.length
@@ -118,7 +118,12 @@ const isBefore = (waiting: Group["behind"][number] | undefined, { key }: Item): 
   waiting !== undefined && waiting.item.key < key
 
 /** Makes decoded messages wait, in their places, for those that a handler has begun. */
-const postpone = ({ behind, out }: Group, items: ReadonlyArray<Item>, join: (item: Item) => void, load: Load): void => {
+const postpone = (
+  { behind, out }: Group,
+  items: ReadonlyArray<Item>,
+  join: (item: Item) => void,
+  load: InFlightCounters
+): void => {
   for (const item of items) {
     out.delete(item)
     const place = behind.findIndex((each) => !isBefore(each, item))
@@ -128,7 +133,7 @@ const postpone = ({ behind, out }: Group, items: ReadonlyArray<Item>, join: (ite
 }
 
 /** Removes a message, and answers those after it that no handler has begun. */
-const cut = (group: Group, item: Item, load: Load): ReadonlyArray<Item> => {
+const cut = (group: Group, item: Item, load: InFlightCounters): ReadonlyArray<Item> => {
   const out = [...group.out]
   const place = out.indexOf(item)
   if (place < 0) {

@@ -11,7 +11,7 @@ export interface Item extends Bag.Member {
   /** The delivery that will be settled. A redelivery of the same copy takes its place. */
   delivery: Delivery
   /** The attempts as the broker told them, before those were taken out that are known to have been no attempts. */
-  told: number
+  brokerAttempts: number
   /** `undefined` until it is decoded. */
   body: unknown
   /** The headers that its codec found in the body; `undefined` for the delivery's own. */
@@ -38,7 +38,7 @@ export interface Item extends Bag.Member {
   /** Whether its connection or lease is known to be lost: the broker delivers the message again. */
   isLost: boolean
   /** The settlement that was decided on a delivery of it before: it is repeated on this one, when its turn comes. */
-  known: Settlement | undefined
+  priorSettlement: Settlement | undefined
   /** When its retry or release is due, in monotonic milliseconds; 0 without a delay. */
   due: number
   /** How often the broker said of its settlement that the delivery is lost, the deliveries before it included. */
@@ -46,13 +46,13 @@ export interface Item extends Bag.Member {
   /** When its settlement may be tried again, in monotonic milliseconds: it has failed, or was lost several times. */
   tryAt: number
   /** A redelivery that came while the settlement was under way, and is settled after it. */
-  again: Delivery | undefined
+  pendingRedelivery: Delivery | undefined
   /** Whether such a redelivery was lost in its turn, so that there will be another one. */
   hasLostAgain: boolean
   /** Whether a later delivery of the same copy is handled on its own, and knows better. */
   isSuperseded: boolean
   /** Whether it only ends another delivery of a message that has been settled. */
-  isEcho: boolean
+  settlesDuplicate: boolean
   /** The group that has it, out or behind; `undefined` for one of no group, and for one that has left its group. */
   group: Group | undefined
   /** Whether it goes back because one before it in its group does. */
@@ -76,7 +76,7 @@ export interface Group {
 }
 
 /** How many deliveries a consumer has, by what becomes of them, and its state. */
-export interface Load {
+export interface InFlightCounters {
   /** All of them. */
   inFlight: number
   /** Those that wait for their batch. */
@@ -98,7 +98,7 @@ export interface Load {
   /** Whether one of those runs. */
   isAlone: boolean
   /** Whether the last message that came is one of those: the next may be another one. */
-  isWary: boolean
+  isThrottledForSuspect: boolean
   /** Whether those that come with the first of them had the time to come. */
   hasGathered: boolean
   /** Batches in progress. */
@@ -115,11 +115,11 @@ export interface Load {
 }
 
 /** The subscription, once it is open. Nothing is delivered before. */
-export interface Outlet {
+export interface SubscriptionRef {
   subscription: Subscription | undefined
 }
 
-export const noLoad = (): Load => ({
+export const noneInFlight = (): InFlightCounters => ({
   inFlight: 0,
   buffered: 0,
   behind: 0,
@@ -130,7 +130,7 @@ export const noLoad = (): Load => ({
   held: 0,
   suspects: 0,
   isAlone: false,
-  isWary: false,
+  isThrottledForSuspect: false,
   hasGathered: false,
   batches: 0,
   lastMoved: 0,

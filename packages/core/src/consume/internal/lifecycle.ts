@@ -21,13 +21,13 @@ import * as Log from "../../port/Log.ts"
 import * as AsyncContext from "../../adapter-kit/AsyncContext.ts"
 import * as Timers from "../../adapter-kit/Timers.ts"
 import * as Deadlines from "../../adapter-kit/Deadlines.ts"
-import type * as Dispatch from "./dispatch.ts"
+import type * as Dispatch from "./runHandler.ts"
 import * as Engine from "./engine.ts"
 import type { Decoder } from "./arrival.ts"
 import * as Reporter from "./reporter.ts"
 import * as Runtime from "./runtime.ts"
 import * as Shutdown from "./shutdown.ts"
-import type { RunHandler } from "./workers.ts"
+import type { RunHandler } from "./scheduler.ts"
 
 export interface Settings extends Pick<Engine.Options, "batch" | "single" | "concurrency" | "window"> {
   readonly queue: { readonly name: string; readonly codec: Decoder }
@@ -69,7 +69,7 @@ export interface Consumer {
    *
    * @param timeout how long handlers may go on, 0 to 24 hours. Default: the consumer's `drainTimeout`
    */
-  readonly drain: (timeout?: Delay.Input) => Effect.Effect<Shutdown.DrainReport>
+  readonly drain: (timeout?: Delay.DurationInput) => Effect.Effect<Shutdown.DrainReport>
   /** Ends when the consumer has stopped; fails when it stopped itself. */
   readonly done: Shutdown.Shutdown["done"]
 }

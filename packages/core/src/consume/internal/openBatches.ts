@@ -4,7 +4,7 @@ import * as Delay from "../../message/Delay.ts"
 import type { Batch } from "../../message/Handler.ts"
 import type { Call } from "../../policy/Acknowledgement.ts"
 import type { Timers } from "../../adapter-kit/Timers.ts"
-import type { Done, Outcome, Run } from "./dispatch.ts"
+import type { Done, Outcome, Run } from "./runHandler.ts"
 import type { Task } from "./task.ts"
 
 /**

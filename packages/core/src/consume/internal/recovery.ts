@@ -3,12 +3,12 @@
  * through; what is one message's own is tried with smaller copies, then without a copy, then now and again: the message is
  * in quarantine, and no handler runs for it.
  */
-import { cuts } from "../../message/Metadata.ts"
+import { truncations } from "../../message/Metadata.ts"
 import * as Settlement from "../../message/Settlement.ts"
 import type { SettleFailure } from "../../port/Broker.ts"
 import type { Decider } from "./decide.ts"
 import type { Flow } from "./flow.ts"
-import type { Item, Load } from "./item.ts"
+import type { Item, InFlightCounters } from "./item.ts"
 import type { Redeliveries } from "./redeliveries.ts"
 import * as Remembered from "./remembered.ts"
 import type { Reporter } from "./reporter.ts"
@@ -31,7 +31,7 @@ export interface Recovery {
 export interface Dependencies extends Pick<Runtime, "timers"> {
   readonly decider: Pick<Decider, "refund">
   readonly flow: Pick<Flow, "handler" | "broker" | "update">
-  readonly load: Load
+  readonly load: InFlightCounters
   readonly reporter: Pick<Reporter, "settleFailed" | "quarantined">
   readonly redeliveries: Pick<Redeliveries, "adopt" | "lose">
   readonly settleAgain: (item: Item, settlement: Settlement.Settlement) => void
@@ -96,13 +96,13 @@ export const make = (dependencies: Dependencies): Recovery => {
       // It is spent again when it is sent again.
       decider.refund(settlement)
       // A later delivery of the message is handled on its own, so that this one need not be settled.
-      if (fate === "gone" || item.isSuperseded) {
+      if (fate === "lost" || item.isSuperseded) {
         // What should go back at once does.
         const isBack = settlement._tag === "Release" && settlement.delay === 0
         if (!isBack) item.tryAt = timers.now() + pauseAfter(++item.losses)
         return giveUp(item)
       }
-      if (fate === "refused") {
+      if (fate === "rejected") {
         redeliveries.adopt(item)
         return load.isStopping ? giveUp(item) : keeping.refuse(item, failure, settlement)
       }
@@ -127,7 +127,7 @@ export const make = (dependencies: Dependencies): Recovery => {
 }
 
 /** A refusal is an answer. A delivery that is gone does not tell whether the broker takes settlements. */
-const signals = { gone: "Uncounted", refused: "Succeeded", ours: "Failed", unknown: "Failed" } as const
+const signals = { lost: "Uncounted", rejected: "Succeeded", transient: "Failed", unknown: "Failed" } as const
 
 /** The messages whose settlement, or its copy, is refused. */
 const keeper = ({ flow, load, reporter, settleAgain, timers }: Dependencies) => {
@@ -166,7 +166,7 @@ const keeper = ({ flow, load, reporter, settleAgain, timers }: Dependencies) => 
       load.kept = kept.size
     },
     settleLater: (item: Item): void =>
-      keep(item, { wanted: item.known!, pause: item.tryAt - timers.now(), isQuarantined: false }),
+      keep(item, { wanted: item.priorSettlement!, pause: item.tryAt - timers.now(), isQuarantined: false }),
     refuse: (item: Item, failure: SettleFailure, settlement: Settlement.Settlement): void => {
       const smaller = failure.smaller === false ? undefined : cutMore(settlement)
       if (smaller !== undefined) return settleAgain(item, smaller)
@@ -188,7 +188,7 @@ const whole = (settlement: Settlement.Settlement): Settlement.Settlement =>
 const cutMore = (settlement: Settlement.Settlement): Settlement.Settlement | undefined => {
   const { _tag } = settlement
   if (_tag === "Ack" || _tag === "Drop" || (_tag === "Release" && settlement.delay === 0)) return undefined
-  const cut = cuts[settlement.cut === undefined ? 0 : cuts.indexOf(settlement.cut) + 1]
+  const cut = truncations[settlement.cut === undefined ? 0 : truncations.indexOf(settlement.cut) + 1]
   return cut === undefined ? undefined : { ...settlement, cut }
 }
 

@@ -6,7 +6,7 @@ import * as Settlement from "../../message/Settlement.ts"
 import type { Delivery } from "../../message/Delivery.ts"
 import type * as Copies from "./copies.ts"
 import type { Flow } from "./flow.ts"
-import { isUnbegun, type Item, type Load, type Outlet } from "./item.ts"
+import { isUnbegun, type Item, type InFlightCounters, type SubscriptionRef } from "./item.ts"
 import * as Remembered from "./remembered.ts"
 import type { Runtime } from "./runtime.ts"
 
@@ -30,13 +30,13 @@ export interface Redeliveries {
 }
 
 export interface Dependencies extends Pick<Runtime, "timers"> {
-  readonly outlet: Outlet
+  readonly outlet: SubscriptionRef
   /** Whether the broker has leases, so that it may deliver again what is still in flight. */
   readonly isLeased: boolean
   /** Whether deliveries end with their connection, and with them the broker's count of them may end. */
   readonly isBound: boolean
   readonly flow: Pick<Flow, "update">
-  readonly load: Load
+  readonly load: InFlightCounters
   readonly identify: Copies.Identify
   /** Those of which the broker may deliver the same copy again. */
   readonly copies: Copies.Copies
@@ -63,7 +63,7 @@ export const make = (dependencies: Dependencies): Redeliveries => {
     if (item.stage === "settling") {
       // What goes back to the queue comes again by right, but not before its time, and not beside its copy.
       const isMerged = !goesBack(item.settlement) || isCopied(outlet, item) || item.isLost || left(item) > 0
-      if (isMerged) item.again = delivery
+      if (isMerged) item.pendingRedelivery = delivery
       else supersede(item)
       return isMerged
     }
@@ -75,7 +75,7 @@ export const make = (dependencies: Dependencies): Redeliveries => {
 
   const replace = (item: Item, delivery: Delivery): void => {
     item.delivery = Remembered.continued(delivery, before(item))
-    item.told = delivery.attempts
+    item.brokerAttempts = delivery.attempts
     if (item.isLost) {
       item.isLost = false
       load.lost--
@@ -87,7 +87,7 @@ export const make = (dependencies: Dependencies): Redeliveries => {
   const repeat = (again: Delivery, item: Item, settlement: Settlement.Settlement, isEcho: boolean): void => {
     const decided = Remembered.decidedOf({ ...item, settlement })
     const continued = Remembered.continued(again, before(item))
-    settle(continued, again.attempts, isEcho, { ...decided, known: decided.known ?? settlement })
+    settle(continued, again.attempts, isEcho, { ...decided, priorSettlement: decided.priorSettlement ?? settlement })
   }
 
   return {
@@ -104,30 +104,32 @@ export const make = (dependencies: Dependencies): Redeliveries => {
       if (!isLeased) copies.add(item)
     },
     lose: (item) => {
-      const { again, settlement } = item
+      const { pendingRedelivery, settlement } = item
       if (item.place === -1) return
       remove(item)
-      if (again !== undefined && settlement !== undefined) repeat(again, item, settlement, false)
+      if (pendingRedelivery !== undefined && settlement !== undefined)
+        repeat(pendingRedelivery, item, settlement, false)
       else if (!item.isSuperseded) remembered.add(item)
       onRemoved(item)
     },
     onSettled: (settled, settlement) => {
-      const { again } = settled
+      const { pendingRedelivery } = settled
       if (settled.isSuperseded) return
       const next = goesBack(settlement) ? settlement : Settlement.Ack
-      if (again === undefined) remembered.add({ ...settled, settlement: next })
+      if (pendingRedelivery === undefined) remembered.add({ ...settled, settlement: next })
       // Only the adapter knows whether the message went back as a copy, so that its original must be ended.
-      else repeat(again, settled, next, true)
+      else repeat(pendingRedelivery, settled, next, true)
     },
     onReconnect: (isGone) => {
-      for (const item of dependencies.items) if (item.again !== undefined && isGone(item.again)) loseAgain(item)
+      for (const item of dependencies.items)
+        if (item.pendingRedelivery !== undefined && isGone(item.pendingRedelivery)) loseAgain(item)
     },
     onReturned,
     adopt: (item) => {
-      if (item.again === undefined) return
-      const { again } = item
-      item.again = undefined
-      replace(item, again)
+      if (item.pendingRedelivery === undefined) return
+      const { pendingRedelivery } = item
+      item.pendingRedelivery = undefined
+      replace(item, pendingRedelivery)
     }
   }
 }
@@ -135,36 +137,36 @@ export const make = (dependencies: Dependencies): Redeliveries => {
 const noting =
   ({ note }: Remembered.Remembered): Redeliveries["onReturned"] =>
   (item) => {
-    const { delivery, isSuperseded, isUncounted, settlement, told } = item
-    if (goesBack(settlement) && (isUncounted || told !== delivery.attempts) && !isSuperseded) note(item)
+    const { delivery, isSuperseded, isUncounted, settlement, brokerAttempts } = item
+    if (goesBack(settlement) && (isUncounted || brokerAttempts !== delivery.attempts) && !isSuperseded) note(item)
   }
 
 /** A later delivery knows better than an item, and than what came while that was settled. */
 const superseding =
   (onReturned: Redeliveries["onReturned"]) =>
   (item: Item): void => {
-    if (item.again !== undefined) loseAgain(item)
+    if (item.pendingRedelivery !== undefined) loseAgain(item)
     onReturned(item)
     item.isSuperseded = true
   }
 
 /** Whether its retry is a message of its own, so that the original does not come again by right. */
-const isCopied = ({ subscription }: Outlet, { settlement }: Item): boolean =>
+const isCopied = ({ subscription }: SubscriptionRef, { settlement }: Item): boolean =>
   settlement?._tag === "Retry" && subscription?.copiesRetries === true
 
 /** The attempts of an item that a redelivery goes on with. */
-const before = ({ delivery, told }: Item) => ({ told, attempts: delivery.attempts })
+const before = ({ delivery, brokerAttempts }: Item) => ({ brokerAttempts, attempts: delivery.attempts })
 
 /** Whether a delivery was handed out before the one that is in flight, and only came after it: nobody settles it. */
-const isOlder = ({ attempts }: Delivery, { isLost, told }: Item, isBound: boolean): boolean =>
-  !(isBound && isLost) && attempts < told
+const isOlder = ({ attempts }: Delivery, { isLost, brokerAttempts }: Item, isBound: boolean): boolean =>
+  !(isBound && isLost) && attempts < brokerAttempts
 
 /** Whether the message comes again by right. */
 const goesBack = (settlement: Settlement.Settlement | undefined): boolean =>
   settlement?._tag === "Retry" || settlement?._tag === "Release"
 
 const loseAgain = (item: Item): void => {
-  item.told = item.again?.attempts ?? item.told
-  item.again = undefined
+  item.brokerAttempts = item.pendingRedelivery?.attempts ?? item.brokerAttempts
+  item.pendingRedelivery = undefined
   item.hasLostAgain = true
 }

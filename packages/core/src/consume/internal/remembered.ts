@@ -9,7 +9,7 @@ import * as Settlement from "../../message/Settlement.ts"
 import type { Item } from "./item.ts"
 
 /** The settlement that was decided on deliveries before, and when it may be tried. */
-export type Decided = Pick<Item, "known" | "due" | "losses" | "tryAt">
+export type Decided = Pick<Item, "priorSettlement" | "due" | "losses" | "tryAt">
 
 /** The delivery with the attempts that it really has, and what was decided already. */
 export interface Known {
@@ -31,7 +31,7 @@ export interface Remembered {
 
 interface Memory {
   readonly name: string
-  readonly told: number
+  readonly brokerAttempts: number
   readonly attempts: number
   readonly decided: Decided
   readonly id: string
@@ -39,7 +39,7 @@ interface Memory {
   readonly isLost: boolean
 }
 
-const undecided: Decided = { known: undefined, due: 0, losses: 0, tryAt: 0 }
+const undecided: Decided = { priorSettlement: undefined, due: 0, losses: 0, tryAt: 0 }
 
 /** Number of copies that are remembered at least; the oldest are forgotten first. */
 const limit = 10_000
@@ -48,8 +48,8 @@ const limit = 10_000
  * The delivery with the attempts that its predecessor had: that came to no end, so that this is the same attempt. Where
  * others were delivered in between, these count.
  */
-export const continued = (delivery: Delivery, before: Pick<Memory, "told" | "attempts">): Delivery => {
-  const attempts = before.attempts + Math.max(0, delivery.attempts - before.told - 1)
+export const continued = (delivery: Delivery, before: Pick<Memory, "brokerAttempts" | "attempts">): Delivery => {
+  const attempts = before.attempts + Math.max(0, delivery.attempts - before.brokerAttempts - 1)
   // A spread takes no getter of a class along.
   return attempts === delivery.attempts ? delivery : { ...delivery, attempts, native: delivery.native }
 }
@@ -59,8 +59,8 @@ const decision = (settlement: Settlement.Settlement | undefined): Settlement.Set
   settlement?._tag === "Release" ? undefined : settlement
 
 /** The decision of an item: on this delivery or, where this one goes back unrun, on those before it. */
-export const decidedOf = ({ due, known, losses, settlement, tryAt }: Item): Decided => ({
-  known: decision(settlement) ?? decision(known),
+export const decidedOf = ({ due, priorSettlement, losses, settlement, tryAt }: Item): Decided => ({
+  priorSettlement: decision(settlement) ?? decision(priorSettlement),
   due,
   losses,
   tryAt
@@ -84,12 +84,12 @@ export const make = (identify: (delivery: Delivery) => string | undefined): Reme
     add: (item) => {
       const name = identify(item.delivery)
       if (name === undefined) return
-      const { delivery, told } = item
+      const { delivery, brokerAttempts } = item
       // Two copies of one name cannot be told apart, so that neither is settled without a run.
       const isUnsure = known.get(name)?.isLost === true
       known.set(name, {
         name,
-        told,
+        brokerAttempts,
         attempts: delivery.attempts,
         decided: isUnsure ? undecided : decidedOf(item),
         id: delivery.metadata.id,
@@ -97,18 +97,23 @@ export const make = (identify: (delivery: Delivery) => string | undefined): Reme
       })
     },
     note: (item) => {
-      const { delivery, isUncounted, settlement, told } = item
+      const { delivery, isUncounted, settlement, brokerAttempts } = item
       const name = identify(delivery)
       const { attempts, metadata } = delivery
       if (name === undefined) return
       // Unlike one that is lost or was not run, the next delivery is another attempt, unless the broker does not count this
       // one.
-      const before = { name, told: isUncounted ? told : told - 1, attempts, id: metadata.id }
+      const before = {
+        name,
+        brokerAttempts: isUncounted ? brokerAttempts : brokerAttempts - 1,
+        attempts,
+        id: metadata.id
+      }
       // A retry that the broker has taken is done with.
       const decided = settlement?._tag === "Retry" ? undecided : decidedOf(item)
       known.set(name, { ...before, decided, isLost: false })
     },
-    isOlder: (delivery) => delivery.attempts < (find(delivery)?.told ?? 0),
+    isOlder: (delivery) => delivery.attempts < (find(delivery)?.brokerAttempts ?? 0),
     take: (delivery) => {
       const found = find(delivery)
       if (found === undefined) return undefined

@@ -13,7 +13,7 @@ import type { Settlement } from "../../message/Settlement.ts"
 import type { Watch } from "../../observe/Telemetry.ts"
 import * as EventLoop from "../../adapter-kit/EventLoop.ts"
 import type { Timer } from "../../adapter-kit/Timers.ts"
-import type { Item, Outlet } from "./item.ts"
+import type { Item, SubscriptionRef } from "./item.ts"
 import type { Runtime } from "./runtime.ts"
 
 export interface Settler {
@@ -35,7 +35,7 @@ export interface Settler {
 export interface Options extends Pick<Runtime, "fork" | "timers"> {
   /** The broker's name, for errors. */
   readonly broker: string
-  readonly outlet: Outlet
+  readonly outlet: SubscriptionRef
   /** Settlements that the broker takes in one call. */
   readonly batch: number
   /** Milliseconds that a settlement may wait for others; 0: it is sent with the next flush. */
@@ -163,7 +163,7 @@ const died =
       detail,
       remedy: "Report this to the adapter's authors"
     }),
-    fate: "refused"
+    fate: "rejected"
   })
 
 /**

@@ -26,7 +26,7 @@ export interface Shutdown {
   /** The error that the consumer has stopped itself with. */
   readonly error: () => Fatal | undefined
   /** Drains. `timeout` is the time that handlers have; default: the consumer's. */
-  readonly drain: (timeout?: Delay.Input) => Effect.Effect<DrainReport>
+  readonly drain: (timeout?: Delay.DurationInput) => Effect.Effect<DrainReport>
   /** Drains because of an error, with which {@link done} ends. */
   readonly fail: (error: Fatal) => void
   /** Ends when the consumer has stopped; fails when it stopped itself. A wrong handler is a defect. */

@@ -7,7 +7,7 @@ import type { Capabilities } from "../../port/Capabilities.ts"
 import type { Timer } from "../../adapter-kit/Timers.ts"
 import type { Batcher } from "./batcher.ts"
 import type { Deliveries } from "./deliveries.ts"
-import type { Item, Load } from "./item.ts"
+import type { Item, InFlightCounters } from "./item.ts"
 import type { Runtime } from "./runtime.ts"
 
 export interface Suspects {
@@ -19,7 +19,7 @@ export interface Dependencies extends Pick<Runtime, "timers"> {
   readonly batcher: Batcher
   readonly capabilities: Pick<Capabilities, "uncountedRelease">
   readonly deliveries: Pick<Deliveries, "settle" | "flush">
-  readonly load: Load
+  readonly load: InFlightCounters
   /** Called when they have had the time to come. */
   readonly onGathered: () => void
 }

@@ -6,7 +6,7 @@ import * as Delay from "../../message/Delay.ts"
 import type { Delivery } from "../../message/Delivery.ts"
 import type { Event } from "../../observe/Event.ts"
 import { type Failure, summarize } from "../../policy/Failure.ts"
-import { cutError, type ErrorSummary } from "../../message/Metadata.ts"
+import { truncateError, type ErrorSummary } from "../../message/Metadata.ts"
 import type { Settlement } from "../../message/Settlement.ts"
 import type { Item } from "./item.ts"
 import type { Runtime } from "./runtime.ts"
@@ -54,10 +54,10 @@ export const make = ({ queue, redact, wallClock, warn }: Options): Warnings => {
         warnedOfProblem = true
         warn(`${problem}; further ones are not logged`, subject(delivery))
       }
-      const known = cutError(summary).name
+      const known = truncateError(summary).name
       if (names.has(known) || names.size >= loggedNames) return
       names.add(known)
-      const { message, name } = cutError(redact(summary))
+      const { message, name } = truncateError(redact(summary))
       warn("a handler failed; further errors of this name are not logged", {
         ...subject(delivery),
         error: `${name}: ${message}`
@@ -66,7 +66,7 @@ export const make = ({ queue, redact, wallClock, warn }: Options): Warnings => {
     gaveUp: (delivery, settlement) => {
       const target = settlement._tag === "DeadLetter" ? { target: settlement.queue } : {}
       const { reason } = settlement
-      const error = cutError(settlement.error)
+      const error = truncateError(settlement.error)
       warn("gave up a message", {
         ...subject(delivery),
         reason,

@@ -50,7 +50,7 @@ export interface ConnectOptions extends Limits.Options {
    * How long to wait for a broker that cannot be reached, such as one that starts after the program: up to 24 hours. A warning
    * reports each wait. SQS, which has no connection, is asked for an answer only with this option. Default: 0, so `connect` rejects after the first attempt.
    */
-  readonly waitForBroker?: Delay.Input | undefined
+  readonly waitForBroker?: Delay.DurationInput | undefined
   /** For example `OpenTelemetry.make()` of `@requeue/opentelemetry`. Default: none, which costs nothing. */
   readonly telemetry?: Telemetry.Service | undefined
 }

@@ -36,7 +36,7 @@ export interface Worker extends AsyncDisposable {
   /** Goes on after {@link Worker.pause}. */
   readonly resume: () => void
   /** Stops taking messages, lets handlers finish until the deadline, gives back the rest, and closes. */
-  readonly drain: (timeout?: Delay.Input) => Promise<DrainReport>
+  readonly drain: (timeout?: Delay.DurationInput) => Promise<DrainReport>
   /** Resolves when the consumer has stopped; rejects when it stopped itself. */
   readonly done: () => Promise<void>
 }
@@ -68,7 +68,7 @@ export interface Session {
   /** When it was closed, in milliseconds since the epoch; `undefined` before. */
   readonly closedAt: () => number | undefined
   /** A later call waits for the first one, and may shorten it. */
-  readonly close: (timeout?: Delay.Input) => Promise<void>
+  readonly close: (timeout?: Delay.DurationInput) => Promise<void>
 }
 
 const logging = (level: LogLevel.LogLevel) =>
@@ -79,7 +79,7 @@ const logging = (level: LogLevel.LogLevel) =>
 
 const timeoutKind = Delay.kind(0, Delay.max)
 
-const checkTimeout = (call: string, timeout: Delay.Input | undefined, queue?: string): void => {
+const checkTimeout = (call: string, timeout: Delay.DurationInput | undefined, queue?: string): void => {
   if (timeout !== undefined) OptionNames.orThrow(OptionNames.argument(call, "timeout", timeout, timeoutKind, queue))
 }
 
@@ -89,7 +89,7 @@ const toWorker = (running: Running, run: Session["run"], drained: () => Promise<
   // It is for whoever asks; until then, a rejection must not count as unhandled.
   done.catch(() => {})
   let ended: DrainReport | undefined
-  const drain = async (timeout?: Delay.Input) => {
+  const drain = async (timeout?: Delay.DurationInput) => {
     checkTimeout("worker.drain", timeout, running.queue)
     if (ended !== undefined) return ended
     const report = await run(running.drain(timeout))
@@ -146,12 +146,12 @@ export const open = async <E>(
     }
   }
 
-  const drainAll = async (timeout: Delay.Input | undefined): Promise<void> => {
+  const drainAll = async (timeout: Delay.DurationInput | undefined): Promise<void> => {
     await Promise.allSettled(starting)
     await Promise.all([...workers].map((worker) => worker.drain(timeout)))
   }
 
-  const shutDown = async (timeout: Delay.Input | undefined): Promise<void> => {
+  const shutDown = async (timeout: Delay.DurationInput | undefined): Promise<void> => {
     try {
       await drainAll(timeout)
     } finally {

@@ -19,7 +19,7 @@ export interface SendOptions {
    * Time until the first delivery, 0 to 24 hours; a number counts milliseconds. An explicit 0 is a delay like any other.
    * Default: the batch's delay, else the queue's, else 0.
    */
-  readonly delay?: Delay.Input | undefined
+  readonly delay?: Delay.DurationInput | undefined
   /**
    * Text headers; `requeue` is reserved, and so are the names in the table "Wire format" of the broker's adapter, such as
    * `requeue-copy` on RabbitMQ, which are replaced. Default: none but the codec's `content-type`.
@@ -43,7 +43,7 @@ export interface BatchEntry<A> extends SendOptions {
 /** Options of `sendBatch`. */
 export interface BatchOptions {
   /** Delay of those messages that have none of their own, as that of {@link SendOptions}. Default: the queue's, else 0. */
-  readonly delay?: Delay.Input | undefined
+  readonly delay?: Delay.DurationInput | undefined
 }
 
 const batchKinds: OptionNames.Of<BatchOptions> = { delay: Delay.parsed }
@@ -75,7 +75,11 @@ export const sendBatch = (
 export type SendError = BrokerError | Delay.InvalidDelay | EncodeError
 
 /** A delay in milliseconds, at most `limit`; `undefined` when none is given. */
-export const delay = (field: string, input: Delay.Input | undefined, limit: Delay.Delay): Delay.Delay | undefined => {
+export const delay = (
+  field: string,
+  input: Delay.DurationInput | undefined,
+  limit: Delay.Delay
+): Delay.Delay | undefined => {
   const millis = input === undefined ? undefined : Delay.parse(field, input)
   if (millis !== undefined && millis > limit) throw new Delay.InvalidDelay({ field, got: input, limit })
   return millis

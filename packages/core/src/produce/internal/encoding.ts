@@ -2,19 +2,19 @@
 import * as Effect from "effect/Effect"
 import * as AsyncContext from "../../adapter-kit/AsyncContext.ts"
 import * as Checks from "./checks.ts"
-import type { Codec, Sealed } from "../../message/Codec.ts"
+import type { Codec, EncodedMessage } from "../../message/Codec.ts"
 import * as Losses from "../../message/internal/losses.ts"
 import * as Thenable from "../../message/Thenable.ts"
 import type { Outgoing } from "../../message/Outgoing.ts"
 import * as Log from "../../port/Log.ts"
 
-export type Seal<A> = NonNullable<Codec<unknown, A>["seal"]>
+export type Seal<A> = NonNullable<Codec<unknown, A>["encodeMessage"]>
 
 export interface Encoding {
   /** Encodes a body. It throws an `EncodeError`. */
   readonly encode: <A>(codec: Codec<unknown, A>, queue: string, body: A) => Uint8Array
   /** Seals a body. It throws what the codec throws. */
-  readonly seal: <A>(seal: Seal<A>, body: A, draft: Outgoing) => Sealed | Promise<Sealed>
+  readonly seal: <A>(seal: Seal<A>, body: A, draft: Outgoing) => EncodedMessage | Promise<EncodedMessage>
 }
 
 /** The most queues whose first loss is logged. Bodies for further queues are not checked. */

@@ -13,7 +13,7 @@ import * as Sends from "./sends.ts"
 /** Options of `Producer.make`. */
 export interface Options {
   /** Longest wait for room and for the broker's confirmation, 1 ms to 24 hours; a number counts milliseconds. Default: 30 seconds. */
-  readonly publishTimeout?: Delay.Input | undefined
+  readonly publishTimeout?: Delay.DurationInput | undefined
   /**
    * Messages that may wait for their confirmation at a time, those of all producers of the connection counted together;
    * further sends wait for room, first come, first served. Default: 1,000.

@@ -100,8 +100,8 @@ export const open = (options: Options = {}): Effect.Effect<Sender, never, Broker
     const sendBatch: Sender["sendBatch"] = (definition, entries, batchOptions) =>
       Effect.suspend(() => {
         if (entries.length === 0) return Effect.succeed([])
-        const { seal } = definition.codec
-        const drafted = seal === undefined ? definition : Sealing.unsealed(definition)
+        const { encodeMessage } = definition.codec
+        const drafted = encodeMessage === undefined ? definition : Sealing.unsealed(definition)
         const prepared = attempt(() => {
           const batchDelay = Checks.delay("sendBatch.delay", batchOptions?.delay, longest)
           return entries.map((entry, index) => {
@@ -117,8 +117,8 @@ export const open = (options: Options = {}): Effect.Effect<Sender, never, Broker
           const published = Effect.as(publish(messages), ids)
           return ids.length === 1 ? published : Effect.mapError(published, (error) => BrokerErrors.withIds(error, ids))
         }
-        if (seal === undefined) return Effect.flatMap(prepared, send)
-        return Effect.flatMap(prepared, (drafts) => sealing.within(seal, entries, drafts, send))
+        if (encodeMessage === undefined) return Effect.flatMap(prepared, send)
+        return Effect.flatMap(prepared, (drafts) => sealing.within(encodeMessage, entries, drafts, send))
       })
 
     return {
@@ -128,7 +128,7 @@ export const open = (options: Options = {}): Effect.Effect<Sender, never, Broker
         return definition
       },
       send: (definition, body, options = noOptions) =>
-        telemetry === undefined && definition.codec.seal === undefined
+        telemetry === undefined && definition.codec.encodeMessage === undefined
           ? sendOne(definition, body, options)
           : Effect.map(sendBatch(definition, [{ ...options, body }]), ([id]) => id!),
       sendBatch,

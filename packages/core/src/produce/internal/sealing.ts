@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect"
 import * as Checks from "./checks.ts"
 import type { Encoding, Seal } from "./encoding.ts"
-import type { Sealed } from "../../message/Codec.ts"
+import type { EncodedMessage } from "../../message/Codec.ts"
 import * as Delay from "../../message/Delay.ts"
 import * as Thenable from "../../message/Thenable.ts"
 import { EncodeError } from "../../message/EncodeError.ts"
@@ -48,7 +48,10 @@ export const make = (capabilities: Capabilities, timeout: Delay.Delay, encoding:
       Effect.flatMap((result) => finish(draft, result, capabilities))
     )
 
-  const awaited = (sealing: PromiseLike<Sealed>, { queue }: Outgoing): Effect.Effect<Sealed, EncodeError> =>
+  const awaited = (
+    sealing: PromiseLike<EncodedMessage>,
+    { queue }: Outgoing
+  ): Effect.Effect<EncodedMessage, EncodeError> =>
     Effect.tryPromise({ try: () => sealing, catch: (cause) => Checks.unencodable(queue, cause) }).pipe(
       Effect.timeoutOrElse({ duration: timeout, orElse: () => Effect.fail(late(queue, timeout)) })
     )
@@ -72,7 +75,7 @@ export const make = (capabilities: Capabilities, timeout: Delay.Delay, encoding:
 }
 
 /** The message with what its codec made of it. */
-const finish = (draft: Outgoing, { body, headers, native }: Sealed, capabilities: Capabilities) =>
+const finish = (draft: Outgoing, { body, headers, native }: EncodedMessage, capabilities: Capabilities) =>
   Effect.try({
     try: (): Outgoing => ({
       ...draft,

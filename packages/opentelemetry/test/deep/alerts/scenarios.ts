@@ -1,5 +1,5 @@
 /** An hour of a queue each: ten minutes in which all is well, an outage, and what comes after it. */
-import type { Vices } from "@requeue/adapter-memory"
+import type { Faults } from "@requeue/adapter-memory"
 import { Backoff, Consumer, ConsumerBackoff, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import type { Scrape } from "./samples.ts"
@@ -9,7 +9,7 @@ export interface Scenario {
   readonly name: string
   /** The alerts that fire in these minutes, and no others. In the first ten minutes there are none. */
   readonly fires: Readonly<Record<number, ReadonlyArray<string>>>
-  readonly vices?: Vices.Vices
+  readonly faults?: Faults.Faults
   readonly program: (outage: Outage) => Program
 }
 
@@ -102,13 +102,13 @@ export const scenarios: ReadonlyArray<Scenario> = [
   {
     name: "leases are lost",
     fires: { 12: ["RequeueLeasesLost"], 60: [] },
-    vices: { lease: { duration: 30_000, max: 43_200_000 } },
+    faults: { lease: { duration: 30_000, max: 43_200_000 } },
     program: ({ faults }) =>
       Effect.gen(function* () {
         yield* Consumer.start("orders", { retry: patient, concurrency: 40 }, () => Effect.sleep("1 minute"))
         yield* load("orders", 2000)
         yield* during(
-          () => (faults.extend = () => ({ error: failure("LeaseLost"), fate: "gone" })),
+          () => (faults.extend = () => ({ error: failure("LeaseLost"), fate: "lost" })),
           () => (faults.extend = undefined)
         )
       })
@@ -132,7 +132,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
       Effect.andThen(
         ordinary(),
         during(
-          () => (faults.settle = () => ({ error: failure("Throttled"), fate: "ours" })),
+          () => (faults.settle = () => ({ error: failure("Throttled"), fate: "transient" })),
           () => (faults.settle = undefined)
         )
       )
@@ -149,7 +149,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
         yield* during(
           () =>
             (faults.settle = ({ settlement }) =>
-              settlement._tag === "Ack" ? undefined : { error: failure("QueueMissing"), fate: "refused" }),
+              settlement._tag === "Ack" ? undefined : { error: failure("QueueMissing"), fate: "rejected" }),
           () => (faults.settle = undefined)
         )
       })
@@ -213,8 +213,8 @@ export const scenarios: ReadonlyArray<Scenario> = [
 const played = new Map<string, Promise<ReadonlyArray<Scrape>>>()
 
 /** The scrapes of a scenario, which is played once. */
-export const scrapesOf = ({ name, program, vices = {} }: Scenario): Promise<ReadonlyArray<Scrape>> => {
-  const scrapes = played.get(name) ?? scrape(minutes, vices, program)
+export const scrapesOf = ({ name, program, faults = {} }: Scenario): Promise<ReadonlyArray<Scrape>> => {
+  const scrapes = played.get(name) ?? scrape(minutes, faults, program)
   played.set(name, scrapes)
   return scrapes
 }

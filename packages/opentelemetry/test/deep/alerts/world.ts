@@ -1,7 +1,7 @@
 /** A queue of the memory broker in virtual time. Its process is scraped as Prometheus does it, and its broker fails. */
 import { PrometheusExporter, PrometheusSerializer } from "@opentelemetry/exporter-prometheus"
 import { MeterProvider } from "@opentelemetry/sdk-metrics"
-import { MemoryBroker, type Vices } from "@requeue/adapter-memory"
+import { MemoryBroker, type Faults } from "@requeue/adapter-memory"
 import { Recording, VirtualTime } from "@requeue/conformance"
 import { Broker, BrokerError, Producer } from "@requeue/core"
 import * as Effect from "effect/Effect"
@@ -94,7 +94,7 @@ export const load = (queue: string, every: number): Program =>
 /** Runs a program, and answers what each of the scrapes found. */
 export const scrape = (
   minutes: number,
-  vices: Vices.Vices,
+  faults: Faults.Faults,
   program: (outage: Outage) => Program
 ): Promise<ReadonlyArray<Scrape>> => {
   const exporter = new PrometheusExporter({ preventServerStart: true })
@@ -104,7 +104,7 @@ export const scrape = (
 
   const scraped = Effect.gen(function* () {
     let isGone = false
-    const { broker } = yield* MemoryBroker.makeControlled({ vices })
+    const { broker } = yield* MemoryBroker.makeControlled({ faults })
     const { outage, service } = breakable(yield* Recording.make(broker), () => void (isGone = true))
     yield* program(outage).pipe(Effect.orDie, Effect.forkScoped, Effect.provideService(Broker.Broker, service))
     const scrapes: Array<Scrape> = []

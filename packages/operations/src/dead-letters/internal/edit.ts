@@ -3,8 +3,8 @@ import { type Broker, type BrokerError, type Delay, type Delivery, type Message 
 import { Metadata, Outgoing, Telemetry } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Audit from "./audit.ts"
-import { nothing } from "./books.ts"
-import * as ComeBacks from "./comeBacks.ts"
+import { nothing } from "./sweepStats.ts"
+import * as ComeBacks from "./returned.ts"
 import type { DeadLetter } from "./deadLetter.ts"
 import * as Destination from "./destination.ts"
 import * as Ledger from "./ledger.ts"
@@ -23,7 +23,7 @@ export interface EditOptions {
   /** The queue to publish to. Default: the queue that the letter came from. */
   readonly to?: string | undefined
   /** The longest wait for what becomes of the copy, 1 ms to 24 hours; as of `redrive`. Default: 1 minute. */
-  readonly wait?: Delay.Input | undefined
+  readonly wait?: Delay.DurationInput | undefined
   /** Whether the queue is made where it is missing, else the edit fails; as of `redrive`. */
   readonly create?: boolean | undefined
   /** Further dead-letter queues to which the copy may come back; as of `redrive`. */

@@ -59,7 +59,7 @@ export const limit = 1000
  * When to use: to select the letters of a group that was shown.
  */
 export const causeOf = ({ origin }: Pick<DeadLetter, "origin">): Cause => {
-  const error = origin && Metadata.cutError(origin.error)
+  const error = origin && Metadata.truncateError(origin.error)
   return {
     queue: origin?.queue,
     reason: origin?.reason,
@@ -138,7 +138,7 @@ export const make = (places = limit): Counter => {
       const at = origin?.at ?? Metadata.publishedAt(metadata)
       const { count = 0, newest, oldest } = known ?? {}
       const isNewest = known === undefined || (at ?? 0) >= (newest ?? 0)
-      const message = origin && Metadata.cutError(origin.error).message
+      const message = origin && Metadata.truncateError(origin.error).message
       const example = isNewest ? { message, id } : known
       put((rank ?? missed) + 1, key, {
         ...cause,

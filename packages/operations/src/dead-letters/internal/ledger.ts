@@ -1,10 +1,10 @@
 /** The ledger of a redrive: what has become of the letters, over all its passes through the queue. */
-import { type FailedLetter, nothing, type Summary } from "./books.ts"
-import type { ComeBacks } from "./comeBacks.ts"
+import { type FailedLetter, nothing, type Summary } from "./sweepStats.ts"
+import type { Returned } from "./returned.ts"
 import type { Outcome, Report, Stage, StoppedBy } from "./report.ts"
 
 /** Why a letter is passed over. */
-export type PassedOver = "filtered" | "guarded" | "homeless" | "repeated"
+export type PassedOver = "filtered" | "overRedriveLimit" | "unknownOrigin" | "repeated"
 
 /** The facts that the ledger cannot know by itself. */
 export interface Seen {
@@ -111,7 +111,7 @@ export interface Options {
   readonly operation: string
   readonly isDryRun: boolean
   /** The letters that have come back; `undefined` where nobody watches. */
-  readonly comeBacks: ComeBacks | undefined
+  readonly comeBacks: Returned | undefined
 }
 
 export const make = ({ comeBacks, isDryRun, operation }: Options): Ledger => {
@@ -121,7 +121,7 @@ export const make = ({ comeBacks, isDryRun, operation }: Options): Ledger => {
   /** The last that was seen, when so many letters had been published; and the most that were known to have succeeded. */
   let last: Seen & { readonly published: number } = { counted: 0, unseen: 0, published: 0 }
   let best = 0
-  let passed = { filtered: 0, guarded: 0, homeless: 0, repeated: 0 }
+  let passed = { filtered: 0, overRedriveLimit: 0, unknownOrigin: 0, repeated: 0 }
 
   const total = (): Summary => (past === undefined ? (now ?? nothing) : now === undefined ? past : plus(past, now))
   const published = (): number => {
@@ -160,7 +160,7 @@ export const make = ({ comeBacks, isDryRun, operation }: Options): Ledger => {
     pass: () => {
       if (now !== undefined) past = total()
       now = undefined
-      passed = { filtered: 0, guarded: 0, homeless: 0, repeated: 0 }
+      passed = { filtered: 0, overRedriveLimit: 0, unknownOrigin: 0, repeated: 0 }
     },
     passOver: (why) => void passed[why]++,
     step: (summary) => void (now = summary),

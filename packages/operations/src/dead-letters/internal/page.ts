@@ -3,7 +3,7 @@ import { Broker, type BrokerError, type Delivery } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { Admit } from "./audit.ts"
-import type { Books } from "./books.ts"
+import type { SweepStats } from "./sweepStats.ts"
 import * as Publishing from "./publishing.ts"
 import * as Reading from "./reading.ts"
 import type { Failed } from "./report.ts"
@@ -22,7 +22,7 @@ export interface Work {
 /** A sweep, as its pages see it. */
 export interface Sweep {
   readonly browser: Broker.Browser
-  readonly books: Books
+  readonly books: SweepStats
   readonly seen: Seen
   readonly work: Work
   readonly admit: Admit
@@ -99,7 +99,7 @@ const copied = (sweep: Sweep, letter: Delivery.Delivery, of: Exclude<Work["copy"
       }),
     onFailure: (error) =>
       Effect.suspend(() => {
-        if (Broker.fateOf(error) !== "refused") return Effect.fail(error)
+        if (Broker.fateOf(error) !== "rejected") return Effect.fail(error)
         sweep.held++
         // When the broker takes none of them, something else is wrong than the letters.
         return books.refuse(letter, error) ? Effect.fail(error) : Effect.succeed(false)
@@ -153,8 +153,8 @@ const remove = Effect.fnUntraced(function* (sweep: Sweep, letters: ReadonlyArray
         seen.forget(letter)
       } else {
         books.leaves(letter, failure.error)
-        if (failure.fate === "gone" && browser.identify(letter) !== undefined) sweep.lost++
-        if (failure.fate === "refused") sweep.held++
+        if (failure.fate === "lost" && browser.identify(letter) !== undefined) sweep.lost++
+        if (failure.fate === "rejected") sweep.held++
       }
     }
     left = left.filter((letter) => /^(ours|unknown)$/.test(failures.get(letter)?.fate ?? ""))

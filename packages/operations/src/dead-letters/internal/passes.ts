@@ -2,8 +2,8 @@
 import { Broker, type BrokerError, type Delivery } from "@requeue/core"
 import { Outgoing } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
-import type * as Books from "./books.ts"
-import type * as ComeBacks from "./comeBacks.ts"
+import type * as Books from "./sweepStats.ts"
+import type * as ComeBacks from "./returned.ts"
 import * as Destination from "./destination.ts"
 import type * as Ledger from "./ledger.ts"
 import * as Operation from "./operation.ts"
@@ -37,7 +37,7 @@ export interface Dependencies {
   readonly queue: string
   readonly options: Options
   readonly operation: Operation.Operation
-  readonly comeBacks: ComeBacks.ComeBacks | undefined
+  readonly comeBacks: ComeBacks.Returned | undefined
   readonly watch: Watch.Watch | undefined
   readonly ledger: Ledger.Ledger
   /** Whether letters are moved as they are, and not redriven. */
@@ -56,8 +56,8 @@ const obstacle = (
   if (!isParking && Operation.isOf(letter.metadata.operation, operation)) return "repeated"
   if (!isMeant(letter)) return "filtered"
   if (isParking) return undefined
-  if (letter.metadata.redrives >= (options.maxRedrives ?? 3)) return "guarded"
-  return target(letter, options) === undefined ? "homeless" : undefined
+  if (letter.metadata.redrives >= (options.maxRedrives ?? 3)) return "overRedriveLimit"
+  return target(letter, options) === undefined ? "unknownOrigin" : undefined
 }
 
 /** Refuses the letters of a dry run whose queue a redrive would refuse; `wanted` counts them by queue. */
@@ -71,7 +71,7 @@ const refuse = (
     for (const [to, letters] of wanted) {
       const isRefused = yield* Effect.match(Effect.retry(enter(to), { times: Destination.tries - 1 }), {
         onSuccess: () => false,
-        onFailure: (error) => Broker.fateOf(error) === "refused"
+        onFailure: (error) => Broker.fateOf(error) === "rejected"
       })
       if (isRefused) refused += letters
     }
@@ -100,7 +100,7 @@ export const make = (dependencies: Dependencies) => {
     const key = keyOf(letter.metadata)
     return copied.pipe(
       Effect.tap(() => Effect.sync(() => published.add(key))),
-      Effect.tapError((error) => Effect.sync(() => Broker.fateOf(error) === "refused" && done.add(key)))
+      Effect.tapError((error) => Effect.sync(() => Broker.fateOf(error) === "rejected" && done.add(key)))
     )
   }
 

@@ -70,7 +70,7 @@ export const make = (now: () => number, end: Ending, rate = Number.POSITIVE_INFI
       if (Result.isSuccess(tried)) return
       next ??= retries(now)
       const fate = Broker.fateOf(tried.failure)
-      const pause = fate === "refused" ? undefined : next()
+      const pause = fate === "rejected" ? undefined : next()
       if (pause === undefined) return yield* tried.failure
       if (fate === "unknown") onUnanswered()
       yield* end.sleep(pause)

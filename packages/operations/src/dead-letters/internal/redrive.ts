@@ -5,7 +5,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type { Audit } from "./audit.ts"
 import * as Callback from "./callback.ts"
-import * as ComeBacks from "./comeBacks.ts"
+import * as ComeBacks from "./returned.ts"
 import type { DeadLetter } from "./deadLetter.ts"
 import * as Destination from "./destination.ts"
 import * as Ledger from "./ledger.ts"
@@ -82,7 +82,7 @@ export interface Options extends Moving {
    * are not exact. Default: 1 minute where `stages` or `stopAt`
    * is given.
    */
-  readonly wait?: Delay.Input | undefined
+  readonly wait?: Delay.DurationInput | undefined
   /**
    * Further dead-letter queues to which letters may come back, which must exist; or a function that answers those of a queue
    * that is redriven to, which may be missing. Default: those that the default policy gives each queue that is redriven to.

@@ -2,7 +2,7 @@
 import type { BrokerError } from "@requeue/core"
 import * as Data from "effect/Data"
 import type { AuditFailed } from "./audit.ts"
-import type { Summary } from "./books.ts"
+import type { Summary } from "./sweepStats.ts"
 import type { CallbackFailed } from "./callback.ts"
 
 /** The letters that a stage has published, or all of them, by what became of them. */
@@ -62,9 +62,9 @@ export interface Report
   /** Passed over because the filter rejected them. */
   readonly filtered: number
   /** Passed over because they have been redriven too often. */
-  readonly guarded: number
+  readonly overRedriveLimit: number
   /** Passed over because the queue that they came from is unknown. */
-  readonly homeless: number
+  readonly unknownOrigin: number
   /** Passed over because they have come back from this very operation. */
   readonly repeated: number
   /** The letters that were refused or not removed, of each the first 100. */

@@ -3,9 +3,9 @@ import { Delay, RetryPolicy } from "@requeue/core"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import type { Summary } from "./books.ts"
+import type { Summary } from "./sweepStats.ts"
 import type { Failed, StoppedBy } from "./report.ts"
-import * as Settling from "./settling.ts"
+import * as Settling from "./awaitOutcome.ts"
 import * as Sweep from "./sweep.ts"
 
 /** Redrives up to so many letters, and answers the books of that; `held` are those of the letters that were here when it began. */
@@ -15,7 +15,7 @@ export type Pass = (limit: number | undefined) => Effect.Effect<Summary, Failed>
 interface Options extends Sweep.Options {
   readonly stages?: ReadonlyArray<number> | undefined
   readonly stopAt?: number | undefined
-  readonly wait?: Delay.Input | undefined
+  readonly wait?: Delay.DurationInput | undefined
 }
 
 export interface Dependencies extends Omit<Settling.Dependencies, "now" | "stopAt" | "wait"> {

@@ -9,12 +9,12 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Result from "effect/Result"
 import * as Audit from "./audit.ts"
-import * as Books from "./books.ts"
+import * as Books from "./sweepStats.ts"
 import * as Callback from "./callback.ts"
 import * as Held from "./held.ts"
 import * as Page from "./page.ts"
 import * as Publishing from "./publishing.ts"
-import * as Quiet from "./quiet.ts"
+import * as Quiet from "./idleDetector.ts"
 import * as Reading from "./reading.ts"
 import type { Failed } from "./report.ts"
 import * as Seen from "./seen.ts"
@@ -145,7 +145,7 @@ const through = (
   browser: Broker.Browser,
   { audit, rate }: Options,
   { onStep, ...work }: Moving,
-  books: Books.Books
+  books: Books.SweepStats
 ): Effect.Effect<void, Failed> =>
   Effect.gen(function* () {
     const clock = yield* Clock.Clock

@@ -7,7 +7,7 @@
 import type { Broker, BrokerError } from "@requeue/core"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import type { ComeBacks } from "./comeBacks.ts"
+import type { Returned } from "./returned.ts"
 import * as Sweep from "./sweep.ts"
 import * as Waiting from "./waiting.ts"
 
@@ -53,7 +53,7 @@ interface Place {
 export const make = (
   broker: Broker.Service,
   queues: ReadonlyArray<string>,
-  comeBacks: ComeBacks
+  comeBacks: Returned
 ): Effect.Effect<Watch, BrokerError.BrokerError> =>
   Effect.gen(function* () {
     const clock = yield* Clock.Clock
@@ -78,7 +78,7 @@ export const make = (
     const lookAt = (place: Place, found: number | undefined) =>
       Effect.gen(function* () {
         let browsed = 0
-        const select = ({ metadata }: { readonly metadata: Parameters<ComeBacks["see"]>[0] }) => {
+        const select = ({ metadata }: { readonly metadata: Parameters<Returned["see"]>[0] }) => {
           browsed++
           comeBacks.see(metadata)
           return false

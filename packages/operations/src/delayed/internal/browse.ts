@@ -60,7 +60,7 @@ export const browse = (
       const failures = leaving.length === 0 ? [] : yield* browser.remove(leaving)
       removed += leaving.length - failures.length
       // One that was due meanwhile is delivered.
-      const failure = failures.find(({ fate }) => fate !== "gone")
+      const failure = failures.find(({ fate }) => fate !== "lost")
       if (failure !== undefined) return yield* failure.error
       if (thrown !== undefined) {
         return yield* Effect.die(removed === 0 ? thrown.error : stopped(thrown.error, queue, removed))

@@ -71,7 +71,7 @@ export interface DeliveryLife {
 }
 
 /** How the client answered: as a fate, or that it was taken. */
-type Fate = "taken" | "gone" | "ours" | "unknown" | "refused"
+type Fate = "taken" | "lost" | "transient" | "unknown" | "rejected"
 
 /** A settlement that was asked, and its answer. */
 export interface Settling {

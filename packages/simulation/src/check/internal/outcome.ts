@@ -49,7 +49,7 @@ const decisive = new Set(["permanent", "drop", "retryAfter"])
  * came too late, or by one that had no answer, of which only the fate of the settlement tells.
  */
 const mayBeLost = ({ back, copy, disconnected, handedOut }: DeliveryLife, { fate, index }: Settling): boolean => {
-  if (fate === "gone") return true
+  if (fate === "lost") return true
   const { deliveries, gone } = copy
   const later = deliveries.find((each) => (each.handedOut?.index ?? -1) > (handedOut?.index ?? Infinity))?.handedOut
   const signs = [back?.index, gone?.index, later?.index, disconnected < 0 ? undefined : disconnected]

@@ -8,7 +8,9 @@ const dueOf = ({ asked, at }: Settling): number => at + asked.delay
 /** The retry that a copy was made for: the first due of those whose request may have come, however late. */
 const askedFor = ({ settlings }: DeliveryLife): Settling | undefined => {
   if (settlings.at(-1)?.asked.tag !== "Retry") return undefined
-  const may = settlings.filter(({ asked, fate }) => asked.tag === "Retry" && fate !== "ours" && fate !== "refused")
+  const may = settlings.filter(
+    ({ asked, fate }) => asked.tag === "Retry" && fate !== "transient" && fate !== "rejected"
+  )
   return may.toSorted((a, b) => dueOf(a) - dueOf(b))[0]
 }
 
@@ -53,7 +55,7 @@ export const storing = ({ copyOf, deliveries, processOf, scenario }: Registry, w
     if (life !== undefined) life.back = seen
     const settling = life?.settlings.at(-1)
     // A client that ends gives back what it could not settle, as it is.
-    const isUnsettled = settling?.fate === "ours" || settling?.fate === "unknown" || settling?.fate === "refused"
+    const isUnsettled = settling?.fate === "transient" || settling?.fate === "unknown" || settling?.fate === "rejected"
     if (why === "asked" && isUnsettled && life?.process.draining !== undefined) copy.bound = undefined
     else if (why === "asked" && settling?.asked.tag === "Retry") {
       const { asked, at: since, index } = settling

@@ -48,7 +48,7 @@ export const credit: Law = (lives: Lives) => {
         for (const delivery of entry.gone) close(delivery)
         return []
       case "Answered":
-        if (entry.fate === undefined || entry.fate === "gone") close(entry.delivery)
+        if (entry.fate === undefined || entry.fate === "lost") close(entry.delivery)
         return []
       case "Arrived": {
         const life = lives.deliveries.get(entry.delivery)

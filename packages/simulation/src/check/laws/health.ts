@@ -13,13 +13,13 @@ const minute = 60_000
 const refusedAt = ({ attempts }: ProcessLife, until: number): number =>
   attempts.filter(({ settlings }) => {
     const fates = settlings.filter(({ answer }) => answer >= 0 && answer < until).map(({ fate }) => fate)
-    return fates.includes("refused") && !fates.includes("taken")
+    return fates.includes("rejected") && !fates.includes("taken")
   }).length
 
 /** Whether its process keeps a message at a moment: one that no copy can keep until it is due, or that is in quarantine. */
 const isKeptAt = ({ settlings }: Attempt, until: number): boolean => {
   const last = settlings.findLast(({ index }) => index < until)
-  return last !== undefined && last.fate === "refused" && last.answer < until
+  return last !== undefined && last.fate === "rejected" && last.answer < until
 }
 
 /** Whether its process must know of a move: a message that arrives beside a handler at work moves none of the others. */

@@ -81,13 +81,13 @@ const heldAt = (lives: Lives, { deliveries }: ProcessLife, until: number): Reado
     // What is on its way to the broker takes room, though its delivery is lost.
     if (settlings.some(({ answer, index }) => index < until && (answer < 0 || answer > until))) return true
     const isLost = (back !== undefined && back.index < until) || (disconnected >= 0 && disconnected < until)
-    return !isLost && !settlings.some(({ answer, fate }) => (fate === "taken" || fate === "gone") && answer < until)
+    return !isLost && !settlings.some(({ answer, fate }) => (fate === "taken" || fate === "lost") && answer < until)
   })
 
 /** Whether it only waits because the broker has refused its settlement. */
 const isKept = ({ settlings }: DeliveryLife, until: number): boolean => {
   const last = settlings.findLast(({ index }) => index < until)
-  return last?.fate === "refused" && last.answer < until
+  return last?.fate === "rejected" && last.answer < until
 }
 
 /** Kept messages beside which a process takes as many others as without them. */
@@ -98,7 +98,10 @@ const isProbing = ({ deliveries, settlings, told }: ProcessLife, { maxAttempts }
   const fate = settlings.findLast((each) => each.fate !== undefined)?.fate
   const isSuspect = deliveries.some(({ arrived }) => (arrived?.entry.attempts ?? 0) > maxAttempts)
   return (
-    told.some(({ entry }) => entry.event === "BackoffEntered") || isSuspect || fate === "ours" || fate === "unknown"
+    told.some(({ entry }) => entry.event === "BackoffEntered") ||
+    isSuspect ||
+    fate === "transient" ||
+    fate === "unknown"
   )
 }
 

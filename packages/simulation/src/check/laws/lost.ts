@@ -5,7 +5,7 @@ import type { DeliveryLife, Lives } from "../internal/Lives.ts"
 /** Index since which a process knows that a delivery is lost; -1 where it does not. */
 const lostSince = ({ disconnected, settlings }: DeliveryLife): number => {
   if (disconnected >= 0) return disconnected
-  return settlings.find(({ fate }) => fate === "gone")?.answer ?? -1
+  return settlings.find(({ fate }) => fate === "lost")?.answer ?? -1
 }
 
 /** Whether what was asked then had waited for the extension that tells of the loss: it is sent once that is answered, whatever the answer. */

@@ -22,7 +22,7 @@ const hammered = ({ history }: Lives, life: DeliveryLife): ReadonlyArray<Violati
   let pause = waits.first
   return settlings.flatMap((settling, nth) => {
     const before = settlings[nth - 1]
-    if (before?.fate !== "refused" || before.answer > settling.index) return []
+    if (before?.fate !== "rejected" || before.answer > settling.index) return []
     if (hasDelay(before) || !isAnew(before, settling)) return []
     // What waits may be asked once more when its process ends.
     if (process.draining !== undefined && process.draining.index < settling.index) return []
@@ -39,7 +39,7 @@ const hammered = ({ history }: Lives, life: DeliveryLife): ReadonlyArray<Violati
 const forgotten = ({ history }: Lives, life: DeliveryLife): ReadonlyArray<Violation> => {
   const { back, copy, disconnected, process, settlings } = life
   const last = settlings.at(-1)
-  if (last?.fate !== "refused") return []
+  if (last?.fate !== "rejected") return []
   const pause = hasDelay(last) ? last.asked.delay : waits.longest
   const since = history[last.answer]?.at ?? last.at
   const stood = process.frozen.reduce((sum, { entry }) => sum + entry.until - entry.at, 0)

@@ -10,9 +10,9 @@ export const pausing: Law = ({ processes }) =>
     return entered.flatMap(({ entry, index }, nth) => {
       const since = entered[nth - 1]?.index ?? -1
       const answered = settlings.filter(({ answer }) => answer > since && answer < index)
-      if (answered.some(({ fate }) => fate !== "taken" && fate !== "refused")) return []
+      if (answered.some(({ fate }) => fate !== "taken" && fate !== "rejected")) return []
       const what = `${name} waits for its broker; expected a settlement that failed for a reason of the broker's own.`
-      const shown = answered.filter(({ fate }) => fate === "refused").map(({ answer }) => answer)
+      const shown = answered.filter(({ fate }) => fate === "rejected").map(({ answer }) => answer)
       return [violation("pausing", entry.at, { process: name }, what, [...shown, index])]
     })
   })

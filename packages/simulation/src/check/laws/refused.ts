@@ -24,7 +24,7 @@ export const refused: Law = (lives) =>
     const { settlings } = attempt
     return settlings.flatMap((settling, nth) => {
       const before = settlings[nth - 1]
-      if (before?.fate !== "refused" || before.answer > settling.index) return []
+      if (before?.fate !== "rejected" || before.answer > settling.index) return []
       const { cut, tag } = settling.asked
       if (tag === "Release" || tag === "Retry" || cut > before.asked.cut) return []
       if (isQuarantined(attempt, settling.index) || isRepeatedAtEnd(before, settling)) return []

@@ -46,7 +46,7 @@ export const repeated: Law = (lives) =>
       const isEcho = settling.asked.tag === "Ack" && decided.asked.tag !== "Retry"
       if (isEcho && lives.scenario.kind === "lease") return []
       if (settling.index <= decided.index || isSame(decided, settling)) return []
-      const isRefused = settlings.some(({ answer, fate }) => fate === "refused" && answer < settling.index)
+      const isRefused = settlings.some(({ answer, fate }) => fate === "rejected" && answer < settling.index)
       const isEnding = process.draining !== undefined && process.draining.index < settling.index
       if (settling.asked.tag === "Release" && decided.asked.tag !== "Ack" && (isRefused || isEnding)) return []
       if (isOther(decided, settling, lives.scenario.kind === "push")) return []

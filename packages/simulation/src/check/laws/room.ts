@@ -35,7 +35,7 @@ const isHeld = (life: DeliveryLife, index: number, at: number): boolean => {
   if (arrived === undefined || arrived.index > index) return false
   if (copy.gone !== undefined && copy.gone.index < index) return false
   const isGone = (disconnected >= 0 && disconnected < index) || (back !== undefined && back.index < index)
-  if (!isGone) return !settlings.some(({ answer, fate }) => (fate === "taken" || fate === "gone") && answer < index)
+  if (!isGone) return !settlings.some(({ answer, fate }) => (fate === "taken" || fate === "lost") && answer < index)
   const isSettled = settlings.some((each) => each.index < index)
   return !isSettled && runs.some((run) => isOpen(run, index, at))
 }

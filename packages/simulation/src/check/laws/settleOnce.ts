@@ -8,7 +8,7 @@ export const settleOnce: Law = ({ deliveries }) =>
       const before = life.settlings[nth - 1]
       if (before === undefined) return []
       const isAnswered = before.answer >= 0 && before.answer < settling.index
-      if (isAnswered && before.fate !== "taken" && before.fate !== "gone") return []
+      if (isAnswered && before.fate !== "taken" && before.fate !== "lost") return []
       const state = isAnswered ? `was answered "${before.fate}"` : "had no answer yet"
       const what = `${life.process.name} asked for ${describe(settling.asked)} after ${describe(before.asked)} ${state}; expected nothing more.`
       return [violation("settle once", settling.at, of(life), what, [before.index, before.answer, settling.index])]

@@ -7,7 +7,7 @@ export const smaller: Law = ({ deliveries, scenario: { refusals } }) =>
     life.settlings.flatMap((settling) => {
       const { answer, asked, at, fate, index } = settling
       const refusal = refusals.find(({ key }) => key === life.copy.message.key)
-      if (fate !== "refused" || asked.cut === 0 || refusal === undefined || asked.cut < refusal.until) return []
+      if (fate !== "rejected" || asked.cut === 0 || refusal === undefined || asked.cut < refusal.until) return []
       const what = `${life.process.name} asked for ${describe(asked)}, to leave out ${asked.cut}, and its copy was refused; the broker takes one that leaves out ${refusal.until}.`
       return [violation("smaller", at, of(life), what, [index, answer])]
     })

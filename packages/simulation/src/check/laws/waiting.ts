@@ -8,7 +8,7 @@ const longest = 600_000
 /** When it must have been asked again; `undefined` where its process has ended by then, or need not. */
 const dueOf = ({ calm, end, history }: Lives, { answer, fate, of: { process } }: Settling): number | undefined => {
   const answered = history[answer]
-  if (calm === undefined || answered === undefined || (fate !== "ours" && fate !== "unknown")) return undefined
+  if (calm === undefined || answered === undefined || (fate !== "transient" && fate !== "unknown")) return undefined
   const due = Math.max(answered.at, calm.entry.at) + longest
   const last = process.draining ?? process.killed ?? end
   return last !== undefined && last.entry.at > due ? due : undefined

@@ -1,6 +1,6 @@
 /** The books of a sweep: what has become of the letters of a queue. */
 import type { BrokerError, Delivery } from "@requeue/core"
-import type { Left } from "./quiet.ts"
+import type { Left } from "./idleDetector.ts"
 
 /** A dead letter that could not be moved or removed. */
 export interface FailedLetter {
@@ -48,7 +48,7 @@ export const nothing: Summary = {
 }
 
 /** The books, which change while the sweep runs. */
-export interface Books {
+export interface SweepStats {
   readonly decide: () => void
   /** A letter that has arrived since the work began stays. */
   readonly leave: () => void
@@ -85,7 +85,7 @@ export const make = (
   heldBefore: number | undefined,
   known = Number.POSITIVE_INFINITY,
   identify: (letter: Delivery.Delivery) => string | undefined = () => undefined
-): Books => {
+): SweepStats => {
   let held = heldBefore
   // What another reader has may be such letters as were there when the work began.
   let arrived = Math.max(0, Math.min(ready ?? 0, (ready ?? 0) + (held ?? 0) - known))

@@ -19,7 +19,7 @@ const suspicion = (text: string): ((publication: Publication) => boolean) => {
  * The publications that the server refuses with these words: all that go to the exchange that it names, have the
  * user that it names, or are larger than the size that it names. A single publication is to blame whatever the words are. Of several, there may be none.
  */
-export const blamed = <A extends { readonly publication: Publication }>(
+export const attributeClose = <A extends { readonly publication: Publication }>(
   text: string,
   unconfirmed: ReadonlyArray<A>
 ): ReadonlyArray<A> => {

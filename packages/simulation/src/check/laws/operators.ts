@@ -133,10 +133,10 @@ export const people: Law = (lives) => {
     return [
       ...(fault === undefined
         ? []
-        : [violation("people", ended.at, { process: name }, `A ${what._tag} ${fault}.`, [from, until])]),
+        : [violation("operators", ended.at, { process: name }, `A ${what._tag} ${fault}.`, [from, until])]),
       ...doubled(lives, job).map(({ message: { key }, stored }) =>
         violation(
-          "people",
+          "operators",
           stored?.entry.at ?? ended.at,
           { key },
           "A redrive published a letter twice; expected one copy.",

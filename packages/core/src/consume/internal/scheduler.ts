@@ -10,12 +10,12 @@ import type { RetryPolicy } from "../../policy/RetryPolicy.ts"
 import * as Settlement from "../../message/Settlement.ts"
 import type * as Telemetry from "../../observe/Telemetry.ts"
 import * as Bag from "../../adapter-kit/Bag.ts"
-import * as Bursts from "./bursts.ts"
+import * as Bursts from "./yieldBudget.ts"
 import type { Deliveries } from "./deliveries.ts"
-import type { Done, Run } from "./dispatch.ts"
+import type { Done, Run } from "./runHandler.ts"
 import type { Flow } from "./flow.ts"
 import type { Groups } from "./groups.ts"
-import type { Item, Load } from "./item.ts"
+import type { Item, InFlightCounters } from "./item.ts"
 import type { Reporter } from "./reporter.ts"
 import type { Runtime } from "./runtime.ts"
 import * as Suspects from "./suspects.ts"
@@ -32,7 +32,7 @@ interface Interrupted {
   readonly messages: number
 }
 
-export interface Workers {
+export interface Scheduler {
   /** Starts every batch that is due and may start. */
   readonly pump: () => void
   /** Interrupts every run of the handler, and gives back the messages without a verdict. */
@@ -51,7 +51,7 @@ export interface Dependencies
   readonly deliveries: Deliveries
   readonly flow: Flow
   readonly groups: Pick<Groups, "begun">
-  readonly load: Load
+  readonly load: InFlightCounters
   /** The time of the timers, by the job of the event loop. */
   readonly jobTime: () => number
   readonly reporter: Reporter
@@ -62,7 +62,7 @@ export interface Dependencies
   readonly onWrongHandler: (error: RangeError) => void
 }
 
-export const make = (dependencies: Dependencies): Workers => {
+export const make = (dependencies: Dependencies): Scheduler => {
   const { batcher, concurrency, flow, jobTime, load, reporter, single } = dependencies
   const { yieldThen } = dependencies
   const bursts = Bursts.make()
@@ -153,7 +153,7 @@ const runEach = (
 }
 
 /** Tells the bursts what does not end with an ack. */
-const noting = (deliveries: Deliveries, { failed }: Bursts.Bursts): Deliveries => ({
+const noting = (deliveries: Deliveries, { failed }: Bursts.YieldBudget): Deliveries => ({
   ...deliveries,
   conclude: (item, verdict, failure) => {
     const settlement = deliveries.conclude(item, verdict, failure)
@@ -162,7 +162,7 @@ const noting = (deliveries: Deliveries, { failed }: Bursts.Bursts): Deliveries =
   }
 })
 
-const allowsRerun = (retry: RetryPolicy, load: Load, failure: Failure.Failure, reruns: number): boolean =>
+const allowsRerun = (retry: RetryPolicy, load: InFlightCounters, failure: Failure.Failure, reruns: number): boolean =>
   reruns < retry.immediate && !load.isStopping && Classifier.classify(retry.classify, failure).startsWith("retry")
 
 const interruptAll = (tasks: ReadonlyArray<Task.Task>): Interrupted => {

@@ -2,7 +2,7 @@
 import type { Metadata } from "@requeue/core/adapter-kit"
 import * as Operation from "./operation.ts"
 
-export interface ComeBacks {
+export interface Returned {
   /** Whether this call has published the copy that the message is, or comes from. */
   readonly isOurs: (message: Metadata.Metadata) => boolean
   /** Adds a letter that was seen in a dead-letter queue, if it has come back from this call. */
@@ -12,7 +12,7 @@ export interface ComeBacks {
   readonly all: () => number
 }
 
-export const make = (operation: Operation.Operation): ComeBacks => {
+export const make = (operation: Operation.Operation): Returned => {
   const stages = new Map<number, Set<string>>()
   return {
     isOurs: (message) => Operation.stageOf(message.operation, operation) !== undefined,

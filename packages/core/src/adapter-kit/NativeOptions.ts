@@ -6,9 +6,9 @@
  *
  * @example
  * ```ts
- * import { OptionKind, Wishes } from "@requeue/core/adapter-kit"
+ * import { NativeOptions, OptionKind } from "@requeue/core/adapter-kit"
  *
- * const wishes = Wishes.define<{ readonly priority?: number }, { readonly level: number }>({
+ * const wishes = NativeOptions.define<{ readonly priority?: number }, { readonly level: number }>({
  *   broker: "mine",
  *   kinds: { priority: OptionKind.whole(0, 9) },
  *   read: ({ priority = 0 }) => ({ level: priority })
@@ -23,7 +23,7 @@ import * as OptionNames from "../options/OptionNames.ts"
 import * as Failure from "../policy/Failure.ts"
 
 /** The wishes of one broker. */
-export interface Wishes<in Options extends object, out A extends object> {
+export interface NativeOptions<in Options extends object, out A extends object> {
   /**
    * The `native` of a message that is sent. `call` names the function in errors.
    *
@@ -57,7 +57,7 @@ export const define = <Options extends object, A extends object>({
   broker,
   kinds,
   read
-}: Definition<Options, A>): Wishes<Options, A> => {
+}: Definition<Options, A>): NativeOptions<Options, A> => {
   /** The wishes that `make` has read, by the options that it passes on. */
   const made = new WeakMap<object, A>()
 

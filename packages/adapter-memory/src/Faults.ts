@@ -10,7 +10,7 @@
  *
  * // Looks like SQS: leases, no delay over 15 minutes, whole seconds.
  * const layer = MemoryBroker.layer({
- *   vices: {
+ *   faults: {
  *     lease: { duration: 30_000, max: 43_200_000 },
  *     capabilities: { sendDelay: { native: 900_000, beyond: undefined }, delayResolution: 1000 }
  *   }
@@ -30,7 +30,7 @@ import type { Capabilities } from "@requeue/core/adapter-kit"
  * | `headers: false` | a foreign producer's headers are lost; Requeue's own travel in its envelope |
  * | `historyOnRetry: false` | a retry leaves the metadata as it was: no history, no new `notBefore` |
  * | `maxBodySize` | a larger body fails with `BodyTooLarge` |
- * | `lease` | as {@link Vices.lease} |
+ * | `lease` | as {@link Faults.lease} |
  * | `connectionBound: false` | `Control.cut` changes nothing: deliveries last as long as their lease |
  * | `counts` | a number that the broker cannot tell is `undefined` |
  * | `uncountedBrowse: false` | a message that a browser returns has used up an attempt |
@@ -42,7 +42,7 @@ import type { Capabilities } from "@requeue/core/adapter-kit"
 export type CapabilityOverrides = Partial<Omit<Capabilities.Capabilities, "broker">>
 
 /** The switches. */
-export interface Vices {
+export interface Faults {
   /** A `Release` counts as an attempt, as on SQS. Default: false. */
   readonly countReleases?: boolean | undefined
   /** A lost connection or lease counts one attempt too many, as a crashed broker may. Default: false. */

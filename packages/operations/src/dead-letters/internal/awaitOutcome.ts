@@ -25,7 +25,7 @@ export interface Dependencies {
   readonly wait: number
 }
 
-export interface Settling {
+export interface OutcomeWait {
   /**
    * Counts what waits, and looks at the dead letters that have come. Answers `undefined` while the broker is away, for a
    * minute at most. The last check of a stage looks at once.
@@ -59,7 +59,7 @@ const lately = (now: () => number, millis: number): ((count: number) => number) 
   }
 }
 
-export const make = (dependencies: Dependencies): Settling => {
+export const make = (dependencies: Dependencies): OutcomeWait => {
   const { isExact, ledger, now, onSeen, stopAt, targets, wait, watch } = dependencies
   const isBeyond = () => ledger.isBeyond(stopAt, watch.unseen())
 
@@ -97,7 +97,7 @@ export const make = (dependencies: Dependencies): Settling => {
       })
     )
 
-  const settle: Settling["settle"] = Effect.gen(function* () {
+  const settle: OutcomeWait["settle"] = Effect.gen(function* () {
     const end = now() + wait
     let [last, hasLeft, emptySince] = [0, false, never]
     while (true) {

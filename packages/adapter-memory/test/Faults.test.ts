@@ -2,10 +2,10 @@ import { assert, describe, it } from "@effect/vitest"
 import { Settlement } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import { TestClock } from "effect/testing"
-import { MemoryBroker, type Vices } from "../src/index.ts"
+import { MemoryBroker, type Faults } from "../src/index.ts"
 import { bytes, probe, reasons, send, text } from "./harness.ts"
 
-const controlled = (vices: Vices.Vices) => MemoryBroker.makeControlled({ vices })
+const controlled = (faults: Faults.Faults) => MemoryBroker.makeControlled({ faults })
 
 it.effect("countReleases", () =>
   Effect.gen(function* () {

@@ -4,7 +4,7 @@
  */
 import type { Item } from "./item.ts"
 
-export interface Line {
+export interface WaitQueue {
   readonly size: () => number
   /** All of them, in order of arrival. */
   readonly all: () => ReadonlyArray<Item>
@@ -21,7 +21,7 @@ export interface Line {
 /** Places of which most may be gaps, so that a short line moves nobody. */
 const spare = 64
 
-export const make = (): Line => {
+export const make = (): WaitQueue => {
   let places: Array<Item | undefined> = []
   /** The place of the first one, behind the gaps in front. */
   let front = 0

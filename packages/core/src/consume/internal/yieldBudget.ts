@@ -2,7 +2,7 @@
  * How many batches begin before the event loop gets a turn. What a burst settles is sent when all of it is decided, and a retry may
  * cost a hundred times what an ack costs: a burst of which much fails is short, lest each of its retries be late by all others.
  */
-export interface Bursts {
+export interface YieldBudget {
   /** Must be called when a batch begins; whether the event loop gets a turn after it. */
   readonly begun: () => boolean
   /** Must be called when a message ends with anything but an ack. */
@@ -16,7 +16,7 @@ const most = 512
 const few = 24
 
 /** Nothing has failed, at first. */
-export const make = (): Bursts => {
+export const make = (): YieldBudget => {
   /** Batches of this burst. */
   let length = 0
   /** Batches, and messages that have failed, by which the next ones are judged: those of each burst before count half. */

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Wishes from "../../src/adapter-kit/Wishes.ts"
+import * as NativeOptions from "../../src/adapter-kit/NativeOptions.ts"
 import * as OptionKind from "../../src/options/OptionKind.ts"
 
 interface Options {
@@ -8,7 +8,7 @@ interface Options {
 }
 
 let reads = 0
-const wishes = Wishes.define<Options, { readonly labels: ReadonlyArray<string> }>({
+const mine = NativeOptions.define<Options, { readonly labels: ReadonlyArray<string> }>({
   broker: "mine",
   kinds: { level: OptionKind.whole(0, 9), labels: true },
   read: ({ labels = [], level }) => {
@@ -17,24 +17,24 @@ const wishes = Wishes.define<Options, { readonly labels: ReadonlyArray<string> }
   }
 })
 
-describe("wishes", () => {
+describe("options", () => {
   it("are read once, and nobody changes them afterwards", () => {
     const labels = ["a"]
     const options = { level: 1, labels }
-    const native = wishes.make("Mine.make", options)
+    const native = mine.make("Mine.make", options)
     const before = reads
     labels.push("b")
     options.level = 20
-    assert.deepStrictEqual(wishes.of(native), { labels: ["a"] })
-    assert.deepStrictEqual(wishes.of({ other: {}, ...native }), { labels: ["a"] })
+    assert.deepStrictEqual(mine.of(native), { labels: ["a"] })
+    assert.deepStrictEqual(mine.of({ other: {}, ...native }), { labels: ["a"] })
     assert.strictEqual(reads, before)
     assert.isFrozen(native)
     assert.isFrozen(native["mine"])
   })
 
   it("of nobody, or for another broker, are none", () => {
-    assert.isUndefined(wishes.of(undefined))
-    assert.isUndefined(wishes.of({ other: { level: 20 } }))
+    assert.isUndefined(mine.of(undefined))
+    assert.isUndefined(mine.of({ other: { level: 20 } }))
   })
 
   const unreadable = new Proxy(
@@ -52,13 +52,13 @@ describe("wishes", () => {
     ["no object", 5, "options must be an object with level, labels, got 5"],
     ["unreadable", unreadable, "options cannot be read: no"]
   ])("that are %s are refused when they are made, and where they were written by hand", (_, given, message) => {
-    assert.throws(() => wishes.make("Mine.make", given as Options), RangeError, `Mine.make: ${message}`)
-    const error = wishes.of({ mine: given })
+    assert.throws(() => mine.make("Mine.make", given as Options), RangeError, `Mine.make: ${message}`)
+    const error = mine.of({ mine: given })
     assert.instanceOf(error, RangeError)
     assert.include(error.message, `native.mine: ${message}`)
   })
 
   it("that were written by hand count as those that were made", () => {
-    assert.deepStrictEqual(wishes.of({ mine: { labels: ["a"] } }), { labels: ["a"] })
+    assert.deepStrictEqual(mine.of({ mine: { labels: ["a"] } }), { labels: ["a"] })
   })
 })

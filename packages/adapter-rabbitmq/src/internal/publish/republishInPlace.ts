@@ -11,7 +11,7 @@ const deaths = /^x-(death$|first-death-|last-death-)/
 const fewest = 8
 
 /** The message as it is, but for the server's counts. One with hardly any headers gets `copy` as its name. */
-export const again = (queue: string, message: Incoming, copy: string): Publication => {
+export const republishInPlace = (queue: string, message: Incoming, copy: string): Publication => {
   const { content, properties } = message
   const all = properties.table === undefined ? [] : FieldTable.entries(properties.table)
   const entries = all.filter(({ name }) => !Wire.isServers(name) || deaths.test(name))

@@ -27,7 +27,7 @@ const timed = async <A>(ask: () => PromiseLike<A>): Promise<readonly [answer: A,
  * whoever asks has a time limit. On a slow line every answer takes as long, which other questions tell:
  * two in a row, because a busy machine may be late once.
  */
-export const certain = (channel: Asking): void => {
+export const verifyPassive = (channel: Asking): void => {
   const check = channel.checkQueue.bind(channel)
   channel.checkQueue = async (queue) => {
     /** Answers in a row that took no longer than the line may. */

@@ -2,11 +2,11 @@
 import type { BrokerError } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
-import * as Former from "./former.ts"
+import * as Former from "./legacyArguments.ts"
 import type { NativeObject, NativeQueue } from "./objects.ts"
 
 /** Queues of former settings, by name. */
-export interface Formers {
+export interface LegacyQueues {
   readonly get: (queue: string) => NativeQueue | undefined
   /** An object as it is to be declared. */
   readonly own: (object: NativeObject) => NativeObject
@@ -28,7 +28,7 @@ const maxQuestions = 6
 const typeOf = ({ arguments: args }: NativeQueue): unknown => args["x-queue-type"] ?? "classic"
 
 /** Finds the arguments of a queue of ours that is refused; `undefined` where former settings do not explain them. */
-const find = (planned: NativeQueue, first: BrokerError.BrokerError, ask: Parameters<Formers["explain"]>[2]) =>
+const find = (planned: NativeQueue, first: BrokerError.BrokerError, ask: Parameters<LegacyQueues["explain"]>[2]) =>
   Effect.gen(function* () {
     let refusal: string = first.detail
     let hasOther = false
@@ -47,7 +47,7 @@ const find = (planned: NativeQueue, first: BrokerError.BrokerError, ask: Paramet
   })
 
 /** No queue, at first. */
-export const make = (): Formers => {
+export const make = (): LegacyQueues => {
   const known = new Map<string, NativeQueue>()
   return {
     get: (queue) => known.get(queue),

@@ -23,7 +23,7 @@ const isConfirmed = ({ scenario }: Lives, { settlings }: Attempt, { parent, stor
   const made = settlings.findLast(({ index, of }) => of === parent && index < since)
   if (made === undefined || made.answer < since) return false
   // A client of leases knows of the copy, and tells that it could not remove the original.
-  return made.fate === "taken" || (scenario.kind === "lease" && made.fate === "gone")
+  return made.fate === "taken" || (scenario.kind === "lease" && made.fate === "lost")
 }
 
 /** Index of what forbids another run in this process; -1 where nothing does. */
