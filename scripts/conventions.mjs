@@ -1,12 +1,12 @@
 /**
- * Checks the conventions of the sources: docstrings, reasons for casts, the length of functions, names.
+ * Checks the conventions of the sources: docstrings, reasons for casts, the length of functions, names; and the words of the docs.
  * `--counts` prints instead how often they are kept, by package. `--root DIR` reads another checkout.
  */
 import { globSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { parseArgs } from "node:util"
 import { inventory } from "./conventions/inventory.mjs"
-import { fieldWord, globals } from "./conventions/names.mjs"
+import { fieldWord, globals, oldWords } from "./conventions/names.mjs"
 
 /** Lines that a function may have without a reason. */
 const longest = 80
@@ -91,10 +91,13 @@ if (import.meta.main) {
   const sources = globSync("{packages,apps,tools}/*/src/**/*.{ts,mts}", { cwd: root })
   const files = [...sources, ...globSync("packages/*/package.json", { cwd: root })]
   const read = (file) => [file.replaceAll("\\", "/"), readFileSync(join(root, file), "utf8")]
-  const found = inventory(Object.fromEntries(files.toSorted().map(read)))
+  const texts = files.toSorted().map(read)
+  const found = inventory(Object.fromEntries(texts))
+  const pages = globSync(["*.md", "docs/**/*.md", "packages/*/README.md"], { cwd: root }).map(read)
   if (counts) console.table(count(found))
   else {
-    const lines = check(found)
+    const words = [...texts, ...pages].flatMap(([file, text]) => oldWords(file, text))
+    const lines = [...check(found), ...words.map(({ file, line, text }) => `${file}:${line} ${text}`)]
     for (const line of lines) console.error(line)
     console.log(`conventions: ${sources.length} files, ${lines.length} violations`)
     process.exitCode = lines.length === 0 && sources.length > 0 ? 0 : 1

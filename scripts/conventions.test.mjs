@@ -3,6 +3,7 @@ import { test } from "node:test"
 import { check, count } from "./conventions.mjs"
 import { entries } from "./conventions/entries.mjs"
 import { inventory } from "./conventions/inventory.mjs"
+import { oldWords } from "./conventions/names.mjs"
 
 const violations = (texts) => check(inventory(texts))
 const file = "packages/a/src/internal/x.ts"
@@ -71,6 +72,16 @@ for (const [text, expected] of cases) {
     for (const [index, part] of expected.entries()) assert.ok(found[index].includes(part), found[index])
   })
 }
+
+test("the words of pages count", () => {
+  assert.deepEqual(
+    oldWords("docs/a.md", "one\nLetters that are homeless, and a sieve that sifts").map(({ line, text }) => [
+      line,
+      text
+    ]),
+    [[2, "the word homeless: the field's word is of unknown origin"]]
+  )
+})
 
 test("names of files count", () => {
   assert.deepEqual(violations({ "packages/a/src/tally.ts": "", "packages/a/src/handler.ts": "" }), [

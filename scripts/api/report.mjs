@@ -3,7 +3,7 @@ import { importable } from "../conventions/entries.mjs"
 import { linked } from "../conventions/exports.mjs"
 import { parse, walk } from "../conventions/source.mjs"
 
-/** `["Delay", "Input"]` of `Delay.Input`; of the type of an import, no more than its names. */
+/** `["Delay", "Input"]` of `Delay.DurationInput`; of the type of an import, no more than its names. */
 const pathOf = (node) => {
   if (node === null || node.type === "TSImportType") return []
   if (node.type === "Identifier") return [node.name]

@@ -15,21 +15,38 @@ const table = (words) => new Map(Object.entries(words))
 
 /** Words that are in no name of a file or of anything declared, each with the field's own. */
 const anywhere = table({
+  homeless: "unknownOrigin",
   hungry: "ready",
   judge: "decide",
   judgement: "decision",
   patience: "timeout",
+  shelf: "held letters",
+  sifted: "browsed",
+  vices: "faults",
+  wary: "throttled",
+  wishes: "native options",
   workshop: "worker pool"
 })
 
 /** Whole names of files and exports. As a part of longer names, these words have other uses. */
 const alone = table({
+  again: "redelivered, or republish",
+  blame: "attribute",
+  bursts: "yield budget",
+  certain: "verify",
   crowd: "in-flight limit",
+  former: "legacy",
+  formers: "legacy",
   hand: "receipt",
+  outlet: "subscription reference",
+  people: "operators",
   post: "session",
   presence: "connection count",
+  seal: "encodeMessage",
   stay: "retention",
-  tally: "count"
+  tally: "count",
+  together: "coalesce",
+  twins: "duplicates"
 })
 
 /** Whole names of types. */
@@ -49,3 +66,22 @@ export const fieldWord = ({ isExported, kind, name }) =>
   wordsOf(name)
     .map((word) => anywhere.get(word.toLowerCase()))
     .find((word) => word !== undefined)
+
+/** Words that no page, docstring or message has. */
+const texts = table({
+  homeless: "of unknown origin",
+  sifted: "browsed",
+  vices: "faults"
+})
+
+const inTexts = new RegExp(`\\b(${[...texts.keys()].join("|")})\\b`, "gi")
+
+/** The lines of a text that have one of our words, each with the field's own. */
+export const oldWords = (file, text) =>
+  text.split("\n").flatMap((line, index) =>
+    [...line.matchAll(inTexts)].map(([word]) => ({
+      file,
+      line: index + 1,
+      text: `the word ${word}: the field's word is ${texts.get(word.toLowerCase())}`
+    }))
+  )

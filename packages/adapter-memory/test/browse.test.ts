@@ -26,7 +26,7 @@ describe("a browser", () => {
         yield* control.cut
         assert.deepStrictEqual(
           (yield* remove([b!.delivery])).map(({ fate }) => fate),
-          ["gone"]
+          ["lost"]
         )
         assert.strictEqual(yield* reason(next(1)), "ConnectionLost")
         const again = yield* next(10)
@@ -43,7 +43,7 @@ describe("a browser", () => {
       const failures = yield* remove((yield* next(3)).map(({ delivery }) => delivery))
       assert.deepStrictEqual(
         failures.map(({ delivery, fate }) => [text(delivery), fate]),
-        [["b", "gone"]]
+        [["b", "lost"]]
       )
       assert.deepStrictEqual(told(yield* next(3)), ["b 2"])
     })
@@ -96,7 +96,7 @@ describe("a browser", () => {
       yield* consumer.settleOne(consumer.inbox[0]!, { _tag: "Release", delay: 5000 })
       assert.deepStrictEqual(
         (yield* remove([held!.delivery])).map(({ fate }) => fate),
-        ["gone"]
+        ["lost"]
       )
       assert.strictEqual((yield* control.snapshot("q")).delayed.length, 1)
       const [again] = yield* next(1)

@@ -163,7 +163,7 @@ describe("a retry by copy", () => {
     Effect.gen(function* () {
       const { credit, deliver, settle } = yield* open(fails("E_DPUB_FAILED DPUB failed"))
       credit.set(1)
-      assert.deepStrictEqual(yield* settle([deliver("a"), Settlement.Retry(500)]), ["a ours Throttled"])
+      assert.deepStrictEqual(yield* settle([deliver("a"), Settlement.Retry(500)]), ["a transient Throttled"])
     })
   )
 })
@@ -178,10 +178,10 @@ describe("a delivery that is lost", () => {
       const [a, b] = [deliver("a"), deliver("b")]
       yield* TestClock.adjust(lease)
       written()
-      assert.deepStrictEqual(yield* settle([a, Settlement.Ack]), ["a gone LeaseLost"])
+      assert.deepStrictEqual(yield* settle([a, Settlement.Ack]), ["a lost LeaseLost"])
       assert.deepStrictEqual(
         (yield* extend([b])).map(({ error, fate }) => `${fate} ${error.reason}`),
-        ["gone LeaseLost"]
+        ["lost LeaseLost"]
       )
       // They were one more than the credit.
       assert.deepStrictEqual(written(), ["RDY 1"])
@@ -198,7 +198,7 @@ describe("a delivery that is lost", () => {
         assert.deepStrictEqual(yield* extend([a]), [])
       }
       yield* TestClock.adjust(identity.maxMsgTimeout - 3 * (lease - 200))
-      assert.deepStrictEqual(yield* settle([a, Settlement.Ack]), ["a gone LeaseLost"])
+      assert.deepStrictEqual(yield* settle([a, Settlement.Ack]), ["a lost LeaseLost"])
     })
   )
 
@@ -207,12 +207,12 @@ describe("a delivery that is lost", () => {
       const { deliver, extend, lose, session, settle } = yield* open(stored)
       const [a, b, c] = [deliver("a"), deliver("b"), deliver("c")]
       lose()
-      assert.deepStrictEqual(yield* settle([a, Settlement.Ack]), ["a gone ConnectionLost"])
+      assert.deepStrictEqual(yield* settle([a, Settlement.Ack]), ["a lost ConnectionLost"])
       session.end()
-      assert.deepStrictEqual(yield* settle([b, letter]), ["b gone ConnectionLost"])
+      assert.deepStrictEqual(yield* settle([b, letter]), ["b lost ConnectionLost"])
       assert.deepStrictEqual(
         (yield* extend([c])).map(({ fate }) => fate),
-        ["gone"]
+        ["lost"]
       )
     })
   )
@@ -222,7 +222,7 @@ describe("a delivery that is lost", () => {
       const { deliver, settle } = yield* open(stored)
       const a = deliver("a")
       assert.deepStrictEqual(yield* settle([a, Settlement.Ack]), [])
-      assert.deepStrictEqual(yield* settle([a, Settlement.Ack]), ["a gone LeaseLost"])
+      assert.deepStrictEqual(yield* settle([a, Settlement.Ack]), ["a lost LeaseLost"])
     })
   )
 
@@ -241,7 +241,7 @@ describe("a delivery that is lost", () => {
         yield* TestClock.adjust(lease)
         last = deliver("a")
         yield* Deferred.fail(answers.pop()!, timedOut(context, 5))
-        assert.deepStrictEqual(yield* Fiber.join(settling), ["a gone LeaseLost"])
+        assert.deepStrictEqual(yield* Fiber.join(settling), ["a lost LeaseLost"])
       }
       assert.deepStrictEqual(yield* settle([last, Settlement.Ack]), [])
       isWhole()

@@ -35,7 +35,7 @@ const metadata: fc.Arbitrary<Metadata.Metadata> = fc
           notBefore: time,
           redrives: fc.nat(2),
           operation: fc.constantFrom("redrive-1", "redrive-1:2", "?"),
-          cut: fc.constantFrom("history", "error-text", "error", "all"),
+          truncation: fc.constantFrom("history", "error-text", "error", "all"),
           isUndated: fc.constant(true as const),
           history: fc.array(fc.record({ attempt: fc.nat(9), at: time, error: fc.string(), delay: fc.nat(1000) }), {
             maxLength: 3

@@ -10,16 +10,16 @@ const closed = (words: string) => `Channel closed by server: ${words}`
 
 describe("the fate of an original whose copy", () => {
   it.each([
-    ["found no channel", "ConnectionFailed", "publish", "ours"],
-    ["found the server blocked by an alarm", "Throttled", "publish", "ours"],
+    ["found no channel", "ConnectionFailed", "publish", "transient"],
+    ["found the server blocked by an alarm", "Throttled", "publish", "transient"],
     ["was written, and the connection broke", "ConnectionLost", "publish", "unknown"],
     ["was written, and not confirmed in time", "Timeout", "publish", "unknown"],
-    ["has objects whose declaration was cut off", "ConnectionLost", "declare", "ours"],
-    ["has objects whose declaration took too long", "Timeout", "declare", "ours"],
-    ["has objects that may not be declared", "AccessRefused", "declare", "refused"],
-    ["has objects that exist otherwise", "QueueMismatch", "declare", "refused"],
-    ["came back as unroutable", "Unroutable", "publish", "refused"],
-    ["is for a full queue", "QueueFull", "publish", "refused"]
+    ["has objects whose declaration was cut off", "ConnectionLost", "declare", "transient"],
+    ["has objects whose declaration took too long", "Timeout", "declare", "transient"],
+    ["has objects that may not be declared", "AccessRefused", "declare", "rejected"],
+    ["has objects that exist otherwise", "QueueMismatch", "declare", "rejected"],
+    ["came back as unroutable", "Unroutable", "publish", "rejected"],
+    ["is for a full queue", "QueueFull", "publish", "rejected"]
   ] as const)("%s", (_, reason, operation, fate) =>
     assert.strictEqual(
       fateOf(new BrokerError.BrokerError({ broker: "rabbitmq", operation, reason, detail: "no" })),
@@ -29,14 +29,17 @@ describe("the fate of an original whose copy", () => {
 
   it.each([
     ["channel closed", "unknown"],
-    ["message nacked", "refused"],
-    [closed(`404 (NOT-FOUND) with message "NOT_FOUND - no exchange 'x' in vhost '/'"`), "refused"],
+    ["message nacked", "rejected"],
+    [closed(`404 (NOT-FOUND) with message "NOT_FOUND - no exchange 'x' in vhost '/'"`), "rejected"],
     [
       closed(`403 (ACCESS-REFUSED) with message "ACCESS_REFUSED - write access to exchange 'x' in vhost '/' refused"`),
-      "refused"
+      "rejected"
     ],
-    [closed(`406 (PRECONDITION-FAILED) with message "message size 2 is larger than configured max size 1"`), "refused"],
-    [closed(`311 (CONTENT-TOO-LARGE) with message "CONTENT_TOO_LARGE"`), "refused"],
+    [
+      closed(`406 (PRECONDITION-FAILED) with message "message size 2 is larger than configured max size 1"`),
+      "rejected"
+    ],
+    [closed(`311 (CONTENT-TOO-LARGE) with message "CONTENT_TOO_LARGE"`), "rejected"],
     [closed(`541 (INTERNAL-ERROR) with message "INTERNAL_ERROR"`), "unknown"],
     [closed(`506 (RESOURCE-ERROR) with message "RESOURCE_ERROR"`), "unknown"],
     [`Connection closed: 320 (CONNECTION-FORCED) with message "CONNECTION_FORCED"`, "unknown"]

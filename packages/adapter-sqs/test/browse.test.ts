@@ -90,7 +90,7 @@ describe("a message that is held", () => {
     await run(extend)
     assert.strictEqual(loss()?.reason, "LeaseLost")
     world.asked.length = 0
-    assert.deepStrictEqual(await remove("a"), ["gone LeaseLost"])
+    assert.deepStrictEqual(await remove("a"), ["lost LeaseLost"])
     assert.strictEqual(loss()?.reason, "LeaseLost")
     await run(release)
     // Another process may have the other one.
@@ -105,7 +105,7 @@ describe("a message that is held", () => {
       world.now = 61_000
       return []
     }
-    assert.deepStrictEqual([await remove("a"), size()], [["gone LeaseLost"], 0])
+    assert.deepStrictEqual([await remove("a"), size()], [["lost LeaseLost"], 0])
   })
 
   test("is deleted though the removal is interrupted", async () => {
@@ -140,7 +140,7 @@ describe("a message that is held", () => {
     const { receive, remove, world } = held()
     assert.isTrue(receive("a", "1"))
     assert.isFalse(receive("a", "2"))
-    assert.deepStrictEqual(await remove("a", "other"), ["gone LeaseLost"])
+    assert.deepStrictEqual(await remove("a", "other"), ["lost LeaseLost"])
     assert.deepStrictEqual(world.asked, ["2 deleted"])
   })
 })

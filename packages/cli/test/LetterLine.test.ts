@@ -41,7 +41,7 @@ const metadata: fc.Arbitrary<Metadata.Metadata> = fc
       maxLength: Metadata.historyLimit
     }),
     deadLetter: fc.option(deadLetter, { nil: undefined }),
-    cut: fc.option(fc.constantFrom(...Metadata.truncations), { nil: undefined })
+    truncation: fc.option(fc.constantFrom(...Metadata.truncations), { nil: undefined })
   })
   .map(({ cut, ...rest }) => (cut === undefined ? rest : { ...rest, cut }))
 

@@ -23,7 +23,7 @@ it("prints who does what, when, and what shows the violation", () => {
 
   const violations = Checker.check(Story.scenario(), story.history)
   expect(Table.print(story.history, violations)).toMatchInlineSnapshot(`
-    "           ms  people                broker                a                     b
+    "           ms  operators             broker                a                     b
                 0                                              a1 starts, version 0
                 0                                              credit 1
                 0                                                                    b1 starts, version 0
@@ -60,6 +60,6 @@ it("begins with the world and the versions of the program", () => {
     "seed 1, broker push, faults until 1000
     version 0: attempts 3, backoff 500 5000, deliveries 13, dead letters to work.dlq, concurrency 1, prefetch 0, batches of 3 or 100, handler timeout 10000, drain timeout 1000
 
-               ms  people                broker"
+               ms  operators             broker"
   `)
 })

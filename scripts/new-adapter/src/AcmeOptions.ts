@@ -19,7 +19,7 @@ export interface Options {
   /** Where Acme is. A `Redacted` one keeps its password out of logs. Default: `acme://localhost`. */
   readonly url?: string | URL | Redacted.Redacted | undefined
   /** Milliseconds that a publish, a settlement or a question may take. Default: 10000. */
-  readonly timeout?: Delay.Input | undefined
+  readonly timeout?: Delay.DurationInput | undefined
   /** Whether queues that are missing are created when they are first used. Default: true. */
   readonly create?: boolean | undefined
 }

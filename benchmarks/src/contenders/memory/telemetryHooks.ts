@@ -7,13 +7,13 @@ type Change = readonly [from: string, to: string]
 
 /** By the file in `consume/internal`. */
 export const hooks: Readonly<Record<string, ReadonlyArray<Change>>> = {
-  "workers.ts": [
+  "scheduler.ts": [
     ["task.watched = watch?.run(\n      items.map(({ delivery }) => delivery),\n      reruns\n    )\n", ""],
     ["watched?.end(failure === undefined ? (outcome as Telemetry.Ending) : redacted(retry, failure))", ""],
     ["runHandler(task, onEnded, task.watched?.within)", "runHandler(task, onEnded)"]
   ],
   "settler.ts": [["watch === undefined ? settled : watch.settle(requests, settled)", "settled"]],
-  "dispatch.ts": [
+  "runHandler.ts": [
     ["watched === undefined ? call(task, context) : watched(() => call(task, context))", "call(task, context)"]
   ]
 }
@@ -28,7 +28,7 @@ export const without = (file: string, text: string): string =>
 export const removal: Plugin = {
   name: "without-telemetry",
   setup: (build) => {
-    build.onLoad({ filter: /core\/src\/consume\/internal\/(workers|settler|dispatch)\.ts$/ }, ({ path }) => ({
+    build.onLoad({ filter: /core\/src\/consume\/internal\/(scheduler|settler|runHandler)\.ts$/ }, ({ path }) => ({
       contents: without(basename(path), readFileSync(path, "utf8")),
       loader: "ts"
     }))

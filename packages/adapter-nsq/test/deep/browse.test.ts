@@ -362,7 +362,7 @@ describe("the longest lease", () => {
         const failures = yield* removed(browser, shown)
         assert.deepStrictEqual(
           failures.map(({ fate }) => fate),
-          Array.from({ length: 5 }, () => "gone")
+          Array.from({ length: 5 }, () => "lost")
         )
         assert.strictEqual((yield* Effect.flip(browser.next(5))).reason, "LeaseLost")
         const again = yield* show(browser, 5)

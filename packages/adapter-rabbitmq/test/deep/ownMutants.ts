@@ -186,7 +186,7 @@ const patches: ReadonlyArray<OwnPatch> = [
   {
     name: "forgets when a message expires",
     kills: "a message that a browser has replaced is the same byte by byte",
-    file: "publish/again.ts",
+    file: "publish/republishInPlace.ts",
     text: "...(expiration === undefined ? undefined : { expiration })",
     replacement: "...(expiration === null ? { expiration } : undefined)"
   },
@@ -251,7 +251,7 @@ const patches: ReadonlyArray<OwnPatch> = [
   {
     name: "declares a queue of former settings as it would be made now",
     kills: "a queue that was made under another delivery limit is consumed, also on the next connection",
-    file: "declare/formers.ts",
+    file: "declare/legacyQueues.ts",
     text: "(known.get(object.name) ?? object)",
     replacement: "object"
   },

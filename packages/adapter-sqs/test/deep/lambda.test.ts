@@ -491,7 +491,7 @@ describe("when SQS does not play along", () => {
     await world.send(...json("m".repeat(700)))
     await world.round(handler)
     expect(await world.counts()).toEqual({ ready: 0, hidden: 0, delayed: 0 })
-    expect(await world.deadLetters()).toMatchObject([{ cut: "error-text", deadLetter: { queue: world.queue } }])
+    expect(await world.deadLetters()).toMatchObject([{ truncation: "error-text", deadLetter: { queue: world.queue } }])
   })
 
   test("a queue of the policy is missing, or ends its leases before the function does", async () => {

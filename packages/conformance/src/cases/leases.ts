@@ -110,7 +110,7 @@ export const cases: ReadonlyArray<Case.Case> = [
       Check.equal(
         "told",
         told.map(({ fate }) => fate),
-        ["gone"]
+        ["lost"]
       )
       const unsettled = yield* second.settle(second.deliveries[0]!, Settlement.Ack)
       if (checkKept(lab, "the other's settlement", unsettled.length, 0, taking)) yield* lab.untilEmpty
@@ -138,7 +138,7 @@ export const cases: ReadonlyArray<Case.Case> = [
       Check.equal(
         "told",
         told.map((failures) => failures.map(({ fate }) => fate)),
-        settlements.map(() => ["gone"])
+        settlements.map(() => ["lost"])
       )
       const kept = yield* Effect.forEach(second.deliveries, (delivery) => second.settle(delivery, Settlement.Retry(0)))
       if (!checkKept(lab, "the newer settlements", kept.flat().length, 0, taking)) return

@@ -13,7 +13,11 @@ import * as Wait from "../Wait.ts"
 const test = Case.inGroup("failing calls")
 
 /** The fates of a delivery that is still held. */
-const held = { refused: ["ours"], lostRequest: ["ours", "unknown"], lostAnswer: ["ours", "unknown"] } as const
+const held = {
+  refused: ["transient"],
+  lostRequest: ["transient", "unknown"],
+  lostAnswer: ["transient", "unknown"]
+} as const
 
 /** Waits until it is seen why a delivery is gone: its connection was lost, or its lease is over. */
 const untilLost = (lab: Lab, port: Port.Port, begun: number, before: number) => {

@@ -79,8 +79,8 @@ describe("a core is found that", () => {
     [
       "counts what was given back unseen",
       "redeliveries",
-      "(isUncounted || told !== delivery.attempts)",
-      "told !== delivery.attempts"
+      "(isUncounted || brokerAttempts !== delivery.attempts)",
+      "brokerAttempts !== delivery.attempts"
     ],
     [
       "settles those behind a message that is run again",
@@ -101,7 +101,7 @@ describe("a core is found that", () => {
     [
       "forgets what was decided of a message that goes back unrun",
       "remembered",
-      "decision(settlement) ?? decision(known)",
+      "decision(settlement) ?? decision(priorSettlement)",
       "decision(settlement)"
     ],
     [

@@ -5,7 +5,7 @@ import { delivery, item } from "../items.ts"
 
 const lost = (id: string, settlement?: Settlement.Settlement, attempts = 1) => ({
   ...item(id, 0, { attempts }),
-  told: attempts,
+  brokerAttempts: attempts,
   settlement
 })
 const again = (id: string, attempts = 2) => delivery(id, { attempts })
@@ -63,7 +63,7 @@ it("a retry waits for the rest of its delay", () => {
 
 it("a release is no decision, and leaves what was decided before it, until the broker has taken that", () => {
   const remembered = make()
-  const released = { ...lost("a", Settlement.Release()), known: Settlement.Ack, losses: 1, due: 5, tryAt: 7 }
+  const released = { ...lost("a", Settlement.Release()), priorSettlement: Settlement.Ack, losses: 1, due: 5, tryAt: 7 }
   for (const remember of [remembered.add, remembered.note]) {
     remember(lost("a", Settlement.Release()))
     assert.isUndefined(remembered.take(again("a"))?.decided.priorSettlement)
@@ -106,7 +106,7 @@ it("a name that is given twice is no proof: another message of it is not taken f
 
 it("attempts that were noted make a later loss no less sure", () => {
   const remembered = make()
-  const noted = { ...lost("a", undefined, 1), told: 3 }
+  const noted = { ...lost("a", undefined, 1), brokerAttempts: 3 }
   remembered.note(noted)
   remembered.add(lost("a", Settlement.Ack, 4))
   assert.strictEqual(remembered.take(again("a", 5))?.decided.priorSettlement, Settlement.Ack)

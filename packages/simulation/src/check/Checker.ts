@@ -7,7 +7,7 @@ import type { Scenario } from "../Scenario.ts"
 import type { Law } from "./internal/law.ts"
 import { readLives } from "./internal/readLives.ts"
 import { afterDeath } from "./laws/afterDeath.ts"
-import { again } from "./laws/redelivered.ts"
+import { redelivered } from "./laws/redelivered.ts"
 import { anew } from "./laws/anew.ts"
 import { attempts } from "./laws/attempts.ts"
 import { books } from "./laws/books.ts"
@@ -25,7 +25,7 @@ import { liveness } from "./laws/liveness.ts"
 import { lost } from "./laws/lost.ts"
 import { pauses } from "./laws/pauses.ts"
 import { pausing } from "./laws/pausing.ts"
-import { people } from "./laws/operators.ts"
+import { operators } from "./laws/operators.ts"
 import { precedence } from "./laws/precedence.ts"
 import { probing } from "./laws/probing.ts"
 import { refused } from "./laws/refused.ts"
@@ -46,7 +46,7 @@ const laws: ReadonlyArray<Law> = [
   copies,
   precedence,
   repeated,
-  again,
+  redelivered,
   anew,
   doubleRun,
   lost,
@@ -67,7 +67,7 @@ const laws: ReadonlyArray<Law> = [
   events,
   health,
   drain,
-  people,
+  operators,
   waiting,
   liveness
 ]

@@ -85,7 +85,7 @@ const batching: ReadonlyArray<Mutant> = [
   },
   {
     name: "the next batch does not begin when one ends",
-    file: consume("workers"),
+    file: consume("scheduler"),
     from: "    load.onMoved?.()\n    pump()",
     to: "    load.onMoved?.()"
   }
@@ -94,33 +94,33 @@ const batching: ReadonlyArray<Mutant> = [
 const running: ReadonlyArray<Mutant> = [
   {
     name: "whether a run was late is asked of its error",
-    file: consume("workers"),
+    file: consume("scheduler"),
     from: 'const isLate = outcome._tag === "Failed" && outcome.isLate === true',
     to: 'const isLate = outcome._tag === "Failed" && (outcome.error as Error).name === "HandlerTimeout"',
     was: "An error that cannot be touched stopped the consumer, where failed runs are repeated at once."
   },
   {
     name: "a promise that was timed out is run again at once",
-    file: consume("workers"),
+    file: consume("scheduler"),
     from: "const mayRerun = failure !== undefined && !isLate && allowsRerun",
     to: "const mayRerun = failure !== undefined && allowsRerun"
   },
   {
     name: "a lost delivery is run again at once",
-    file: consume("workers"),
+    file: consume("scheduler"),
     from: 'const isOpen = mayRerun && verdict.by === "outcome" && !item.isLost',
     to: 'const isOpen = mayRerun && verdict.by === "outcome"',
     was: "A failed run was repeated at once though its delivery was lost by then."
   },
   {
     name: "a run again has the messages that are to be retried",
-    file: consume("workers"),
+    file: consume("scheduler"),
     from: 'const isOpen = mayRerun && verdict.by === "outcome" && !item.isLost',
     to: 'const isOpen = mayRerun && verdict._tag === "Retry" && !item.isLost'
   },
   {
     name: "a handler that a drain interrupts has failed",
-    file: consume("workers"),
+    file: consume("scheduler"),
     from: "if (verdict === undefined) return deliveries.settle(item, Settlement.Release())",
     to: 'if (verdict === undefined) return deliveries.conclude(item, { _tag: "Retry", by: "outcome", delay: undefined, backoff: true }, undefined)'
   },
@@ -133,13 +133,13 @@ const running: ReadonlyArray<Mutant> = [
   },
   {
     name: "a handler ends twice when it goes on after its time",
-    file: consume("dispatch"),
+    file: consume("runHandler"),
     from: "    if (this.#ended) return\n    this.#ended = true",
     to: "    this.#ended = true"
   },
   {
     name: "handlers have no time limit",
-    file: consume("dispatch"),
+    file: consume("runHandler"),
     from: "    deadlines.start(this)\n",
     to: ""
   },
@@ -229,7 +229,7 @@ const deciding: ReadonlyArray<Mutant> = [
   {
     name: "a smaller copy does not say what it leaves out",
     file: message("Metadata"),
-    from: "    cut: cuts[Math.max(step, self.cut === undefined ? 0 : cuts.indexOf(self.cut))]\n",
+    from: "    truncation: truncations[Math.max(step, self.truncation === undefined ? 0 : truncations.indexOf(self.truncation))]\n",
     to: ""
   }
 ]
@@ -305,14 +305,14 @@ const losing: ReadonlyArray<Mutant> = [
   {
     name: "a delivery that no handler has begun costs an attempt",
     file: consume("remembered"),
-    from: "const attempts = before.attempts + Math.max(0, delivery.attempts - before.told - 1)",
+    from: "const attempts = before.attempts + Math.max(0, delivery.attempts - before.brokerAttempts - 1)",
     to: "const attempts = delivery.attempts",
     was: "Reconnects used up the attempts of messages that only waited, and these were dead-lettered unseen."
   },
   {
     name: "attempts that others have had in between are forgotten",
     file: consume("remembered"),
-    from: "const attempts = before.attempts + Math.max(0, delivery.attempts - before.told - 1)",
+    from: "const attempts = before.attempts + Math.max(0, delivery.attempts - before.brokerAttempts - 1)",
     to: "const attempts = before.attempts"
   },
   {
@@ -333,8 +333,8 @@ const settling: ReadonlyArray<Mutant> = [
   {
     name: "a refused settlement counts as the broker's trouble",
     file: consume("recovery"),
-    from: 'refused: "Succeeded", ours',
-    to: 'refused: "Failed", ours',
+    from: 'rejected: "Succeeded", transient',
+    to: 'rejected: "Failed", transient',
     was: "One refused settlement held up all other messages."
   },
   {
@@ -500,7 +500,7 @@ const redriving: ReadonlyArray<Mutant> = [
   },
   {
     name: "a redrive goes beyond its limit",
-    file: letters("books"),
+    file: letters("sweepStats"),
     from: "(found ?? Number.POSITIVE_INFINITY) - judged, limit - selected)",
     to: "(found ?? Number.POSITIVE_INFINITY) - judged)"
   },

@@ -55,7 +55,7 @@ export const make = (dependencies: ChunksDependencies): Chunks => {
         return found
       })
       // Each alone: a neighbour may be why they were not stored.
-      const storeAgain: Storing.Again = (some, round) =>
+      const storeAgain: Storing.StoreRest = (some, round) =>
         Effect.flatMap(another, (other) =>
           Storing.stored(write(other, some, outcomes, { areAlone: true }), some, storeAgain, round, outcomes)
         )

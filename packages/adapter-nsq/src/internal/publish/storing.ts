@@ -38,7 +38,7 @@ export const allOrNone = <A>(
   made.find((each) => each instanceof BrokerError.BrokerError) ?? (made as ReadonlyArray<A>) // none is an error
 
 /** Stores messages that were not stored in an earlier round, on any nsqd that is up. */
-export type Again = (items: ReadonlyArray<Item>, round: number) => Effect.Effect<void, BrokerError.BrokerError>
+export type StoreRest = (items: ReadonlyArray<Item>, round: number) => Effect.Effect<void, BrokerError.BrokerError>
 
 /** Answers of nsqd to messages. */
 export type Results = Effect.Effect<ReadonlyArray<Publisher.PublishResult>, BrokerError.BrokerError>
@@ -79,7 +79,7 @@ export const writing = (dependencies: StoringDependencies) => {
 export const stored = (
   results: Results,
   items: ReadonlyArray<Item>,
-  again: Again,
+  again: StoreRest,
   round: number,
   outcomes: Outcomes
 ): Effect.Effect<void, BrokerError.BrokerError> =>

@@ -83,7 +83,7 @@ const toExchange = (native: Message.Native | undefined, queue: string): ReturnTy
  * The wishes of a message for this server. One before 4.3 may return an answer to such a name although the requester has got it: there,
  * as the requester is the only one who knows, an answer counts as sent when the server has taken it.
  */
-const nativeOptionsOn = (native: Message.Native | undefined, serverVersion: string): Native.Options => {
+const optionsOn = (native: Message.Native | undefined, serverVersion: string): Native.Options => {
   const asked = nativeOptions(native)
   const isReply = asked.exchange === "" && NameRules.isDirectReply(asked.routingKey ?? "")
   return isReply && !Version.isAtLeast(serverVersion, "4.3") ? { ...asked, mandatory: false } : asked
@@ -195,13 +195,7 @@ export const make = (env: {
       const kept = returns === undefined ? undefined : original?.headers?.[Wire.copyHeader]
       const copy = typeof kept === "string" ? kept : env.uniqueName()
       try {
-        return toPublication(
-          message,
-          route,
-          { copy, own, returns },
-          original,
-          nativeOptionsOn(native, env.serverVersion())
-        )
+        return toPublication(message, route, { copy, own, returns }, original, optionsOn(native, env.serverVersion()))
       } catch (error) {
         return ofEncoding(error, queue)
       }

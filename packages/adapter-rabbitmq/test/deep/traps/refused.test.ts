@@ -54,11 +54,11 @@ test("a dead letter with headers of 64 KiB is refused; its neighbours are not, a
     Effect.gen(function* () {
       const settle = yield* deliver(broker, queue, { headers: long })
       const letter = letterFor(queue)
-      const refused = [["hostile", "BodyTooLarge", "refused"]]
+      const refused = [["hostile", "BodyTooLarge", "rejected"]]
       assert.deepStrictEqual(yield* settle({ a: letter, hostile: letter, b: letter }), refused)
       assert.deepStrictEqual(yield* settle({ hostile: letter }), refused)
       assert.deepStrictEqual(yield* settle({ hostile: Settlement.Ack }), [])
-      assert.deepStrictEqual(yield* settle({ hostile: Settlement.Ack }), [["hostile", "LeaseLost", "gone"]])
+      assert.deepStrictEqual(yield* settle({ hostile: Settlement.Ack }), [["hostile", "LeaseLost", "lost"]])
     })
   )
   assert.deepStrictEqual((await drainIds(url, `${queue}.dlq`)).toSorted(), ["a", "b"])
@@ -90,7 +90,7 @@ test.runIf(node)("a dead letter that may not be written is refused, and a delay 
       const settle = yield* deliver(broker, queue)
       const [letter, retry] = [letterFor(queue), Settlement.Retry(later)]
       assert.deepStrictEqual(yield* settle({ a: retry, hostile: letter, b: retry }), [
-        ["hostile", "AccessRefused", "refused"]
+        ["hostile", "AccessRefused", "rejected"]
       ])
       assert.deepStrictEqual(yield* settle({ hostile: Settlement.Release() }), [])
     })

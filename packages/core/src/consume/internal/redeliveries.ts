@@ -47,8 +47,13 @@ export interface Dependencies extends Pick<Runtime, "timers"> {
   readonly onLost: (item: Item) => void
   /** Called when a delivery has been removed. The credit is updated once for all that are. */
   readonly onRemoved: (item: Item) => void
-  /** Takes a delivery in, and settles it. `told` is what the broker said of its attempts. */
-  readonly settle: (delivery: Delivery, told: number, isEcho: boolean, decided: Remembered.Decided) => void
+  /** Takes a delivery in, and settles it. `brokerAttempts` is the broker's count. */
+  readonly settle: (
+    delivery: Delivery,
+    brokerAttempts: number,
+    settlesDuplicate: boolean,
+    decided: Remembered.Decided
+  ) => void
 }
 
 export const make = (dependencies: Dependencies): Redeliveries => {
@@ -76,24 +81,23 @@ export const make = (dependencies: Dependencies): Redeliveries => {
   const replace = (item: Item, delivery: Delivery): void => {
     item.delivery = Remembered.continued(delivery, before(item))
     item.brokerAttempts = delivery.attempts
-    if (item.isLost) {
-      item.isLost = false
-      load.lost--
-      if (!isLeased) copies.delete(item)
-      flow.update()
-    }
+    if (!item.isLost) return
+    item.isLost = false
+    load.lost--
+    if (!isLeased) copies.delete(item)
+    flow.update()
   }
 
-  const repeat = (again: Delivery, item: Item, settlement: Settlement.Settlement, isEcho: boolean): void => {
-    const decided = Remembered.decidedOf({ ...item, settlement })
+  const repeat = (again: Delivery, item: Item, settlement: Settlement.Settlement, isDuplicate: boolean): void => {
+    const { priorSettlement = settlement, ...decided } = Remembered.decidedOf({ ...item, settlement })
     const continued = Remembered.continued(again, before(item))
-    settle(continued, again.attempts, isEcho, { ...decided, priorSettlement: decided.priorSettlement ?? settlement })
+    settle(continued, again.attempts, isDuplicate, { ...decided, priorSettlement })
   }
 
   return {
     recognise: (delivery) => {
       const twin = copies.find(delivery)
-      if (twin !== undefined && (isOlder(delivery, twin, isBound) || merge(twin, delivery))) return "merged"
+      if (twin && (isOlder(delivery, twin, isBound) || merge(twin, delivery))) return "merged"
       if (remembered.isEmpty()) return undefined
       return !isBound && remembered.isOlder(delivery) ? "merged" : remembered.take(delivery)
     },
@@ -107,8 +111,7 @@ export const make = (dependencies: Dependencies): Redeliveries => {
       const { pendingRedelivery, settlement } = item
       if (item.place === -1) return
       remove(item)
-      if (pendingRedelivery !== undefined && settlement !== undefined)
-        repeat(pendingRedelivery, item, settlement, false)
+      if (pendingRedelivery && settlement) repeat(pendingRedelivery, item, settlement, false)
       else if (!item.isSuperseded) remembered.add(item)
       onRemoved(item)
     },
@@ -121,13 +124,13 @@ export const make = (dependencies: Dependencies): Redeliveries => {
       else repeat(pendingRedelivery, settled, next, true)
     },
     onReconnect: (isGone) => {
-      for (const item of dependencies.items)
-        if (item.pendingRedelivery !== undefined && isGone(item.pendingRedelivery)) loseAgain(item)
+      const isLost = ({ pendingRedelivery }: Item) => pendingRedelivery !== undefined && isGone(pendingRedelivery)
+      for (const item of dependencies.items) if (isLost(item)) loseAgain(item)
     },
     onReturned,
     adopt: (item) => {
-      if (item.pendingRedelivery === undefined) return
       const { pendingRedelivery } = item
+      if (pendingRedelivery === undefined) return
       item.pendingRedelivery = undefined
       replace(item, pendingRedelivery)
     }

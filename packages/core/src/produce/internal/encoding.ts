@@ -8,13 +8,17 @@ import * as Thenable from "../../message/Thenable.ts"
 import type { Outgoing } from "../../message/Outgoing.ts"
 import * as Log from "../../port/Log.ts"
 
-export type Seal<A> = NonNullable<Codec<unknown, A>["encodeMessage"]>
+export type EncodeMessage<A> = NonNullable<Codec<unknown, A>["encodeMessage"]>
 
 export interface Encoding {
   /** Encodes a body. It throws an `EncodeError`. */
   readonly encode: <A>(codec: Codec<unknown, A>, queue: string, body: A) => Uint8Array
   /** Seals a body. It throws what the codec throws. */
-  readonly seal: <A>(seal: Seal<A>, body: A, draft: Outgoing) => EncodedMessage | Promise<EncodedMessage>
+  readonly encodeMessage: <A>(
+    seal: EncodeMessage<A>,
+    body: A,
+    draft: Outgoing
+  ) => EncodedMessage | Promise<EncodedMessage>
 }
 
 /** The most queues whose first loss is logged. Bodies for further queues are not checked. */
@@ -38,7 +42,7 @@ export const make: Effect.Effect<Encoding> = Effect.gen(function* () {
 
   return {
     encode: (codec, queue, body) => watching(queue, () => Checks.encode(codec, queue, body)),
-    seal: (seal, body, { headers, native, queue }) =>
+    encodeMessage: (seal, body, { headers, native, queue }) =>
       watching(queue, () => {
         const sealing = seal(body, { headers, native })
         // A promise of its own kind begins in the same async context.

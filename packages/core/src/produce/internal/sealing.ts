@@ -1,7 +1,7 @@
 /** Sends whose codec seals its messages, which may take time: what it puts elsewhere is there before the message. */
 import * as Effect from "effect/Effect"
 import * as Checks from "./checks.ts"
-import type { Encoding, Seal } from "./encoding.ts"
+import type { Encoding, EncodeMessage } from "./encoding.ts"
 import type { EncodedMessage } from "../../message/Codec.ts"
 import * as Delay from "../../message/Delay.ts"
 import * as Thenable from "../../message/Thenable.ts"
@@ -14,7 +14,7 @@ import type { Capabilities } from "../../port/Capabilities.ts"
 export interface Sealing {
   /** Seals messages of which all else has been checked, and sends them. */
   readonly within: <A, B, E>(
-    seal: Seal<A>,
+    seal: EncodeMessage<A>,
     entries: ReadonlyArray<Checks.BatchEntry<A>>,
     drafts: ReadonlyArray<Outgoing>,
     send: (messages: ReadonlyArray<Outgoing>) => Effect.Effect<B, E>
@@ -35,12 +35,20 @@ export const unsealed = <A>(definition: QueueDefinition<unknown, A>): QueueDefin
 })
 
 /** `timeout` is what a codec has, in milliseconds. */
-export const make = (capabilities: Capabilities, timeout: Delay.Delay, encoding: Pick<Encoding, "seal">): Sealing => {
+export const make = (
+  capabilities: Capabilities,
+  timeout: Delay.Delay,
+  encoding: Pick<Encoding, "encodeMessage">
+): Sealing => {
   const { enter, ended } = counting()
 
-  const sealed = <A>(seal: Seal<A>, body: A, draft: Outgoing): Effect.Effect<Outgoing, BrokerError | EncodeError> =>
+  const sealed = <A>(
+    seal: EncodeMessage<A>,
+    body: A,
+    draft: Outgoing
+  ): Effect.Effect<Outgoing, BrokerError | EncodeError> =>
     Effect.try({
-      try: () => encoding.seal(seal, body, draft),
+      try: () => encoding.encodeMessage(seal, body, draft),
       catch: (cause) => Checks.unencodable(draft.queue, cause)
     }).pipe(
       // What takes no time keeps the order of sends.

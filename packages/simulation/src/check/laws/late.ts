@@ -29,7 +29,7 @@ const gathering = ({ scenario: { processes, versions } }: Lives): number =>
 
 /** When the last thing has no consequences any more that held up messages, of those that began before a moment. */
 const troubledUntil = ({ history }: Lives, before: number): number => {
-  const answered = new Set(["gone", "ours", "unknown"])
+  const answered = new Set(["lost", "transient", "unknown"])
   const last = history.findLast((entry) => {
     if (entry.at > before) return false
     switch (entry._tag) {

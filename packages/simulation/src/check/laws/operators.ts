@@ -125,7 +125,7 @@ const doubled = (lives: Lives, job: Job): ReadonlyArray<CopyLife> => {
 }
 
 /** A redrive or a purge goes once through the letters that are there, tells what it did, and ends for trouble only. */
-export const people: Law = (lives) => {
+export const operators: Law = (lives) => {
   const operator = lives.processes.get(name)
   return jobsOf(lives).flatMap((job) => {
     const { ended, from, until, what } = job

@@ -50,7 +50,7 @@ const forbidden = (lives: Lives, attempt: Attempt, turn: Turn): number => {
  * A process does not run again what it has decided on. The only excuse is a redelivery that nobody can know again: of a
  * foreign producer's message that was never copied, on a broker that pushes.
  */
-export const again: Law = (lives) =>
+export const redelivered: Law = (lives) =>
   lives.attempts.flatMap((attempt) => {
     if (!isWork(lives, attempt)) return []
     return attempt.turns.flatMap((turn) => {

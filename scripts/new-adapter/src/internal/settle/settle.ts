@@ -55,7 +55,7 @@ const settleOne = (
   Effect.suspend(() => {
     const { consumer, now, queue } = settler
     const receipt = delivery.receipt as Receipt // subscribe made it
-    const lost = (detail: string) => Effect.succeed([{ delivery, error: gone(queue, detail), fate: "gone" as const }])
+    const lost = (detail: string) => Effect.succeed([{ delivery, error: gone(queue, detail), fate: "lost" as const }])
     // MUST 3: it does not reach the broker a second time, and what is not ours any more is not copied either.
     if (receipt.isTaken) return lost("the delivery was settled before")
     if (!consumer.holds(receipt.received)) return lost("its lease or its connection is lost; Acme delivers it again")
@@ -65,7 +65,7 @@ const settleOne = (
       onFailure: (error) => {
         // It can be settled again, unless its lease or its connection was lost meanwhile.
         receipt.isTaken = false
-        return [{ delivery, error, fate: consumer.holds(receipt.received) ? Broker.fateOf(error) : "gone" }]
+        return [{ delivery, error, fate: consumer.holds(receipt.received) ? Broker.fateOf(error) : "lost" }]
       }
     })
   })
