@@ -62,7 +62,7 @@ describe("a message that is held", () => {
     await run(extend)
     assert.deepStrictEqual(world.asked, ["1 deleted"])
     resolve(["AccessRefused"])
-    assert.deepStrictEqual(await removing, ["refused AccessRefused"])
+    assert.deepStrictEqual(await removing, ["rejected AccessRefused"])
     assert.deepStrictEqual([loss(), size()], [undefined, 1])
     await run(release)
     assert.deepStrictEqual([world.asked, size()], [["1 deleted", "1 0"], 0])

@@ -43,7 +43,7 @@ const metadata: fc.Arbitrary<Metadata.Metadata> = fc
     deadLetter: fc.option(deadLetter, { nil: undefined }),
     truncation: fc.option(fc.constantFrom(...Metadata.truncations), { nil: undefined })
   })
-  .map(({ cut, ...rest }) => (cut === undefined ? rest : { ...rest, cut }))
+  .map(({ truncation, ...rest }) => (truncation === undefined ? rest : { ...rest, truncation }))
 
 const letter: fc.Arbitrary<Outgoing.Outgoing> = fc.record({
   queue: fc.constant("orders.dlq"),

@@ -250,8 +250,8 @@ const losing: ReadonlyArray<Mutant> = [
   {
     name: "a redelivery leaves the room of the lost one taken",
     file: consume("redeliveries"),
-    from: "      item.isLost = false\n      load.lost--",
-    to: "      item.isLost = false"
+    from: "    item.isLost = false\n    load.lost--",
+    to: "    item.isLost = false"
   },
   {
     name: "a redelivery beside its handler is a new message",
