@@ -74,8 +74,8 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     name: "settles a newer delivery by an older receipt",
     kills: "a delivery is settled once: what comes after does not reach the broker",
     file: "consume/held.ts",
-    text: "if (receipts.get(receipt.id) !== receipt) return false",
-    replacement: "if (!receipts.has(receipt.id)) return false"
+    text: "receipts.get(receipt.id) === receipt",
+    replacement: "receipts.has(receipt.id)"
   },
   {
     name: "does not take back the credit of what is settled",
