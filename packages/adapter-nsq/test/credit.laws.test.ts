@@ -25,6 +25,16 @@ it.each([
     "put 0/1, credit 1/1, steal 0/3, extend 0/1, cut 0/1"
   ],
   [
+    "no other connection gets what a handler of a lost one has, when the core is told that it is lost",
+    2,
+    "put 0/1, credit 1/1, cut 0/1, connect 0/1"
+  ],
+  [
+    "no other connection gets what a handler of a lost one has, when its lease cannot be extended",
+    2,
+    "put 0/1, credit 1/1, cut 0/1, extend 0/1"
+  ],
+  [
     "the credit lies where the work is while others have just delivered",
     5,
     "put 0/1, credit 2/1, settle 0/1, rest 0/1, tick 0/1, put 0/1, settle 0/1"
@@ -48,60 +58,72 @@ describe("a credit is found that", () => {
   it.each([
     [
       "keeps that of a copy which fails after its message has come again",
-      "held",
+      "consume/held",
       "else onLost()",
       "else if (!receipts.has(receipt.id)) onLost()"
     ],
+    ["keeps that of a lease which has ended", "consume/held", "return true\n      onLost()", "return true"],
     [
-      "keeps that of a lease which has ended",
-      "held",
-      "receipts.delete(receipt.id)\n    onLost()",
-      "receipts.delete(receipt.id)"
+      "keeps that of what nsqd refuses to extend",
+      "consume/held",
+      "receipt.leaseEnds = -Infinity",
+      "receipts.delete(id)"
     ],
-    ["keeps that of what nsqd refuses to extend", "held", "receipt.leaseEnds = -Infinity", "receipts.delete(id)"],
     [
       "counts a message twice that comes again",
-      "session",
+      "consume/session",
       "if (held.add(receipt)) membership?.arrived()",
       "held.add(receipt)\n      membership?.arrived()"
     ],
     [
       "keeps that of what is settled",
-      "session",
+      "consume/session",
       "// After the command, because it may write a RDY.\n      membership?.settled()",
       ""
     ],
     [
       "keeps that of a connection which is left",
-      "credit",
+      "consume/credit",
       "members.delete(member)\n      distribute()\n    }\n  })",
       "distribute()\n    }\n  })"
     ],
     [
       "gives that again which handlers of a lost connection have",
-      "credit",
+      "consume/credit",
       "member.isLost = true\n      if (member.inFlight === 0) members.delete(member)",
       "member.isLost = true\n      members.delete(member)"
     ],
-    ["is used twice while it moves", "credit", "a.by - b.by", "b.by - a.by"],
-    ["leaves connections unheard", "credit", "return now - waitsSince", "return 0"],
-    ["does not move", "credit", turning, ""],
+    [
+      "gives that again which handlers of a lost connection have, before the core is told of a lease",
+      "settle/settle",
+      "session.touch(receiptOf(delivery)))",
+      "session.touch(receiptOf(delivery)) && !receiptOf(delivery).session.take(receiptOf(delivery)))"
+    ],
+    [
+      "gives that again which handlers of a lost connection have, before the core is told",
+      "consume/session",
+      "onReconnect((delivery) => receiptOf(delivery).session === session)\n      membership?.leave()",
+      "membership?.leave()\n      onReconnect((delivery) => receiptOf(delivery).session === session)"
+    ],
+    ["is used twice while it moves", "consume/credit", "a.by - b.by", "b.by - a.by"],
+    ["leaves connections unheard", "consume/credit", "return now - waitsSince", "return 0"],
+    ["does not move", "consume/credit", turning, ""],
     [
       "lies where no work is",
-      "credit",
+      "consume/credit",
       "return living().some((member) => isSaturated(member, now, moment))",
       "return false"
     ],
     [
       "is given to more who have nothing than to one",
-      "distributeRdy",
+      "consume/distributeRdy",
       "index === heard || demands[index]!.isBusy",
       "index === heard || byNeed.length > 0"
     ],
-    ["withholds some for ever", "credit", turning, "distribute(1)"],
-    ["counts what is in flight as free", "distributeRdy", "let free = credit - held", "let free = credit"]
+    ["withholds some for ever", "consume/credit", turning, "distribute(1)"],
+    ["counts what is in flight as free", "consume/distributeRdy", "let free = credit - held", "let free = credit"]
   ])("%s", async (_, file, text, replacement) => {
-    const patch = { file: `consume/${file}.ts`, text, replacement }
+    const patch = { file: `${file}.ts`, text, replacement }
     const patched: typeof Laws = await import(
       /* @vite-ignore */ `./creditLaws.ts?patch=${encodeURIComponent(JSON.stringify(patch))}`
     )

@@ -4,12 +4,15 @@
  */
 import * as fc from "fast-check"
 import * as Deferred from "effect/Deferred"
-import { Metadata } from "@requeue/core/adapter-kit"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import { type Delivery, Direct, Metadata } from "@requeue/core/adapter-kit"
 import * as NsqdClock from "../src/internal/connect/nsqdClock.ts"
 import type { Connection } from "../src/internal/client.ts"
 import * as Credit from "../src/internal/consume/credit.ts"
 import { type Receipt, receiptOf } from "../src/internal/consume/receipt.ts"
 import * as Session from "../src/internal/consume/session.ts"
+import * as Settle from "../src/internal/settle/settle.ts"
 
 const lease = 1000
 const identity = { version: "1.3.0", maxRdyCount: 2500, msgTimeout: lease, maxMsgTimeout: 10 * lease, notes: [] }
@@ -84,9 +87,12 @@ const payload = (id: string, attempts: number): Buffer => {
 
 /** A delivery that this process has. */
 interface Had {
+  readonly delivery: Delivery.Delivery
   readonly receipt: Receipt
   /** Whether it was taken for a copy that is under way. */
   isCopied: boolean
+  /** Whether the core was told that it is lost, and leaves room for its handler until that ends. */
+  isLost: boolean
 }
 
 /** The clock and the deliveries of one process. */
@@ -94,6 +100,8 @@ interface Process {
   now: number
   readonly had: Set<Had>
   ids: number
+  /** Gives the credit anew, after the core was told of lost deliveries, or has one of them again. */
+  renew: () => void
   /** Calls `arrive` when what an nsqd sends arrives. */
   send: (arrive: () => void) => void
 }
@@ -157,8 +165,10 @@ const nsqdOf = (name: string, process: Process, credit: Credit.Credit, onRdy: (b
   const forget = (): void => {
     const gone = lost
     lost = undefined
-    gone?.forget()
-    for (const had of process.had) if (had.receipt.session === gone) process.had.delete(had)
+    gone?.forget(() => {
+      for (const had of process.had) had.isLost ||= had.receipt.session === gone
+      process.renew()
+    })
   }
 
   return {
@@ -203,7 +213,8 @@ const nsqdOf = (name: string, process: Process, credit: Credit.Credit, onRdy: (b
           const receipt = receiptOf(delivery)
           // A redelivery takes the place of what is still held.
           for (const had of process.had) if (!had.isCopied && had.receipt.id === receipt.id) process.had.delete(had)
-          process.had.add({ receipt, isCopied: false })
+          process.had.add({ delivery, receipt, isCopied: false, isLost: false })
+          process.renew()
         }
       })
       own.session = made
@@ -216,6 +227,8 @@ const nsqdOf = (name: string, process: Process, credit: Credit.Credit, onRdy: (b
     }
   }
 }
+
+const extend = Settle.extending("orders")
 
 /** Commands of one turn leave together at its end; then comes what they ask for, and what that changes. */
 const turn = async (): Promise<void> => {
@@ -234,33 +247,50 @@ const check = (law: string, holds: boolean, details: object): void => {
  * Long, because each step is a line of it.
  */
 export const live = async ({ count, steps }: Plan): Promise<void> => {
-  const process: Process = { now: 0, had: new Set(), ids: 0, send: arriveAtOnce }
+  const give = (): void => credit.set(told())
+  const process: Process = { now: 0, had: new Set(), ids: 0, send: arriveAtOnce, renew: give }
   const credit = Credit.make(() => process.now)
   let limit = 0
   let isPaused = false
-  const told = (): number => (isPaused ? 0 : limit)
+  const wanted = (): number => (isPaused ? 0 : limit)
+  const lost = (): number => [...process.had].filter(({ isLost }) => isLost).length
+  /** Handlers of lost deliveries keep their room. */
+  const told = (): number => Math.max(0, wanted() - lost())
   const all = Array.from({ length: count }, (_, index) =>
-    nsqdOf(`nsqd${index}`, process, credit, (by) =>
-      check("none is used twice while it moves", by <= 0 || shares() <= told(), { told: told(), shares: shares() })
-    )
+    nsqdOf(`nsqd${index}`, process, credit, (by) => {
+      const facts = { wanted: wanted(), shares: shares(), ofLost: ofLost() }
+      check("none is used twice while it moves", by <= 0 || shares() + ofLost() <= wanted(), facts)
+    })
   )
 
-  const give = (): void => credit.set(told())
   const open = () => all.filter(({ isOpen }) => isOpen())
   const shares = (): number => open().reduce((sum, { rdy }) => sum + rdy(), 0)
+  /** How many deliveries are lost, or on a lost connection. Their handlers may still run. */
+  const ofLost = (): number =>
+    [...process.had].filter(({ isLost, receipt }) => isLost || !receipt.session.isOpen()).length
 
-  const take = ({ receipt }: Had): boolean => receipt.session.take(receipt)
-  const answer = (had: Had, command: string): void => {
+  const end = (had: Had): void => {
     process.had.delete(had)
+    give()
+  }
+  /** Ends a delivery whose handler has ended, unless its session still holds it. */
+  const endUnless = (had: Had, isHeld: (receipt: Receipt) => boolean): boolean => {
+    process.had.delete(had)
+    const stays = isHeld(had.receipt)
+    if (stays) process.had.add(had)
+    else give()
+    return stays
+  }
+  const take = (had: Had): boolean => endUnless(had, had.receipt.session.take)
+  const answer = (had: Had, command: string): void => {
+    end(had)
     had.receipt.session.answer(`${command}\n`, () => {})
   }
   const settle = (had: Had, name: "FIN" | "REQ"): void => {
     if (take(had)) answer(had, name === "FIN" ? `FIN ${had.receipt.id}` : `REQ ${had.receipt.id} 0`)
-    else process.had.delete(had)
   }
   const fail = (had: Had): void => {
-    if (had.receipt.session.untake(had.receipt)) had.isCopied = false
-    else process.had.delete(had)
+    if (endUnless(had, had.receipt.session.untake)) had.isCopied = false
   }
 
   /** What nsqd sends because of `before` is under way at the tick. */
@@ -324,11 +354,10 @@ export const live = async ({ count, steps }: Plan): Promise<void> => {
 
   const bounded = (before: number): void => {
     const had = process.had.size
-    const ofLost = [...process.had].filter(({ receipt }) => !receipt.session.isOpen()).length
-    const reach = open().reduce((sum, { inFlight, rdy }) => sum + Math.max(rdy(), inFlight.size), ofLost)
+    const reach = open().reduce((sum, { inFlight, rdy }) => sum + Math.max(rdy(), inFlight.size), ofLost())
     const facts = { told: told(), shares: shares(), reach, had, before }
     check("no more is given than the credit", shares() <= told(), facts)
-    check("no more may come than the credit", reach <= Math.max(told(), had, before), facts)
+    check("no more may come than the credit", reach <= Math.max(wanted(), had, before), facts)
   }
 
   for (const one of all) one.connect()
@@ -351,7 +380,11 @@ export const live = async ({ count, steps }: Plan): Promise<void> => {
       for (const each of all) each.expire(what === "steal")
     } else if (had === undefined) continue
     else if (what === "extend") {
-      if (!had.isCopied && !had.receipt.session.touch(had.receipt)) process.had.delete(had)
+      if (had.isCopied || had.isLost) continue
+      Direct.run(extend([had.delivery]), Effect.runFork, (exit) => {
+        had.isLost = Exit.isSuccess(exit) && exit.value.length > 0
+        give()
+      })
     } else if (had.isCopied) {
       if (what === "copyStored") answer(had, `FIN ${had.receipt.id}`)
       if (what === "copyFailed") fail(had)
@@ -359,7 +392,6 @@ export const live = async ({ count, steps }: Plan): Promise<void> => {
     else if (what === "release") settle(had, "REQ")
     else if (what === "copy") {
       if (take(had)) had.isCopied = true
-      else process.had.delete(had)
     }
     await turn()
     bounded(before)

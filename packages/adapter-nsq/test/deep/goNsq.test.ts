@@ -248,5 +248,8 @@ describe(`messages in a second beside go-nsq, three nsqd, handlers of ${work} ms
       { inFlight, over: "even", nodes: [0, 1, 2] },
       { inFlight, over: "on one of three", nodes: [1] }
     ])
-  )("$inFlight in flight, $over", (place, context) => Measured.inTest(context, compare(place)))
+  )("$inFlight in flight, $over", async (place, context) => {
+    // One measurement takes a minute where go-nsq looks for the right connection.
+    Measured.report(context, await Effect.runPromise(Measured.run(compare(place), { most: 2 })))
+  })
 })

@@ -74,8 +74,8 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     name: "settles a newer delivery by an older receipt",
     kills: "a delivery is settled once: what comes after does not reach the broker",
     file: "consume/held.ts",
-    text: "if (receipts.get(receipt.id) !== receipt) return false",
-    replacement: "if (!receipts.has(receipt.id)) return false"
+    text: "receipts.get(receipt.id) === receipt",
+    replacement: "receipts.has(receipt.id)"
   },
   {
     name: "does not take back the credit of what is settled",
@@ -101,16 +101,16 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
   {
     name: "does not tell that a connection was lost",
     kills: "a consumer goes on after its connection broke, with all its credit",
-    file: "consume/sessions.ts",
-    text: "subscriber.onReconnect((delivery) => receiptOf(delivery).session === session)",
+    file: "consume/session.ts",
+    text: "onReconnect((delivery) => receiptOf(delivery).session === session)",
     replacement: ""
   },
   {
     name: "keeps the credit of deliveries whose connection is lost",
     kills: "what handlers still have of a lost connection takes room: no more is held than before",
-    file: "consume/sessions.ts",
-    text: "session.forget()",
-    replacement: ""
+    file: "consume/session.ts",
+    text: "session)\n      membership?.leave()",
+    replacement: "session)"
   },
   {
     name: "purges only where something is delayed",

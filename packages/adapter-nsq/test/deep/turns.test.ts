@@ -36,8 +36,8 @@ describe.each([1, 3, 6])("a consumer of one message at a time, on %i nsqd", (cou
           // Half of a round on average, in which each of the connections, two to an nsqd, has a turn: each may be late.
           late.push({ what: `message ${index}`, late: at - from, bound: 60, from, at, hops: count })
         }
-        // A few of 30 may be late on a machine that other tests share.
-        yield* Control.check(control, late, 0.02)
+        // Three of 30 may be late: a pause of the machine lengthens the turns until the next message, and no control sees it.
+        yield* Control.check(control, late, 0.1)
       })
     )(context)
   )

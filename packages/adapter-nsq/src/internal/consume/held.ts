@@ -2,13 +2,13 @@
 import type { Identity } from "../client.ts"
 import type { Receipt } from "./receipt.ts"
 
-/** Each of the first three answers `false` for a delivery that is lost, and calls `onLost` if it was held. */
+/** The first two answer `false` for a delivery that is lost, and call `onLost` if it was held. */
 export interface Held {
   /** Takes a delivery for settling; `false` also when it has been settled or taken before. */
   readonly take: (receipt: Receipt) => boolean
   /** Holds a delivery again that was taken; `false` when it was lost meanwhile. */
   readonly untake: (receipt: Receipt) => boolean
-  /** Extends the lease of a delivery from now on. */
+  /** Extends the lease of a delivery from now on; `false` when it is lost, and then it counts until `take` is called. */
   readonly extend: (receipt: Receipt) => boolean
   /** Holds a delivery that has arrived; `false` when it takes the place of an earlier one of the same message. */
   readonly add: (receipt: Receipt) => boolean
@@ -33,19 +33,15 @@ export const make = (env: {
 
   const isLost = ({ leaseEnds }: Receipt): boolean => !isOpen() || elapsed() >= leaseEnds
 
-  const holds = (receipt: Receipt): boolean => {
-    if (receipts.get(receipt.id) !== receipt) return false
-    if (!isLost(receipt)) return true
-    receipts.delete(receipt.id)
-    onLost()
-    return false
-  }
+  const isLast = (receipt: Receipt): boolean => receipts.get(receipt.id) === receipt
 
   return {
     take: (receipt) => {
-      const isHeld = holds(receipt)
-      if (isHeld) receipts.delete(receipt.id)
-      return isHeld
+      if (!isLast(receipt)) return false
+      receipts.delete(receipt.id)
+      if (!isLost(receipt)) return true
+      onLost()
+      return false
     },
     untake: (receipt) => {
       const isStillOurs = !isLost(receipt) && !receipts.has(receipt.id)
@@ -55,7 +51,7 @@ export const make = (env: {
       return isStillOurs
     },
     extend: (receipt) => {
-      if (!holds(receipt)) return false
+      if (!isLast(receipt) || isLost(receipt)) return false
       // nsqd extends no lease beyond its limit, and says nothing of that.
       receipt.leaseEnds = Math.min(elapsed() + msgTimeout, receipt.receivedAt + maxMsgTimeout)
       return true

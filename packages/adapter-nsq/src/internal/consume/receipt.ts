@@ -39,7 +39,10 @@ export interface SettlingSession extends Live {
   readonly take: (receipt: Receipt) => boolean
   /** Holds a delivery again that was taken; `false` when it was lost meanwhile. */
   readonly untake: (receipt: Receipt) => boolean
-  /** Extends the lease of a delivery; `false` when it is not held any more. */
+  /**
+   * Extends the lease of a delivery; `false` when it is lost. It counts against the credit until `take`, which must be called
+   * once the core is told.
+   */
   readonly touch: (receipt: Receipt) => boolean
   /** Writes the command that settles a delivery that was taken. A settlement that the core was told of is `answered`. */
   readonly answer: (command: string, written: Written, answered?: Answered) => void

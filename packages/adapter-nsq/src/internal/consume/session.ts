@@ -1,5 +1,5 @@
 /** One connection that receives the messages of a channel, from its opening to its end. */
-import type { Delivery } from "@requeue/core/adapter-kit"
+import type { Broker, Delivery } from "@requeue/core/adapter-kit"
 import type * as Deferred from "effect/Deferred"
 import type { Connection } from "../client.ts"
 import type { Node } from "../connect/nodes.ts"
@@ -8,7 +8,7 @@ import { told } from "../native.ts"
 import { refusedId } from "../toBrokerError.ts"
 import type { Credit, Membership } from "./credit.ts"
 import * as Held from "./held.ts"
-import type { Answered, Receipt, SettlingSession, Written } from "./receipt.ts"
+import { type Answered, type Receipt, receiptOf, type SettlingSession, type Written } from "./receipt.ts"
 import { type Decoded, type Frame, toFrame } from "./toDelivery.ts"
 
 export interface Session extends SettlingSession {
@@ -20,8 +20,8 @@ export interface Session extends SettlingSession {
   readonly isIdle: () => boolean
   /** Ends the session because the connection has closed. Its deliveries still count against the credit. */
   readonly end: () => void
-  /** Leaves the credit: its deliveries count no more. */
-  readonly forget: () => void
+  /** Reports its deliveries as gone, and leaves the credit: they count no more. */
+  readonly forget: (onReconnect: Broker.SubscribeOptions["onReconnect"]) => void
   /** Receives a message. */
   readonly receive: (payload: Buffer) => void
   /**
@@ -171,7 +171,11 @@ export const make = ({ connection, decode, elapsed, gone, node, onDelivery, topi
       flush()
       membership?.lost()
     },
-    forget: () => membership?.leave(),
+    forget: (onReconnect) => {
+      // First: from then on the core leaves room for their handlers. Before that, another connection would get their credit.
+      onReconnect((delivery) => receiptOf(delivery).session === session)
+      membership?.leave()
+    },
     receive: (payload) => {
       if (!isOpen) return
       const frame = toFrame(payload)

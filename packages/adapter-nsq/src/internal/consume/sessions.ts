@@ -14,7 +14,7 @@ import type { Queue } from "../names.ts"
 import * as NsqdStats from "../nsqdStats.ts"
 import { toBrokerError } from "../toBrokerError.ts"
 import type { Credit } from "./credit.ts"
-import { receiptOf, type SettlingSession } from "./receipt.ts"
+import type { SettlingSession } from "./receipt.ts"
 import * as Session from "./session.ts"
 import type { Decoded, Frame } from "./toDelivery.ts"
 
@@ -37,7 +37,7 @@ export interface Subscriber {
   readonly credit: Credit
   readonly decode: (frame: Frame, session: SettlingSession) => Decoded
   readonly onDelivery: (delivery: Delivery.Delivery) => void
-  readonly onReconnect: (isGone: (delivery: Delivery.Delivery) => boolean) => void
+  readonly onReconnect: Broker.SubscribeOptions["onReconnect"]
   readonly onRefused?: Broker.SubscribeOptions["onRefused"]
 }
 
@@ -151,12 +151,7 @@ export const open = (
     let isEnding = false
 
     /** Ends the deliveries of the last session, which cannot be settled any more. */
-    const forgetLast = (): void => {
-      const session = last
-      if (session === undefined) return
-      session.forget()
-      subscriber.onReconnect((delivery) => receiptOf(delivery).session === session)
-    }
+    const forgetLast = (): void => last?.forget(subscriber.onReconnect)
     const opened = Connection.make<Session.Session>(dependencies.settings, subscriber.connectionCount, {
       connect: Effect.suspend(() =>
         isEnding || !mayConnect()

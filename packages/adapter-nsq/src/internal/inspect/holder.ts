@@ -134,7 +134,8 @@ const finish = ({ env, queue, refusals, session }: Holder, ids: ReadonlyArray<st
 /** Extends all leases. */
 export const touch = (holder: Holder) =>
   Effect.suspend(() => {
-    for (const receipt of holder.held.values()) if (!holder.session.touch(receipt)) holder.lapsed.add(receipt.id)
+    const { held, lapsed, session } = holder
+    for (const receipt of held.values()) if (!session.touch(receipt) && !session.take(receipt)) lapsed.add(receipt.id)
     return finish(holder, [])
   })
 

@@ -145,9 +145,22 @@ const contained = <A>(
     Effect.fail(failure(queue, "Unsupported", `its copy cannot be made: ${Failure.summarize(defect).message}`))
   )
 
+/** Extends leases. nsqd answers to `TOUCH` only when it fails, so that the next call tells of it. */
+export const extending =
+  (queue: string) =>
+  (deliveries: ReadonlyArray<Delivery.Delivery>): Direct.Direct<Failures, never> =>
+    Direct.make((onExit) => {
+      const lost = deliveries.filter((delivery) => !receiptOf(delivery).session.touch(receiptOf(delivery)))
+      const giveUp = Direct.ended(onExit, Exit.succeed(lost.map((delivery) => gone(queue, delivery))))
+      // From now on the core leaves room for their handlers. Before that, another connection would get their credit.
+      for (const delivery of lost) receiptOf(delivery).session.take(receiptOf(delivery))
+      return giveUp
+    })
+
 /** `settle` and `extend` of a subscription. */
 export const make = (dependencies: SettleDependencies): Pick<Broker.Subscription, "settle" | "extend"> => {
   const { command, queue } = dependencies
+  const extend = extending(queue)
   const answer = answering(dependencies)
   const copy = copying(dependencies, answer)
 
@@ -190,15 +203,6 @@ export const make = (dependencies: SettleDependencies): Pick<Broker.Subscription
             ? all[0]!
             : Effect.map(Effect.all(all, { concurrency: "unbounded" }), (failures) => [...lost, ...failures.flat()])
         })
-
-  /** Extends leases. nsqd answers to `TOUCH` only when it fails, so that the next call tells of it. */
-  const extend = (deliveries: ReadonlyArray<Delivery.Delivery>): Effect.Effect<Failures> =>
-    Effect.sync(() =>
-      deliveries.flatMap((delivery) => {
-        const receipt = receiptOf(delivery)
-        return receipt.session.touch(receipt) ? [] : [gone(queue, delivery)]
-      })
-    )
 
   return { settle, extend }
 }
