@@ -154,6 +154,7 @@ const through = (
     const clock = yield* Clock.Clock
     const now = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
     const end = Publishing.ending()
+    const step = Effect.sync(() => onStep(books.summary))
     const sweep: Page.Sweep = {
       browser,
       books,
@@ -163,10 +164,10 @@ const through = (
       publish: Publishing.make(now, end, rate),
       now,
       end,
+      step,
       held: 0,
       lost: 0
     }
-    const step = Effect.sync(() => onStep(books.summary))
     const most = rate === undefined ? pageSize : Math.min(pageSize, Math.ceil(rate))
     const room = (): number => (sweep.lost > 0 ? pageSize : Math.min(most, books.wanted()))
     let shown = now()
