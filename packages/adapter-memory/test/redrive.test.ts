@@ -12,17 +12,21 @@ import { open, turns } from "./virtualBroker.ts"
 const all = { redriven: 0, filtered: 0, overRedriveLimit: 0, unknownOrigin: 0 }
 const discouraged = () => Promise.reject(new Error("no"))
 
-it("keeps to its rate, and does not wait after the last letter", async () => {
+it("keeps to its rate, reports what is published and what is removed, and does not wait after the last letter", async () => {
   await using broker = await open()
   await broker.requeue.sendBatch("q.dlq", [{ body: 1 }, { body: 2 }, { body: 3 }])
-  const times: Array<readonly [number, number]> = []
-  const onProgress = ({ redriven }: DeadLetters.RedriveReport) => void times.push([broker.now(), redriven])
+  const times: Array<ReadonlyArray<number>> = []
+  const onProgress = ({ published, redriven }: DeadLetters.RedriveReport) =>
+    void times.push([broker.now(), published, redriven])
   const redriving = deadLetters(broker.requeue, "q.dlq").redrive({ to: "q", rate: 0.5, onProgress })
   assert.deepInclude(await broker.finish(redriving), { ...all, redriven: 3 })
   assert.deepStrictEqual(times, [
-    [0, 1],
-    [2000, 2],
-    [4000, 3]
+    [0, 1, 0],
+    [0, 1, 1],
+    [2000, 2, 1],
+    [2000, 2, 2],
+    [4000, 3, 2],
+    [4000, 3, 3]
   ])
   assert.strictEqual(broker.now(), 4000)
 })

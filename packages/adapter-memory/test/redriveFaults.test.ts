@@ -405,6 +405,32 @@ describe("letters that are passed over", () => {
     assert.deepStrictEqual([report.filtered, report.queued], [2500, undefined])
   })
 
+  it.each([true, false])(
+    "are held up to a limit, and what is behind them is not reached (exact counts: %s)",
+    async (exactCounts) => {
+      // The 100,000 that it is would show no more.
+      const patch = {
+        file: "dead-letters/internal/sweep.ts",
+        text: "const heldLimit = 100_000",
+        replacement: "const heldLimit = 20"
+      }
+      const patched: { readonly deadLetters: typeof deadLetters } = await import(
+        /* @vite-ignore */ `@requeue/operations/promise?patch=${encodeURIComponent(JSON.stringify(patch))}`
+      )
+      await using broker = await open({ vices: { capabilities: { exactCounts } } })
+      await fill(broker, 50)
+      const letters = patched.deadLetters(broker.requeue, "q.dlq")
+      const filter = (letter: DeadLetters.DeadLetter) => Number(idOf(letter)) % 50 === 5 || Number(idOf(letter)) > 40
+      const report = await broker.finish(letters.redrive({ to: "q", filter }))
+      assert.deepInclude(report, { redriven: 1, filtered: 20, queued: 49, stoppedBy: undefined })
+      const error = await broker.finish(letters.purge({ filter }).catch((error: unknown) => error))
+      assert.deepInclude(error, { _tag: "DeadLettersStopped", removed: 0 })
+      assert.match(String((error as DeadLetters.DeadLettersStopped).cause), /: 29 letters were not looked at: /)
+      assert.strictEqual(broker.now(), 0)
+      assert.strictEqual((await idsIn(broker, "q.dlq")).length, 49)
+    }
+  )
+
   it("are not moved by a dry run, which browses 100,000 at most", async () => {
     // A tenth of the letters shows it as well.
     const patch = {

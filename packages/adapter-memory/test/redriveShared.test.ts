@@ -97,6 +97,18 @@ describe("a redrive in stages, where queues share their delays,", () => {
     assert.strictEqual(places.browsers, 0)
   })
 
+  it("that is aborted before counts of 0 can be believed reports what may wait at most", async () => {
+    await using broker = await shared(make({}))
+    const letters = await bury(broker, 1)
+    const stop = new AbortController()
+    await work(broker, () => false, "1 minute")
+    const redriving = letters.redrive({ stages: [1], signal: stop.signal })
+    await broker.advance(3000)
+    stop.abort()
+    const report = await broker.finish(redriving)
+    assert.deepInclude(report, { published: 1, succeeded: 0, cameBack: 0, waiting: 1, stoppedBy: "abort" })
+  })
+
   it.each([true, false, undefined])(
     "takes no letter that waits for its retry for done (browser: %s)",
     async (isSeen) => {

@@ -123,6 +123,34 @@ describe("a message that is held", () => {
     assert.strictEqual(size(), 1)
   })
 
+  test("is held beside so many others that SQS takes half of a lease to extend them", async () => {
+    const { hold, loss, receive, run, world } = held()
+    for (let at = 0; at < 1600; at++) receive(`m${at}`, String(at))
+    let answered = 0
+    world.extending = async () => {
+      world.now += (30_000 / 1600) * (world.asked.length - answered)
+      answered = world.asked.length
+      return []
+    }
+    for (const at of [20_000, 70_000, 120_000]) {
+      world.now = at
+      await run(hold.extend)
+      assert.deepStrictEqual([world.now, loss()], [at + 30_000, undefined])
+    }
+  })
+
+  test("is not extended once it is deleted, though its turn was still to come", async () => {
+    const { hold, receive, remove, run, world } = held()
+    for (let at = 0; at < 400; at++) receive(`m${at}`, String(at))
+    const { promise, resolve } = Promise.withResolvers<ReadonlyArray<Reason>>()
+    world.extending = () => promise
+    const extending = run(hold.extend)
+    assert.deepStrictEqual(await remove("m399"), [])
+    resolve([])
+    await extending
+    assert.notInclude(world.asked, "399 60")
+  })
+
   test("is extended to its twelve hours, and no further", async () => {
     const { extend, loss, receive, run, world } = held()
     receive("a", "1")

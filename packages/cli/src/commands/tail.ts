@@ -86,15 +86,25 @@ const nameOf = (queue: string, { attempts, metadata }: Delivery.Delivery): strin
   return JSON.stringify([queue, id, firstPublished, redrives, attempts, deadLetter?.at])
 }
 
-/** Prints the messages that wait and have not been printed; ends after `limit` messages. */
-const look = Effect.fnUntraced(function* (sources: ReadonlyArray<Source>, limit: number, interval: number) {
+/** Browses a queue once, page by page. */
+const browse = Effect.fnUntraced(function* (queue: string) {
   const { admin } = yield* Broker.Broker
+  const browser = yield* admin.browse({ queue, from: "ready", limit: depth })
+  const shown: Array<Broker.BrowsedMessage> = []
+  while (shown.length < depth) {
+    const page = yield* browser.next(depth - shown.length)
+    if (page.length === 0) break
+    shown.push(...page)
+  }
+  return shown
+}, Effect.scoped)
+
+/** Prints the messages that wait and have not been printed; ends after `limit` messages. */
+export const look = Effect.fnUntraced(function* (sources: ReadonlyArray<Source>, limit: number, interval: number) {
   const printed = BoundedMap.make<true>(maxPrinted)
   for (let left = limit; ; yield* Effect.sleep(interval)) {
     for (const { queue } of sources) {
-      const options = { queue, from: "ready", limit: depth } as const
-      const shown = Effect.flatMap(admin.browse(options), (browser) => browser.next(depth))
-      for (const { delivery } of yield* Effect.scoped(shown)) {
+      for (const { delivery } of yield* browse(queue)) {
         const name = nameOf(queue, delivery)
         if (printed.has(name)) continue
         printed.set(name, true)

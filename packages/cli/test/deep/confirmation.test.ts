@@ -3,7 +3,7 @@ import { deadLetters } from "@requeue/operations/promise"
 import { spawnSync } from "node:child_process"
 import { connect } from "@requeue/core/promise"
 import { assert, describe, it } from "vitest"
-import { rabbitmq } from "../real/brokers.ts"
+import { clear, rabbitmq } from "../real/brokers.ts"
 import { quoted, spawned } from "../requeue.ts"
 
 const isThere = (command: string): boolean => spawnSync(command, ["--version"]).error === undefined
@@ -16,7 +16,7 @@ describe.skipIf(!isThere("script"))("on a terminal", () => {
     const { url } = await rabbitmq()
     await using connection = await connect(url, { logLevel: "None" })
     const letters = deadLetters(connection, "asked.dlq")
-    await letters.purge({ all: true })
+    await clear(connection, "asked.dlq")
     await connection.sendBatch("asked.dlq", [{ body: 1 }, { body: 2 }])
     const command = `${quoted} dead-letters purge --url ${JSON.stringify(url)} --dlq asked.dlq --all`
     const { both, code } = await spawned("script", ["--quiet", "--return", "--command", command, "/dev/null"], {

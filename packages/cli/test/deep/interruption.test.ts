@@ -7,7 +7,7 @@ import { join } from "node:path"
 import { proxy } from "@requeue/brokers"
 import { connect, type Requeue } from "@requeue/core/promise"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
-import { rabbitmq } from "../real/brokers.ts"
+import { clear, rabbitmq } from "../real/brokers.ts"
 import { type Ended, main, program } from "../requeue.ts"
 import { deadline, until, within } from "../until.ts"
 
@@ -27,7 +27,7 @@ afterAll(async () => {
 
 /** Dead letters of a queue that has none yet. */
 const bury = async (queue: string, count: number) => {
-  await deadLetters(connection, `${queue}.dlq`).purge({ all: true })
+  await clear(connection, `${queue}.dlq`)
   const entries = Array.from({ length: count }, (_, n) => ({ body: n, id: `${queue}-${n}` }))
   await using _worker = await connection.consume(queue, { retry: { maxRetries: 0 } }, () =>
     Promise.reject(new Error("no"))

@@ -35,7 +35,7 @@ describe.each(["sqs", "nsq"] as const)("on %s", async (name) => {
   })
 
   test("a purge of all says how many letters another reader has", { timeout: 120_000 }, async () => {
-    const queue = "beside"
+    const queue = "beside.dlq"
     await using requeue = await connect(broker.url, { logLevel: "None" })
     await requeue.sendBatch(
       queue,

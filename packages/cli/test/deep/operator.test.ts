@@ -6,7 +6,7 @@ import { join } from "node:path"
 import { proxy } from "@requeue/brokers"
 import { connect, PermanentError, type Requeue } from "@requeue/core/promise"
 import { afterAll, assert, beforeAll, describe, it, vi } from "vitest"
-import { rabbitmq } from "../real/brokers.ts"
+import { clear, rabbitmq } from "../real/brokers.ts"
 import { type Circumstances, program, quoted, requeue, spawned } from "../requeue.ts"
 import { deadline, until } from "../until.ts"
 
@@ -21,9 +21,8 @@ let connection: Requeue
 beforeAll(async () => {
   url = (await rabbitmq()).url
   connection = await connect(url, { logLevel: "None" })
-  // On a server that others use as well, an earlier run may have left something.
   for (const queue of queues) {
-    for (const name of [queue, `${queue}.dlq`]) await deadLetters(connection, name).purge({ all: true })
+    for (const name of [queue, `${queue}.dlq`]) await clear(connection, name)
   }
 })
 

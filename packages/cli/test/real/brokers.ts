@@ -1,5 +1,7 @@
 /** The brokers that tests run on. */
 import { type Broker, start } from "@requeue/brokers"
+import type { Requeue } from "@requeue/core/promise"
+import { deadLetters } from "@requeue/operations/promise"
 import { randomUUID } from "node:crypto"
 import { assert, vi } from "vitest"
 
@@ -44,3 +46,9 @@ const virtualHost = async (): Promise<Address> => {
 /** A broker in which nothing is yet. */
 export const open = async (name: Name): Promise<Address> =>
   name === "rabbitmq" ? virtualHost() : patiently(name, await start(name, { deadline }))
+
+/** Removes what an earlier run may have left in a queue, on a server that others use as well. */
+export const clear = async (connection: Requeue, queue: string): Promise<void> => {
+  const { isMissing } = await connection.counts(queue)
+  if (isMissing !== true) await deadLetters(connection, queue).purge({ all: true, force: queue })
+}

@@ -71,6 +71,8 @@ export interface Session {
   bytes: number
   /** Messages that were taken and not shown yet, such as those of a page whose caller has gone. */
   readonly taken: Array<Content>
+  /** Whether it held too many messages at the last page to keep what replacing one takes. */
+  isForgetting: boolean
   /** The delivery tags of messages that were acknowledged, and of which it is not known whether the queue has heard it. */
   readonly unproven: Set<number>
   /** Whether the last message was returned before: the server shows those first. */

@@ -60,6 +60,7 @@ export const open = (
       unproven: new Set(),
       isReturned: false,
       consumers: 0,
+      isForgetting: false,
       pages: PageSize.make(),
       isWhole: false
     }
@@ -117,11 +118,14 @@ const roomOf = ({ bytes, held, source: { isCounted }, taken }: Session.Session, 
 
 /** Shows messages, and remembers what the end of the session needs of them. */
 const keep = (session: Session.Session, page: ReadonlyArray<Session.Content>): void => {
-  const { held, pages, source } = session
+  const { held, isForgetting, pages, source } = session
   pages.seen(page.map(({ message }) => message.content.length))
-  for (const { message } of page) held.get(message.fields.deliveryTag)!.isShown = true
-  if (source.isCounted || (held.size <= maxKept && session.bytes <= maxKeptBytes)) return
-  for (const each of held.values())
+  const shown = page.map(({ message }) => held.get(message.fields.deliveryTag)!)
+  for (const each of shown) each.isShown = true
+  session.isForgetting = !source.isCounted && (held.size > maxKept || session.bytes > maxKeptBytes)
+  if (!session.isForgetting) return
+  // What was shown before has been forgotten then.
+  for (const each of isForgetting ? shown : held.values())
     if (each.isShown && each.content !== undefined && !source.isNear(each.content)) Session.forget(session, each)
 }
 

@@ -109,7 +109,8 @@ export const browse = (
     const { client, fork, queues, sources } = env
     const { fifo } = yield* Effect.fromResult(Names.parse(queue))
     const { now } = yield* Timers.make
-    const visibilityTimeout = Math.min(longestLease, env.settings.visibilityTimeout)
+    // Up to 100,000 messages are extended within half of it, twice as long as the lease of a consumer's few.
+    const visibilityTimeout = Math.min(longestLease, 2 * env.settings.visibilityTimeout)
     let address = ""
     const url = () => address
     const hold = Hold.make(queue, ReceiptCalls.make({ client, queue, url, fork }), visibilityTimeout, now)
@@ -151,7 +152,12 @@ export const browse = (
         yield* hold.release
       })
     )
-    const pause = Effect.sleep(Duration.millis(visibilityTimeout / 3))
+    let due = now()
+    const pause = Effect.suspend(() => {
+      // An extension that takes longer than that is followed by the next one at once.
+      due = Math.max(due + visibilityTimeout / 3, now())
+      return Effect.sleep(Duration.millis(due - now()))
+    })
     yield* Effect.forkScoped(Effect.forever(Effect.andThen(pause, hold.extend)))
 
     return {

@@ -10,6 +10,9 @@ import type { ReceiptCalls } from "../settle/receiptCalls.ts"
 /** The receipt of a held message. The hold keeps no more of a message, because there may be 100,000. */
 type Held = Pick<Receipt, "handle" | "leaseEnds" | "leaseError" | "messageId" | "receivedAt">
 
+/** Messages that are extended at a time: as many as the calls under way take. Each has its answer when these have theirs. */
+const extended = 160
+
 /** Milliseconds for which calls under way are waited for, before all is returned. */
 const grace = 3000
 
@@ -18,6 +21,19 @@ export const make = (queue: string, calls: ReceiptCalls, duration: number, now: 
   const held = new Map<string, Held>()
   const extend = Leases.make({ queue, calls, duration, now })
   const isOurs = (one: Held): boolean => !isExpired(one, now())
+
+  const extendSome = (some: ReadonlyArray<Held>) =>
+    Effect.suspend(() => {
+      // Others may have been removed meanwhile.
+      const ours = some.filter((one) => held.get(one.messageId) === one)
+      return Effect.map(extend(ours.map((receipt) => ({ receipt }))), (failures) => {
+        for (const { delivery } of failures) {
+          const lost = receiptOf(delivery)
+          // SQS extends nothing that was deleted meanwhile.
+          if (held.has(lost.messageId)) lost.leaseEnds = Number.NEGATIVE_INFINITY
+        }
+      })
+    })
 
   const remove = Effect.fnUntraced(function* (deliveries: ReadonlyArray<Delivery.Delivery>) {
     const found = deliveries.map((delivery) => held.get(receiptOf(delivery).messageId))
@@ -46,15 +62,11 @@ export const make = (queue: string, calls: ReceiptCalls, duration: number, now: 
       return isNew
     },
     /** Extends all leases. */
-    extend: Effect.suspend(() =>
-      Effect.map(extend([...held.values()].map((receipt) => ({ receipt }))), (failures) => {
-        for (const { delivery } of failures) {
-          const lost = receiptOf(delivery)
-          // SQS extends nothing that was deleted meanwhile.
-          if (held.has(lost.messageId)) lost.leaseEnds = Number.NEGATIVE_INFINITY
-        }
-      })
-    ),
+    extend: Effect.suspend(() => {
+      const all = [...held.values()]
+      const starts = Array.from({ length: Math.ceil(all.length / extended) }, (_, at) => at * extended)
+      return Effect.forEach(starts, (start) => extendSome(all.slice(start, start + extended)), { discard: true })
+    }),
     /** Why others may have some of it; `undefined` while all of it is held. */
     loss: (): BrokerError.BrokerError | undefined => {
       const lost = [...held.values()].find((one) => !isOurs(one))

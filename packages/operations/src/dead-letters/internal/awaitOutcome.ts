@@ -76,7 +76,6 @@ export const make = (dependencies: Dependencies): OutcomeWait => {
         isOver = false
       }
       known = published
-      isOver ||= isLast
       // In this order, since what goes from one to the other in between is counted twice, and not missed.
       const waiting = yield* watch.waiting(targets, isLast)
       yield* watch.look(isLast)
@@ -101,7 +100,7 @@ export const make = (dependencies: Dependencies): OutcomeWait => {
     const end = now() + wait
     let [last, hasLeft, emptySince] = [0, false, never]
     while (true) {
-      const isOver = now() >= end || now() - emptySince >= (isExact ? 0 : quiet)
+      isOver = now() >= end || now() - emptySince >= (isExact ? 0 : quiet)
       const waiting = yield* check(isOver)
       const outstanding = ledger.outstanding()
       if (outstanding === 0) return isBeyond() ? "stop-at" : undefined

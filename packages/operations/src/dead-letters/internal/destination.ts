@@ -129,7 +129,9 @@ const queueing = () => {
       last = own
       // One that is interrupted while it waits lets the next one wait for those before it.
       const end = Effect.sync(() => void Deferred.doneUnsafe(own, Deferred.await(before)))
-      return Effect.ensuring(Effect.andThen(Deferred.await(before), effect), end)
+      // The one before goes on first: it is what resumes this one.
+      const turn = Effect.andThen(Deferred.await(before), Effect.yieldNow)
+      return Effect.ensuring(Effect.andThen(turn, effect), end)
     })
 }
 

@@ -30,6 +30,8 @@ export interface Sweep {
   /** Monotonic milliseconds. */
   readonly now: () => number
   readonly end: Publishing.Ending
+  /** Reports the books as they are now. */
+  readonly step: Effect.Effect<void>
   /** Letters that it holds until its end. */
   held: number
   /** Letters that are published, and that the broker has to show again. */
@@ -172,7 +174,10 @@ export const work = (sweep: Sweep, page: ReadonlyArray<Broker.BrowsedMessage>): 
     yield* remove(sweep, published)
     yield* sweep.admit(chosen)
     const [done, failed] = yield* copyAll(sweep, chosen)
+    // A program that ends during the removal has reported what is published.
+    const reported = yield* Effect.exit(sweep.step)
     yield* remove(sweep, done)
+    yield* reported
     if (failed !== undefined) return yield* Effect.failCause(failed)
     if (thrown !== undefined) return yield* Effect.die(thrown.error)
   })

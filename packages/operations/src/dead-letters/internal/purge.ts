@@ -7,16 +7,29 @@ import type { PurgeOptions } from "./options.ts"
 import { DeadLettersStopped } from "./report.ts"
 import * as Sweep from "./sweep.ts"
 
-/** Letters that the broker does not show, because others of their groups are kept. */
-const behind = ({ capabilities }: Broker.Service, queue: string, hidden: number): BrokerError.BrokerError =>
-  new BrokerError.BrokerError({
-    broker: capabilities.broker,
-    operation: "purge",
-    queue,
-    reason: "Unsupported",
-    detail: `${hidden} letters were not looked at: the broker shows only the first of each group, and these stay`,
-    remedy: "Redrive or remove those in front of them first, or purge all"
-  })
+/** The error of letters that were not looked at. */
+const partial = (
+  { capabilities }: Broker.Service,
+  queue: string,
+  { hidden, unreached }: Pick<Sweep.Ended, "hidden" | "unreached">
+): BrokerError.BrokerError | undefined => {
+  const because = (letters: number, why: string, remedy: string) =>
+    new BrokerError.BrokerError({
+      broker: capabilities.broker,
+      operation: "purge",
+      queue,
+      reason: "Unsupported",
+      detail: `${letters} letters were not looked at: ${why}`,
+      remedy
+    })
+  if (hidden > 0) {
+    const why = "the broker shows only the first of each group, and these stay"
+    return because(hidden, why, "Redrive or remove those in front of them first, or purge all")
+  }
+  if (unreached === 0) return undefined
+  const why = "a purge holds each letter that it passes over until its end, and holds as many as it may"
+  return because(unreached, why, "Redrive, park or remove some of those that it passed over first")
+}
 
 /** Purges a queue, and returns the number of letters that are gone. The options have been checked. */
 export const purge = (
@@ -33,7 +46,7 @@ export const purge = (
       if (ready !== undefined) return ready
     }
     const isMeant = Callback.guard(queue)("filter", (letter: Delivery.Delivery) => Sweep.matches(letter, filter))
-    const { error, hidden, summary } = yield* Sweep.run(
+    const { error, summary, ...behind } = yield* Sweep.run(
       broker,
       queue,
       { audit, signal },
@@ -44,7 +57,7 @@ export const purge = (
       }
     )
     const { removed, selected } = summary
-    const cause = error ?? (hidden > 0 && dryRun !== true ? behind(broker, queue, hidden) : undefined)
+    const cause = error ?? (dryRun === true ? undefined : partial(broker, queue, behind))
     if (cause === undefined) return dryRun === true ? selected : removed
     return yield* new DeadLettersStopped({ queue, operation: "purge", removed, report: undefined, cause })
   })

@@ -39,7 +39,7 @@ interface Moving {
   readonly signal?: AbortSignal | undefined
   /** Told of dead letters before they are published, up to 100 at a time. Default: nobody is told. */
   readonly audit?: Audit | undefined
-  /** Called after each dead letter with the report so far. Default: nothing is called. */
+  /** Called with the report so far when dead letters are published, and when they are removed. Default: nothing is called. */
   readonly onProgress?: ((report: Report) => void) | undefined
   /**
    * Whether a queue that letters are to go to is made where it is missing, as sends make it; else they are refused. Default:

@@ -58,6 +58,8 @@ export interface Ended {
   readonly error: Failed | undefined
   /** Letters that wait, and that the broker has not shown, because they are behind others that are kept. */
   readonly hidden: number
+  /** Letters that wait, and that the broker has not shown, because the sweep holds as many as it may. */
+  readonly unreached: number
 }
 
 /** The most letters that are worked on at a time: those in doubt when a connection is lost. */
@@ -82,7 +84,7 @@ export const run = (
     if (copy === "look") return yield* look(broker, queue, options, work)
     let books = Books.make(undefined, limit, undefined)
     let hasBegun = false
-    let hidden = 0
+    let [hidden, unreached] = [0, 0]
     const sweep = Effect.gen(function* () {
       if (signal?.aborted === true) return
       // Dead letters that arrive later are left for the next time, lest one that always fails is redriven for ever.
@@ -92,7 +94,7 @@ export const run = (
       const browser = yield* broker.admin.browse({ queue, from: "ready", limit: heldLimit })
       books = Books.make(ready, limit, held, options.known, browser.identify)
       hasBegun = true
-      yield* through(broker, queue, browser, options, { ...work, copy }, books)
+      unreached = yield* through(broker, queue, browser, options, { ...work, copy }, books)
       hidden = browser.browsed().hidden ?? 0
     })
     const ended = Callback.caught(Effect.scoped(Effect.raceFirst(sweep, aborted(signal))))
@@ -102,8 +104,9 @@ export const run = (
       onFailure: (error) =>
         hasBegun || !(error instanceof BrokerError.BrokerError) ? Effect.succeed(error) : Effect.fail(error)
     })
-    return { summary: books.summary(), error, hidden }
+    return { summary: books.summary(), error, hidden, unreached }
   })
+
 /** Selects, and leaves all letters where they are. */
 const look = (
   broker: Broker.Service,
@@ -130,15 +133,15 @@ const look = (
         return reading.hidden()
       })
       return yield* Callback.caught(Effect.raceFirst(seen, Effect.as(aborted(signal), 0))).pipe(
-        Effect.map((hidden): Ended => ({ summary: books.summary(), error: undefined, hidden })),
+        Effect.map((hidden): Ended => ({ summary: books.summary(), error: undefined, hidden, unreached: 0 })),
         Effect.catchTag("CallbackFailed", (error) =>
-          Effect.succeed<Ended>({ summary: books.summary(), error, hidden: 0 })
+          Effect.succeed<Ended>({ summary: books.summary(), error, hidden: 0, unreached: 0 })
         )
       )
     })
   )
 
-/** Works on page after page, until nothing is left to do. */
+/** Works on page after page, until nothing is left to do. Returns the number of letters that it could not reach. */
 const through = (
   broker: Broker.Service,
   queue: string,
@@ -146,11 +149,12 @@ const through = (
   { audit, rate }: Options,
   { onStep, ...work }: Moving,
   books: Books.SweepStats
-): Effect.Effect<void, Failed> =>
+): Effect.Effect<number, Failed> =>
   Effect.gen(function* () {
     const clock = yield* Clock.Clock
     const now = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
     const end = Publishing.ending()
+    const step = Effect.sync(() => onStep(books.summary))
     const sweep: Page.Sweep = {
       browser,
       books,
@@ -160,10 +164,10 @@ const through = (
       publish: Publishing.make(now, end, rate),
       now,
       end,
+      step,
       held: 0,
       lost: 0
     }
-    const step = Effect.sync(() => onStep(books.summary))
     const most = rate === undefined ? pageSize : Math.min(pageSize, Math.ceil(rate))
     const room = (): number => (sweep.lost > 0 ? pageSize : Math.min(most, books.wanted()))
     let shown = now()
@@ -184,10 +188,15 @@ const through = (
         shown = now()
         continue
       }
+      if (sweep.held >= heldLimit) return books.wanted()
       const left = yield* Quiet.end(broker, queue, { quiet: now() - shown, held: sweep.held, isWanting: true })
-      if (left !== undefined) return books.end(left)
+      if (left !== undefined) {
+        books.end(left)
+        break
+      }
       yield* Effect.sleep(Duration.millis(Quiet.interval))
     }
+    return 0
   })
 
 /** Runs work to its end when it is interrupted: for a time, and without beginning anything new. */
