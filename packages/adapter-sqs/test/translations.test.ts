@@ -6,6 +6,7 @@ import * as fc from "fast-check"
 import type { Message, MessageAttributeValue } from "../src/internal/client.ts"
 import { fromRefusal, toBrokerError } from "../src/internal/toBrokerError.ts"
 import { type Command, type Input, hideFor, toCommand } from "../src/internal/settle/toCommand.ts"
+import * as Originals from "../src/internal/consume/originals.ts"
 import { messagesIn } from "../src/internal/consume/received.ts"
 import * as Remembered from "../src/internal/consume/remembered.ts"
 import { toDelivery } from "../src/internal/consume/toDelivery.ts"
@@ -163,12 +164,6 @@ describe("toPublication", () => {
     assert.isTrue(Result.isSuccess(toPublication(redriven, false)))
   })
 
-  it("dead letters without their story are never taken for one another", () => {
-    const metadata = Metadata.reduce(outgoing().metadata, "all")
-    const ids = [1, 2].map(() => entryOf(outgoing({ metadata }), true).MessageDeduplicationId)
-    assert.strictEqual(new Set(ids).size, 2)
-  })
-
   it("SQS's clock has the last word on a delay that it keeps to the end; the others are watched by ours", () => {
     const notBefore = (delay: number) => {
       const { metadata } = Outgoing.make({ queue: "q", id: "m1", body: utf8.encode("{}"), headers: {}, delay }, now)
@@ -179,28 +174,62 @@ describe("toPublication", () => {
     assert.strictEqual(toDelivery(received(outgoing({ metadata: early })), context).metadata.notBefore, now + 1)
   })
 
-  it("a FIFO queue deduplicates by id, and never what is sent again on purpose", () => {
-    const metadata = outgoing().metadata
+  describe("deduplication in a FIFO queue", () => {
+    const { metadata } = outgoing()
     const dead = { queue: "q", attempts: 4, reason: "permanent", at: now, error: { name: "E", message: "m" } } as const
-    const idOf = (change: Partial<Metadata.Metadata>, headers = {}) =>
-      entryOf(outgoing({ headers, metadata: { ...metadata, ...change } }), true).MessageDeduplicationId
-    assert.strictEqual(idOf({}), "m1")
-    assert.strictEqual(idOf({}, { "message-deduplication-id": "mine" }), "mine")
-    const ids = [
-      idOf({}),
-      idOf({ attempts: 1 }),
-      idOf({ attempts: 2 }),
-      idOf({ deadLetter: dead }),
-      idOf({ redrives: 1 }),
-      idOf({ redrives: 1, attempts: 1 }),
-      idOf({ redrives: 1, deadLetter: dead }),
-      idOf({ redrives: 1, deadLetter: { ...dead, queue: "r" } })
+    const message = (change: Partial<Metadata.Metadata>, body = utf8.encode("{}"), headers = {}) =>
+      outgoing({ body, headers, metadata: { ...metadata, ...change } })
+    const idOf = (sent: Outgoing.Outgoing, source?: string) =>
+      Result.getOrThrow(toPublication(sent, true, undefined, source)).entry.MessageDeduplicationId!
+
+    it("a message that is published for the first time goes by its id, or by the one that is given", () => {
+      assert.strictEqual(idOf(message({})), "m1")
+      assert.strictEqual(idOf(message({}, undefined, { "message-deduplication-id": "mine" })), "mine")
+      // A digest is wire format: another one would let a message through twice.
+      assert.strictEqual(idOf(message({ id: "é".repeat(200) })), "bd62f1ecfb466f85")
+    })
+
+    const changes: ReadonlyArray<Partial<Metadata.Metadata>> = [
+      { attempts: 1 },
+      { attempts: 2 },
+      { deadLetter: dead },
+      { redrives: 1, operation: "a:b:1" },
+      { redrives: 1, operation: "a:c:1" },
+      { redrives: 1, attempts: 1 },
+      { redrives: 1, deadLetter: dead },
+      { deadLetter: { ...dead, queue: "r" } },
+      { truncation: "all" }
     ]
-    assert.strictEqual(new Set(ids).size, ids.length)
-    for (const id of [...ids, idOf({ id: "é".repeat(200) })]) assert.match(id!, /^[!-~]{1,128}$/)
-    // A digest is wire format: another one would let a message through twice.
-    assert.strictEqual(idOf({ id: "é".repeat(200) }), "bd62f1ecfb466f85")
-    assert.strictEqual(idOf({ id: "m 1", attempts: 1 }), "6832edf9d9b89c8c")
+
+    it("the same copy of the same message of SQS has one id, whoever publishes it; no other copy has it", () => {
+      const ids = ["native-1", "native-2"].flatMap((source) => changes.map((change) => idOf(message(change), source)))
+      const again = ["native-1", "native-2"].flatMap((source) => changes.map((change) => idOf(message(change), source)))
+      assert.deepStrictEqual(again, ids)
+      assert.strictEqual(new Set([...ids, "m1"]).size, ids.length + 1)
+      for (const id of [...ids, idOf(message({ attempts: 1 }), "é".repeat(200))]) assert.match(id, /^[!-~]{1,128}$/)
+    })
+
+    it("a letter that was browsed goes by its own id of SQS, also where it was never given up", () => {
+      const bodies = ["native-1", "native-2"].map((id) => {
+        const body = utf8.encode("{}")
+        Originals.note(body, id)
+        return body
+      })
+      for (const change of [{}, ...changes]) {
+        const [one, other] = bodies.map((body) => idOf(message(change, body)))
+        assert.notStrictEqual(one, other)
+        assert.strictEqual(idOf(message(change, bodies[0])), one)
+        assert.strictEqual(idOf(message(change), "native-1"), one)
+      }
+    })
+
+    it("a copy of a message that nobody browsed here has its own id, and keeps it when it is published again", () => {
+      for (const change of changes) {
+        const [one, other] = [message(change), message(change)]
+        assert.notStrictEqual(idOf(one), idOf(other))
+        assert.strictEqual(idOf({ ...one }), idOf(one))
+      }
+    })
   })
 
   it("one group by default, and no delay of its own", () => {

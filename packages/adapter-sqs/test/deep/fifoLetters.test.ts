@@ -1,11 +1,12 @@
 /** Browses dead letters of FIFO queues, of which SQS shows only the first of each group. */
-import { DeadLetters } from "@requeue/operations"
+import { Broker } from "@requeue/core"
+import { DeadLetters, LetterLine } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import * as Logger from "effect/Logger"
 import * as References from "effect/References"
 import { assert, describe, test } from "vitest"
 import { strict } from "./strict.ts"
-import { left, on, outgoing, queueName } from "../real/world.ts"
+import { consume, drain, idOf, left, no, on, outgoing, queueName, untilEmpty } from "../real/world.ts"
 
 const { behind, url } = await strict()
 
@@ -74,5 +75,75 @@ describe.concurrent("of a FIFO queue, by one group after the other", () => {
     assert.isAtLeast(answer.length, 10)
     assert.isBelow(answer.length, 45)
     assert.match(String(told), /partial: the broker shows only the first of each group/)
+  })
+})
+
+describe.concurrent("SQS drops what has the deduplication id of another message, but", () => {
+  const retry = { maxRetries: 0 }
+  const all = ["m0", "m1", "m2"]
+
+  /** So many letters of a consumer, and what is done with them; answers what is in a queue at the end. */
+  const given = (work: (dlq: string, letters: DeadLetters.DeadLetters) => Effect.Effect<string, unknown, Broker.Broker>) => {
+    const queue = `${queueName("dropped")}.fifo`
+    const dlq = queue.replace(".fifo", ".dlq.fifo")
+    const program = on({ url }, (broker) =>
+      Effect.gen(function* () {
+        yield* Effect.scoped(
+          Effect.gen(function* () {
+            yield* consume(queue, [], { retry }, () => no)
+            yield* broker.publish(all.map((id) => outgoing(queue, id, { headers: { "message-group-id": id } })))
+            yield* untilEmpty(behind, queue)
+          })
+        )
+        return yield* work(dlq, yield* DeadLetters.make(dlq))
+      })
+    )
+    return program.then((last) => drain(behind, last)).then((found) => found.map(idOf).toSorted())
+  }
+
+  test("letters that are parked come back", async () => {
+    const ids = await given((dlq, letters) =>
+      Effect.gen(function* () {
+        const aside = dlq.replace(".dlq.", ".later.")
+        yield* letters.park({ to: aside })
+        yield* (yield* DeadLetters.make(aside)).park({ to: dlq, force: aside })
+        return dlq
+      })
+    )
+    assert.deepStrictEqual(ids, all)
+  })
+
+  test("letters that are exported and removed can be imported", async () => {
+    const ids = await given((dlq, letters) =>
+      Effect.gen(function* () {
+        const { publish } = yield* Broker.Broker
+        const lines = (yield* letters.list()).map((letter) => LetterLine.format(dlq, letter))
+        yield* letters.purge({ all: true })
+        yield* publish(lines.map((line) => LetterLine.parse(line)).filter((read) => "queue" in read))
+        return dlq
+      })
+    )
+    assert.deepStrictEqual(ids, all)
+  })
+
+  test("letters with one id are letters of their own, and so are their redrives", async () => {
+    const queue = `${queueName("twice")}.fifo`
+    const [dlq, work] = [queue.replace(".fifo", ".dlq.fifo"), queue.replace(".fifo", ".work.fifo")]
+    await on({ url }, (broker) =>
+      Effect.gen(function* () {
+        yield* Effect.scoped(
+          Effect.gen(function* () {
+            yield* consume(queue, [], { retry }, () => no)
+            // The second one as if it was sent five minutes later.
+            for (const own of ["first", "second"])
+              yield* broker.publish([outgoing(queue, "m", { headers: { "message-deduplication-id": own } })])
+            yield* untilEmpty(behind, queue)
+          })
+        )
+        yield* (yield* DeadLetters.make(dlq)).redrive({ to: work })
+      })
+    )
+    assert.deepStrictEqual((await drain(behind, work)).map(idOf), ["m", "m"])
+    assert.strictEqual(await left(behind, dlq), 0)
   })
 })

@@ -9,7 +9,7 @@ import type * as Scope from "effect/Scope"
 import type { Settings } from "../../SqsOptions.ts"
 import type { Client, Message } from "../client.ts"
 import { arrived } from "../consume/arrival.ts"
-import { originals } from "../consume/originals.ts"
+import * as Originals from "../consume/originals.ts"
 import { nameOf, receiptOf } from "../consume/receipt.ts"
 import * as Receive from "../consume/receive.ts"
 import type { Sources } from "../consume/sources.ts"
@@ -136,7 +136,8 @@ export const browse = (
         if (!hold.add(receipt)) continue
         const context = { uncounted: 0, before: sources.before(message).count, now: env.now(), queue }
         const delivery = arrived(message, context, fifo ? message.Attributes?.MessageGroupId : undefined, receipt)
-        if (Wire.hasHeaders(MessageAttributes)) originals.set(delivery.body, MessageAttributes)
+        Originals.note(delivery.body, messageId)
+        if (Wire.hasHeaders(MessageAttributes)) Originals.originals.set(delivery.body, MessageAttributes)
         unshown.push(delivery)
         received++
       }

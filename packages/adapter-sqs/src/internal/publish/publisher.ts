@@ -8,10 +8,11 @@ import type { Queue, Queues } from "../declare/declare.ts"
 import * as RequestBatcher from "../requestBatcher.ts"
 import { type Publication, toPublication } from "./toPublication.ts"
 
-/** A message, and the attributes of the delivery that it is a copy of. */
+/** A message, and the attributes and SQS's id of the delivery that it is a copy of. */
 interface Item {
   readonly message: Outgoing.Outgoing
   readonly original?: Readonly<Record<string, MessageAttributeValue>> | undefined
+  readonly source?: string | undefined
 }
 
 /** Publishes to every queue. */
@@ -24,9 +25,9 @@ export interface Publisher {
 const parallel = 16
 
 /** Refuses a message that cannot be encoded at all, such as one whose body was transferred to another thread. */
-const encode = ({ message, original }: Item, fifo: boolean): ReturnType<typeof toPublication> => {
+const encode = ({ message, original, source }: Item, fifo: boolean): ReturnType<typeof toPublication> => {
   try {
-    return toPublication(message, fifo, original)
+    return toPublication(message, fifo, original, source)
   } catch (cause) {
     const { queue } = message
     const detail = `the message cannot be encoded: ${Failure.summarize(cause).message}`

@@ -6,6 +6,7 @@
 import { BrokerError, Digest, Metadata, type Outgoing } from "@requeue/core/adapter-kit"
 import * as Result from "effect/Result"
 import type { MessageAttributeValue, SendEntry } from "../client.ts"
+import * as Originals from "../consume/originals.ts"
 import { textOf } from "../consume/toDelivery.ts"
 import * as Limits from "../limits.ts"
 import * as Native from "../native.ts"
@@ -29,12 +30,13 @@ const refuse = (queue: string, reason: BrokerError.BrokerError["reason"], detail
 
 /**
  * The entry of a message, or a `BrokerError` when SQS would refuse it. `original` are the attributes of the delivery
- * that it is a copy of: those of them that hold bytes or numbers keep their type.
+ * that it is a copy of: those of them that hold bytes or numbers keep their type. `source` is SQS's id of that message.
  */
 export const toPublication = (
   outgoing: Outgoing.Outgoing,
   fifo: boolean,
-  original?: Attributes
+  original?: Attributes,
+  source?: string
 ): Result.Result<Publication, BrokerError.BrokerError> => {
   const { delay, metadata, native, queue } = outgoing
   const asked = Native.nativeOptions.of(native)
@@ -68,7 +70,7 @@ export const toPublication = (
     ...(fifo
       ? {
           MessageGroupId: group ?? Wire.defaultGroup,
-          MessageDeduplicationId: deduplicationId(metadata, deduplication)
+          MessageDeduplicationId: deduplicationId(outgoing, deduplication, source)
         }
       : group === undefined
         ? {}
@@ -88,8 +90,8 @@ export const toPublication = (
 }
 
 /** Whether a message is published for the first time. */
-const isFirst = ({ attempts, deadLetter, redrives }: Metadata.Metadata): boolean =>
-  attempts === 0 && redrives === 0 && deadLetter === undefined
+const isFirst = ({ attempts, deadLetter, redrives, truncation }: Metadata.Metadata): boolean =>
+  attempts === 0 && redrives === 0 && deadLetter === undefined && truncation === undefined
 
 /**
  * Splits off the headers for which SQS has a field. One that came as an attribute, from a foreign producer, or that is not
@@ -152,19 +154,22 @@ const typed = (value: string, original: MessageAttributeValue | undefined): Mess
   original !== undefined && textOf(original) === value ? original : text(value)
 
 /**
- * SQS drops a message whose deduplication id it has seen within five minutes. So a message that is sent once more on
- * purpose, as a retry, a dead letter or a redrive, has an id of its own.
+ * SQS drops a message whose deduplication id it has seen within five minutes. So the id of a copy tells of which message of SQS
+ * it is the copy, and which one: the same copy of the same message is stored once, and no other is taken for it. Metadata
+ * alone does not tell that: a parked letter has that of its original, and several messages may have one id.
  *
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/using-messagededuplicationid-property.html
  */
-const deduplicationId = (metadata: Metadata.Metadata, given: string | undefined): string => {
-  const { attempts, truncation, deadLetter, id, redrives } = metadata
-  // A dead letter without its story cannot be told from that of another queue.
-  if (truncation === "all" && attempts === 0) return crypto.randomUUID()
-  const first = given ?? id
-  const name = isFirst(metadata)
-    ? first
-    : `${first}:${redrives}.${deadLetter === undefined ? attempts : `dead.${deadLetter.queue}`}`
+const deduplicationId = (
+  { body, metadata }: Outgoing.Outgoing,
+  given: string | undefined,
+  original: string | undefined
+): string => {
+  const { attempts, deadLetter, id, operation = "", redrives } = metadata
+  const source = original ?? Originals.sourceOf(body)
+  const isCopy = source !== undefined || !isFirst(metadata)
+  const which = `${operation}:${redrives}.${deadLetter === undefined ? attempts : `dead.${deadLetter.queue}`}`
+  const name = isCopy ? `${source ?? Originals.named(body)}:${which}` : (given ?? id)
   return Wire.isLegalId(name) ? name : Digest.hex(name)
 }
 

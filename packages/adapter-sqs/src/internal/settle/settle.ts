@@ -2,7 +2,7 @@
 import { type BoundedMap, Broker, BrokerError, type Delivery } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type { Results } from "../batchCall.ts"
-import { isExpired, receiptOf } from "../consume/receipt.ts"
+import { isExpired, nameOf, receiptOf } from "../consume/receipt.ts"
 import type { Publisher } from "../publish/publisher.ts"
 import type { ReceiptCalls } from "./receiptCalls.ts"
 import type { Command } from "./toCommand.ts"
@@ -54,7 +54,8 @@ const executor = ({ calls, publisher, settled }: Dependencies) => {
       Effect.gen(function* () {
         const items = requests.map(({ command, delivery }) => ({
           message: command.outgoing,
-          original: receiptOf(delivery).attributes
+          original: receiptOf(delivery).attributes,
+          source: nameOf(receiptOf(delivery))
         }))
         const results = [...(yield* publisher.publish(items))]
         const stored = [...requests.keys()].filter((index) => results[index] === undefined)
