@@ -353,8 +353,7 @@ describe("redrive", () => {
     ["one that nothing else names, though the dead-letter queue is confirmed", "graves", { force: "graves" }, false],
     ["one with a default policy", "live.dlq", {}, true],
     ["one whose letters were parked", "live.dlq.parked", {}, true],
-    ["one as SQS writes it", "live-dlq", {}, true],
-    ["one whose letters were parked, as SQS writes it", "live-dlq-parked", {}, true],
+    ["one that is another where names are as they are", "live-dlq", {}, false],
     ["one with a longer name", "olive.dlq", {}, false],
     ["one with a name that is almost the same", "li-ve.dlq", {}, false],
     ["one of FIFO", "live-dlq.fifo", {}, false]
@@ -365,6 +364,62 @@ describe("redrive", () => {
     await forge(service!, dead, "live")
     await broker.finish(deadLetters(broker.requeue, dead).redrive(options))
     assert.strictEqual((await broker.requeue.counts("live")).ready, goes ? 2 : 1)
+  })
+
+  /** A broker that writes dots as hyphens, and `.fifo` at the end. */
+  const hyphened = (broker: Broker.Service): Broker.Service => {
+    const written = (name: string) => {
+      const plain = name.replace(".fifo", "")
+      return plain.replaceAll(".", "-") + (plain === name ? "" : ".fifo")
+    }
+    const isSame: Broker.Admin["isSame"] = (one, other) => Effect.succeed(written(one) === written(other))
+    return { ...broker, admin: { ...broker.admin, isSame } }
+  }
+
+  it.each([
+    ["live", "live-dlq"],
+    ["live", "live-dlq-parked"],
+    ["live.eu", "live-eu-dlq"],
+    ["live.fifo", "live.dlq.fifo"],
+    ["live.fifo", "live-dlq-parked.fifo"]
+  ])("letters of %s go back from %s, where the broker writes its dead-letter queue so", async (live, dead) => {
+    let service: Broker.Service | undefined
+    await using broker = await open({}, (original) => (service = hyphened(original)))
+    await broker.requeue.send(live, {})
+    await forge(service!, dead, live)
+    await broker.finish(deadLetters(broker.requeue, dead).redrive())
+    assert.strictEqual((await broker.requeue.counts(live)).ready, 2)
+  })
+
+  it("letters go back to a queue that its consumers and they write otherwise, with a dead-letter queue of its own", async () => {
+    let service: Broker.Service | undefined
+    await using broker = await open({}, (original) => (service = hyphened(original)))
+    const consumer = await broker.requeue.consume("live-eu", { retry: { deadLetter: "all.graves" } }, () => {})
+    await broker.finish(consumer.drain())
+    await broker.requeue.send("live.eu", {})
+    await forge(service!, "all-graves", "live.eu")
+    assert.strictEqual((await broker.finish(deadLetters(broker.requeue, "all-graves").redrive())).redriven, 1)
+  })
+
+  it("letters never go to the queue that they are in, by another name of it", async () => {
+    let service: Broker.Service | undefined
+    await using broker = await open({}, (original) => (service = hyphened(original)))
+    await forge(service!, "q.dlq", "q-dlq")
+    const letters = deadLetters(broker.requeue, "q.dlq")
+    const to = "q-dlq"
+    const [letter] = await letters.list()
+    const moves = [
+      () => letters.redrive({ to }),
+      () => letters.park({ to }),
+      () => letters.redrive({ origin: to, create: true })
+    ]
+    for (const move of moves) {
+      const { failures, redriven, refused } = await broker.finish(move())
+      assert.deepStrictEqual([redriven, refused, failures[0]?.error?.reason], [0, 1, "QueueMismatch"])
+    }
+    assert.strictEqual((await broker.finish(letters.redrive({ to, dryRun: true }))).refused, 1)
+    await expect(letters.edit(letter!, { to, body: bytes("edited") })).rejects.toMatchObject({ reason: "QueueMismatch" })
+    assert.deepStrictEqual([await letters.count(), (await broker.requeue.counts(to)).isMissing], [1, true])
   })
 
   it("letters go back to a queue whose consumers send their dead letters there, and to no other that is known", async () => {

@@ -31,6 +31,10 @@ describe("a name", () => {
     assert.strictEqual(at(parse("orders", "billing")), "orders billing")
     assert.strictEqual(at(parse("orders.dlq", "billing")), "orders.billing.dlq requeue")
     assert.strictEqual(at(parse("orders.dlq", "billing")), at(parse("orders/billing.dlq")))
+    const isSame = (one: string, other: string) => Names.isSame(one, other, "billing")
+    assert.isTrue(isSame("orders.dlq", "orders/billing.dlq") && isSame("orders.dlq", "orders.billing.dlq/requeue"))
+    assert.isTrue(isSame("orders", "orders/billing"))
+    assert.isFalse(isSame("orders", "orders/other") || isSame("orders.dlq", "orders-dlq") || isSame("a b", "a b"))
   })
 
   it("that is long, or ephemeral, has a digest in what is derived from it", () => {

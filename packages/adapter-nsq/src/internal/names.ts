@@ -95,6 +95,12 @@ export const parse = (name: string, defaultChannel: string): Queue | Refused => 
   return isLegal(channel) ? { topic, channel, isOwn: false } : refuse(`${JSON.stringify(channel)} is no channel's name`)
 }
 
+/** Whether two names are one queue. */
+export const isSame = (one: string, other: string, defaultChannel: string): boolean => {
+  const [first, second] = [parse(one, defaultChannel), parse(other, defaultChannel)]
+  return !isRefused(first) && !isRefused(second) && toText(first) === toText(second)
+}
+
 /** The names by which programs call a channel; none for those of retries, and for names that have a digest. */
 export const told = (
   { channel, topic }: { readonly topic: string; readonly channel: string | undefined },

@@ -147,3 +147,46 @@ describe.concurrent("SQS drops what has the deduplication id of another message,
     assert.strictEqual(await left(behind, dlq), 0)
   })
 })
+
+describe.concurrent("one queue has several names", () => {
+  const arn = (name: string) => `arn:aws:sqs:eu-west-1:000000000000:${name}`
+
+  test("a queue is known by each of them, and no other queue is taken for it", async () => {
+    const name = queueName("names")
+    await behind.createQueue({ QueueName: `${name}-dlq` })
+    const is = await on({ url }, ({ admin }) =>
+      Effect.forEach(
+        [`${name}-dlq`, arn(`${name}-dlq`), arn(`${name}.dlq`), `${name}.other`, `${name}.dlq.fifo`, "no name"],
+        (other) => admin.isSame!(`${name}.dlq`, other)
+      )
+    )
+    assert.deepStrictEqual(is, [true, true, true, false, false, false])
+    const isStranger = await on({ url }, ({ admin }) =>
+      Effect.orElseSucceed(admin.isSame!(`${name}.dlq`, arn(`${name}-dlq`).replace(/0{12}/, "123456789012")), () => false)
+    )
+    assert.isFalse(isStranger)
+  })
+
+  test("letters stay where a move would move them to themselves, and go back to where they came from", async () => {
+    const queue = `${queueName("itself")}.fifo`
+    const dlq = queue.replace(".fifo", ".dlq.fifo")
+    const moved = await on({ url }, (broker) =>
+      Effect.gen(function* () {
+        yield* Effect.scoped(
+          Effect.gen(function* () {
+            yield* consume(queue, [], { retry: { maxRetries: 0 } }, () => no)
+            yield* broker.publish(["a", "b"].map((id) => outgoing(queue, id)))
+            yield* untilEmpty(behind, queue)
+          })
+        )
+        const letters = yield* DeadLetters.make(dlq)
+        const written = dlq.replace(".dlq", "-dlq")
+        const moves = [letters.redrive({ to: written }), letters.park({ to: written }), letters.park({ to: arn(written) })]
+        const refused = yield* Effect.forEach(moves, (move) => Effect.map(move, ({ redriven }) => redriven))
+        return [...refused, yield* letters.count, (yield* letters.redrive()).redriven]
+      })
+    )
+    assert.deepStrictEqual(moved, [0, 0, 0, 2, 2])
+    assert.strictEqual(await left(behind, queue), 2)
+  })
+})

@@ -233,6 +233,11 @@ export interface Admin {
    */
   readonly purge: (queue: string) => Effect.Effect<number, BrokerError>
   /**
+   * Whether two names are one queue: names that the broker writes alike, or a name and an address. It may ask the broker.
+   * Default: where both are the same text.
+   */
+  readonly isSame?: ((one: string, other: string) => Effect.Effect<boolean, BrokerError>) | undefined
+  /**
    * All that waits in a queue, and where. It may ask the broker more than `counts` does: that is asked again and again, this
    * when somebody looks. Default: what `counts` tells.
    */

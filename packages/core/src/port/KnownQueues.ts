@@ -3,8 +3,10 @@
  *
  * They belong to one connected broker. A name by convention, such as `orders.dlq` or `orders.dlq.parked`, is known everywhere.
  */
+import * as Effect from "effect/Effect"
 import * as RetryPolicy from "../policy/RetryPolicy.ts"
 import type { Service } from "./Broker.ts"
+import type { BrokerError } from "./BrokerError.ts"
 
 const known = new WeakMap<Service, Map<string, ReadonlyArray<string>>>()
 
@@ -45,16 +47,27 @@ export const deadLetterQueues = (broker: Service, queue: string): ReadonlyArray<
 export const origins = (broker: Service, name: string): ReadonlyArray<string> =>
   [...(known.get(broker) ?? [])].flatMap(([queue, names]) => (names.includes(name) ? [queue] : []))
 
-/** A name by convention, and how SQS writes it: `orders-dlq`, or `orders-dlq.fifo` for that of `orders.fifo`. */
-const written = (name: string): ReadonlyArray<string> => [name, name.replace(/(\.fifo)?\.dlq$/, "-dlq$1")]
+/** Whether two names are one queue, as the broker sees it. */
+export const isSame = ({ admin }: Service, one: string, other: string): Effect.Effect<boolean, BrokerError> =>
+  one === other ? Effect.succeed(true) : (admin.isSame?.(one, other) ?? Effect.succeed(false))
+
+const firstSame = (broker: Service, names: Iterable<string>, name: string) =>
+  Effect.gen(function* () {
+    for (const each of names) if (yield* isSame(broker, each, name)) return each
+    return undefined
+  })
 
 /** Whether letters in `name` may be those of the queue: its policy says so, or where none is known, the default policy. */
-export const isOrigin = (broker: Service, name: string, queue: string): boolean => {
-  const home = name.replace(/[.-]parked(?=(\.fifo)?$)/, "")
-  return deadLetterQueues(broker, queue)
-    .flatMap(written)
-    .some((own) => own === name || own === home)
-}
+export const isOrigin = (broker: Service, name: string, queue: string): Effect.Effect<boolean, BrokerError> =>
+  Effect.gen(function* () {
+    const queues = known.get(broker) ?? new Map<string, ReadonlyArray<string>>()
+    const own = queues.has(queue) ? queue : ((yield* firstSame(broker, queues.keys(), queue)) ?? queue)
+    const homes = new Set([name, name.replace(/[.-]parked(?=(\.fifo)?$)/, "")])
+    for (const home of homes) {
+      if ((yield* firstSame(broker, deadLetterQueues(broker, own), home)) !== undefined) return true
+    }
+    return false
+  })
 
 /** Whether a policy that is known, or convention, makes this a dead-letter queue. */
 export const isDeadLetterQueue = (broker: Service, name: string): boolean =>

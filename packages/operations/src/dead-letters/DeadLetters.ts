@@ -201,6 +201,8 @@ export const of = (
     })
   )
 
+type IsOrigin = (origin: string) => Effect.Effect<boolean, BrokerError.BrokerError>
+
 const ofBroker = (broker: Broker.Service, queue: string, found?: ReadonlyArray<string>): DeadLetters => {
   const refused = Options.refusals(queue)
   /** A call whose functions run in the async context of the call. */
@@ -218,12 +220,14 @@ const ofBroker = (broker: Broker.Service, queue: string, found?: ReadonlyArray<s
     operation: string,
     refusal: RangeError | undefined,
     options: O,
-    call: (watched: Broker.Service, given: O, isOrigin: (origin: string) => boolean) => Effect.Effect<A, E, R>,
+    call: (watched: Broker.Service, given: O, isOrigin: IsOrigin) => Effect.Effect<A, E, R>,
     isOfOrigin = options?.origin !== undefined
   ) => {
     const asked = { operation, of: found, isOfOrigin }
-    const isOrigin = (origin: string): boolean =>
-      origin === options?.origin || found?.includes(origin) === true || KnownQueues.isOrigin(broker, queue, origin)
+    const isOrigin: IsOrigin = (origin) =>
+      origin === options?.origin || found?.includes(origin) === true
+        ? Effect.succeed(true)
+        : KnownQueues.isOrigin(broker, queue, origin)
     return calling(operation, refusal, options, (watched, given) => {
       const acted = call(watched, Options.ofOrigin(given), isOrigin)
       return options?.force === queue ? acted : Effect.andThen(Role.check(broker, watched, queue, asked), acted)

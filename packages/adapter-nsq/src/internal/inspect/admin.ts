@@ -106,6 +106,7 @@ export const make = (dependencies: Places.PlacesDependencies & HolderDependencie
         return { ...told(total), ...stateOf(total, missing) }
       }),
     browse: ({ from, limit, queue }) => (from === "ready" ? browse(queue, limit) : Effect.fail(unsupported(queue))),
+    isSame: (one, other) => Effect.succeed(Names.isSame(one, other, dependencies.settings.channel)),
     names: Effect.gen(function* () {
       const { nsqd: found = [] } = dependencies.settings.lookupd.length === 0 ? {} : yield* dependencies.lookup.all
       const nodes = new Set([...dependencies.nodes.given, ...found.map(dependencies.nodes.at)])

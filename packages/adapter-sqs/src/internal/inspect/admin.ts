@@ -2,7 +2,9 @@
 import type { Backlog, Broker, BrokerError } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
+import * as Result from "effect/Result"
 import { textsIn } from "../answer.ts"
+import * as Names from "../names.ts"
 import { toBrokerError } from "../toBrokerError.ts"
 import { browse, type Dependencies } from "./browse.ts"
 
@@ -53,6 +55,25 @@ const purge = ({ next, remove }: Broker.Browser): Effect.Effect<number, BrokerEr
     return count
   })
 
+/** Of names without an account, SQS tells the account. A queue that is missing is the same as no other. */
+const isSame = ({ queues, settings }: Dependencies, one: string, other: string) =>
+  Effect.gen(function* () {
+    const both = Result.all([Names.parse(one), Names.parse(other)])
+    if (Result.isFailure(both)) return false
+    const { account: own, region: home } = settings.address
+    const [first, second] = both.success.map(({ account = own, name, region = home }) => ({ account, name, region }))
+    if (first!.name !== second!.name || first!.region !== second!.region) return false
+    if (first!.account === second!.account) return true
+    if (first!.account !== undefined && second!.account !== undefined) return false
+    const [found, wanted] = yield* Effect.all([queues.see(one), queues.see(other)])
+    return found.url === wanted.url
+  }).pipe(
+    Effect.catchIf(
+      ({ reason }) => reason === "QueueMissing",
+      () => Effect.succeed(false)
+    )
+  )
+
 const missing = { ready: 0, inFlight: 0, delayed: 0, isMissing: true }
 
 /**
@@ -94,6 +115,7 @@ export const make = (env: Dependencies): Broker.Admin => {
     counts: counted,
     backlog: ({ queue }) => Effect.map(counted(queue), backlog),
     browse: open,
+    isSame: (one, other) => isSame(env, one, other),
     purge: (queue) =>
       Effect.scoped(Effect.flatMap(open({ queue, from: "ready", limit: Number.POSITIVE_INFINITY }), purge))
   }

@@ -35,7 +35,7 @@ const lastGrace = waitTime + 2000
 
 export interface Dependencies {
   readonly client: Client
-  readonly settings: Pick<Settings, "visibilityTimeout">
+  readonly settings: Pick<Settings, "address" | "visibilityTimeout">
   readonly queues: Queues
   readonly sources: Sources
   readonly fork: (effect: Effect.Effect<unknown>) => void

@@ -3,6 +3,7 @@
  * One that only the letters name must be known as well: anybody who can publish to a dead-letter queue can write any name.
  */
 import { type Broker, BrokerError, RetryPolicy } from "@requeue/core"
+import { KnownQueues } from "@requeue/core/adapter-kit"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 
@@ -36,7 +37,7 @@ export interface Options {
   readonly to?: string | undefined
   readonly watch?: Watched | undefined
   /** Whether letters in it may be of this queue, by more than what they say. */
-  readonly isOrigin: (queue: string) => boolean
+  readonly isOrigin: (queue: string) => Effect.Effect<boolean, BrokerError.BrokerError>
 }
 
 const unknown = (
@@ -53,16 +54,28 @@ const unknown = (
     remedy: `If they did, use { origin: ${JSON.stringify(origin)} } or --origin ${origin}; if not, give to or --to`
   })
 
-/** Fails where letters must not go to the queue, because it is missing, or named by the letters alone. */
+const own = ({ capabilities: { broker } }: Broker.Service, to: string, queue: string): BrokerError.BrokerError =>
+  new BrokerError.BrokerError({
+    broker,
+    operation: "publish",
+    queue: to,
+    reason: "QueueMismatch",
+    detail: `it is ${queue} itself, in which the letters are, by another name`,
+    remedy: "Give another queue with to or --to"
+  })
+
+/** Fails where letters must not go to the queue, because they are in it, it is missing, or named by the letters alone. */
 export const check = (
   broker: Broker.Service,
   to: string,
   { create, isOrigin, queue, to: given }: Options
-): Effect.Effect<void, BrokerError.BrokerError> => {
-  if (given === undefined && !isOrigin(to)) return Effect.fail(unknown(broker, to, queue))
-  if (create ?? given !== undefined) return Effect.void
-  return exists(broker, to, "publish", "Give to another queue, or let it be made: { create: true }, --create")
-}
+): Effect.Effect<void, BrokerError.BrokerError> =>
+  Effect.gen(function* () {
+    if (yield* KnownQueues.isSame(broker, to, queue)) return yield* own(broker, to, queue)
+    if (given === undefined && !(yield* isOrigin(to))) return yield* unknown(broker, to, queue)
+    if (create ?? given !== undefined) return
+    yield* exists(broker, to, "publish", "Give to another queue, or let it be made: { create: true }, --create")
+  })
 
 /** The queues of `watch` that are named, all of which must be there. */
 export const named = (

@@ -110,7 +110,7 @@ export const parkingQueue = (queue: string): string => `${queue}.parked`
 
 /** Moves letters as they are. The options have been checked. */
 export const park = (broker: Broker.Service, queue: string, options: ParkOptions = {}) =>
-  run(broker, queue, { ...options, to: options.to ?? parkingQueue(queue), isOrigin: () => true }, true)
+  run(broker, queue, { ...options, to: options.to ?? parkingQueue(queue), isOrigin: () => Effect.succeed(true) }, true)
 
 /** Redrives the dead letters in a queue. The options have been checked. */
 export const redrive = (
