@@ -6,6 +6,7 @@
 import { Broker, BrokerError, Delivery, type Message, RetryPolicy } from "@requeue/core"
 import { AsyncContext, Metadata, OptionKind, OptionNames, OwnBytes } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
+import * as Filter from "../internal/Filter.ts"
 import * as Removal from "../internal/Removal.ts"
 import { browse, type Browsed, type Purged } from "./internal/browse.ts"
 
@@ -153,7 +154,7 @@ const remove = (
   broker: Broker.Service,
   queue: string,
   retry: RetryPolicy.RetryPolicy,
-  { dryRun = false, filter = () => true, signal }: PurgeOptions
+  { dryRun = false, filter, signal }: PurgeOptions
 ): Effect.Effect<Purged, BrokerError.BrokerError> =>
   Effect.suspend(() => {
     let [selected, left] = [0, 0]
@@ -162,7 +163,7 @@ const remove = (
         left++
         return false
       }
-      const isSelected = filter(toMessage(message))
+      const isSelected = Filter.selects(filter, () => toMessage(message))
       if (isSelected) selected++
       return isSelected && !dryRun
     }
@@ -201,12 +202,12 @@ export const make = (queue: string, options: Options = {}): Effect.Effect<Delaye
   return Effect.map(Broker.Broker, (broker) => {
     const retry = RetryPolicy.from(options.retry ?? {})
     const refused = refusals(queue)
-    const find = ({ filter = () => true, limit = standardLimit }: ListOptions) =>
+    const find = ({ filter, limit = standardLimit }: ListOptions) =>
       Effect.suspend(() => {
         let found: Array<DelayedMessage> = []
         let selected = 0
         const keep = (message: Broker.BrowsedMessage): false => {
-          if (!filter(toMessage(message))) return false
+          if (!Filter.selects(filter, () => toMessage(message))) return false
           selected++
           found.push(toMessage(message))
           if (found.length > 2 * limit) found = found.toSorted(soonest).slice(0, limit)

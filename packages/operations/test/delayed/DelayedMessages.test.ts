@@ -77,6 +77,23 @@ describe("delayed messages", () => {
     })
   )
 
+  it.effect("are selected where the filter answers true itself, and by no promise", () =>
+    Effect.gen(function* () {
+      const gone: Array<string> = []
+      const { count, list, purge } = yield* on(brokerOf(some, gone))
+      const one: any = () => 1 // As JavaScript may.
+      assert.strictEqual((yield* purge({ filter: one })).removed, 0)
+      assert.strictEqual((yield* count({ filter: one })).selected, 0)
+      const promise: any = async () => false
+      for (const call of [purge({ filter: promise }), count({ filter: promise }), list({ filter: promise })]) {
+        const exit = yield* Effect.exit<unknown, unknown, never>(call)
+        const told = Exit.isFailure(exit) ? Cause.pretty(exit.cause) : ""
+        assert.match(told, /filter must return true or false, and no promise/)
+      }
+      assert.deepStrictEqual(gone, [])
+    })
+  )
+
   it.effect("stay in a dry run, which counts what would be removed", () =>
     Effect.gen(function* () {
       const gone: Array<string> = []

@@ -1,9 +1,10 @@
 /** Letters that are looked at, page by page. They are given back at the end, and none of them is kept here. */
 import type { Broker, BrokerError, Delivery } from "@requeue/core"
-import { Log, Thenable } from "@requeue/core/adapter-kit"
+import { Log } from "@requeue/core/adapter-kit"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
+import * as Filter from "../../internal/Filter.ts"
 import { type DeadLetter, fromDelivery } from "./deadLetter.ts"
 import * as Held from "./held.ts"
 
@@ -47,19 +48,9 @@ export interface Reading {
   readonly hidden: () => number
 }
 
-/**
- * Whether the filter returns `true` itself: one that forgets to return must not select everything. It gets a copy of the
- * letter, made only where there is a filter.
- *
- * @throws TypeError when it is async: it would select nothing, and nobody would know why
- */
-export const matches = (letter: Delivery.Delivery, filter: ((letter: DeadLetter) => unknown) | undefined): boolean => {
-  const answer = filter === undefined || filter(fromDelivery(letter))
-  if (!Thenable.is(answer)) return answer === true
-  // Nobody else waits for it.
-  answer.then(undefined, () => {})
-  throw new TypeError("filter must return true or false, and no promise: it is asked while the broker waits")
-}
+/** Whether the filter selects the letter. It gets a copy. */
+export const matches = (letter: Delivery.Delivery, filter: ((letter: DeadLetter) => unknown) | undefined): boolean =>
+  Filter.selects(filter, () => fromDelivery(letter))
 
 /** Begins a look, which ends with the scope. */
 export const open = (
