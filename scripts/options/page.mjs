@@ -13,7 +13,8 @@ not edit it.
 
 A duration is text such as \`"10 seconds"\` or \`"5 minutes"\`, or a number of milliseconds. Options of brokers are plain
 numbers, in milliseconds where they are times. Every option may be left out, but for those that must be given. One that is
-unknown, of another kind or out of its range is refused at once, with the nearest right name.
+unknown, of another kind or out of its range is refused at once, with the nearest right name. So is one that is not a value
+of the options object itself: one that it inherits, or a getter, which may answer something else at the next look.
 `
 
 const units = { millisecond: 1, second: 1000, minute: 60_000, hour: 3_600_000, day: 86_400_000 }

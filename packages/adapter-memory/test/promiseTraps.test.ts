@@ -1,5 +1,5 @@
 /** Mistakes that plain JavaScript lets through are told where they are made, and cost no message. */
-import { deadLetters } from "@requeue/operations/promise"
+import { deadLetters, deadLettersOf, delayedMessages } from "@requeue/operations/promise"
 import { assert, describe, it, onTestFinished } from "@effect/vitest"
 import { type ConsumeOptions, DropError, type Event, PermanentError } from "@requeue/core/promise"
 import type { RedriveOptions } from "@requeue/operations/promise"
@@ -273,6 +273,76 @@ describe("functions of a policy", () => {
       assert.match(String(error), /filter must return true or false, and no promise/)
     }
     assert.strictEqual(await broker.finish(letters.count()), 1)
+  })
+})
+
+describe("options", () => {
+  /** An object that inherits an option, one whose class has it, and one that may answer otherwise at each look. */
+  const forms = (name: string, value: unknown): ReadonlyArray<any> => {
+    let looks = 0
+    class Config {}
+    Object.defineProperty(Config.prototype, name, { get: () => value })
+    return [
+      Object.create({ [name]: value }),
+      new Config(),
+      Object.defineProperty({}, name, { enumerable: true, get: () => (looks++ === 0 ? value : undefined) }),
+      new Map([[name, value]]),
+      Promise.resolve({ [name]: value })
+    ]
+  }
+
+  it("that a copy would not have are refused by every call, and nothing is moved", async () => {
+    await using broker = await open()
+    const { requeue } = broker
+    await requeue.sendBatch("q.dlq", [{ body: 1 }, { body: 2 }])
+    const letters = deadLetters(requeue, "q.dlq")
+    const [letter] = await letters.list()
+    const delayed = delayedMessages(requeue, "q")
+    const puller = await requeue.puller("p")
+    const all = () => true
+    const calls: ReadonlyArray<readonly [string, unknown, (options: any) => Promise<unknown>]> = [
+      ["dryRun", true, letters.redrive],
+      ["dryRun", true, letters.park],
+      ["dryRun", true, letters.purge],
+      ["filter", all, letters.purge],
+      ["limit", 1, letters.redrive],
+      ["limit", 1, letters.list],
+      ["limit", 1, letters.group],
+      ["limit", 1, async (options) => letters.read(options)],
+      ["to", "q", (options) => letters.edit(letter!, options)],
+      ["retry", {}, (options) => deadLettersOf(requeue, "q", options)],
+      ["retry", {}, async (options) => delayedMessages(requeue, "q", options)],
+      ["limit", 1, delayed.list],
+      ["filter", all, delayed.count],
+      ["filter", all, delayed.purge],
+      ["delay", 1, (options) => requeue.send("q", 1, options)],
+      ["body", 1, (entry) => requeue.sendBatch("q", [entry])],
+      ["delay", 1, (options) => requeue.sendBatch("q", [{ body: 1 }], options)],
+      ["concurrency", 2, (options) => requeue.consume("q", options, () => {})],
+      ["maxRetries", 0, (retry) => requeue.consume("q", { retry }, () => {})],
+      ["lease", 5000, (options) => requeue.puller("q", options)],
+      ["wait", 1, puller.pull],
+      ["timeout", 1, (options) => requeue.counts("q", options)]
+    ]
+    for (const [name, value, call] of calls) {
+      for (const options of forms(name, value)) {
+        const error = await broker.finish(rejection(call(options)))
+        assert.instanceOf(error, RangeError, name)
+        assert.match(error.message, /must be a value of the object itself, got|must be an object with/, name)
+      }
+    }
+    assert.strictEqual(await broker.finish(letters.count()), 2)
+  })
+
+  it("are those of the call: what is changed behind it changes nothing", async () => {
+    await using broker = await open()
+    await broker.requeue.sendBatch("q.dlq", [{ body: 1 }, { body: 2 }])
+    const letters = deadLetters(broker.requeue, "q.dlq")
+    const options = { to: "q", dryRun: true }
+    const redriving = letters.redrive(options)
+    options.dryRun = false
+    await broker.finish(redriving)
+    assert.strictEqual(await broker.finish(letters.count()), 2)
   })
 })
 

@@ -62,7 +62,9 @@ export const decoder = <F extends Fields>(broker: string, fields: F, others: Rea
   const kind = OptionTree.struct(Object.fromEntries([...others.map((name) => [name, elsewhere]), ...optional]))
   return (...sources: ReadonlyArray<object>): Result.Result<Given<F>, ConfigurationError> => {
     const options = OptionTree.read(Object.assign({}, ...sources.map(withoutUndefined)), kind)
-    const problem = OptionTree.problem(options, kind)
+    const problem =
+      sources.map((source) => OptionTree.problemOfSource(source, fields)).find(Boolean) ??
+      OptionTree.problem(options, kind)
     if (problem === undefined) return Result.succeed(options as Given<F>) // All of them are of their kinds.
     const { detail, place, remedy = `See the options table of the adapter for ${broker}` } = problem
     return Result.fail(new ConfigurationError({ field: place.slice(1), detail, remedy, broker }))

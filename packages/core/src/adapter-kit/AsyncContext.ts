@@ -63,11 +63,11 @@ export const bind = <F extends Callable | undefined>(within: Within, call: F): F
   return inside as F // It has the parameters of F.
 }
 
-/** Returns options whose functions run in the current async context. Everything else stays as it is. */
+/** Returns a copy of options, whose functions run in the current async context. Everything else stays as it is. */
 export const bound = <Options extends object | undefined>(options: Options): Options => {
   if (options === undefined) return options
   const functions = Object.entries(options).filter(([, value]) => typeof value === "function")
-  if (functions.length === 0) return options
+  if (functions.length === 0) return { ...options }
   const within = capture()
   return { ...options, ...Object.fromEntries(functions.map(([name, call]) => [name, bind(within, call)])) }
 }

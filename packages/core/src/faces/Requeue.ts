@@ -205,8 +205,9 @@ export const connect = async <E>(
       OptionNames.orThrow(OptionNames.argument("requeue.run", "effect", effect, effectKind))
       return run(effect)
     },
-    counts: async (queue, { timeout, ...others } = {}) => {
-      OptionNames.check("requeue.counts", { timeout, ...others }, countsKinds, queue)
+    counts: async (queue, countsOptions = {}) => {
+      OptionNames.check("requeue.counts", countsOptions, countsKinds, queue)
+      const { timeout } = countsOptions
       if (timeout === undefined) return run(Effect.flatMap(Broker, ({ admin }) => admin.counts(queue)))
       return run(countWithin(queue, Delay.parse("timeout", timeout)))
     },

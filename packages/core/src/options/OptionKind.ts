@@ -111,7 +111,7 @@ export const object = (expected: string, ...members: ReadonlyArray<string>): Opt
 export const plain = (expected: string): OptionKind => ({
   expected,
   holds: isPlain,
-  remedy: (value) => (hasEntries(value) ? "Object.fromEntries(…) makes one of it" : undefined)
+  remedy: (value) => (hasEntries(value) ? remedyOfEntries : undefined)
 })
 
 /** Whether a value is an object without a prototype of its own. Another realm's `Object.prototype` is no other one. */
@@ -122,8 +122,14 @@ export const isPlain = (value: unknown): value is object => {
   return isObject(prototype) && Object.getPrototypeOf(prototype) === null && Object.hasOwn(prototype, "hasOwnProperty")
 }
 
+/** Whether it is a promise of any kind: nobody has awaited it. */
+export const isPromise = (value: object): boolean => typeof Reflect.get(value, "then") === "function"
+
+/** How to mend a collection of pairs. */
+export const remedyOfEntries = "Object.fromEntries(…) makes one of it"
+
 /** Whether it is a collection of pairs: a `Map`, or `Headers` or `URLSearchParams` of any library. */
-const hasEntries = (value: unknown): boolean =>
+export const hasEntries = (value: unknown): boolean =>
   isObject(value) && ["entries", "get"].every((name) => typeof Reflect.get(value, name) === "function")
 
 /** Whether a value is an object, and neither `null` nor a list. */

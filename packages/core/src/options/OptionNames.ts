@@ -14,7 +14,7 @@
 import * as Effect from "effect/Effect"
 import { nearest } from "./nearest.ts"
 import { quoted } from "./quoted.ts"
-import { isObject, type OptionKind, show } from "./OptionKind.ts"
+import { hasEntries, isObject, isPromise, remedyOfEntries, type OptionKind, show } from "./OptionKind.ts"
 import { withoutPassword } from "./urlPassword.ts"
 
 export { nearest } from "./nearest.ts"
@@ -49,10 +49,37 @@ const problemOfValue = (name: string, value: unknown, kind: OptionKind): Problem
     ? undefined
     : { detail: `${name} must be ${kind.expected}, got ${show(value)}`, remedy: kind.remedy?.(value) }
 
+/** Why two looks at an object's value may find different ones, or a copy lacks it; `undefined` where neither is so. */
+const formOf = (options: object, name: string): string | undefined => {
+  const own = Object.getOwnPropertyDescriptor(options, name)
+  if (own === undefined) return "one that is inherited"
+  if (!("value" in own)) return "a getter"
+  return own.enumerable === true ? undefined : "one that is not enumerable"
+}
+
+/** The first known name whose value is not the object's own: it would be passed over, or be another one once it is used. */
+export const problemOfSource = (
+  options: object,
+  known: Readonly<Record<string, unknown>>
+): (Required<Problem> & { readonly name: string }) | undefined => {
+  for (const name in known) {
+    const form = name in options ? formOf(options, name) : undefined
+    if (form === undefined) continue
+    return {
+      name,
+      detail: `must be a value of the object itself, got ${form}`,
+      remedy: `Write { ${name}: options.${name} }`
+    }
+  }
+  return undefined
+}
+
 /** The first problem of an options object; `undefined` when there is none. */
 const problemOf = (options: unknown, known: Known): Problem | undefined => {
-  if (!isObject(options)) return problemOfForm(options, known)
-  // It runs for every retry, so that it makes no list of the names, and asks who owns one only where it is unknown.
+  if (!isObject(options) || hasEntries(options) || isPromise(options)) return problemOfForm(options, known)
+  const source = problemOfSource(options, known)
+  if (source !== undefined) return { ...source, detail: `${source.name} ${source.detail}` }
+  // It runs for every send and retry, so that it makes no list of the names, and asks who owns one only where it is unknown.
   for (const name in options) {
     const kind = known[name]
     if (kind === true) continue
@@ -70,6 +97,7 @@ const problemOfForm = (given: unknown, known: Known): Problem => {
   const names = Object.keys(known)
   const detail = `options must be an object with ${names.join(", ")}, got ${show(given)}`
   if (given === undefined || given === null) return { detail, remedy: "Write {} for the defaults" }
+  if (isObject(given)) return { detail: `${detail} without any`, remedy: remedyOfForm(given) }
   const isMeant = (name: string): boolean => {
     const kind = known[name]
     return typeof kind === "object" && kind.example !== undefined && kind.holds(given)
@@ -78,6 +106,8 @@ const problemOfForm = (given: unknown, known: Known): Problem => {
   const meant = isPlain ? names.find(isMeant) : undefined
   return { detail, remedy: meant === undefined ? undefined : `Write { ${meant}: ${show(given)} }` }
 }
+
+const remedyOfForm = (given: object): string => (hasEntries(given) ? remedyOfEntries : "Await the promise first")
 
 const problemOfName = (name: string, known: Known): Problem => {
   const names = Object.keys(known)

@@ -76,6 +76,8 @@ export const problem = (value: unknown, kind: OptionKind): Problem | undefined =
     if (kind.holds(value)) return undefined
     return { place: "", detail: `must be ${kind.expected}${shown(value)}`, remedy: kind.remedy?.(value) }
   }
+  const source = problemOfSource(value, members)
+  if (source !== undefined) return source
   const known = Object.keys(members)
   for (const name of new Set([...Object.keys(value), ...known])) {
     const place = Array.isArray(value) ? `[${name}]` : `.${name}`
@@ -90,6 +92,12 @@ export const problem = (value: unknown, kind: OptionKind): Problem | undefined =
     if (found !== undefined) return { ...found, place: place + found.place }
   }
   return undefined
+}
+
+/** The first of these members that is not the object's own value. */
+export const problemOfSource = (value: object, members: Kinds): Problem | undefined => {
+  const problem = OptionNames.problemOfSource(value, members)
+  return problem && { place: `.${problem.name}`, detail: problem.detail, remedy: problem.remedy }
 }
 
 /** Converts each member of a value as its kind does; see `OptionKind.read`. */

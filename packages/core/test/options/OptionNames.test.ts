@@ -17,9 +17,28 @@ const known: OptionNames.Of<Options> = {
 const refused = (options: unknown, queue?: OptionNames.Queue) =>
   OptionNames.refusal("Box.make", options, known, queue)?.message
 
+const own = "must be a value of the object itself"
+
+class Config {
+  readonly size = 1
+  get mode() {
+    return "fast"
+  }
+}
+
+class Sized {
+  readonly size = 1
+}
+
 describe("refusal", () => {
   it("of nothing that is right, left out or undefined", () => {
-    for (const options of [{}, { size: 9, mode: "fast", note: 5 }, { size: undefined }, Object.create({ color: 1 })]) {
+    for (const options of [
+      {},
+      { size: 9, mode: "fast", note: 5 },
+      { size: undefined },
+      Object.create({ color: 1 }),
+      new Sized()
+    ]) {
       assert.isUndefined(refused(options))
     }
   })
@@ -36,6 +55,29 @@ describe("refusal", () => {
     [{ mode: { fast: true } }, 'mode must be one of "fast", "slow", got an object'],
     [[1], "options must be an object with size, mode, note, got an array"],
     [() => {}, "options must be an object with size, mode, note, got a function"],
+    [Object.create({ size: 1 }), `size ${own}, got one that is inherited. Write { size: options.size }`],
+    [new Config(), `mode ${own}, got one that is inherited. Write { mode: options.mode }`],
+    [
+      {
+        size: 1,
+        get note() {
+          return ""
+        }
+      },
+      `note ${own}, got a getter. Write { note: options.note }`
+    ],
+    [
+      Object.defineProperty({}, "size", { value: 1 }),
+      `size ${own}, got one that is not enumerable. Write { size: options.size }`
+    ],
+    [
+      new Map([["size", 1]]),
+      "options must be an object with size, mode, note, got an object without any. Object.fromEntries(…) makes one of it"
+    ],
+    [
+      Promise.resolve({ size: 1 }),
+      "options must be an object with size, mode, note, got an object without any. Await the promise first"
+    ],
     [undefined, "options must be an object with size, mode, note, got undefined. Write {} for the defaults"],
     ["x".repeat(40), `options must be an object with size, mode, note, got "${"x".repeat(40)}"`],
     ["x".repeat(41), "options must be an object with size, mode, note, got a text of 41 characters"]

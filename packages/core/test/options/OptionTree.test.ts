@@ -21,6 +21,7 @@ const decode = AdapterOptions.decoder("acme", {
   )
 })
 
+const own = "must be a value of the object itself"
 const see = "See the options table of the adapter for acme"
 
 describe("options of an adapter", () => {
@@ -42,6 +43,28 @@ describe("options of an adapter", () => {
     [{ name: "" }, "name", 'must be text that is not empty, got ""', see],
     [{ code: secret }, "code", "must be three letters, got a text", see],
     [{ timeot: 1 }, "timeot", "unknown option", "Did you mean timeout?"],
+    [
+      Object.create({ timeout: 1 }),
+      "timeout",
+      `${own}, got one that is inherited`,
+      "Write { timeout: options.timeout }"
+    ],
+    [
+      {
+        get timeout() {
+          return 1
+        }
+      },
+      "timeout",
+      `${own}, got a getter`,
+      "Write { timeout: options.timeout }"
+    ],
+    [
+      { queues: { a: Object.create({ type: "t" }) } },
+      "queues.a.type",
+      `${own}, got one that is inherited`,
+      "Write { type: options.type }"
+    ],
     [
       { constructor: 1 },
       "constructor",

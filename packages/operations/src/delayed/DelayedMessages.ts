@@ -218,21 +218,24 @@ export const make = (queue: string, options: Options = {}): Effect.Effect<Delaye
           return { messages, selected, browsed, isWhole }
         })
       })
+    /** A call whose functions run in its async context. What the caller changes from now on changes nothing. */
+    const calling = <O extends object, A, E>(
+      refusal: RangeError | undefined,
+      given: O,
+      call: (options: O) => Effect.Effect<A, E>
+    ) =>
+      OptionNames.orDie(refusal, () => {
+        const own = { ...given }
+        return Effect.suspend(() => call(AsyncContext.bound(own)))
+      })
     return {
       queue,
-      list: (given = {}) =>
-        OptionNames.orDie(refused.list(given), () => Effect.suspend(() => find(AsyncContext.bound(given)))),
+      list: (given = {}) => calling(refused.list(given), given, find),
       count: (given = {}) =>
-        OptionNames.orDie(refused.count(given), () =>
-          Effect.map(
-            Effect.suspend(() => find({ ...AsyncContext.bound(given), limit: 1 })),
-            ({ isWhole, browsed, selected }) => ({ selected, browsed, isWhole })
-          )
+        calling(refused.count(given), given, (own) =>
+          Effect.map(find({ ...own, limit: 1 }), ({ isWhole, browsed, selected }) => ({ selected, browsed, isWhole }))
         ),
-      purge: (given) =>
-        OptionNames.orDie(refused.purge(given), () =>
-          Effect.suspend(() => remove(broker, queue, retry, AsyncContext.bound(given)))
-        )
+      purge: (given) => calling(refused.purge(given), given, (own) => remove(broker, queue, retry, own))
     }
   })
 }

@@ -1,6 +1,6 @@
 /** Calls of a module, as promises. */
 import type { Broker } from "@requeue/core"
-import { OptionNames } from "@requeue/core/adapter-kit"
+import { OptionKind, OptionNames } from "@requeue/core/adapter-kit"
 import type { Requeue } from "@requeue/core/promise"
 import * as Effect from "effect/Effect"
 
@@ -30,7 +30,9 @@ export const promised = <Calls extends object, const Name extends keyof Calls & 
     (name: Name) =>
     async (...args: ReadonlyArray<unknown>) => {
       OptionNames.orThrow(refusals[name]?.(...args))
-      return run(Effect.flatMap(make, (calls) => effectOf(calls[name], args)))
+      // What the caller changes from here on changes nothing.
+      const own = args.map((arg, index) => (index === args.length - 1 && OptionKind.isObject(arg) ? { ...arg } : arg))
+      return run(Effect.flatMap(make, (calls) => effectOf(calls[name], own)))
     }
   // Cast, because `fromEntries` knows no names.
   return Object.fromEntries(names.map((name) => [name, call(name)])) as Promised<Pick<Calls, Name>>
