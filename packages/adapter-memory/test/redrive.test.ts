@@ -162,6 +162,36 @@ it.effect("waits for letters that the broker has counted and is slow to hand ove
   )
 )
 
+it("that is cut by the end of its connection rejects with what it did, and how to go on", async () => {
+  for (const call of ["redrive", "park", "purge"] as const) {
+    await using broker = await open()
+    await broker.requeue.sendBatch(
+      "q.dlq",
+      Array.from({ length: 150 }, (_, body) => ({ body }))
+    )
+    await broker.requeue.consume("q", {}, () => {})
+    const letters = deadLetters(broker.requeue, "q.dlq")
+    const slowly = { rate: 1, to: "r" }
+    let asked = 0
+    const forever = () => (asked++ === 0 ? undefined : new Promise<void>(() => {}))
+    const working = call === "purge" ? letters.purge({ filter: () => true, audit: forever }) : letters[call](slowly)
+    const failed = working.then(
+      () => assert.fail("it came to its end"),
+      (error: unknown) => error as DeadLetters.DeadLettersStopped
+    )
+    await broker.advance("1 second")
+    await broker.finish(broker.requeue.close(0))
+    const error = await broker.finish(failed)
+    assert.instanceOf(error, DeadLetters.DeadLettersStopped)
+    assert.deepInclude(error, { operation: call, queue: "q.dlq" })
+    assert.deepStrictEqual([error.removed, error.report?.redriven], call === "purge" ? [100, undefined] : [2, 2])
+    assert.match(
+      error.message,
+      /the connection was closed while it worked. Call connect again. Call it again to go on$/
+    )
+  }
+})
+
 it.effect("gives all back when its fiber is interrupted", () =>
   VirtualTime.run(
     Effect.gen(function* () {

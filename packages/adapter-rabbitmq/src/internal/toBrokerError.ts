@@ -47,7 +47,7 @@ const remedies = {
 } as const
 
 /** The remedy of what was under way when its channel or connection was lost. */
-export const lostRemedy = "Try again: the connection is reopened automatically. Send a message again with the same id"
+export const lostRemedy = "Try again, a send with the same id: the connection is reopened automatically"
 
 /** The remedy of a handler that was longer than the server allows. */
 export const timeoutRemedy =

@@ -3,6 +3,7 @@ import type { Broker } from "@requeue/core"
 import { OptionKind, OptionNames } from "@requeue/core/adapter-kit"
 import type { Requeue } from "@requeue/core/promise"
 import * as Effect from "effect/Effect"
+import * as Closing from "./Closing.ts"
 
 /** The same calls: an Effect becomes a function that returns its promise. */
 export type Promised<Calls> = {
@@ -32,7 +33,8 @@ export const promised = <Calls extends object, const Name extends keyof Calls & 
       OptionNames.orThrow(refusals[name]?.(...args))
       // What the caller changes from here on changes nothing.
       const own = args.map((arg, index) => (index === args.length - 1 && OptionKind.isObject(arg) ? { ...arg } : arg))
-      return run(Effect.flatMap(make, (calls) => effectOf(calls[name], own)))
+      const called = Effect.flatMap(make, (calls) => effectOf(calls[name], own))
+      return run(Effect.provideService(called, Closing.isClosing, true))
     }
   // Cast, because `fromEntries` knows no names.
   return Object.fromEntries(names.map((name) => [name, call(name)])) as Promised<Pick<Calls, Name>>

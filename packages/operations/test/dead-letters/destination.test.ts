@@ -12,7 +12,7 @@ it.effect("letters that wait while their queue is looked up go there in their or
       capabilities: { broker: "memory" },
       connection: () => ({ state: "up" })
     } as unknown as Broker.Service // Cast, because nothing else of it is asked.
-    const options = { queue: "orders.dlq", to: "orders", create: false, isOrigin: () => true }
+    const options = { queue: "orders.dlq", to: "orders", create: false, isOrigin: () => Effect.succeed(true) }
     const { enter } = Destination.gate(broker, options)
     const gone: Array<number> = []
     const letters = [1, 2, 3, 4]

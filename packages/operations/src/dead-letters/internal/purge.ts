@@ -1,10 +1,11 @@
 /** Removes dead letters for good. */
 import { type Broker, BrokerError, type Delivery } from "@requeue/core"
 import * as Effect from "effect/Effect"
+import * as Closing from "../../internal/Closing.ts"
 import * as Callback from "./callback.ts"
 import * as Held from "./held.ts"
 import type { PurgeOptions } from "./options.ts"
-import { DeadLettersStopped } from "./report.ts"
+import { DeadLettersStopped, type Failed } from "./report.ts"
 import * as Sweep from "./sweep.ts"
 
 /** The error of letters that were not looked at. */
@@ -46,18 +47,23 @@ export const purge = (
       if (ready !== undefined) return ready
     }
     const isMeant = Callback.guard(queue)("filter", (letter: Delivery.Delivery) => Sweep.matches(letter, filter))
-    const { error, summary, ...behind } = yield* Sweep.run(
+    let gone = 0
+    const stopped = (removed: number, cause: Failed): DeadLettersStopped =>
+      new DeadLettersStopped({ queue, operation: "purge", removed, report: undefined, cause })
+    const sweep = Sweep.run(
       broker,
       queue,
       { audit, signal },
       {
         select: isMeant,
         copy: dryRun === true ? "look" : "none",
-        onStep: () => {}
+        onStep: (current) => void (gone = current().removed)
       }
     )
+    const told = Closing.told(sweep, broker, queue, (cause) => stopped(gone, cause))
+    const { error, summary, ...behind } = yield* told
     const { removed, selected } = summary
     const cause = error ?? (dryRun === true ? undefined : partial(broker, queue, behind))
     if (cause === undefined) return dryRun === true ? selected : removed
-    return yield* new DeadLettersStopped({ queue, operation: "purge", removed, report: undefined, cause })
+    return yield* stopped(removed, cause)
   })

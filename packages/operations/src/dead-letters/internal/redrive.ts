@@ -3,6 +3,7 @@ import { type Broker, BrokerError, type Delay, type Delivery } from "@requeue/co
 import { Telemetry } from "@requeue/core/adapter-kit"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Closing from "../../internal/Closing.ts"
 import type { Audit } from "./audit.ts"
 import * as Callback from "./callback.ts"
 import * as ComeBacks from "./returned.ts"
@@ -11,7 +12,7 @@ import * as Destination from "./destination.ts"
 import * as Ledger from "./ledger.ts"
 import * as Operation from "./operation.ts"
 import * as Passes from "./passes.ts"
-import { DeadLettersStopped, type Report } from "./report.ts"
+import { DeadLettersStopped, type Failed, type Report } from "./report.ts"
 import * as Stages from "./stages.ts"
 import * as Sweep from "./sweep.ts"
 import * as Watch from "./watch.ts"
@@ -177,15 +178,17 @@ const run = (
         Effect.sync(guard("onProgress", () => {}))
       )
     )
-    return yield* Effect.matchEffect(Callback.caught(checked), {
+    const stopped = (cause: Failed): DeadLettersStopped => {
+      const report = ledger.report()
+      const removed = options.dryRun === true ? 0 : report.redriven
+      return new DeadLettersStopped({ queue, operation: isParking ? "park" : "redrive", removed, report, cause })
+    }
+    const ended = Effect.matchEffect(Callback.caught(checked), {
       onSuccess: (stoppedBy) => Effect.succeed(ledger.report(stoppedBy)),
       onFailure: (cause): Effect.Effect<never, BrokerError.BrokerError | DeadLettersStopped> => {
         if (!passes.hasBegun() && cause instanceof BrokerError.BrokerError) return Effect.fail(cause)
-        const report = ledger.report()
-        const removed = options.dryRun === true ? 0 : report.redriven
-        return Effect.fail(
-          new DeadLettersStopped({ queue, operation: isParking ? "park" : "redrive", removed, report, cause })
-        )
+        return Effect.fail(stopped(cause))
       }
     })
+    return yield* Closing.told(ended, broker, queue, stopped)
   })

@@ -1,0 +1,25 @@
+/** Calls under which their connection is closed: they tell what they have done, though they have no result. */
+import { type Broker, BrokerError } from "@requeue/core"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+
+/**
+ * Whether an interruption is the end of the connection, so that a call fails with what it has done. Default: false, since
+ * whoever interrupts a fiber waits for no error of it.
+ */
+export const isClosing = Context.Reference<boolean>("@requeue/operations/isClosing", { defaultValue: () => false })
+
+/** Work that fails so when the connection is closed under it. */
+export const told = <A, E, R, F>(
+  work: Effect.Effect<A, E, R>,
+  { capabilities: { broker } }: Broker.Service,
+  queue: string,
+  stopped: (cause: BrokerError.BrokerError) => F
+): Effect.Effect<A, E | F, R> =>
+  Effect.gen(function* () {
+    if (!(yield* isClosing)) return yield* work
+    const detail = "the connection was closed while it worked"
+    const remedy = "Call connect again"
+    const error = { broker, operation: "dead letters", queue, reason: "ConnectionLost", detail, remedy } as const
+    return yield* Effect.onInterrupt(work, () => Effect.fail(stopped(new BrokerError.BrokerError(error))))
+  })
