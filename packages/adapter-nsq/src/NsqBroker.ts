@@ -43,6 +43,32 @@ const placed = (target: Names.Queue, message: Outgoing.Outgoing): Item => {
   return { message, target: isCopy ? Names.retry(target) : target, isCopy }
 }
 
+const missing = (queue: string): BrokerError.BrokerError => {
+  const error = {
+    broker: "nsq",
+    operation: "publish",
+    reason: "QueueMissing",
+    detail: "there is no such queue"
+  } as const
+  return new BrokerError.BrokerError({ ...error, queue })
+}
+
+/**
+ * Fails where a queue is missing: nsqd makes the topic of any publish, so that it is asked just before. Where it does not
+ * answer, the queue may be there.
+ */
+const present = (
+  { counts }: Pick<Broker.Service["admin"], "counts">,
+  queues: ReadonlySet<string>
+): Effect.Effect<void, BrokerError.BrokerError> => {
+  const check = (queue: string) =>
+    Effect.flatMap(
+      Effect.orElseSucceed(counts(queue), () => undefined),
+      (counted) => (counted?.isMissing === true ? Effect.fail(missing(queue)) : Effect.void)
+    )
+  return Effect.forEach(queues, check, { discard: true })
+}
+
 const build = Effect.fnUntraced(function* (settings: Settings) {
   const clock = yield* Clock.Clock
   const run = Effect.runForkWith(yield* Effect.context())
@@ -60,19 +86,25 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
   const messageTimeout = nodes.limits().msgTimeout
   const consuming = { settings, nodes, lookup, messageTimeout, now, elapsed, fork }
 
+  const admin = Admin.make(consuming)
+  const send: Broker.Service["publish"] = (messages) =>
+    Direct.make((onExit) => {
+      const items: Array<Item> = []
+      for (const message of messages) {
+        const target = Sender.target(message.queue, "publish", settings)
+        if (target instanceof BrokerError.BrokerError) return Direct.ended(onExit, Exit.fail(target))
+        items.push(placed(target, message))
+      }
+      return sender.begin(items, placement, onExit)
+    })
+
   const service: Broker.Service = {
     capabilities,
     connection: () => Connection.all(publishing.state(), ...[...connectionCounts].map(({ state }) => state())),
-    publish: (messages) =>
-      Direct.make((onExit) => {
-        const items: Array<Item> = []
-        for (const message of messages) {
-          const target = Sender.target(message.queue, "publish", settings)
-          if (target instanceof BrokerError.BrokerError) return Direct.ended(onExit, Exit.fail(target))
-          items.push(placed(target, message))
-        }
-        return sender.begin(items, placement, onExit)
-      }),
+    publish: (messages) => {
+      const existing = new Set(messages.filter(({ create }) => create === false).map(({ queue }) => queue))
+      return existing.size === 0 ? send(messages) : Effect.andThen(present(admin, existing), send(messages))
+    },
     subscribe: (options) =>
       Effect.gen(function* () {
         const { deadLetterQueues, queue, retry } = options
@@ -81,7 +113,7 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
         for (const note of plan.notes) yield* Log.info(note, { queue })
         return yield* subscribe(options, plan, { ...consuming, publishing, declare, sender, connectionCounts })
       }),
-    admin: Admin.make(consuming)
+    admin
   }
   return service
 })

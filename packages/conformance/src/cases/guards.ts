@@ -57,6 +57,40 @@ export const cases: ReadonlyArray<Case.Case> = [
     },
     Needs.has("tellsMissing")
   ),
+  test(
+    "a message that may make no queue goes to none that is missing",
+    function* (lab) {
+      const ghost = `${lab.queue}-ghost`
+      const message = { ...Workload.outgoing(ghost, "a", { now: lab.now() }), create: false }
+      const reason = yield* reasonOf(lab.broker.publish([message]))
+      Check.isTrue("refused", reason === "QueueMissing" || reason === "Unroutable", reason)
+      Check.isTrue("still missing", (yield* lab.broker.admin.counts(ghost)).isMissing === true)
+      yield* lab.send("there")
+      const one = { ...Workload.outgoing(lab.queue, "b", { now: lab.now() }), create: false }
+      yield* lab.broker.publish([one])
+      yield* lab.untilPending({ ready: 2 })
+    },
+    Needs.has("tellsMissing")
+  ),
+  test(
+    "letters go to no queue that is deleted once some have gone there, unless it may be made",
+    function* (lab) {
+      yield* lab.send("there")
+      yield* lab.untilPending({ ready: 1 })
+      yield* lab.broker.publish(["a", "b", "c"].map((id) => letterOf(lab, lab.dlq, id, lab.queue)))
+      yield* lab.untilPending({ ready: 3 }, lab.dlq)
+      const letters = yield* lab.letters
+      const first = yield* letters.redrive({ limit: 1 })
+      Check.equal("before", [first.redriven, first.refused], [1, 0])
+      yield* lab.harness.deleteQueue!(lab.queue)
+      const message = { ...Workload.outgoing(lab.queue, "d", { now: lab.now() }), create: false }
+      const reason = yield* reasonOf(lab.broker.publish([message]))
+      Check.isTrue("refused", reason === "QueueMissing" || reason === "Unroutable", reason)
+      Check.isTrue("still missing", (yield* lab.broker.admin.counts(lab.queue)).isMissing === true)
+      yield* lab.untilPending({ ready: 2, inFlight: 0 }, lab.dlq)
+    },
+    (abilities) => Needs.deleteQueue(abilities) ?? Needs.has("tellsMissing")(abilities)
+  ),
   test("no letter goes to a queue because the letter names it", function* (lab) {
     const other = `${lab.queue}-other`
     yield* lab.send("live")

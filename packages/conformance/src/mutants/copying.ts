@@ -20,6 +20,14 @@ const copies = (name: string, kills: string, change: (copy: Outgoing.Outgoing) =
 
 export const mutants: ReadonlyArray<Mutant> = [
   {
+    name: "makes the queue of a message that may make none",
+    kills: "a message that may make no queue goes to none that is missing",
+    broker: (broker) =>
+      decorate(broker, {
+        publish: (messages, publish) => publish(messages.map(({ create: _, ...message }) => message))
+      })
+  },
+  {
     name: "settles a dead letter before its copy is stored",
     kills: "when a dead-lettering is told, the dead letter is in its queue",
     broker: (broker, fork) =>

@@ -25,6 +25,11 @@ export interface Outgoing {
   /** Milliseconds from now before which the message must not be delivered. */
   readonly delay: Delay
   readonly metadata: Metadata.Metadata
+  /**
+   * Whether its queue may be made where it is missing. With `false`, the publish fails with `QueueMissing` or `Unroutable`
+   * instead, also where somebody has deleted the queue since it was last used. Default: true.
+   */
+  readonly create?: boolean | undefined
 }
 
 const dueAt = (delay: Delay, now: number): number => (delay === 0 ? 0 : now + delay)

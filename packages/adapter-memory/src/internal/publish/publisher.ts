@@ -65,8 +65,9 @@ export const make = (dependencies: Dependencies): Publisher => {
   const isBounded = maxMessages < Number.POSITIVE_INFINITY
   let isOpen = true
 
-  const refusal = ({ body, delay, queue }: Outgoing.Outgoing): BrokerError.BrokerError | undefined => {
+  const refusal = ({ body, create, delay, queue }: Outgoing.Outgoing): BrokerError.BrokerError | undefined => {
     if (!isOpen) return closed(queue)
+    if (create === false && !queues.all.has(queue)) return failure(queue, "QueueMissing", "there is no such queue")
     if (body.length <= maxBodySize) return delays.refusal("publish", queue, delay)
     const detail = `the body has ${body.length} bytes, the limit is ${maxBodySize}`
     return failure(queue, "BodyTooLarge", detail, "Send a smaller body or raise maxBodySize")

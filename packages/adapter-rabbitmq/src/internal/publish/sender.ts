@@ -136,7 +136,8 @@ const starter = (dependencies: Dependencies) => {
           // The server may have stored what it has not confirmed.
           sending.end(BrokerError.ofRepetition(error, second))
         })
-      } else if (isNowhere(error)) redeclare(sending)
+      } else if (sending.item.message.create === false) end(sending, error)
+      else if (isNowhere(error)) redeclare(sending)
       else if (error?.reason === "QueueFull" && routes.isStraight(sending.item)) redeclare(sending)
       else end(sending, error)
     })
@@ -145,7 +146,7 @@ const starter = (dependencies: Dependencies) => {
     const { item } = sending
     const refused = routes.refusal(item) ?? (refusals.isEmpty() ? undefined : refusals.held(routes.parts(item)))
     if (refused !== undefined) return sending.end(refused)
-    if (routes.needs(item).every(declarer.knows)) first(sending)
+    if (item.message.create === false || routes.needs(item).every(declarer.knows)) first(sending)
     else declare(sending, declarer.ensure, () => first(sending))
   }
 }

@@ -15,6 +15,9 @@ interface Item {
   readonly source?: string | undefined
 }
 
+/** Whether the queue of a message may be made. */
+const mayCreate = ({ message }: Item): boolean => message.create !== false
+
 /** Publishes to every queue. */
 export interface Publisher {
   /** Ends when SQS has answered for each message, and tells the errors in their order. */
@@ -67,8 +70,9 @@ export const make = (env: {
     return batcher
   }
 
+  /** All of the items may make the queue, or none may. */
   const attempt = (queue: string, items: ReadonlyArray<Item>): Effect.Effect<BatchCall.Results> =>
-    Effect.matchEffect(queues.find(queue), {
+    Effect.matchEffect((items.every(mayCreate) ? queues.find : queues.see)(queue), {
       onFailure: (error) => Effect.succeed(items.map(() => error)),
       onSuccess: (found) => {
         const publications = items.map((item) => encode(item, found.fifo))
@@ -93,7 +97,8 @@ export const make = (env: {
   return {
     publish: (items) =>
       Effect.gen(function* () {
-        const byQueue = [...Map.groupBy(items, ({ message }) => message.queue)]
+        const [made, existing] = [items.filter(mayCreate), items.filter((item) => !mayCreate(item))]
+        const byQueue = [made, existing].flatMap((some) => [...Map.groupBy(some, ({ message }) => message.queue)])
         const errors = new Map<Item, BrokerError.BrokerError | undefined>()
         const publishTo = ([queue, some]: (typeof byQueue)[number]) =>
           Effect.map(toQueue(queue, some), (results) => {

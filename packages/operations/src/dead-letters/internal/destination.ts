@@ -3,7 +3,7 @@
  * One that only the letters name must be known as well: anybody who can publish to a dead-letter queue can write any name.
  */
 import { type Broker, BrokerError, RetryPolicy } from "@requeue/core"
-import { KnownQueues } from "@requeue/core/adapter-kit"
+import { KnownQueues, type Outgoing } from "@requeue/core/adapter-kit"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 
@@ -64,16 +64,24 @@ const own = ({ capabilities: { broker } }: Broker.Service, to: string, queue: st
     remedy: "Give another queue with to or --to"
   })
 
+/** Whether a queue may be made. */
+const mayCreate = ({ create, to }: Pick<Options, "create" | "to">): boolean => create ?? to !== undefined
+
+/** A message that makes its queue only where that may be: somebody may delete it once it has been looked up. */
+export const bound = (message: Outgoing.Outgoing, options: Pick<Options, "create" | "to">): Outgoing.Outgoing =>
+  mayCreate(options) ? message : { ...message, create: false }
+
 /** Fails where letters must not go to the queue, because they are in it, it is missing, or named by the letters alone. */
 export const check = (
   broker: Broker.Service,
   to: string,
-  { create, isOrigin, queue, to: given }: Options
+  options: Options
 ): Effect.Effect<void, BrokerError.BrokerError> =>
   Effect.gen(function* () {
+    const { isOrigin, queue, to: given } = options
     if (yield* KnownQueues.isSame(broker, to, queue)) return yield* own(broker, to, queue)
     if (given === undefined && !(yield* isOrigin(to))) return yield* unknown(broker, to, queue)
-    if (create ?? given !== undefined) return
+    if (mayCreate(options)) return
     yield* exists(broker, to, "publish", "Give to another queue, or let it be made: { create: true }, --create")
   })
 

@@ -91,7 +91,8 @@ export const edit = (
     if (original === undefined) return report("missing")
     const to = options.to ?? letter.origin!.queue
     const { body = original.body, headers = original.headers } = options
-    const copy = Outgoing.redrive({ ...original, body, headers }, to, Operation.tag(operation, 1))
+    const redriven = Outgoing.redrive({ ...original, body, headers }, to, Operation.tag(operation, 1))
+    const copy = Destination.bound(redriven, options)
 
     const comeBacks = ComeBacks.make(operation)
     const ledger = Ledger.make({ operation: operation.id, isDryRun: false, comeBacks })

@@ -94,7 +94,7 @@ export const make = (dependencies: Dependencies) => {
     const outgoing = isParking
       ? moved(letter, to)
       : Outgoing.redrive(letter, to, Operation.tag(operation, ledger.stage()))
-    const copied = Effect.andThen(enter(to), publish([outgoing]))
+    const copied = Effect.andThen(enter(to), publish([Destination.bound(outgoing, options)]))
     // There is one pass alone where nobody watches.
     if (comeBacks === undefined) return copied
     const key = keyOf(letter.metadata)
