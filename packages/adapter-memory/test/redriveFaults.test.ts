@@ -5,7 +5,7 @@ import { Metadata } from "@requeue/core/adapter-kit"
 import { DeadLetters } from "@requeue/operations"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import { browsing } from "./browsing.ts"
+import { browsing, leasing } from "./browsing.ts"
 import { open, turns, type VirtualBroker } from "./virtualBroker.ts"
 
 const numbers = (count: number) => Array.from({ length: count }, (_, index) => `${index}`)
@@ -285,6 +285,154 @@ describe("a connection that is cut", () => {
     assert.strictEqual((await broker.finish(letters.redrive({ to: "q" }))).redriven, 6)
     assert.deepStrictEqual(await idsIn(broker, "q"), numbers(10))
     assert.deepStrictEqual(await idsIn(broker, "q.dlq"), [])
+  })
+})
+
+describe("leases that end before the letters are through", () => {
+  const filter = (letter: DeadLetters.DeadLetter) => Number(idOf(letter)) % 5 !== 0
+  const isMeant = (id: string) => Number(id) % 5 !== 0
+
+  it.each([1, 4, 50])("a redrive of %s letters in a second opens the queue again, and doubles none", async (rate) => {
+    await using broker = await open({}, leasing(3500))
+    await fill(broker, 60)
+    const judged: Array<string> = []
+    const once = (letter: DeadLetters.DeadLetter) => (judged.push(idOf(letter)), filter(letter))
+    const report = await broker.finish(deadLetters(broker.requeue, "q.dlq").redrive({ to: "q", rate, filter: once }))
+    assert.deepStrictEqual(sorted(judged), numbers(60))
+    assert.deepStrictEqual([report.redriven, report.unremoved, report.filtered, report.queued], [48, 0, 12, 12])
+    assert.deepStrictEqual(await idsIn(broker, "q"), numbers(60).filter(isMeant))
+    assert.deepStrictEqual(
+      await idsIn(broker, "q.dlq"),
+      numbers(60).filter((id) => !isMeant(id))
+    )
+  })
+
+  it("a letter that takes longer than a lease is removed when it is shown again", async () => {
+    await using broker = await open({}, leasing(3500))
+    await fill(broker, 4)
+    const report = await broker.finish(deadLetters(broker.requeue, "q.dlq").redrive({ to: "q", rate: 0.1 }))
+    assert.deepStrictEqual([report.redriven, report.unremoved, report.queued], [4, 0, 0])
+    assert.deepStrictEqual(await idsIn(broker, "q"), numbers(4))
+  })
+
+  it("a redrive that can never be quick enough ends after a minute, and its report is true", async () => {
+    await using broker = await open({}, (broker) => {
+      const { admin, ...others } = leasing(3500)(broker)
+      // To show a page takes longer than the lease of letters that stay.
+      const slow: Broker.Admin["browse"] = (options) =>
+        Effect.map(admin.browse(options), (browser) => ({
+          ...browser,
+          next: (count) => Effect.delay(browser.next(Math.min(count, 5)), "1 second")
+        }))
+      return { ...others, admin: { ...admin, browse: slow } }
+    })
+    await fill(broker, 60)
+    const none = () => false
+    const before = broker.now()
+    const error = await broker.finish(stopped(deadLetters(broker.requeue, "q.dlq").redrive({ to: "q", filter: none })))
+    assert.strictEqual(error.cause.reason, "LeaseLost")
+    assert.isAtLeast(broker.now() - before, 60_000)
+    const { filtered, queued, redriven } = error.report!
+    assert.deepStrictEqual([redriven, queued], [0, 60])
+    assert.isAtMost(filtered, 20)
+    assert.deepStrictEqual(await idsIn(broker, "q.dlq"), numbers(60))
+  })
+
+  it("a list shows each letter once, and ends where it can never be quick enough", async () => {
+    let slowPages = 4
+    await using broker = await open({}, (broker) =>
+      browsing(({ next }) => ({
+        next: (count) => Effect.delay(next(Math.min(count, 20)), slowPages-- > 0 ? "1 second" : "0 millis")
+      }))(leasing(3500)(broker))
+    )
+    await fill(broker, 100)
+    const letters = deadLetters(broker.requeue, "q.dlq")
+    const listed = await broker.finish(letters.list())
+    assert.deepStrictEqual(sorted(listed.map(({ id }) => id)), numbers(100))
+    assert.isAtLeast(broker.now(), 4000)
+    slowPages = Number.POSITIVE_INFINITY
+    const error: unknown = await broker.finish(letters.list().catch((thrown: unknown) => thrown))
+    assert.match(String(error), /browse on queue .*q\.dlq.*: LeaseLost/)
+    assert.strictEqual(await inFlight(broker), 0)
+  })
+})
+
+describe("letters that the broker does not name", () => {
+  it("are each decided on, where they have one id and were shown before, and once each where leases end", async () => {
+    for (const lease of [1e9, 3500]) {
+      const capabilities = { uncountedBrowse: false }
+      await using broker = await open({ faults: { capabilities } }, (broker) => unnamed(leasing(lease)(broker)))
+      await broker.requeue.sendBatch(
+        "q.dlq",
+        numbers(20).map((body) => ({ body, id: "same" }))
+      )
+      const letters = deadLetters(broker.requeue, "q.dlq")
+      assert.strictEqual((await broker.finish(letters.list())).length, 20)
+      const judged: Array<string> = []
+      const filter = ({ body }: DeadLetters.DeadLetter) => {
+        const text = JSON.parse(new TextDecoder().decode(body)) as string
+        judged.push(text)
+        return Number(text) % 4 !== 0
+      }
+      const report = await broker.finish(letters.redrive({ to: "q", rate: 2, filter }))
+      assert.deepStrictEqual(sorted(judged), numbers(20))
+      assert.deepStrictEqual([report.published, report.filtered, report.held], [15, 5, 0])
+      assert.strictEqual((await broker.waiting("q")).length, 15)
+    }
+  })
+})
+
+describe("a queue that is deleted", () => {
+  it("ends its redrive with QueueMissing, and no letter is there any more", async () => {
+    let isDeleted = false
+    const deleted = (broker: Broker.Service): Broker.Service => ({
+      ...broker,
+      admin: {
+        ...broker.admin,
+        counts: (queue) =>
+          isDeleted && queue === "q.dlq"
+            ? Effect.succeed({ ready: 0, inFlight: 0, delayed: 0, isMissing: true })
+            : broker.admin.counts(queue)
+      }
+    })
+    const lost = browsing(({ next, remove }) => ({
+      next: (count) => (isDeleted ? Effect.succeed([]) : next(count)),
+      remove: (deliveries) =>
+        isDeleted
+          ? Effect.succeed(
+              deliveries.map((delivery) => ({ delivery, error: broken("remove", "LeaseLost"), fate: "lost" as const }))
+            )
+          : remove(deliveries)
+    }))
+    await using broker = await open({}, (broker) => lost(deleted(broker)))
+    await fill(broker, 60)
+    const onProgress = ({ redriven }: { readonly redriven: number }) => void (isDeleted = redriven >= 10)
+    const error = await broker.finish(
+      stopped(deadLetters(broker.requeue, "q.dlq").redrive({ to: "q", rate: 10, onProgress }))
+    )
+    assert.strictEqual(error.cause.reason, "QueueMissing")
+    assert.deepStrictEqual([error.report?.unremoved, error.report?.queued], [0, 0])
+  })
+})
+
+describe("a removal whose answer was lost", () => {
+  it("is one, where nobody has the letter at the end", async () => {
+    let isCut = false
+    await using broker = await open({ faults: { capabilities: { exactCounts: false } } }, (broker) =>
+      browsing(({ remove }) => ({
+        remove: (deliveries) =>
+          Effect.map(remove(deliveries), (failures) => {
+            if (isCut) return failures
+            isCut = true
+            return deliveries
+              .slice(0, 1)
+              .map((delivery) => ({ delivery, error: broken("remove", "LeaseLost"), fate: "lost" as const }))
+          })
+      }))(broker)
+    )
+    await fill(broker, 50)
+    const report = await broker.finish(deadLetters(broker.requeue, "q.dlq").redrive({ to: "q" }))
+    assert.deepInclude(report, { published: 50, redriven: 50, unremoved: 0, queued: 0, held: 0, failures: [] })
   })
 })
 

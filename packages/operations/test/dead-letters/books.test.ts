@@ -1,5 +1,6 @@
 /** The books of a sweep: how many of the letters that wait are those that were there when the work began. */
 import { assert, it } from "@effect/vitest"
+import type { Delivery } from "@requeue/core"
 import * as fc from "fast-check"
 import * as Books from "../../src/dead-letters/internal/sweepStats.ts"
 
@@ -26,7 +27,7 @@ it("letters that another reader took meanwhile are not left, and are held as far
   const of = (heldBefore: number | undefined, heldNow: number | undefined) => {
     const books = Books.make(10, Number.POSITIVE_INFINITY, heldBefore)
     for (let n = 0; n < 4; n++) books.decide()
-    books.end({ ready: 1, held: heldNow })
+    books.end({ ready: 1, held: heldNow }, 0)
     const { held, queued } = books.summary()
     return [queued, held]
   }
@@ -41,6 +42,31 @@ it("letters that another reader took meanwhile are not left, and are held as far
 it("an end at which no letter is missing changes nothing", () => {
   const books = Books.make(2, Number.POSITIVE_INFINITY, 3)
   for (let n = 0; n < 2; n++) books.decide()
-  books.end({ ready: 0, held: undefined })
+  books.end({ ready: 0, held: undefined }, 0)
   assert.deepInclude(books.summary(), { queued: 2, held: 3 })
+})
+
+it("letters that the browser holds, and that were not decided on, are with no other reader", () => {
+  const books = Books.make(10, 4, 0)
+  for (let n = 0; n < 4; n++) books.decide()
+  books.end({ ready: 0, held: 0 }, 6)
+  assert.deepInclude(books.summary(), { queued: 10, held: 0 })
+})
+
+it("what got no answer is removed where no letter is left, and else unremoved", () => {
+  const metadata = { id: "a" } as Delivery.Delivery["metadata"]
+  const letter = { metadata } as Delivery.Delivery
+  for (const [ready, held, unremoved] of [
+    [0, 0, 0],
+    [1, 0, 1],
+    [0, 1, 1],
+    [0, undefined, 1]
+  ] as const) {
+    const books = Books.make(1, Number.POSITIVE_INFINITY, 0)
+    books.decide()
+    books.select()
+    books.leaves(letter, undefined, true)
+    books.end({ ready, held }, 0)
+    assert.deepInclude(books.summary(), { removed: 1 - unremoved, unremoved, queued: unremoved })
+  }
 })

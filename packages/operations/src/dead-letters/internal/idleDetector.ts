@@ -40,6 +40,16 @@ const counted = (broker: Broker.Service, queue: string): Effect.Effect<Broker.Co
     Effect.catch(({ isRetryable }) => Effect.succeed(isRetryable ? undefined : unknown))
   )
 
+/** The error of a queue that is missing, though it was there when the work began. */
+export const deleted = ({ capabilities }: Broker.Service, queue: string): BrokerError.BrokerError =>
+  new BrokerError.BrokerError({
+    broker: capabilities.broker,
+    operation: "browse",
+    queue,
+    reason: "QueueMissing",
+    detail: "the queue was deleted while its letters were browsed"
+  })
+
 /** The letters that the sweep did not get when it is over; `undefined` while it is not. Fails where letters should have come. */
 export const end = (
   broker: Broker.Service,
@@ -54,7 +64,8 @@ export const end = (
     // A broker that is too slow to count is slow to show letters as well.
     if (counts === undefined && quiet < timeout) return undefined
     if (counts === undefined) return yield* fail(`letters could not be counted for ${Delay.format(quiet)}`)
-    const { inFlight, ready } = counts
+    const { inFlight, isMissing, ready } = counts
+    if (isMissing === true) return yield* deleted(broker, queue)
     const left = { ready: 0, held: inFlight === undefined ? undefined : Math.max(0, inFlight - held) }
     // What is in flight beyond the held ones may be on its way back. So may a letter that was counted: while a broker moves it
     // to a consumer, it may be in no count.

@@ -32,10 +32,17 @@ export interface Sweep {
   readonly end: Publishing.Ending
   /** Reports the books as they are now. */
   readonly step: Effect.Effect<void>
-  /** Letters that it holds until its end. */
+  /** Letters that its browser holds. */
   held: number
-  /** Letters that are published, and that the broker has to show again. */
-  lost: number
+  /** Those of them that nobody has decided on, because no more are wanted. */
+  undecided: number
+}
+
+/** Must be called when the browser has lost what it held: it shows again what is not gone. */
+export const reopen = (sweep: Sweep): void => {
+  sweep.seen.reopen()
+  sweep.held = 0
+  sweep.undecided = 0
 }
 
 /** The letters of a page. */
@@ -56,9 +63,8 @@ const isSelected = (sweep: Sweep, letter: Delivery.Delivery): boolean => {
   if (isLate) books.leave()
   else books.decide()
   const isMeant = !isLate && work.select(letter)
-  seen.set(letter, "passed")
+  seen.decide(letter)
   if (isMeant) books.select()
-  else sweep.held++
   return isMeant
 }
 
@@ -72,14 +78,17 @@ const choose = (sweep: Sweep, page: ReadonlyArray<Broker.BrowsedMessage>): Effec
         yield* Effect.yieldNow
         yielded = now()
       }
-      const state = seen.find(delivery)
+      const state = seen.see(delivery)
       if (state === "published") published.push(delivery)
-      else if (state === undefined && books.wanted() > 0) {
-        try {
-          if (isSelected(sweep, delivery)) chosen.push(delivery)
-        } catch (error) {
-          return { chosen, published, thrown: { error } }
-        }
+      if (state !== undefined) continue
+      if (books.wanted() === 0) {
+        sweep.undecided++
+        continue
+      }
+      try {
+        if (isSelected(sweep, delivery)) chosen.push(delivery)
+      } catch (error) {
+        return { chosen, published, thrown: { error } }
       }
     }
     return { chosen, published, thrown: undefined }
@@ -102,7 +111,6 @@ const copied = (sweep: Sweep, letter: Delivery.Delivery, of: Exclude<Work["copy"
     onFailure: (error) =>
       Effect.suspend(() => {
         if (Broker.fateOf(error) !== "rejected") return Effect.fail(error)
-        sweep.held++
         // When the broker takes none of them, something else is wrong than the letters.
         return books.refuse(letter, error) ? Effect.fail(error) : Effect.succeed(false)
       })
@@ -151,15 +159,19 @@ const remove = Effect.fnUntraced(function* (sweep: Sweep, letters: ReadonlyArray
     for (const letter of left) {
       const failure = failures.get(letter)
       if (failure === undefined) {
+        sweep.held--
         books.remove(letter)
         seen.forget(letter)
-      } else {
-        books.leaves(letter, failure.error)
-        if (failure.fate === "lost" && browser.identify(letter) !== undefined) sweep.lost++
-        if (failure.fate === "rejected") sweep.held++
+        continue
       }
+      const { error, fate } = failure
+      books.leaves(letter, error, fate === "lost" && browser.identify(letter) !== undefined)
+      if (fate === "rejected") seen.set(letter, "passed")
+      if (fate !== "lost") continue
+      sweep.held--
+      seen.lose(letter)
     }
-    left = left.filter((letter) => /^(ours|unknown)$/.test(failures.get(letter)?.fate ?? ""))
+    left = left.filter((letter) => /^(transient|unknown)$/.test(failures.get(letter)?.fate ?? ""))
     const pause = left.length > 0 ? next() : 0
     if (pause === undefined) return yield* failures.get(left[0]!)!.error
     if (pause > 0) yield* end.sleep(pause)
@@ -169,8 +181,8 @@ const remove = Effect.fnUntraced(function* (sweep: Sweep, letters: ReadonlyArray
 /** Does with a page what is to be done. What was published is removed, whatever becomes of the others. */
 export const work = (sweep: Sweep, page: ReadonlyArray<Broker.BrowsedMessage>): Effect.Effect<void, Failed> =>
   Effect.gen(function* () {
+    sweep.held += page.length
     const { chosen, published, thrown } = yield* choose(sweep, page)
-    sweep.lost -= published.length
     yield* remove(sweep, published)
     yield* sweep.admit(chosen)
     const [done, failed] = yield* copyAll(sweep, chosen)

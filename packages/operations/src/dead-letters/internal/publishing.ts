@@ -44,6 +44,23 @@ export const retries = (now: () => number): (() => number | undefined) => {
   return () => (now() - begun >= timeout ? undefined : (pause = Math.min(2 * pause, pauses.longest)))
 }
 
+/** Whether consumers may have what a browser held: its next call opens the queue anew, and shows again what is there. */
+export const isLoss = ({ reason }: BrokerError.BrokerError): boolean =>
+  reason === "ConnectionLost" || reason === "LeaseLost"
+
+/** As {@link retries}, for calls that fail again and again: they begin anew when `progress` has grown since the last failure. */
+export const retriesUntilProgress = (now: () => number, progress: () => number): (() => number | undefined) => {
+  let before = progress()
+  let next: ReturnType<typeof retries> | undefined
+  return () => {
+    const current = progress()
+    if (current > before) next = undefined
+    before = current
+    next ??= retries(now)
+    return next()
+  }
+}
+
 /** `onUnanswered` is called when the copy may be there though no answer came. */
 export type Publish = (
   publish: Effect.Effect<void, BrokerError.BrokerError>,

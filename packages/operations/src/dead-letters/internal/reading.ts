@@ -2,11 +2,14 @@
 import type { Broker, BrokerError, Delivery } from "@requeue/core"
 import { Log } from "@requeue/core/adapter-kit"
 import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import * as Filter from "../../internal/Filter.ts"
 import { type DeadLetter, fromDelivery } from "./deadLetter.ts"
 import * as Held from "./held.ts"
+import * as Publishing from "./publishing.ts"
+import * as Seen from "./seen.ts"
 
 /** The most letters that a look goes through. */
 const limit = 100_000
@@ -69,6 +72,25 @@ export const open = (
     let yielded = now()
     const most = Math.min(select === undefined ? wanted : limit, limit)
     const browser = isOver ? undefined : yield* broker.admin.browse({ queue, from: "ready", limit: most })
+    const seen = Seen.make((letter) => browser?.identify(letter))
+    const retry = Publishing.retriesUntilProgress(now, () => browsed)
+    let isReopened = false
+    /** The next page. A browser that has lost what it held shows that again. */
+    const pageOf = (
+      from: Broker.Browser
+    ): Effect.Effect<ReadonlyArray<Broker.BrowsedMessage>, BrokerError.BrokerError> =>
+      Effect.catch(
+        Effect.suspend(() => from.next(Math.min(pageSize, isReopened ? most : most - browsed))),
+        (error) => {
+          const isLoss = Publishing.isLoss(error)
+          if (isLoss) seen.reopen()
+          isReopened ||= isLoss
+          const pause = isLoss || (isReopened && error.isRetryable) ? retry() : undefined
+          return pause === undefined
+            ? Effect.fail(error)
+            : Effect.andThen(Effect.sleep(Duration.millis(pause)), pageOf(from))
+        }
+      )
     const take = (page: ReadonlyArray<Broker.BrowsedMessage>) =>
       Effect.gen(function* () {
         const taken: Array<Delivery.Delivery> = []
@@ -78,6 +100,8 @@ export const open = (
             yield* Effect.yieldNow
             yielded = now()
           }
+          if (seen.see(letter) !== undefined) continue
+          seen.decide(letter)
           browsed++
           isGrouped ||= letter.group !== undefined
           if (select?.(letter) === false) continue
@@ -92,7 +116,7 @@ export const open = (
       next: Effect.suspend(() =>
         isOver || browser === undefined
           ? Effect.undefined
-          : Effect.flatMap(browser.next(Math.min(pageSize, most - browsed)), (page) =>
+          : Effect.flatMap(pageOf(browser), (page) =>
               page.length === 0 ? Effect.sync(() => void (isOver = true)) : take(page)
             )
       ),

@@ -1,42 +1,85 @@
 /**
- * Knows letters that the broker shows again after it has opened its queue anew. Where the broker does not name copies,
- * metadata is all there is to know a letter by. A producer can repeat metadata, so no letter is removed for it.
+ * Recognizes letters that the broker shows again. Where the broker names no copies, a letter is recognized by its content.
+ * A producer can repeat that, so no letter is removed for it.
  */
 import type { Broker, Delivery } from "@requeue/core"
-import type { Metadata } from "@requeue/core/adapter-kit"
+import { Digest, type Metadata } from "@requeue/core/adapter-kit"
 
 /** - `passed`: it stays. - `published`: its copy is there, and it is to be removed. */
 type State = "passed" | "published"
 
 export interface Seen {
+  /** Must be called once for each letter that is decided on. It stays for now. */
+  readonly decide: (letter: Delivery.Delivery) => void
+  /** Changes the state of a letter that was decided on. Does nothing where the broker does not name it. */
   readonly set: (letter: Delivery.Delivery, state: State) => void
   /** Forgets a letter that is gone. */
   readonly forget: (letter: Delivery.Delivery) => void
-  /** `alike`: it may be one that was seen, or another with the same metadata. `undefined`: it was not seen. */
-  readonly find: (letter: Delivery.Delivery) => State | "alike" | undefined
+  /** The browser no longer holds this letter, so it may show it again. */
+  readonly lose: (letter: Delivery.Delivery) => void
+  /** The browser no longer holds any letter, so it shows again those that are not gone. */
+  readonly reopen: () => void
+  /**
+   * Must be called once for each letter that is shown. `alike`: it was decided on, or is equal to one that was and that is not
+   * shown a second time. `undefined`: it is new.
+   */
+  readonly see: (letter: Delivery.Delivery) => State | "alike" | undefined
 }
 
 /** Identifies a letter where the broker does not name copies. */
 export const keyOf = ({ deadLetter, firstPublished, id, redrives }: Metadata.Metadata): string =>
   JSON.stringify([id, firstPublished, redrives, deadLetter?.at])
 
+const contentOf = ({ body, headers, metadata }: Delivery.Delivery): string =>
+  Digest.hex(keyOf(metadata), JSON.stringify(Object.entries(headers).toSorted()), body)
+
+type Numbers = Map<string, number>
+
+const add = (to: Numbers, content: string, change: number): void => {
+  const number = (to.get(content) ?? 0) + change
+  if (number > 0) to.set(content, number)
+  else to.delete(content)
+}
+
 export const make = (identify: Broker.Browser["identify"]): Seen => {
   const named = new Map<string, State>()
-  const alike = new Set<string>()
+  /** The numbers of letters without a name that were decided on, by their content: those that are held, and those that are not. */
+  let held: Numbers = new Map()
+  const lost: Numbers = new Map()
+  const move = (content: string, from: Numbers, to: Numbers): void => {
+    add(from, content, -1)
+    add(to, content, 1)
+  }
   return {
+    decide: (letter) => {
+      const name = identify(letter)
+      if (name === undefined) add(held, contentOf(letter), 1)
+      else named.set(name, "passed")
+    },
     set: (letter, state) => {
       const name = identify(letter)
-      if (name === undefined) alike.add(keyOf(letter.metadata))
-      else named.set(name, state)
+      if (name !== undefined) named.set(name, state)
     },
     forget: (letter) => {
       const name = identify(letter)
-      if (name !== undefined) named.delete(name)
+      if (name === undefined) add(held, contentOf(letter), -1)
+      else named.delete(name)
     },
-    find: (letter) => {
+    lose: (letter) => {
+      if (identify(letter) === undefined) move(contentOf(letter), held, lost)
+    },
+    reopen: () => {
+      for (const [content, number] of held) add(lost, content, number)
+      held = new Map()
+    },
+    see: (letter) => {
       const name = identify(letter)
       if (name !== undefined) return named.get(name)
-      return letter.redelivered !== false && alike.has(keyOf(letter.metadata)) ? "alike" : undefined
+      if (lost.size === 0 || letter.redelivered === false) return undefined
+      const content = contentOf(letter)
+      if (!lost.has(content)) return undefined
+      move(content, lost, held)
+      return "alike"
     }
   }
 }

@@ -88,7 +88,8 @@ export const run = (
     const sweep = Effect.gen(function* () {
       if (signal?.aborted === true) return
       // Dead letters that arrive later are left for the next time, lest one that always fails is redriven for ever.
-      const { held, ready } = yield* Held.count(broker, queue, options.known)
+      const { held, isMissing, ready } = yield* Held.count(broker, queue, options.known)
+      if (isMissing === true) return yield* Quiet.deleted(broker, queue)
       books = Books.make(ready, limit, held, options.known)
       if (ready === 0) return
       const browser = yield* broker.admin.browse({ queue, from: "ready", limit: heldLimit })
@@ -166,32 +167,40 @@ const through = (
       end,
       step,
       held: 0,
-      lost: 0
+      undecided: 0
     }
     const most = rate === undefined ? pageSize : Math.min(pageSize, Math.ceil(rate))
-    const room = (): number => (sweep.lost > 0 ? pageSize : Math.min(most, books.wanted()))
+    // No page is larger than what is published at once: its leases end meanwhile.
+    const room = (): number => (books.wanted() > 0 ? Math.min(most, books.wanted()) : pageSize)
     let shown = now()
-    let failing: ReturnType<typeof Publishing.retries> | undefined
-    while (books.wanted() > 0 || sweep.lost > 0) {
+    // A sweep whose leases end before it reaches a new letter would never come to an end.
+    const retry = Publishing.retriesUntilProgress(now, books.progress)
+    const endIfMissing = ({ reason }: BrokerError.BrokerError) =>
+      Effect.sync(() => {
+        if (reason === "QueueMissing") books.endMissing()
+      })
+    while (books.wanted() > 0 || books.lost() > 0) {
       const next = yield* Effect.result(browser.next(room()))
       if (Result.isFailure(next)) {
-        failing ??= Publishing.retries(now)
-        const pause = next.failure.isRetryable ? failing() : undefined
-        if (pause === undefined) return yield* next.failure
+        const { failure } = next
+        const isLoss = Publishing.isLoss(failure)
+        if (isLoss) Page.reopen(sweep)
+        const pause = isLoss || failure.isRetryable ? retry() : undefined
+        if (pause === undefined) return yield* Effect.andThen(endIfMissing(failure), failure)
         yield* Effect.sleep(Duration.millis(pause))
         shown = now()
         continue
       }
-      failing = undefined
       if (next.success.length > 0) {
         yield* finishing(Effect.ensuring(Page.work(sweep, next.success), step), end)
         shown = now()
         continue
       }
       if (sweep.held >= heldLimit) return books.wanted()
-      const left = yield* Quiet.end(broker, queue, { quiet: now() - shown, held: sweep.held, isWanting: true })
+      const waiting = { quiet: now() - shown, held: sweep.held, isWanting: true }
+      const left = yield* Effect.tapError(Quiet.end(broker, queue, waiting), endIfMissing)
       if (left !== undefined) {
-        books.end(left)
+        books.end(left, sweep.undecided)
         break
       }
       yield* Effect.sleep(Duration.millis(Quiet.interval))

@@ -22,15 +22,15 @@ export interface Summary {
   readonly unremoved: number
   /** Letters whose copy the broker refuses. */
   readonly refused: number
-  /** Letters for which a publish got no answer, so that one copy more may exist. */
+  /** Letters for which a publish got no answer. For each such publish of a letter, one more copy may exist. */
   readonly unconfirmed: number
   /** Letters that were refused or are unremoved, of both the first {@link failuresLimit}. */
   readonly failures: ReadonlyArray<FailedLetter>
   /** Letters that are in the queue, of those that were there at the beginning; `undefined` where nobody counted. */
   readonly queued: number | undefined
   /**
-   * Letters that another reader had at the beginning, or has taken since, and that do not count; `undefined` where nobody can
-   * tell.
+   * Letters that another reader had at the beginning, or has taken since and not removed, and that do not count; `undefined`
+   * where the broker does not count them.
    */
   readonly held: number | undefined
 }
@@ -54,17 +54,27 @@ export interface SweepStats {
   readonly leave: () => void
   /** Letters that wait, have arrived since the work began, and have not been left. */
   readonly arrived: () => number
-  /** No more letters come: of those that were counted, others are with another reader, or gone. */
-  readonly end: (left: Left) => void
+  /**
+   * No more letters come: of those that were counted, others are with another reader, or gone. The browser holds `undecided`
+   * of them.
+   */
+  readonly end: (left: Left, undecided: number) => void
+  /** The queue is missing, and with it all letters that were not removed. */
+  readonly endMissing: () => void
   readonly select: () => void
   /** A publish of the letter's copy got no answer. */
   readonly unanswered: (letter: Delivery.Delivery) => void
-  /** The letter is done with, and to be removed. `error`: why the broker has not removed it. */
-  readonly leaves: (letter: Delivery.Delivery, error?: BrokerError.BrokerError) => void
+  /**
+   * The letter is done with, and to be removed. `error`: why the broker has not removed it. `isLost`: the browser does not hold
+   * it any more, and will show it again if it is still there.
+   */
+  readonly leaves: (letter: Delivery.Delivery, error?: BrokerError.BrokerError, isLost?: boolean) => void
   /** The letter has been removed. */
   readonly remove: (letter: Delivery.Delivery) => void
-  /** Letters that are done with and not removed. */
-  readonly leaving: () => number
+  /** Letters that are done with, and that the browser may show again. */
+  readonly lost: () => number
+  /** A number that grows with each letter that is decided on or removed. */
+  readonly progress: () => number
   /** Answers whether nothing has been taken at all, after as many refusals as are told. */
   readonly refuse: (letter: Delivery.Delivery, error: BrokerError.BrokerError) => boolean
   /** Letters that are still to be decided on, as far as limit and count tell. */
@@ -91,28 +101,47 @@ export const make = (
   let arrived = Math.max(0, Math.min(ready ?? 0, (ready ?? 0) + (held ?? 0) - known))
   let found = ready === undefined ? undefined : ready - arrived
   const leaving = new Map<unknown, FailedLetter>()
+  const lost = new Set<unknown>()
   const unconfirmed = new Set<unknown>()
   const refusals: Array<FailedLetter> = []
   const keyOf = (letter: Delivery.Delivery): unknown => identify(letter) ?? letter
-  let [judged, selected, removed, refused] = [0, 0, 0, 0]
+  let [judged, left, selected, removed, refused] = [0, 0, 0, 0, 0]
+  let isMissing = false
+  const remove = (key: unknown): void => {
+    leaving.delete(key)
+    lost.delete(key)
+    removed++
+  }
   return {
     decide: () => void judged++,
-    leave: () => void arrived--,
+    leave: () => {
+      arrived--
+      left++
+    },
     arrived: () => arrived,
-    end: (left) => {
-      const missing = (found ?? 0) - judged - left.ready
+    end: ({ held: others, ready: waiting }, undecided) => {
+      // The answers of these removals were lost, and not the removals.
+      if (waiting === 0 && others === 0) for (const key of [...lost]) remove(key)
+      const missing = (found ?? 0) - judged - undecided - waiting
       if (found === undefined || missing <= 0) return
       found -= missing
-      held = left.held === undefined ? undefined : Math.min(left.held, missing + (held ?? 0))
+      held = others === undefined ? undefined : Math.min(others, missing + (held ?? 0))
+    },
+    endMissing: () => {
+      for (const key of [...leaving.keys()]) remove(key)
+      isMissing = true
     },
     select: () => void selected++,
     unanswered: (letter) => void unconfirmed.add(keyOf(letter)),
-    leaves: (letter, error) => void leaving.set(keyOf(letter), { id: letter.metadata.id, isPublished: true, error }),
-    remove: (letter) => {
-      leaving.delete(keyOf(letter))
-      removed++
+    leaves: (letter, error, isLost = false) => {
+      const key = keyOf(letter)
+      leaving.set(key, { id: letter.metadata.id, isPublished: true, error })
+      if (isLost) lost.add(key)
+      else lost.delete(key)
     },
-    leaving: () => leaving.size,
+    remove: (letter) => remove(keyOf(letter)),
+    lost: () => lost.size,
+    progress: () => judged + left + removed,
     refuse: ({ metadata }, error) => {
       selected--
       if (++refused <= failuresLimit) refusals.push({ id: metadata.id, isPublished: false, error })
@@ -126,7 +155,7 @@ export const make = (
       refused,
       unconfirmed: unconfirmed.size,
       failures: [...refusals, ...[...leaving.values()].slice(0, failuresLimit)],
-      queued: found === undefined ? undefined : Math.max(found, judged) - removed,
+      queued: isMissing ? 0 : found === undefined ? undefined : Math.max(found, judged) - removed,
       held
     })
   }
