@@ -1,6 +1,6 @@
 /** Redrives: every dead letter is at work again or still there, and the report says which. */
 import { Backoff, BrokerError, type Delivery, RetryPolicy } from "@requeue/core"
-import { Settlement } from "@requeue/core/adapter-kit"
+import { Metadata, Settlement } from "@requeue/core/adapter-kit"
 import type { DeadLetters } from "@requeue/operations"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -235,6 +235,47 @@ export const cases: ReadonlyArray<Case.Case> = [
     Check.equal("redriven", (yield* letters.redrive({ filter: ({ metadata }) => metadata.id === "m3" })).redriven, 1)
     Check.equal("after the redrive", yield* shown, ["m0", "m2", "m4"])
   }),
+  test(
+    "letters of a foreign producer that have one id are each redriven, also when they were browsed before",
+    function* (lab) {
+      const bodies = [0, 1, 2, 3, 4, 5, 6, 7]
+      // A redrive makes no queue that a letter names.
+      yield* bury(lab, [])
+      const [q, t] = [lab.queue, lab.now()]
+      const header = {
+        v: 1,
+        id: "same",
+        a: 0,
+        t0: t,
+        dl: { q, a: 1, r: "retries-exhausted", t, n: "Error", m: "boom" }
+      }
+      const headers = { [Metadata.header]: JSON.stringify(header) }
+      for (const body of bodies) {
+        yield* lab.harness.publishRaw(lab.dlq, new TextEncoder().encode(String(body)), headers)
+      }
+      yield* lab.untilPending({ ready: bodies.length }, lab.dlq)
+      const letters = yield* lab.letters
+      Check.equal("browsed", (yield* letters.list()).length, bodies.length)
+      yield* lab.untilPending({ ready: bodies.length, inFlight: 0 }, lab.dlq)
+      const begun = lab.now()
+      const { filtered, redriven, refused, unknownOrigin } = yield* letters.redrive({
+        to: lab.queue,
+        filter: ({ body }) => new TextDecoder().decode(body) !== "3"
+      })
+      const fates = [redriven, filtered, refused, unknownOrigin]
+      if (!checkKept(lab, "redriven, passed over, refused, of unknown origin", fates, [7, 1, 0, 0], begun)) return
+      yield* lab.start({ concurrency: bodies.length })
+      yield* lab.until("all others", () => new Set(lab.runs.map(({ body }) => body)).size === 7)
+      yield* lab.quiet()
+      const handled = [...new Set(lab.runs.map(({ body }) => Number(body)))].toSorted((a, b) => a - b)
+      Check.equal(
+        "handled",
+        handled,
+        bodies.filter((body) => body !== 3)
+      )
+    },
+    Needs.has("headers")
+  ),
   test("a redrive that is aborted ends at once, and another one goes on with the others", function* (lab) {
     const some = ids.slice(0, 10)
     yield* bury(lab, some)

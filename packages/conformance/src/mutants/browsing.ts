@@ -166,6 +166,11 @@ export const mutants: ReadonlyArray<Mutant> = [
   browsing("names each message anew", names, () => ({ identify: () => String(++lastName) })),
   browsing("names no message", names, () => ({ identify: () => undefined })),
   browsing("names all messages the same", names, () => ({ identify: () => "message" })),
+  browsing(
+    "names all letters the same",
+    "letters of a foreign producer that have one id are each redriven, also when they were browsed before",
+    () => ({ identify: () => "letter" })
+  ),
   browsing("says nothing of a lost connection", breaks, ({ next }) => ({
     next: (count) => Effect.orElseSucceed(next(count), () => [])
   })),
