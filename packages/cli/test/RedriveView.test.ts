@@ -63,7 +63,7 @@ it("says what is where", () => {
     text({ ...parts, queued: 31 }),
     "q.dlq: redriven 1 of 32; 5 passed over by the filters; 6 stopped by --max-redrives 3; 7 of unknown origin, give --to; " +
       "3 refused by the broker; 2 published and not removed, so that they are in both queues; 8 not reached; " +
-      "of 4, one copy more may exist"
+      "of 4, one more copy may exist for each publish without an answer"
   )
 })
 

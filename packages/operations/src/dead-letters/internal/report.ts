@@ -55,8 +55,8 @@ export interface Report
   /** Still here, because the broker refuses the copy, for example since the queue that they came from is missing. */
   readonly refused: number
   /**
-   * Those of all above for which a publish got no answer, so one copy more may exist. At least so many: a driver that repeats
-   * a publish by itself, as that of SQS does, reports only its last answer.
+   * Those of all above for which a publish got no answer. It counts letters: for each such publish, one more copy may exist.
+   * At least so many: a driver that repeats a publish, as that of SQS does, reports only its last answer.
    */
   readonly unconfirmed: number
   /** Passed over because the filter rejected them. */
@@ -75,8 +75,9 @@ export interface Report
    */
   readonly queued: number | undefined
   /**
-   * Letters that another reader had when it began, or took meanwhile, such as a look, a consumer or another redrive: they are
-   * none of those above. Redrive again when it has ended. `undefined` where somebody may have some, and the broker does not tell.
+   * Letters that another reader had when it began, or took meanwhile and still had at the end, such as a browse, a consumer or
+   * another redrive: they are none of those above. Redrive again when that reader has ended. Letters that it took meanwhile and
+   * removed are in no figure. `undefined` where a reader may have some, and the broker does not count them.
    */
   readonly held: number | undefined
   /** Why it went no further; `undefined` when it came to its end. */
