@@ -418,7 +418,9 @@ describe("redrive", () => {
       assert.deepStrictEqual([redriven, refused, failures[0]?.error?.reason], [0, 1, "QueueMismatch"])
     }
     assert.strictEqual((await broker.finish(letters.redrive({ to, dryRun: true }))).refused, 1)
-    await expect(letters.edit(letter!, { to, body: bytes("edited") })).rejects.toMatchObject({ reason: "QueueMismatch" })
+    await expect(letters.edit(letter!, { to, body: bytes("edited") })).rejects.toMatchObject({
+      reason: "QueueMismatch"
+    })
     assert.deepStrictEqual([await letters.count(), (await broker.requeue.counts(to)).isMissing], [1, true])
   })
 

@@ -96,7 +96,8 @@ export const text = (
     [held ?? 0, "more with another reader, run it again when that has ended"]
   ] as const
   const parts = others.filter(([count]) => count > 0).map(([count, what]) => `${count} ${what}`)
-  const twice = unconfirmed === 0 ? [] : [`of ${unconfirmed}, one more copy may exist for each publish without an answer`]
+  const twice =
+    unconfirmed === 0 ? [] : [`of ${unconfirmed}, one more copy may exist for each publish without an answer`]
   const hidden = held === undefined && queued !== undefined ? ["another reader may have more"] : []
   const [would, did] = isParking ? ["would park", "parked"] : ["would redrive", "redriven"]
   const done = `${dryRun ? would : did} ${redriven} of ${all(report, dryRun)}`

@@ -83,7 +83,9 @@ describe.concurrent("SQS drops what has the deduplication id of another message,
   const all = ["m0", "m1", "m2"]
 
   /** So many letters of a consumer, and what is done with them; answers what is in a queue at the end. */
-  const given = (work: (dlq: string, letters: DeadLetters.DeadLetters) => Effect.Effect<string, unknown, Broker.Broker>) => {
+  const given = (
+    work: (dlq: string, letters: DeadLetters.DeadLetters) => Effect.Effect<string, unknown, Broker.Broker>
+  ) => {
     const queue = `${queueName("dropped")}.fifo`
     const dlq = queue.replace(".fifo", ".dlq.fifo")
     const program = on({ url }, (broker) =>
@@ -162,7 +164,10 @@ describe.concurrent("one queue has several names", () => {
     )
     assert.deepStrictEqual(is, [true, true, true, false, false, false])
     const isStranger = await on({ url }, ({ admin }) =>
-      Effect.orElseSucceed(admin.isSame!(`${name}.dlq`, arn(`${name}-dlq`).replace(/0{12}/, "123456789012")), () => false)
+      Effect.orElseSucceed(
+        admin.isSame!(`${name}.dlq`, arn(`${name}-dlq`).replace(/0{12}/, "123456789012")),
+        () => false
+      )
     )
     assert.isFalse(isStranger)
   })
@@ -181,7 +186,11 @@ describe.concurrent("one queue has several names", () => {
         )
         const letters = yield* DeadLetters.make(dlq)
         const written = dlq.replace(".dlq", "-dlq")
-        const moves = [letters.redrive({ to: written }), letters.park({ to: written }), letters.park({ to: arn(written) })]
+        const moves = [
+          letters.redrive({ to: written }),
+          letters.park({ to: written }),
+          letters.park({ to: arn(written) })
+        ]
         const refused = yield* Effect.forEach(moves, (move) => Effect.map(move, ({ redriven }) => redriven))
         return [...refused, yield* letters.count, (yield* letters.redrive()).redriven]
       })
