@@ -79,9 +79,8 @@ export const open = (
     const pageOf = (
       from: Broker.Browser
     ): Effect.Effect<ReadonlyArray<Broker.BrowsedMessage>, BrokerError.BrokerError> =>
-      Effect.catch(
-        Effect.suspend(() => from.next(Math.min(pageSize, isReopened ? most : most - browsed))),
-        (error) => {
+      Effect.suspend(() => from.next(Math.min(pageSize, isReopened ? most : most - browsed))).pipe(
+        Effect.catch((error) => {
           const isLoss = Publishing.isLoss(error)
           if (isLoss) seen.reopen()
           isReopened ||= isLoss
@@ -89,7 +88,7 @@ export const open = (
           return pause === undefined
             ? Effect.fail(error)
             : Effect.andThen(Effect.sleep(Duration.millis(pause)), pageOf(from))
-        }
+        })
       )
     const take = (page: ReadonlyArray<Broker.BrowsedMessage>) =>
       Effect.gen(function* () {

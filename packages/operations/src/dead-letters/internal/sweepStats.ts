@@ -121,14 +121,14 @@ export const make = (
     arrived: () => arrived,
     end: ({ held: others, ready: waiting }, undecided) => {
       // The answers of these removals were lost, and not the removals.
-      if (waiting === 0 && others === 0) for (const key of [...lost]) remove(key)
+      if (waiting === 0 && others === 0) for (const key of lost) remove(key)
       const missing = (found ?? 0) - judged - undecided - waiting
       if (found === undefined || missing <= 0) return
       found -= missing
       held = others === undefined ? undefined : Math.min(others, missing + (held ?? 0))
     },
     endMissing: () => {
-      for (const key of [...leaving.keys()]) remove(key)
+      for (const key of leaving.keys()) remove(key)
       isMissing = true
     },
     select: () => void selected++,
