@@ -565,7 +565,7 @@ describe("letters that are passed over", () => {
       const patched: { readonly deadLetters: typeof deadLetters } = await import(
         /* @vite-ignore */ `@requeue/operations/promise?patch=${encodeURIComponent(JSON.stringify(patch))}`
       )
-      await using broker = await open({ vices: { capabilities: { exactCounts } } })
+      await using broker = await open({ faults: { capabilities: { exactCounts } } })
       await fill(broker, 50)
       const letters = patched.deadLetters(broker.requeue, "q.dlq")
       const filter = (letter: DeadLetters.DeadLetter) => Number(idOf(letter)) % 50 === 5 || Number(idOf(letter)) > 40

@@ -1,5 +1,5 @@
 /** Browses dead letters of FIFO queues, of which SQS shows only the first of each group. */
-import { Broker } from "@requeue/core"
+import { Broker, RetryPolicy } from "@requeue/core"
 import { DeadLetters, LetterLine } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import * as Logger from "effect/Logger"
@@ -79,7 +79,7 @@ describe.concurrent("of a FIFO queue, by one group after the other", () => {
 })
 
 describe.concurrent("SQS drops what has the deduplication id of another message, but", () => {
-  const retry = { maxRetries: 0 }
+  const retry = RetryPolicy.make({ maxRetries: 0 })
   const all = ["m0", "m1", "m2"]
 
   /** So many letters of a consumer, and what is done with them; answers what is in a queue at the end. */
@@ -179,7 +179,7 @@ describe.concurrent("one queue has several names", () => {
       Effect.gen(function* () {
         yield* Effect.scoped(
           Effect.gen(function* () {
-            yield* consume(queue, [], { retry: { maxRetries: 0 } }, () => no)
+            yield* consume(queue, [], { retry: RetryPolicy.make({ maxRetries: 0 }) }, () => no)
             yield* broker.publish(["a", "b"].map((id) => outgoing(queue, id)))
             yield* untilEmpty(behind, queue)
           })
