@@ -280,11 +280,10 @@ describe("options", () => {
   /** An object that inherits an option, one whose class has it, and one that may answer otherwise at each look. */
   const forms = (name: string, value: unknown): ReadonlyArray<any> => {
     let looks = 0
-    class Config {}
-    Object.defineProperty(Config.prototype, name, { get: () => value })
+    const accessor = Object.defineProperty({}, name, { get: () => value })
     return [
       Object.create({ [name]: value }),
-      new Config(),
+      Object.create(accessor),
       Object.defineProperty({}, name, { enumerable: true, get: () => (looks++ === 0 ? value : undefined) }),
       new Map([[name, value]]),
       Promise.resolve({ [name]: value })

@@ -24,7 +24,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     kills: "a message that may make no queue goes to none that is missing",
     broker: (broker) =>
       decorate(broker, {
-        publish: (messages, publish) => publish(messages.map(({ create: _, ...message }) => message))
+        publish: (messages, publish) => publish(messages.map((message) => ({ ...message, create: true })))
       })
   },
   {

@@ -47,6 +47,8 @@ describe("AsyncContext", () => {
     )
     assert.strictEqual(options.limit, 3)
     const plain = { limit: 3 }
-    assert.strictEqual(AsyncContext.bound(plain), plain)
+    const bound = AsyncContext.bound(plain)
+    plain.limit = 4
+    assert.deepStrictEqual(bound, { limit: 3 })
   })
 })

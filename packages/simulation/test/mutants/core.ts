@@ -481,14 +481,14 @@ const redriving: ReadonlyArray<Mutant> = [
   {
     name: "a letter that the broker did not remove counts as removed",
     file: letters("page"),
-    from: "      if (failure === undefined) {\n        books.remove(letter)",
-    to: "      if (failure !== null) {\n        books.remove(letter)",
+    from: "      if (failure === undefined) {\n        sweep.held--",
+    to: "      if (failure !== null) {\n        sweep.held--",
     was: "A purge counted letters that the broker had not removed, and left them."
   },
   {
     name: "a letter that comes again is judged again",
     file: letters("page"),
-    from: "const state = seen.find(delivery)",
+    from: "const state = seen.see(delivery)",
     to: "const state = undefined",
     was: "A connection that was cut during a redrive had letters judged and published twice."
   },

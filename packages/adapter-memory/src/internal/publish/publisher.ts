@@ -59,6 +59,7 @@ const stored = ({ body, headers, metadata }: Outgoing.Outgoing, now: number): St
 })
 
 /** Nothing is blocked yet. */
+// Long, because its functions share what is blocked.
 export const make = (dependencies: Dependencies): Publisher => {
   const { delays, loseConfirmation, maxBodySize, maxMessages, now, pump, queues } = dependencies
   /** Without a limit nobody ever waits. To look for them all the same would be a cache miss, where queues are many. */

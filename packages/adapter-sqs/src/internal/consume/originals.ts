@@ -1,5 +1,5 @@
 /**
- * What operators' copies are copies of, by their bodies. The core publishes a redriven letter as it publishes any message; its
+ * The letters of which operators publish copies, by their bodies. The core publishes a redriven letter as it publishes any message; its
  * body is the delivered one itself, which no other message has, and tells that it is a copy.
  */
 import type { MessageAttributeValue } from "../client.ts"

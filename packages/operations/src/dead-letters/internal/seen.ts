@@ -31,7 +31,7 @@ export const keyOf = ({ deadLetter, firstPublished, id, redrives }: Metadata.Met
   JSON.stringify([id, firstPublished, redrives, deadLetter?.at])
 
 const contentOf = ({ body, headers, metadata }: Delivery.Delivery): string =>
-  Digest.hex(keyOf(metadata), JSON.stringify(Object.entries(headers).toSorted()), body)
+  Digest.hex(keyOf(metadata), JSON.stringify(Object.entries(headers).toSorted(([a], [b]) => (a < b ? -1 : 1))), body)
 
 type Numbers = Map<string, number>
 
