@@ -23,6 +23,16 @@ import * as Hold from "./hold.ts"
 /** The longest lease in milliseconds: a program that ends without returning its messages hides them for so long. */
 const longestLease = 60_000
 
+/** The longest lease in milliseconds that is not doubled. A redrive ends when it is shown nothing for so long. */
+const shortLease = 10_000
+
+/**
+ * The lease of a browsed message. It is twice that of a consumer's, because up to 100,000 are extended in turn. A short one stays
+ * short: the messages of a receive whose answer is lost must be back before a redrive ends.
+ */
+const leaseOf = (ofConsumers: number): number =>
+  ofConsumers <= shortLease ? ofConsumers : Math.min(longestLease, 2 * ofConsumers)
+
 /** Receives at a time, and the bytes that they should bring at most. */
 const parallel = 16
 const pageBytes = 4 * 2 ** 20
@@ -109,8 +119,7 @@ export const browse = (
     const { client, fork, queues, sources } = env
     const { fifo } = yield* Effect.fromResult(Names.parse(queue))
     const { now } = yield* Timers.make
-    // Up to 100,000 messages are extended within half of it, twice as long as the lease of a consumer's few.
-    const visibilityTimeout = Math.min(longestLease, 2 * env.settings.visibilityTimeout)
+    const visibilityTimeout = leaseOf(env.settings.visibilityTimeout)
     let address = ""
     const url = () => address
     const hold = Hold.make(queue, ReceiptCalls.make({ client, queue, url, fork }), visibilityTimeout, now)
