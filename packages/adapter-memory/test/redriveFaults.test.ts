@@ -415,27 +415,6 @@ describe("a queue that is deleted", () => {
   })
 })
 
-describe("a removal whose answer was lost", () => {
-  it("is one, where nobody has the letter at the end", async () => {
-    let isCut = false
-    await using broker = await open({ faults: { capabilities: { exactCounts: false } } }, (broker) =>
-      browsing(({ remove }) => ({
-        remove: (deliveries) =>
-          Effect.map(remove(deliveries), (failures) => {
-            if (isCut) return failures
-            isCut = true
-            return deliveries
-              .slice(0, 1)
-              .map((delivery) => ({ delivery, error: broken("remove", "LeaseLost"), fate: "lost" as const }))
-          })
-      }))(broker)
-    )
-    await fill(broker, 50)
-    const report = await broker.finish(deadLetters(broker.requeue, "q.dlq").redrive({ to: "q" }))
-    assert.deepInclude(report, { published: 50, redriven: 50, unremoved: 0, queued: 0, held: 0, failures: [] })
-  })
-})
-
 describe("a queue whose messages the broker does not give", () => {
   /** Shows none of the dead letters for so many milliseconds, and says so. */
   const withholding = (millis: number) =>

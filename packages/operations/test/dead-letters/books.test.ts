@@ -1,6 +1,5 @@
 /** The books of a sweep: how many of the letters that wait are those that were there when the work began. */
 import { assert, it } from "@effect/vitest"
-import type { Delivery } from "@requeue/core"
 import * as fc from "fast-check"
 import * as Books from "../../src/dead-letters/internal/sweepStats.ts"
 
@@ -51,22 +50,4 @@ it("letters that the browser holds, and that were not decided on, are with no ot
   for (let n = 0; n < 4; n++) books.decide()
   books.end({ ready: 0, held: 0 }, 6)
   assert.deepInclude(books.summary(), { queued: 10, held: 0 })
-})
-
-it("what got no answer is removed where no letter is left, and else unremoved", () => {
-  const metadata = { id: "a" } as Delivery.Delivery["metadata"]
-  const letter = { metadata } as Delivery.Delivery
-  for (const [ready, held, unremoved] of [
-    [0, 0, 0],
-    [1, 0, 1],
-    [0, 1, 1],
-    [0, undefined, 1]
-  ] as const) {
-    const books = Books.make(1, Number.POSITIVE_INFINITY, 0)
-    books.decide()
-    books.select()
-    books.leaves(letter, undefined, true)
-    books.end({ ready, held }, 0)
-    assert.deepInclude(books.summary(), { removed: 1 - unremoved, unremoved, queued: unremoved })
-  }
 })

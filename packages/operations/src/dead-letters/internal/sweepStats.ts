@@ -120,8 +120,6 @@ export const make = (
     },
     arrived: () => arrived,
     end: ({ held: others, ready: waiting }, undecided) => {
-      // The answers of these removals were lost, and not the removals.
-      if (waiting === 0 && others === 0) for (const key of lost) remove(key)
       const missing = (found ?? 0) - judged - undecided - waiting
       if (found === undefined || missing <= 0) return
       found -= missing
