@@ -262,8 +262,10 @@ export const layer = (broker: NsqBroker, { by, lateness, options = {}, queues }:
         failNext: failNext(proxies),
         deleteQueue: (queue) =>
           Effect.promise(async () => {
-            for (const http of https) {
-              const url = `http://${http}/topic/delete?topic=${names(queue).topic}`
+            for (const [http, { topic }] of https.flatMap((each) =>
+              topicsOf(queue).map((one) => [each, one] as const)
+            )) {
+              const url = `http://${http}/topic/delete?topic=${topic}`
               const { ok, status } = await fetch(url, { method: "POST" })
               // A topic is not on every nsqd.
               if (!ok && status !== 404) throw new Error(`${url}: ${status}`)

@@ -95,11 +95,7 @@ export const cases: ReadonlyArray<Case.Case> = [
       Check.isTrue("still missing", (yield* lab.broker.admin.counts(lab.queue)).isMissing === true)
       yield* lab.untilPending({ ready: 2, inFlight: 0 }, lab.dlq)
     },
-    (abilities) =>
-      // nsqd makes the topic of any publish.
-      abilities.capabilities.broker === "nsq"
-        ? "a queue that stays deleted"
-        : (Needs.deleteQueue(abilities) ?? Needs.has("tellsMissing")(abilities))
+    (abilities) => Needs.deleteQueue(abilities) ?? Needs.has("tellsMissing")(abilities)
   ),
   test("no letter goes to a queue because the letter names it", function* (lab) {
     const other = `${lab.queue}-other`
