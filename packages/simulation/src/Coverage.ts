@@ -68,8 +68,10 @@ const refusedJob = (history: History): boolean => {
   for (const entry of history) {
     if (entry._tag === "Operates" && entry.what === "Redrive") isAtWork++
     else if (entry._tag === "Operated" && entry.what === "Redrive") isAtWork--
-    else if (isAtWork > 0 && entry._tag === "Answered" && entry.process === "operator" && entry.fate !== undefined)
-      return true
+    else if (isAtWork > 0 && "process" in entry && entry.process === "operator") {
+      // A removal that failed, or a page that was lost with its connection.
+      if (entry._tag === "Reconnected" || (entry._tag === "Answered" && entry.fate !== undefined)) return true
+    }
   }
   return false
 }

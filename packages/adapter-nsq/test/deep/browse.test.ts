@@ -241,7 +241,7 @@ describe("removals that nsqd does not carry out are reported", () => {
         assert.isTrue(yield* Effect.promise(async () => (await fetch(url, { method: "POST" })).ok))
         assert.deepStrictEqual(
           outcomes(yield* removed(browser, shown)),
-          Array.from({ length: 5 }, () => "gone LeaseLost")
+          Array.from({ length: 5 }, () => "lost LeaseLost")
         )
         yield* publishAll(broker, queue, ["new"])
         yield* until("the message that waits", async () => (await depths(short.http, queue)).ready === 1)
@@ -266,7 +266,7 @@ describe("removals that nsqd does not carry out are reported", () => {
         wire.blackhole(false)
         assert.deepStrictEqual(outcomes(failures), ["unknown Timeout"])
         assert.strictEqual((yield* failing(browser)).reason, "ConnectionLost")
-        assert.deepStrictEqual(outcomes(yield* removed(browser, shown)), ["gone ConnectionLost", "gone ConnectionLost"])
+        assert.deepStrictEqual(outcomes(yield* removed(browser, shown)), ["lost ConnectionLost", "lost ConnectionLost"])
       })
     )
     await Effect.runPromise(
@@ -312,7 +312,7 @@ describe("a connection that is cut", () => {
           again.map(({ delivery }) => String(browser.identify(delivery))).toSorted(),
           names.slice(5).toSorted()
         )
-        assert.deepStrictEqual(new Set(outcomes(yield* removed(browser, shown))), new Set(["gone ConnectionLost"]))
+        assert.deepStrictEqual(new Set(outcomes(yield* removed(browser, shown))), new Set(["lost ConnectionLost"]))
         assert.deepStrictEqual(yield* removed(browser, again), [])
       })
     )
@@ -339,7 +339,7 @@ describe("a connection that is cut", () => {
         const fates = outcomes(yield* removed(browser, shown))
         assert.deepStrictEqual(
           fates,
-          Array.from({ length: 5 }, () => "gone ConnectionLost")
+          Array.from({ length: 5 }, () => "lost ConnectionLost")
         )
       })
     )

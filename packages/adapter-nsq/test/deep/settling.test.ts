@@ -140,7 +140,7 @@ describe("a copy that stays under way for longer than its lease, and fails", asy
         for (let stalled = 0; stalled < 3; seen++) {
           yield* next(seen + 1)
           const from = now()
-          assert.strictEqual(yield* settle(received[seen]!, letter(`${queue}-other.dlq`)), "gone LeaseLost")
+          assert.strictEqual(yield* settle(received[seen]!, letter(`${queue}-other.dlq`)), "lost LeaseLost")
           // One that waited meanwhile is lost already, and makes no copy.
           if (now() - from >= options.messageTimeout) stalled++
         }
@@ -175,7 +175,7 @@ test("FIN after the end of the lease, which nsqd refuses, is not told as success
       // Nobody gets it when nsqd takes it back.
       credit(0)
       yield* until("nsqd to take it back", async () => (await sum(short.http, queue, "ready")) === 1)
-      assert.strictEqual(yield* settle(delivery!, Settlement.Ack), "gone LeaseLost")
+      assert.strictEqual(yield* settle(delivery!, Settlement.Ack), "lost LeaseLost")
       assert.strictEqual(yield* Effect.promise(() => sum(short.http, queue, "ready")), 1)
     })
   )
@@ -198,7 +198,7 @@ test("of many dead letters in one call, those that nsqd refuses take no others w
       )
       assert.deepStrictEqual(
         failures.map(({ error, fate }) => `${fate} ${error.reason}`),
-        Array.from({ length: 6 }, () => "refused BodyTooLarge")
+        Array.from({ length: 6 }, () => "rejected BodyTooLarge")
       )
       assert.isTrue(failures.every(({ delivery }) => delivery.body.length > 100))
       for (const { delivery } of failures) assert.isUndefined(yield* subscription.settle(delivery, Settlement.Ack))

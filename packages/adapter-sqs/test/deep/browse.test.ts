@@ -102,7 +102,7 @@ describe.concurrent.each(kinds)("of %s, a browser", (_, fifo) => {
               assert.deepStrictEqual(yield* browser.remove(odd), [])
               assert.deepStrictEqual(
                 told(yield* browser.remove(odd)),
-                odd.map(({ metadata }) => `${metadata.id} gone LeaseLost`)
+                odd.map(({ metadata }) => `${metadata.id} lost LeaseLost`)
               )
               found.push(...idsOf(page))
             }
@@ -174,7 +174,7 @@ describe.concurrent.each(kinds)("of %s, a browser", (_, fifo) => {
             assert.deepStrictEqual(
               failed.toSorted(),
               ids(2)
-                .map((id) => `${id} refused AccessRefused`)
+                .map((id) => `${id} rejected AccessRefused`)
                 .toSorted()
             )
             yield* counted(0, 2)
@@ -339,7 +339,7 @@ describe.each(kinds)("while time passes, a browser of %s", (_, fifo) => {
         yield* forward(61_000)
         const deletes = own.calls()["DeleteMessageBatch"]
         const [first, ...others] = deliveriesOf(shown)
-        assert.deepStrictEqual(told(yield* browser.remove([first!])), [`${first!.metadata.id} gone LeaseLost`])
+        assert.deepStrictEqual(told(yield* browser.remove([first!])), [`${first!.metadata.id} lost LeaseLost`])
         assert.strictEqual(own.calls()["DeleteMessageBatch"], deletes)
         own.clear()
         own.deny([])

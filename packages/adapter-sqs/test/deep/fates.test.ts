@@ -70,7 +70,7 @@ describe.concurrent("a role that may not", () => {
     received((queue, { received: [a], settle }, own) =>
       Effect.gen(function* () {
         own.deny([action])
-        for (const _ of [1, 2]) assert.deepStrictEqual(yield* settle([a!, settlement]), ["a refused AccessRefused"])
+        for (const _ of [1, 2]) assert.deepStrictEqual(yield* settle([a!, settlement]), ["a rejected AccessRefused"])
         assert.isTrue(yield* Effect.promise(() => has(behind, queue, 0, 1, 0)))
         own.deny([])
         assert.deepStrictEqual(yield* settle([a!, Settlement.Ack]), [])
@@ -83,7 +83,7 @@ describe.concurrent("a role that may not", () => {
     received((queue, { received: [a], settle }, own) =>
       Effect.gen(function* () {
         own.deny(["ChangeMessageVisibility"])
-        assert.deepStrictEqual(yield* settle([a!, Settlement.Retry(60_000)]), ["a refused AccessRefused"])
+        assert.deepStrictEqual(yield* settle([a!, Settlement.Retry(60_000)]), ["a rejected AccessRefused"])
         assert.deepStrictEqual(yield* settle([a!, Settlement.Retry(60_000)]), [])
         yield* until("a copy", () => has(behind, queue, 0, 0, 1))
       })
@@ -98,7 +98,7 @@ describe.concurrent("a role that may not", () => {
           const sent = () => own.calls()["SendMessageBatch"] ?? 0
           const before = sent()
           const asked = [letter(`${name}.dlq`), letter(`${name}.dlq`), Settlement.Retry(0), Settlement.Release(60_000)]
-          for (const each of asked) assert.deepStrictEqual(yield* settle([a!, each]), ["a refused AccessRefused"])
+          for (const each of asked) assert.deepStrictEqual(yield* settle([a!, each]), ["a rejected AccessRefused"])
           assert.strictEqual(sent() - before, 1)
           assert.isTrue(yield* Effect.promise(() => has(behind, name, 0, 1, 0)))
           own.deny([])
@@ -113,12 +113,17 @@ describe.concurrent("a role that may not", () => {
 
 describe.concurrent("SQS", () => {
   test.each<[name: string, ask: (own: StrictSqs) => unknown, settlement: Settlement.Settlement, told: string]>([
-    ["throttles", ({ fail }) => fail({ times: 50 }, "ThrottlingException"), Settlement.Retry(60_000), "ours Throttled"],
+    [
+      "throttles",
+      ({ fail }) => fail({ times: 50 }, "ThrottlingException"),
+      Settlement.Retry(60_000),
+      "transient Throttled"
+    ],
     [
       "is down",
       ({ fail }) => fail({ times: 50 }, "ServiceUnavailable"),
       Settlement.Retry(60_000),
-      "ours ConnectionFailed"
+      "transient ConnectionFailed"
     ],
     ["breaks off", ({ lose }) => lose({ times: 50 }, "reset"), Settlement.Retry(60_000), "unknown ConnectionLost"],
     ["never answers", ({ lose }) => lose({ times: 50 }), Settlement.Retry(60_000), "unknown Timeout"]
@@ -170,7 +175,7 @@ test.concurrent("a dead letter that is too large for its queue is refused alone;
       yield* next(2)
       const large = all.find(({ metadata }) => metadata.id === "large")!
       const requests = all.map((delivery) => [delivery, letter(`${queue}.dlq`)] as const)
-      assert.deepStrictEqual(yield* settle(...requests), ["large refused BodyTooLarge"])
+      assert.deepStrictEqual(yield* settle(...requests), ["large rejected BodyTooLarge"])
       assert.deepStrictEqual(yield* settle([large, letter(`${queue}.dlq`, "error-text")]), [])
       yield* untilEmpty(behind, queue)
     })
@@ -189,7 +194,7 @@ test.concurrent("a foreign body that nearly fills a message becomes a dead lette
       yield* next(1)
       const [delivery] = all
       const told = (yield* settle([delivery!, letter(`${queue}.dlq`)]))[0]
-      assert.match(told ?? "", /refused BodyTooLarge/)
+      assert.match(told ?? "", /rejected BodyTooLarge/)
       assert.deepStrictEqual(yield* settle([delivery!, letter(`${queue}.dlq`, "all")]), [])
       yield* untilEmpty(behind, queue)
     })
@@ -201,7 +206,7 @@ test.concurrent("a retry that a FIFO queue cannot keep is refused, and the deliv
   await received(
     (queue, { received: [a], settle }) =>
       Effect.gen(function* () {
-        assert.deepStrictEqual(yield* settle([a!, Settlement.Retry(13 * 3_600_000)]), ["a refused Unsupported"])
+        assert.deepStrictEqual(yield* settle([a!, Settlement.Retry(13 * 3_600_000)]), ["a rejected Unsupported"])
         assert.deepStrictEqual(yield* settle([a!, Settlement.Ack]), [])
         yield* untilEmpty(behind, queue)
       }),

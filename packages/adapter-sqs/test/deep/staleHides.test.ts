@@ -117,8 +117,8 @@ test.concurrent("an extension that arrives after the end of the lease extends no
         [extend, Effect.ensuring(Effect.andThen(taken, over), Effect.sync(held.release))],
         { concurrency: "unbounded" }
       )
-      assert.deepStrictEqual(told, ["gone LeaseLost"])
-      assert.deepStrictEqual(yield* settle(Settlement.Retry(0)), ["gone LeaseLost"])
+      assert.deepStrictEqual(told, ["lost LeaseLost"])
+      assert.deepStrictEqual(yield* settle(Settlement.Retry(0)), ["lost LeaseLost"])
     })
   ))
 

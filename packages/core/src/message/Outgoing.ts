@@ -27,7 +27,7 @@ export interface Outgoing {
   readonly metadata: Metadata.Metadata
   /**
    * Whether its queue may be made where it is missing. With `false`, the publish fails with `QueueMissing` or `Unroutable`
-   * instead, also where somebody has deleted the queue since it was last used. Default: true.
+   * instead, also where the queue was deleted since it was last used. Default: true.
    */
   readonly create?: boolean | undefined
 }

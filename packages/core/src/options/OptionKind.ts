@@ -122,10 +122,10 @@ export const isPlain = (value: unknown): value is object => {
   return isObject(prototype) && Object.getPrototypeOf(prototype) === null && Object.hasOwn(prototype, "hasOwnProperty")
 }
 
-/** Whether it is a promise of any kind: nobody has awaited it. */
+/** Whether it is a promise, which the caller has not awaited. */
 export const isPromise = (value: object): boolean => typeof Reflect.get(value, "then") === "function"
 
-/** How to mend a collection of pairs. */
+/** The remedy for a collection of pairs. */
 export const remedyOfEntries = "Object.fromEntries(…) makes one of it"
 
 /** Whether it is a collection of pairs: a `Map`, or `Headers` or `URLSearchParams` of any library. */

@@ -49,7 +49,7 @@ const problemOfValue = (name: string, value: unknown, kind: OptionKind): Problem
     ? undefined
     : { detail: `${name} must be ${kind.expected}, got ${show(value)}`, remedy: kind.remedy?.(value) }
 
-/** Why two looks at an object's value may find different ones, or a copy lacks it; `undefined` where neither is so. */
+/** Why a copy lacks an option, or a second read may return another value; `undefined` where neither is so. */
 const formOf = (options: object, name: string): string | undefined => {
   const own = Object.getOwnPropertyDescriptor(options, name)
   if (own === undefined) return "one that is inherited"
@@ -79,7 +79,7 @@ const problemOf = (options: unknown, known: Known): Problem | undefined => {
   if (!isObject(options) || hasEntries(options) || isPromise(options)) return problemOfForm(options, known)
   const source = problemOfSource(options, known)
   if (source !== undefined) return { ...source, detail: `${source.name} ${source.detail}` }
-  // It runs for every send and retry, so that it makes no list of the names, and asks who owns one only where it is unknown.
+  // It runs for every send and retry. So it makes no list of the names, and checks ownership only of unknown ones.
   for (const name in options) {
     const kind = known[name]
     if (kind === true) continue

@@ -82,7 +82,7 @@ export interface DeadLetters {
   readonly list: (options?: ListOptions) => Effect.Effect<ReadonlyArray<DeadLetter>, BrokerError.BrokerError>
   /**
    * Groups up to `limit` dead letters (default: 1,000), oldest first, by cause: by queue of origin, reason, error name and
-   * error pattern. The most frequent cause comes first. `browsed` and `total` of the answer say how many of them it tells of.
+   * error pattern. The most frequent cause comes first. `browsed` and `total` count the letters that were grouped, and all of them.
    */
   readonly group: (options?: ListOptions) => Effect.Effect<Groups.Groups, BrokerError.BrokerError>
   /**

@@ -5,12 +5,12 @@ import { Thenable } from "@requeue/core/adapter-kit"
  * Whether the filter returns `true` itself: one that forgets to return must not select everything. It is asked only where
  * there is one; `make` makes what it gets.
  *
- * @throws TypeError when it is async: it would select nothing, and nobody would know why
+ * @throws TypeError when it is async: it would select nothing, without a hint why
  */
 export const selects = <A>(filter: ((value: A) => unknown) | undefined, make: () => A): boolean => {
   const answer = filter === undefined || filter(make())
   if (!Thenable.is(answer)) return answer === true
-  // Nobody else waits for it.
+  // Nothing else handles its rejection.
   answer.then(undefined, () => {})
   throw new TypeError("filter must return true or false, and no promise: it is asked while the broker waits")
 }

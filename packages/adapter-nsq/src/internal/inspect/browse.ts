@@ -1,5 +1,5 @@
 /**
- * Shows the messages of a queue, removes those that it is told to, and returns the others.
+ * Shows the messages of a queue, removes the chosen ones, and returns the others.
  *
  * nsqd shows a message only by handing it out, and hands out `--max-rdy-count` of them (2,500) to a connection at most. So a
  * browser opens one connection after the other, and each holds what it has shown until the end: a message that is returned

@@ -1,5 +1,5 @@
 /**
- * Browses a queue: receives messages page by page, holds them, and removes those that it is told to. SQS counts the receives. Of a
+ * Browses a queue: receives messages page by page, holds them, and removes the chosen ones. SQS counts the receives. Of a
  * FIFO group, it shows what one receive brings, and the rest when that is removed.
  */
 import { type Broker, BrokerError, type Delivery, Timers } from "@requeue/core/adapter-kit"

@@ -67,7 +67,7 @@ const own = ({ capabilities: { broker } }: Broker.Service, to: string, queue: st
 /** Whether a queue may be made. */
 const mayCreate = ({ create, to }: Pick<Options, "create" | "to">): boolean => create ?? to !== undefined
 
-/** A message that makes its queue only where that may be: somebody may delete it once it has been looked up. */
+/** A message that creates its queue only where the options allow it: the queue may be deleted after the check. */
 export const bound = (message: Outgoing.Outgoing, options: Pick<Options, "create" | "to">): Outgoing.Outgoing =>
   mayCreate(options) ? message : { ...message, create: false }
 

@@ -13,14 +13,12 @@ export interface Left {
   readonly held: number | undefined
 }
 
-/** A sweep, as far as it waits for letters. */
+/** A sweep that waits for letters. */
 export interface Waiting {
   /** Milliseconds for which the broker has shown no letter. */
   readonly quiet: number
   /** Letters that it holds. */
   readonly held: number
-  /** Whether letters should still come. */
-  readonly isWanting: boolean
 }
 
 /** Milliseconds between two counts, and for a count. */
@@ -54,7 +52,7 @@ export const deleted = ({ capabilities }: Broker.Service, queue: string): Broker
 export const end = (
   broker: Broker.Service,
   queue: string,
-  { held, isWanting, quiet }: Waiting
+  { held, quiet }: Waiting
 ): Effect.Effect<Left | undefined, BrokerError.BrokerError> =>
   Effect.gen(function* () {
     const { exactCounts, broker: name } = broker.capabilities
@@ -67,11 +65,9 @@ export const end = (
     const { inFlight, isMissing, ready } = counts
     if (isMissing === true) return yield* deleted(broker, queue)
     const left = { ready: 0, held: inFlight === undefined ? undefined : Math.max(0, inFlight - held) }
-    // What is in flight beyond the held ones may be on its way back. So may a letter that was counted: while a broker moves it
-    // to a consumer, it may be in no count.
-    if (ready === 0 && exactCounts && (inFlight ?? 0) <= held && !isWanting) return left
+    // A letter may be on its way back, and while a broker moves it to a consumer, it may be in no count.
     if (quiet < (ready === undefined ? limits.uncounted : limits.counted)) return undefined
-    if (ready === undefined || !isWanting) return left
+    if (ready === undefined) return left
     // A count that is not exact is no proof that a letter waits.
     if (ready === 0 || !exactCounts) return { ...left, ready }
     return yield* fail(`${ready} letters wait, and none has come for ${Delay.format(quiet)}`)

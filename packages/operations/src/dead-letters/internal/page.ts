@@ -34,7 +34,7 @@ export interface Sweep {
   readonly step: Effect.Effect<void>
   /** Letters that its browser holds. */
   held: number
-  /** Those of them that nobody has decided on, because no more are wanted. */
+  /** Those of them that are undecided, because no more are wanted. */
   undecided: number
 }
 

@@ -197,7 +197,7 @@ const through = (
         continue
       }
       if (sweep.held >= heldLimit) return books.wanted()
-      const waiting = { quiet: now() - shown, held: sweep.held, isWanting: true }
+      const waiting = { quiet: now() - shown, held: sweep.held }
       const left = yield* Effect.tapError(Quiet.end(broker, queue, waiting), endIfMissing)
       if (left !== undefined) {
         books.end(left, sweep.undecided)

@@ -26,7 +26,7 @@ export interface Summary {
   readonly unconfirmed: number
   /** Letters that were refused or are unremoved, of both the first {@link failuresLimit}. */
   readonly failures: ReadonlyArray<FailedLetter>
-  /** Letters that are in the queue, of those that were there at the beginning; `undefined` where nobody counted. */
+  /** Letters that are in the queue, of those that were there at the beginning; `undefined` where the broker does not count. */
   readonly queued: number | undefined
   /**
    * Letters that another reader had at the beginning, or has taken since and not removed, and that do not count; `undefined`
@@ -75,14 +75,14 @@ export interface SweepStats {
   readonly lost: () => number
   /** A number that grows with each letter that is decided on or removed. */
   readonly progress: () => number
-  /** Answers whether nothing has been taken at all, after as many refusals as are told. */
+  /** Returns whether the broker has taken no letter at all, after as many refusals as the report names. */
   readonly refuse: (letter: Delivery.Delivery, error: BrokerError.BrokerError) => boolean
   /** Letters that are still to be decided on, as far as limit and count tell. */
   readonly wanted: () => number
   readonly summary: () => Summary
 }
 
-/** Letters whose failures are told one by one. */
+/** Letters whose failures the report names. */
 const failuresLimit = 100
 
 /**
