@@ -166,7 +166,11 @@ const remedies: ReadonlyArray<readonly [RegExp, string]> = [
     /bad decrypt|interrupted or cancelled|mac verify failure|bad password|empty password/i,
     "Set $.passphrase to that of the private key, or of $.pfx"
   ],
-  [/DECODER routines|ASN1|asn1 encoding/, "Set $.key or $.keyFile to a private key in PEM that is whole"],
+  [
+    // One wrong passphrase in 256 looks like this as well: it decrypts the key to bytes that are no key.
+    /DECODER routines|ASN1|asn1 encoding/,
+    "Set $.key or $.keyFile to a whole private key in PEM, and $.passphrase to its passphrase if it has one"
+  ],
   [/no start line/i, "Set $.cert or $.certFile to a certificate in PEM, not to a key"],
   [/not enough data|PKCS12/i, "Set $.pfx to the bytes of a PKCS12 file"]
 ]

@@ -121,9 +121,9 @@ describe("decode", () => {
 })
 
 describe("remedy", () => {
-  const encrypted = String(
-    pair.privateKey.export({ type: "pkcs8", format: "pem", cipher: "aes-256-cbc", passphrase: "right" })
-  )
+  const encryptedKey = () =>
+    String(pair.privateKey.export({ type: "pkcs8", format: "pem", cipher: "aes-256-cbc", passphrase: "right" }))
+  const encrypted = encryptedKey()
   it.each<[name: string, make: () => unknown, remedy: RegExp]>([
     ["a wrong passphrase", () => createSecureContext({ key: encrypted, passphrase: "wrong" }), /tls\.passphrase/],
     ["no passphrase", () => createSecureContext({ key: encrypted }), /tls\.passphrase/],
@@ -136,6 +136,14 @@ describe("remedy", () => {
   ])("names the option of %s", (_, make, remedy) =>
     assert.match(TlsOptions.remedy(thrown(make).message, "tls") ?? "", remedy)
   )
+
+  it("names the passphrase for every salt: some wrong ones decrypt the key to bytes that are no key", () => {
+    for (let run = 0; run < 500; run++) {
+      const key = encryptedKey()
+      const error = thrown(() => createSecureContext({ key, passphrase: "wrong" }))
+      assert.match(TlsOptions.remedy(error.message, "tls") ?? error.message, /tls\.passphrase/)
+    }
+  })
 
   it("is none for an error of the server's certificate", () =>
     assert.isUndefined(TlsOptions.remedy("DEPTH_ZERO_SELF_SIGNED_CERT self-signed certificate", "tls")))
