@@ -24,10 +24,11 @@ const adapterRooms = foldersOf("Adapters, room by room")
 const rooms = [
   // What is Node's own: the adapter of a URL is loaded, and async contexts are entered.
   {
-    files: /^packages\/core\/src\/(faces\/internal\/resolve|adapter-kit\/AsyncContext)\.ts$/,
+    files: /^packages\/core\/src\/(faces\/internal\/resolve|runtime\/AsyncContext)\.ts$/,
     may: /^(effect\/|node:)/
   },
   { files: /^packages\/core\/src\//, may: /^effect\// },
+  { files: /^packages\/kit\/src\//, may: /^(effect\/|@requeue\/core\/port$)/ },
   { files: /^packages\/operations\/src\//, may: /^(effect\/|@requeue\/core(\/|$))/ },
   // Cloudflare's v8 bodies are read, and bodies are compressed.
   { files: /^packages\/(cloudflare|codecs)\/src\//, may: /^(effect\/|node:(util|v8|zlib)$|@requeue\/core(\/|$))/ },
@@ -39,7 +40,7 @@ const rooms = [
     files: /^packages\/cli\/src\//,
     may: /^(effect\/|@effect\/platform-node-shared\/|@requeue\/(core(\/|$)|config$|console$|operations$)|node:)/
   },
-  { files: /^packages\/console\/src\//, may: /^(effect\/|node:|@requeue\/(core(\/adapter-kit)?|config|operations)$)/ },
+  { files: /^packages\/console\/src\//, may: /^(effect\/|node:|@requeue\/(core(\/port)?|config|operations)$)/ },
   // Cases see in which async context a function runs.
   {
     files: /^packages\/conformance\/src\/internal\/asyncContext\.ts$/,
@@ -48,14 +49,14 @@ const rooms = [
   { files: /^packages\/conformance\/src\//, may: /^(effect|@requeue\/(core|operations))(\/|$)/ },
   // An oracle that shared code with what it judges would share its defects.
   { files: /^packages\/simulation\/src\/check\//, may: /^$/ },
-  { files: /^packages\/simulation\/src\//, may: /^(effect\/|node:|@requeue\/(core|operations)(\/|$))/ },
+  { files: /^packages\/simulation\/src\//, may: /^(effect\/|node:|@requeue\/(core|kit|operations)(\/|$))/ },
   // NSQ has two protocols, and Node.js itself speaks one of them.
-  { files: /^packages\/adapter-nsq\/src\/internal\/httpClient\.ts$/, may: /^(node:|@requeue\/core\/)/ },
+  { files: /^packages\/adapter-nsq\/src\/internal\/httpClient\.ts$/, may: /^(node:|@requeue\/(core\/|kit$))/ },
   // The checksums that the SDK of SQS is given are Node's.
   { files: /^packages\/adapter-sqs\/src\/internal\/checksums\.ts$/, may: /^node:crypto$/ },
   {
     files: /^packages\/adapter-[^/]+\/src\//,
-    may: /^(effect|@requeue\/(core|codecs))(\/|$)/,
+    may: /^(effect|@requeue\/(core|codecs|kit))(\/|$)/,
     // And the types of a driver that has none.
     driver: /\/src\/internal\/(client|\w+\.d)\.ts$/
   },
@@ -75,7 +76,7 @@ const levelOf = (file) => {
 const rankOf = (level) => (level === "the entries" ? levels.length : levels.indexOf(level))
 
 /** The paths of core that others import. The rest of `exports` is there for the compiler, which names types by it. */
-const entries = /^@requeue\/core(\/(promise|adapter-kit|schema|package\.json))?$/
+const entries = /^@requeue\/core(\/(promise|port|schema|package\.json))?$/
 
 /** The module specifiers of a source text: import, export from, import(), and import("x").Type; not in comments. */
 export const imports = (source) => {

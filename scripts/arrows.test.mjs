@@ -34,7 +34,7 @@ const cases = [
   ["packages/core/test/Delay.test.ts", 'import { it } from "@effect/vitest"', null],
   ["packages/conformance/src/Suite.ts", 'import type { Broker } from "@requeue/core"', null],
   ["packages/conformance/src/Suite.ts", 'import { it } from "vitest"', "may not"],
-  ["packages/adapter-nsq/src/Nsq.ts", 'import { Broker } from "@requeue/core/adapter-kit"', null],
+  ["packages/adapter-nsq/src/Nsq.ts", 'import { Broker } from "@requeue/core/port"', null],
   ["packages/adapter-nsq/src/Nsq.ts", 'import * as Broker from "@requeue/core/port/Broker"', "by its entries"],
   ["packages/adapter-nsq/src/Nsq.ts", 'import { suite } from "@requeue/conformance"', "may not"],
   ["packages/adapter-nsq/test/Nsq.test.ts", 'import { suite } from "@requeue/conformance"', null],

@@ -29,7 +29,7 @@ const loadedBy = (file, modules, found = new Set()) => {
  * The entry that a program imports: it starts the sooner the less and the fewer modules that is, so that what it loads is two
  * chunks, of which one has what adapters load as well.
  */
-const face = { entry: "promise", lean: "adapter-kit" }
+const face = { entry: "promise", lean: "port" }
 
 /**
  * Tells the chunk of a module: one of the two that the `face` loads; else with what else its only entry loads, or with what

@@ -24,7 +24,7 @@ for (const file of ["tsconfig.base.json", "tsconfig.test.json", ".oxlintrc.json"
 for (const linked of ["node_modules", "scripts"]) symlinkSync(join(root, linked), join(home, linked), "junction")
 
 const files = make("redis-streams", home)
-symlinkSync(join(root, "packages", "core"), join(home, "packages", "core"), "junction")
+for (const name of ["core", "kit"]) symlinkSync(join(root, "packages", name), join(home, "packages", name), "junction")
 // The dependencies of an adapter without a driver.
 const modules = join(root, "packages", "adapter-memory", "node_modules")
 symlinkSync(modules, join(home, folder, "node_modules"), "junction")

@@ -20,7 +20,7 @@ export const program = `
 /** The modules of ours, and those of Effect, of which `effect/Effect` alone has 65. */
 const limits = { "@requeue/": 20, "effect/": 85 }
 
-const core = ["@requeue/core", "@requeue/core/promise", "@requeue/core/adapter-kit"]
+const core = ["@requeue/core", "@requeue/core/promise", "@requeue/core/port"]
 const others = ["@requeue/cloudflare", "@requeue/operations", "@requeue/adapter-memory"]
 const rabbitmq = ["@requeue/adapter-rabbitmq", "@requeue/adapter-rabbitmq/clean"]
 const sqs = ["@requeue/adapter-sqs", "@requeue/adapter-sqs/s3"]

@@ -1,7 +1,7 @@
 /** The command line. An error in it is told in one sentence, before anything is started. */
 import { parseArgs } from "node:util"
 import { Delay } from "@requeue/core"
-import { BrokerUrl } from "@requeue/core/adapter-kit"
+import { BrokerUrl } from "@requeue/core/port"
 import * as Result from "effect/Result"
 import { available, find, type BrokerName } from "./brokers.ts"
 

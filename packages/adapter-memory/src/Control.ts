@@ -4,7 +4,7 @@
  * When to use: get one from `MemoryBroker.makeControlled`, to look into queues, to be a foreign producer, or to break
  * the connection.
  */
-import type { BrokerError, Delivery, Message } from "@requeue/core/adapter-kit"
+import type { BrokerError, Delivery, Message } from "@requeue/core/port"
 import type * as Effect from "effect/Effect"
 
 /**

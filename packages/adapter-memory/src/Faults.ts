@@ -17,7 +17,7 @@
  * })
  * ```
  */
-import type { Capabilities } from "@requeue/core/adapter-kit"
+import type { Capabilities } from "@requeue/core/port"
 
 /**
  * Overridden capabilities, and how the broker then behaves:

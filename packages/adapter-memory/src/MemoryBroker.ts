@@ -5,14 +5,7 @@
  * are kept without consumers, queues are made on first use and last as long as the broker, and everything runs on
  * Effect's Clock, so that a `TestClock` governs every delay.
  */
-import {
-  type Adapter,
-  Broker,
-  ConfigurationError,
-  type Connection,
-  OptionNames,
-  Timers
-} from "@requeue/core/adapter-kit"
+import { type Adapter, Broker, ConfigurationError, type Connection, OptionNames, Timers } from "@requeue/core/port"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"

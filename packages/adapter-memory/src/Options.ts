@@ -1,12 +1,6 @@
 /** The options of a memory broker, from code or from a URL. */
-import {
-  type Adapter,
-  AdapterOptions,
-  BrokerUrl,
-  ConfigurationError,
-  OptionKind,
-  type OptionNames
-} from "@requeue/core/adapter-kit"
+import { type Adapter, BrokerUrl, ConfigurationError, OptionKind, type OptionNames } from "@requeue/core/port"
+import { AdapterOptions } from "@requeue/kit"
 import * as Result from "effect/Result"
 import type { Faults } from "./Faults.ts"
 

@@ -9,7 +9,7 @@
  * the time at which the broker was opened. Jitter is drawn with a fixed seed.
  */
 import type { QueueDefinition } from "@requeue/core"
-import { Broker, type Delay, OptionNames } from "@requeue/core/adapter-kit"
+import { Broker, type Delay, OptionNames } from "@requeue/core/port"
 import { connect, type ConnectOptions, type Requeue } from "@requeue/core/promise"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"

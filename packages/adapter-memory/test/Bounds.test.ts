@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Broker, BrokerError, Producer } from "@requeue/core"
-import { Settlement } from "@requeue/core/adapter-kit"
+import { Settlement } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Settlement } from "@requeue/core/adapter-kit"
+import { Settlement } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import { TestClock } from "effect/testing"
 import { MemoryBroker, type Faults } from "../src/index.ts"

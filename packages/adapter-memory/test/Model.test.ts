@@ -1,7 +1,7 @@
 /** Random lives of a queue, against a model too simple to be wrong. */
 import { assert, it } from "@effect/vitest"
 import { type Delivery } from "@requeue/core"
-import { Settlement } from "@requeue/core/adapter-kit"
+import { Settlement } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"

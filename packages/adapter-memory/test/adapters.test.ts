@@ -1,7 +1,7 @@
 /** Adapters that are none of ours: handed over, named as a package, or found by their scheme. */
 import { assert, describe, it } from "@effect/vitest"
 import { Adapters } from "@requeue/core"
-import { Adapter } from "@requeue/core/adapter-kit"
+import { Adapter } from "@requeue/core/port"
 import { type ConfigurationError, connect } from "@requeue/core/promise"
 import * as Effect from "effect/Effect"
 import * as MemoryBroker from "../src/MemoryBroker.ts"

@@ -1,7 +1,7 @@
 /** What an arrival costs where the broker has leases, and may deliver again what is in flight. */
 import { MemoryBroker } from "@requeue/adapter-memory"
 import { Broker, Consumer, type Delivery } from "@requeue/core"
-import { Metadata } from "@requeue/core/adapter-kit"
+import { Metadata } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as References from "effect/References"
 import { assert, test } from "vitest"

@@ -2,7 +2,7 @@
 import { deadLetters, delayedMessages } from "@requeue/operations/promise"
 import { assert, describe, it } from "@effect/vitest"
 import { Broker, RetryPolicy } from "@requeue/core"
-import { Backlog } from "@requeue/core/adapter-kit"
+import { Backlog } from "@requeue/core/port"
 import { DelayedMessages } from "@requeue/operations"
 import { constant } from "@requeue/core/promise"
 import * as Effect from "effect/Effect"

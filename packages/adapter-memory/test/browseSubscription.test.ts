@@ -1,7 +1,7 @@
 /** A browser over a subscription, where the broker offers nothing better: it does what all browsers do. */
 import { Cases, Suite } from "@requeue/conformance"
 import { Broker } from "@requeue/core"
-import { Browser } from "@requeue/core/adapter-kit"
+import { Browser } from "@requeue/kit"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { afterAll, describe, test } from "vitest"

@@ -1,7 +1,7 @@
 /** Clocks that are wrong. */
 import { MemoryBroker } from "@requeue/adapter-memory"
 import { Broker, Consumer } from "@requeue/core"
-import { Outgoing } from "@requeue/core/adapter-kit"
+import { Outgoing } from "@requeue/core/port"
 import { assert, it } from "@effect/vitest"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"

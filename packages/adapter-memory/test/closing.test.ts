@@ -2,7 +2,7 @@
 import { deadLetters } from "@requeue/operations/promise"
 import { assert, describe, it } from "@effect/vitest"
 import { Broker, BrokerError, Codec, Producer } from "@requeue/core"
-import { type Outgoing } from "@requeue/core/adapter-kit"
+import { type Outgoing } from "@requeue/core/port"
 import { ConnectionClosed, queue as define } from "@requeue/core/promise"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"

@@ -2,7 +2,7 @@
 import { deadLetters } from "@requeue/operations/promise"
 import { assert, describe, it, vi } from "@effect/vitest"
 import { type Broker, Codec, type QueueDefinition } from "@requeue/core"
-import { Telemetry } from "@requeue/core/adapter-kit"
+import { Telemetry } from "@requeue/core/port"
 import { connect, EncodeError, queue as define, type ConsumeOptions, type Event } from "@requeue/core/promise"
 import * as Effect from "effect/Effect"
 import { MemoryBroker } from "../src/index.ts"

@@ -1,7 +1,7 @@
 /** The order of what a consumer reports. */
 import { MemoryBroker } from "@requeue/adapter-memory"
 import { Broker, Consumer } from "@requeue/core"
-import { Outgoing } from "@requeue/core/adapter-kit"
+import { Outgoing } from "@requeue/core/port"
 import { assert, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { TestClock } from "effect/testing"

@@ -1,6 +1,6 @@
 /** A hand-driven consumer and plain messages, for tests below the core. */
 import { type Broker, type Delivery, RetryPolicy } from "@requeue/core"
-import { Outgoing, type Settlement } from "@requeue/core/adapter-kit"
+import { Outgoing, type Settlement } from "@requeue/core/port"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"

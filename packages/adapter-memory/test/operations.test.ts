@@ -1,7 +1,7 @@
 /** What `requeue plan` and its like are told of a memory broker. */
 import { assert, describe, it } from "@effect/vitest"
 import { Backoff, RetryPolicy } from "@requeue/core"
-import { Plan } from "@requeue/core/adapter-kit"
+import { Plan } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import { adapter } from "../src/index.ts"
 

@@ -1,7 +1,7 @@
 /** Redrives and purges on a broker that fails, is slow, or loses its connection: nothing is lost, doubled or asked twice. */
 import { deadLetters } from "@requeue/operations/promise"
 import { Broker, BrokerError, type Delivery } from "@requeue/core"
-import { Metadata } from "@requeue/core/adapter-kit"
+import { Metadata } from "@requeue/core/port"
 import { DeadLetters } from "@requeue/operations"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"

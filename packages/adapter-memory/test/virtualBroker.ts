@@ -1,6 +1,6 @@
 /** A memory broker in virtual time, used through the promise face as a program without Effect would. */
 import { Broker, type Delivery } from "@requeue/core"
-import { VirtualClock } from "@requeue/core/adapter-kit"
+import { VirtualClock } from "@requeue/core/port"
 import { connect, type ConnectOptions, type Requeue } from "@requeue/core/promise"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"

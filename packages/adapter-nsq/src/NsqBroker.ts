@@ -15,7 +15,7 @@ import {
   Log,
   type Outgoing,
   Timers
-} from "@requeue/core/adapter-kit"
+} from "@requeue/core/port"
 import * as Clock from "effect/Clock"
 import type * as Config from "effect/Config"
 import * as Effect from "effect/Effect"

@@ -11,7 +11,7 @@
  * const handler = async (message: Handler.Received<unknown>) => console.log(NsqNative.of(message)?.nsqd)
  * ```
  */
-import type { Message } from "@requeue/core/adapter-kit"
+import type { Message } from "@requeue/core/port"
 import { broker } from "./internal/native.ts"
 
 /** Facts of a delivered message. Each copy, such as a dead letter, has its own. */

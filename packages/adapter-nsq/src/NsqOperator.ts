@@ -3,7 +3,7 @@
  *
  * When to use: before a service goes live, when messages come late, twice or not at all, and while consumers have to wait.
  */
-import { type BrokerError, ConfigurationError, Delay } from "@requeue/core/adapter-kit"
+import { type BrokerError, ConfigurationError, Delay } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Lookup from "./internal/connect/lookup.ts"
 import * as Nodes from "./internal/connect/nodes.ts"

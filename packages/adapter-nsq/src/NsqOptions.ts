@@ -4,14 +4,8 @@
  * They are decoded and validated before any connection is opened. The secret is `Redacted` from then on: no error, log or
  * printed option shows it.
  */
-import {
-  AdapterOptions,
-  AsyncContext,
-  ConfigurationError,
-  type Delay,
-  OptionKind,
-  TlsOptions
-} from "@requeue/core/adapter-kit"
+import { AsyncContext, ConfigurationError, type Delay, OptionKind } from "@requeue/core/port"
+import { AdapterOptions, TlsOptions } from "@requeue/kit"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Address from "./internal/address.ts"

@@ -3,7 +3,7 @@
  *
  * When to use: to see the topics and channels that a consumer would make, before it does.
  */
-import { Backoff, ConfigurationError, Delay, type RetryPolicy } from "@requeue/core/adapter-kit"
+import { Backoff, ConfigurationError, Delay, type RetryPolicy } from "@requeue/core/port"
 import * as Names from "./internal/names.ts"
 import type { Settings } from "./NsqOptions.ts"
 

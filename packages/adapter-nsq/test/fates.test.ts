@@ -1,7 +1,7 @@
 /** The fate of each settlement that fails: table by table, without nsqd. */
 import { assert, describe, it } from "@effect/vitest"
 import { type Broker, BrokerError, Delivery } from "@requeue/core"
-import { Deadlines, Metadata, Settlement, Timers } from "@requeue/core/adapter-kit"
+import { Deadlines, Metadata, Settlement, Timers } from "@requeue/core/port"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"

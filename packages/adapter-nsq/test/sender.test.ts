@@ -1,7 +1,7 @@
 /** What is told of each message of a call: table by table, without nsqd. */
 import { assert, describe, it } from "@effect/vitest"
 import { BrokerError } from "@requeue/core"
-import { Direct } from "@requeue/core/adapter-kit"
+import { Direct } from "@requeue/core/port"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"

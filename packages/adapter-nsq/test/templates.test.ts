@@ -1,6 +1,6 @@
 /** What is encoded in a quicker way is the same as what the ordinary encoders make of it, byte for byte. */
 import { createRequire } from "node:module"
-import { Metadata } from "@requeue/core/adapter-kit"
+import { Metadata } from "@requeue/core/port"
 import * as fc from "fast-check"
 import { assert, describe, test } from "vitest"
 import * as Commands from "../src/internal/publish/commands.ts"

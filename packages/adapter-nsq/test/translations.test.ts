@@ -1,6 +1,6 @@
 import { assert, describe, expect, it } from "@effect/vitest"
 import { BrokerError } from "@requeue/core"
-import { Metadata, Outgoing, Settlement } from "@requeue/core/adapter-kit"
+import { Metadata, Outgoing, Settlement } from "@requeue/core/port"
 import * as fc from "fast-check"
 import * as NsqdClock from "../src/internal/connect/nsqdClock.ts"
 import { nameOf, type Receipt } from "../src/internal/consume/receipt.ts"

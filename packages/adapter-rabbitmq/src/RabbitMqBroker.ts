@@ -14,7 +14,7 @@ import {
   Direct,
   Log,
   RetryPolicy
-} from "@requeue/core/adapter-kit"
+} from "@requeue/core/port"
 import * as Clock from "effect/Clock"
 import type * as Config from "effect/Config"
 import * as Effect from "effect/Effect"

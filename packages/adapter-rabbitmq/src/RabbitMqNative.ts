@@ -14,7 +14,7 @@
  * const handler = async (message: Handler.Received<unknown>) => RabbitMqNative.of(message)?.routingKey
  * ```
  */
-import type { Message } from "@requeue/core/adapter-kit"
+import type { Message } from "@requeue/core/port"
 import * as Native from "./internal/native.ts"
 import type { Options, RabbitMqNative } from "./internal/native.ts"
 

@@ -1,5 +1,5 @@
 /** Checks how a queue is set up. This requires the management interface: give its address as the option `management`. */
-import { type BrokerError, ConfigurationError } from "@requeue/core/adapter-kit"
+import { type BrokerError, ConfigurationError } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Connection from "./internal/connect/connection.ts"
 import * as Management from "./internal/inspect/management.ts"

@@ -4,15 +4,8 @@
  * They are decoded and validated before anything is connected. Credentials are `Redacted` from here on: no error, log
  * or printed option shows them.
  */
-import {
-  AdapterOptions,
-  AsyncContext,
-  BrokerUrl,
-  ConfigurationError,
-  Delay,
-  type OptionKind,
-  TlsOptions
-} from "@requeue/core/adapter-kit"
+import { AsyncContext, BrokerUrl, ConfigurationError, Delay, type OptionKind } from "@requeue/core/port"
+import { AdapterOptions, TlsOptions } from "@requeue/kit"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Address from "./internal/address.ts"

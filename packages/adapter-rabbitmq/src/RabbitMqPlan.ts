@@ -6,7 +6,7 @@
  * layout, queue type, TTL), so that another policy adds objects and never meets PRECONDITION_FAILED. The arguments of a
  * work queue do not depend on the policy at all.
  */
-import { ConfigurationError, Delay, type RetryPolicy } from "@requeue/core/adapter-kit"
+import { ConfigurationError, Delay, type RetryPolicy } from "@requeue/core/port"
 import * as Former from "./internal/declare/legacyArguments.ts"
 import type { NativeBinding, NativeExchange, NativeObject, NativeQueue } from "./internal/declare/objects.ts"
 import * as Objects from "./internal/declare/objects.ts"

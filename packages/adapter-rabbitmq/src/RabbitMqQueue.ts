@@ -4,7 +4,7 @@
  * They belong to the queue, and not to the options of a connection: a queue that somebody else has made is consumed by
  * what it is. The plan and the settlements follow from this value. Pure.
  */
-import { ConfigurationError, Delay, type RetryPolicy } from "@requeue/core/adapter-kit"
+import { ConfigurationError, Delay, type RetryPolicy } from "@requeue/core/port"
 import type { Arguments } from "./internal/declare/objects.ts"
 import * as Version from "./internal/version.ts"
 import type { Settings } from "./RabbitMqOptions.ts"

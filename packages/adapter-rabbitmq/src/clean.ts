@@ -17,7 +17,7 @@
  * )
  * ```
  */
-import type { Adapter } from "@requeue/core/adapter-kit"
+import type { Adapter } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Cleaning from "./internal/clean/cleaning.ts"
 import type * as Listing from "./internal/clean/listing.ts"

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Metadata } from "@requeue/core/adapter-kit"
+import { Metadata } from "@requeue/core/port"
 import type { Incoming, Properties } from "../src/internal/client.ts"
 import { identify } from "../src/internal/consume/identity.ts"
 import { toDelivery } from "../src/internal/consume/toDelivery.ts"

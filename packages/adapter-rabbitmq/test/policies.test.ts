@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Result from "effect/Result"
 import { Backoff, RetryPolicy } from "@requeue/core"
-import { Metadata } from "@requeue/core/adapter-kit"
+import { Metadata } from "@requeue/core/port"
 import { toDelivery } from "../src/internal/consume/toDelivery.ts"
 import type { KnownPolicies } from "../src/internal/inspect/management.ts"
 import * as Policies from "../src/internal/inspect/policies.ts"

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { BrokerError } from "@requeue/core"
-import { Outgoing } from "@requeue/core/adapter-kit"
+import { Outgoing } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as References from "effect/References"

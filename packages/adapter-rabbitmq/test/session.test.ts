@@ -1,5 +1,5 @@
 /** What a session asks the server for, and in which order: as credit falls, and before its channel closes. */
-import { Direct, Settlement } from "@requeue/core/adapter-kit"
+import { Direct, Settlement } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import { assert, describe, test } from "vitest"
 import type { Channel, Incoming } from "../src/internal/client.ts"

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Metadata, Outgoing, Settlement } from "@requeue/core/adapter-kit"
+import { Metadata, Outgoing, Settlement } from "@requeue/core/port"
 import type { Incoming, Properties } from "../src/internal/client.ts"
 import { timedOut, unconnected, unreached } from "../src/internal/connect/request.ts"
 import { toBrokerError } from "../src/internal/toBrokerError.ts"

@@ -1,4 +1,4 @@
-import { Metadata, Outgoing } from "@requeue/core/adapter-kit"
+import { Metadata, Outgoing } from "@requeue/core/port"
 import * as fc from "fast-check"
 import { createRequire } from "node:module"
 import { dirname, join } from "node:path"

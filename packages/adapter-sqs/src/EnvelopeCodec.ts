@@ -12,7 +12,7 @@
  * Signatures are not checked, because the policy of the queue decides who may send to it.
  */
 import { Codec, type Message } from "@requeue/core"
-import { Metadata, OptionKind, OptionNames, OwnBytes, Thenable } from "@requeue/core/adapter-kit"
+import { Metadata, OptionKind, OptionNames, OwnBytes, Thenable } from "@requeue/core/port"
 import * as Data from "effect/Data"
 
 /** An envelope that cannot be read, or whose content the inner codec cannot read: that codec's error is the `cause`. */

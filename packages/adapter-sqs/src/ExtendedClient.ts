@@ -16,7 +16,7 @@
  * https://github.com/awslabs/amazon-sqs-python-extended-client-lib
  */
 import { Codec } from "@requeue/core"
-import { OptionKind, OptionNames } from "@requeue/core/adapter-kit"
+import { OptionKind, OptionNames } from "@requeue/core/port"
 import { ClaimCheck } from "@requeue/codecs"
 import { format, kinds as kindsOfStore, type Options as StoreOptions, parse } from "./internal/s3.ts"
 import * as S3Store from "./S3Store.ts"

@@ -11,7 +11,7 @@
  * https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetObject.html
  * https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-lifecycle-mgmt.html
  */
-import { OptionNames } from "@requeue/core/adapter-kit"
+import { OptionNames } from "@requeue/core/port"
 import type { ClaimCheck } from "@requeue/codecs"
 import * as Data from "effect/Data"
 import { format, kinds, type Options, parse } from "./internal/s3.ts"

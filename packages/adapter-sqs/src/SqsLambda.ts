@@ -21,7 +21,7 @@
  * https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html
  */
 import { BatchPolicy, Consumer, type Handler, QueueDefinition } from "@requeue/core"
-import { type ConfigurationError, OptionNames } from "@requeue/core/adapter-kit"
+import { type ConfigurationError, OptionNames } from "@requeue/core/port"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as References from "effect/References"

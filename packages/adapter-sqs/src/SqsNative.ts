@@ -13,7 +13,7 @@
  * const handler = async (message: Handler.Received<unknown>) => SqsNative.of(message)?.system["SenderId"]
  * ```
  */
-import type { Message } from "@requeue/core/adapter-kit"
+import type { Message } from "@requeue/core/port"
 import * as Native from "./internal/native.ts"
 import type { Options, SqsNative } from "./internal/native.ts"
 

@@ -4,7 +4,7 @@
  * They never remove anything. Counting, browsing, redriving with filters and purging are the same on every broker: see
  * `DeadLetters` of `@requeue/operations`.
  */
-import { BrokerError, ConfigurationError, Delay, RetryPolicy } from "@requeue/core/adapter-kit"
+import { BrokerError, ConfigurationError, Delay, RetryPolicy } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { textIn, textListIn, textsIn } from "./internal/answer.ts"

@@ -4,14 +4,8 @@
  * They are decoded and validated before anything is called. Secrets are `Redacted` from here on: no error, log or
  * printed option shows them.
  */
-import {
-  AdapterOptions,
-  AsyncContext,
-  ConfigurationError,
-  Delay,
-  OptionKind,
-  OptionTree
-} from "@requeue/core/adapter-kit"
+import { AsyncContext, ConfigurationError, Delay, OptionKind } from "@requeue/core/port"
+import { AdapterOptions, OptionTree } from "@requeue/kit"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Address from "./internal/address.ts"

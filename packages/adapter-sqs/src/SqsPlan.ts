@@ -8,7 +8,7 @@
  *
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html
  */
-import { ConfigurationError, Delay, RetryPolicy } from "@requeue/core/adapter-kit"
+import { ConfigurationError, Delay, RetryPolicy } from "@requeue/core/port"
 import * as Result from "effect/Result"
 import * as MaxReceiveCount from "./internal/declare/maxReceiveCount.ts"
 import { type Attributes, listed, type Plan, type Queue } from "./internal/declare/objects.ts"

@@ -1,5 +1,5 @@
 import { assert, it } from "@effect/vitest"
-import { Timers } from "@requeue/core/adapter-kit"
+import { Timers } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as InFlight from "../src/internal/consume/inFlight.ts"
 import * as Remembered from "../src/internal/consume/remembered.ts"

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { BrokerError } from "@requeue/core"
-import { Timers } from "@requeue/core/adapter-kit"
+import { Timers } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import { TestClock } from "effect/testing"
 import * as Polls from "../src/internal/consume/polls.ts"

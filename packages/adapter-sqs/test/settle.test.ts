@@ -1,6 +1,6 @@
 /** What is answered for each settlement of a batch, whatever SQS answers for its neighbours. */
 import { BrokerError } from "@requeue/core"
-import { type Delivery, Metadata, Outgoing, Settlement } from "@requeue/core/adapter-kit"
+import { type Delivery, Metadata, Outgoing, Settlement } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import { TestClock } from "effect/testing"

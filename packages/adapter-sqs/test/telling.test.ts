@@ -1,5 +1,5 @@
 /** Calls tell whether SQS can be reached. */
-import { Connection } from "@requeue/core/adapter-kit"
+import { Connection } from "@requeue/core/port"
 import { assert, test } from "vitest"
 import { telling } from "../src/internal/telling.ts"
 

@@ -1,6 +1,6 @@
 import { assert, describe, expect, it } from "@effect/vitest"
 import { type BrokerError } from "@requeue/core"
-import { Metadata, Outgoing, Settlement } from "@requeue/core/adapter-kit"
+import { Metadata, Outgoing, Settlement } from "@requeue/core/port"
 import * as Result from "effect/Result"
 import * as fc from "fast-check"
 import type { Message, MessageAttributeValue } from "../src/internal/client.ts"

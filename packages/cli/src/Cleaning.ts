@@ -3,7 +3,7 @@
  * them: the command line looks for them on the adapter's operator.
  */
 import type { BrokerError, ConfigurationError } from "@requeue/core"
-import type { Adapter } from "@requeue/core/adapter-kit"
+import type { Adapter } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { Service } from "./Output.ts"

@@ -1,7 +1,7 @@
 /** The dead-letter queues that a command acts on: those of the queues in `--queue`, or those named by `--dlq`. */
 import { Broker, RetryPolicy } from "@requeue/core"
 import { DeadLetters } from "@requeue/operations"
-import { KnownQueues } from "@requeue/core/adapter-kit"
+import { KnownQueues } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Flag from "effect/cli/Flag"
 import * as Existing from "./Existing.ts"

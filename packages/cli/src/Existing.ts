@@ -1,6 +1,6 @@
 /** Queues that must be there: one that the broker does not have is refused, with the nearest names. */
 import { Broker, BrokerError } from "@requeue/core"
-import { OptionNames } from "@requeue/core/adapter-kit"
+import { OptionNames } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 

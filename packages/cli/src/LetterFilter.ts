@@ -1,5 +1,5 @@
 /** Filters of dead letters, from the command line. */
-import { Metadata } from "@requeue/core/adapter-kit"
+import { Metadata } from "@requeue/core/port"
 import { LetterFilter } from "@requeue/operations"
 import * as Flag from "effect/cli/Flag"
 import * as Option from "effect/Option"

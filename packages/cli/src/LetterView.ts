@@ -1,6 +1,6 @@
 /** Dead letters as rows of a table, as text and as JSON. */
 import { Delay } from "@requeue/core"
-import { Metadata } from "@requeue/core/adapter-kit"
+import { Metadata } from "@requeue/core/port"
 import type { DeadLetters } from "@requeue/operations"
 import * as Age from "./Age.ts"
 import * as Body from "./Body.ts"

@@ -1,5 +1,5 @@
 /** Planned objects as a table. */
-import { Plan } from "@requeue/core/adapter-kit"
+import { Plan } from "@requeue/core/port"
 import * as Flag from "effect/cli/Flag"
 import type { Service } from "./Output.ts"
 import * as Table from "./Table.ts"

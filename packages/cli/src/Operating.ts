@@ -1,6 +1,6 @@
 /** An adapter's operations on a target. Errors name their place in the config file. */
 import { Adapters, type BrokerError, ConfigurationError, RetryPolicy } from "@requeue/core"
-import { type Adapter } from "@requeue/core/adapter-kit"
+import { type Adapter } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type * as Target from "./Target.ts"
 

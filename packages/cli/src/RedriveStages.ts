@@ -1,6 +1,6 @@
 /** The stages of a redrive, from the command line. */
 import { Broker, Delay, RetryPolicy } from "@requeue/core"
-import { Capabilities } from "@requeue/core/adapter-kit"
+import { Capabilities } from "@requeue/core/port"
 import { DeadLetters } from "@requeue/operations"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"

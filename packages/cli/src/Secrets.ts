@@ -1,5 +1,5 @@
 /** Passwords in URLs of a command line, which no output may repeat. */
-import { BrokerUrl } from "@requeue/core/adapter-kit"
+import { BrokerUrl } from "@requeue/core/port"
 
 /** Replaces the passwords of all URLs among the arguments; each is looked for as it is written, as it is meant, and in JSON. */
 export const mask = (text: string, args: ReadonlyArray<string>): string =>

@@ -1,7 +1,7 @@
 /** The broker and the queues that a command acts on, from a config file or from `--url` and `--queue`. */
 import { Configuration, type ConfigFileError } from "@requeue/config"
 import { Adapters, Broker, ConfigurationError, RetryPolicy } from "@requeue/core"
-import { type ConsumerOptions, KnownQueues, OptionNames } from "@requeue/core/adapter-kit"
+import { type ConsumerOptions, KnownQueues, OptionNames } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"

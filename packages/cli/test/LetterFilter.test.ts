@@ -1,4 +1,4 @@
-import { Metadata } from "@requeue/core/adapter-kit"
+import { Metadata } from "@requeue/core/port"
 import * as Option from "effect/Option"
 import { assert, describe, it } from "vitest"
 import * as LetterFilter from "../src/LetterFilter.ts"

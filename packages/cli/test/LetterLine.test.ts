@@ -1,7 +1,7 @@
 /** Letters that are written as lines and read again are the same, whatever is in them. */
 import { MemoryBroker } from "@requeue/adapter-memory"
 import { Broker, Delay } from "@requeue/core"
-import { Metadata, type Outgoing } from "@requeue/core/adapter-kit"
+import { Metadata, type Outgoing } from "@requeue/core/port"
 import { DeadLetters, LetterLine } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import * as fc from "fast-check"

@@ -1,5 +1,5 @@
 /** Nothing that a producer sends acts on a terminal, wherever it is shown. */
-import { Metadata } from "@requeue/core/adapter-kit"
+import { Metadata } from "@requeue/core/port"
 import { type DeadLetters, LetterLine } from "@requeue/operations"
 import * as fc from "fast-check"
 import { assert, describe, it } from "vitest"

@@ -15,7 +15,7 @@
  * https://developers.cloudflare.com/queues/configuration/javascript-apis/
  */
 import { type Delay, type Handler, QueueDefinition, RetryPolicy } from "@requeue/core"
-import { Counting, OptionNames } from "@requeue/core/adapter-kit"
+import { Counting, OptionNames } from "@requeue/core/port"
 import { codec, mediaTypes } from "./internal/codec.ts"
 import * as Options from "./internal/options.ts"
 import type {

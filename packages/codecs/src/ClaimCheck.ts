@@ -9,7 +9,7 @@
  * several queues. Let the store itself remove what is older than messages and dead letters ever get, as by a lifecycle rule.
  */
 import { Codec, type Message } from "@requeue/core"
-import { OptionKind, OptionNames, OwnBytes, Thenable } from "@requeue/core/adapter-kit"
+import { OptionKind, OptionNames, OwnBytes, Thenable } from "@requeue/core/port"
 import * as Data from "effect/Data"
 
 /** A place for large bodies. Its errors are written down with messages that are given up: let them have no secrets. */

@@ -6,7 +6,7 @@
  * truncated, of an encoding that is not known, or larger than `maxSize` is undecodable.
  */
 import type { Codec, Message } from "@requeue/core"
-import { OptionKind, OptionNames, OwnBytes, Thenable } from "@requeue/core/adapter-kit"
+import { OptionKind, OptionNames, OwnBytes, Thenable } from "@requeue/core/port"
 import { promisify } from "node:util"
 import * as zlib from "node:zlib"
 

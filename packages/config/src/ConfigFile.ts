@@ -3,7 +3,7 @@
  *
  * Its JSON Schema is published with the package as `schema.json`, for editors.
  */
-import { Adapter } from "@requeue/core/adapter-kit"
+import { Adapter } from "@requeue/core/port"
 import * as Schema from "effect/Schema"
 import * as Environment from "./internal/environment.ts"
 import * as PolicyConfig from "./PolicyConfig.ts"

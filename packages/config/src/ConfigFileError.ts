@@ -1,5 +1,5 @@
 /** The error of a config file. */
-import { BrokerUrl } from "@requeue/core/adapter-kit"
+import { BrokerUrl } from "@requeue/core/port"
 import * as Data from "effect/Data"
 import type * as StrictSchema from "./StrictSchema.ts"
 

@@ -6,7 +6,7 @@
  * {@link Configuration.layer} is built.
  */
 import { Adapters, Broker, BrokerError, ConfigurationError, RetryPolicy } from "@requeue/core"
-import { type Adapter, BrokerUrl, KnownQueues, OptionKind, OptionNames } from "@requeue/core/adapter-kit"
+import { type Adapter, BrokerUrl, KnownQueues, OptionKind, OptionNames } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"

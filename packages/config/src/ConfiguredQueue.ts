@@ -1,6 +1,6 @@
 /** The queues of a config file. */
 import type { QueueDefinition } from "@requeue/core"
-import type { ConsumerOptions } from "@requeue/core/adapter-kit"
+import type { ConsumerOptions } from "@requeue/core/port"
 import type * as StrictSchema from "./StrictSchema.ts"
 
 /** A queue of a config file: a definition to send to and to consume from, with the options of its consumers. */

@@ -31,7 +31,7 @@ import {
   type Jitter,
   RetryPolicy as RetryPolicies
 } from "@requeue/core"
-import { ConsumerOptions } from "@requeue/core/adapter-kit"
+import { ConsumerOptions } from "@requeue/core/port"
 import * as Schema from "effect/Schema"
 import { struct as strict, through } from "./StrictSchema.ts"
 

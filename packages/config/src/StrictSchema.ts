@@ -14,7 +14,7 @@
  * problems.map(({ path, remedy }) => [path.join("."), remedy]) // => [["retry.maxRetires", "Did you mean maxRetries?"]]
  * ```
  */
-import { OptionKind, OptionNames } from "@requeue/core/adapter-kit"
+import { OptionKind, OptionNames } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"

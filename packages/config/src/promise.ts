@@ -1,6 +1,6 @@
 /** Config files for programs without Effect. */
 import { type ConnectOptions, type Requeue, connect } from "@requeue/core/promise"
-import { OptionNames } from "@requeue/core/adapter-kit"
+import { OptionNames } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type { Json } from "./ConfigFile.ts"
 import * as Configuration from "./Configuration.ts"

@@ -1,5 +1,5 @@
 import { Backoff, BatchPolicy, ConsumerBackoff, DeadLetterBudget, RetryPolicy } from "@requeue/core"
-import { type ConsumerOptions } from "@requeue/core/adapter-kit"
+import { type ConsumerOptions } from "@requeue/core/port"
 import { assert, describe, it } from "vitest"
 import * as Schema from "effect/Schema"
 import * as PolicyConfig from "../src/PolicyConfig.ts"

@@ -1,4 +1,4 @@
-import { OptionNames } from "@requeue/core/adapter-kit"
+import { OptionNames } from "@requeue/core/port"
 import { assert, describe, it } from "vitest"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"

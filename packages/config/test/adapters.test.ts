@@ -1,6 +1,6 @@
 /** Brokers whose adapter is none of ours: named in the file, written into it, or handed to whoever loads it. */
 import { MemoryBroker } from "@requeue/adapter-memory"
-import type { Adapter } from "@requeue/core/adapter-kit"
+import type { Adapter } from "@requeue/core/port"
 import { Broker, BrokerError, ConfigurationError } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"

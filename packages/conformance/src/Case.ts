@@ -5,7 +5,7 @@
  * time on a broker inside the process, and in real time on a real one.
  */
 import { Broker } from "@requeue/core"
-import { type Capabilities } from "@requeue/core/adapter-kit"
+import { type Capabilities } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { type Failure, Harness, type Operation } from "./Harness.ts"

@@ -6,7 +6,7 @@
  * and of the way there and back. {@link Lateness} compares what a test saw to the controls of the same time.
  */
 import { Backoff, type Broker, RetryPolicy } from "@requeue/core"
-import { Settlement } from "@requeue/core/adapter-kit"
+import { Settlement } from "@requeue/core/port"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"

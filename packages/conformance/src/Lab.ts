@@ -3,7 +3,7 @@
  * with a clear message.
  */
 import { Broker, type Consumer, type Delivery, type Handler, type Producer, type QueueDefinition } from "@requeue/core"
-import { type Capabilities, type Outgoing } from "@requeue/core/adapter-kit"
+import { type Capabilities, type Outgoing } from "@requeue/core/port"
 import type { DeadLetters } from "@requeue/operations"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"

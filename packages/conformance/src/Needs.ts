@@ -1,5 +1,5 @@
 /** Requirements of cases: what a broker or a harness must be able to do, and its name for the ledger when it cannot. */
-import { Capabilities } from "@requeue/core/adapter-kit"
+import { Capabilities } from "@requeue/core/port"
 import type { Requirement } from "./Case.ts"
 import type { Failure, Operation } from "./Harness.ts"
 

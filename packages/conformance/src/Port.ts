@@ -8,7 +8,7 @@
  * ```ts
  * import { MemoryBroker } from "@requeue/adapter-memory"
  * import { Port, Workload } from "@requeue/conformance"
- * import { Settlement } from "@requeue/core/adapter-kit"
+ * import { Settlement } from "@requeue/core/port"
  * import * as Effect from "effect/Effect"
  *
  * const program = Effect.gen(function* () {
@@ -22,7 +22,7 @@
  * ```
  */
 import { type Broker, type BrokerError, type Delivery, RetryPolicy } from "@requeue/core"
-import type { Settlement } from "@requeue/core/adapter-kit"
+import type { Settlement } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { CheckFailed } from "./Check.ts"

@@ -3,7 +3,7 @@
  * do.
  */
 import type { Broker, BrokerError, Delivery } from "@requeue/core"
-import type { Outgoing, Settlement, Trouble } from "@requeue/core/adapter-kit"
+import type { Outgoing, Settlement, Trouble } from "@requeue/core/port"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 

@@ -5,7 +5,7 @@
  * the clock moves, fibers and promises that can still do something get turns of the event loop. The program must take its
  * time from Effect's Clock, and must not wait for input or output.
  */
-import { VirtualClock } from "@requeue/core/adapter-kit"
+import { VirtualClock } from "@requeue/core/port"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"

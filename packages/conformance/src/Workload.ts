@@ -4,7 +4,7 @@
  * So settlements of every kind are under way when something breaks. {@link Books} keep the account.
  */
 import { Backoff, type Broker, type BrokerError, Consumer, type Message, RetryPolicy } from "@requeue/core"
-import { Outgoing } from "@requeue/core/adapter-kit"
+import { Outgoing } from "@requeue/core/port"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"

@@ -1,6 +1,6 @@
 import { assert, it } from "@effect/vitest"
 import { BrokerError, type Delivery, RetryPolicy } from "@requeue/core"
-import { Metadata, Settlement } from "@requeue/core/adapter-kit"
+import { Metadata, Settlement } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Recording from "../src/Recording.ts"
 import { broker } from "./fake.ts"

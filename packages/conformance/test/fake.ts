@@ -1,6 +1,6 @@
 /** A broker that does nothing, and cases about it: what the suite's own tests run. */
 import { Broker } from "@requeue/core"
-import { type Capabilities } from "@requeue/core/adapter-kit"
+import { type Capabilities } from "@requeue/core/port"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"

@@ -1,7 +1,7 @@
 /** The brokers that a console shows, and their queues: from a config file, or made by a program. */
 import type { Configuration } from "@requeue/config"
 import { Adapters, Broker, RetryPolicy } from "@requeue/core"
-import { type Adapter, ConsumerOptions, OptionNames, type Plan } from "@requeue/core/adapter-kit"
+import { type Adapter, ConsumerOptions, OptionNames, type Plan } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"

@@ -5,7 +5,7 @@
  * `requeue console` serves it alone.
  */
 import { type Event } from "@requeue/core"
-import { ConsumerOptions, OptionKind, OptionNames } from "@requeue/core/adapter-kit"
+import { ConsumerOptions, OptionKind, OptionNames } from "@requeue/core/port"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"

@@ -1,7 +1,7 @@
 /** Plots and diagrams: whatever is drawn is a number, and within the picture. */
 import { assert, describe, it } from "@effect/vitest"
 import { Backoff, Delay, RetryPolicy } from "@requeue/core"
-import { type Plan } from "@requeue/core/adapter-kit"
+import { type Plan } from "@requeue/core/port"
 import * as fc from "fast-check"
 import * as Axis from "../src/internal/pages/axis.ts"
 import * as Diagram from "../src/internal/pages/diagram.ts"

@@ -1,7 +1,7 @@
 /** The page of a queue: what it says of every form of policy, on every broker, and what it does not let anybody do. */
 import { assert, describe, it } from "@effect/vitest"
 import { Backoff, type BrokerError, RetryPolicy } from "@requeue/core"
-import { type Plan } from "@requeue/core/adapter-kit"
+import { type Plan } from "@requeue/core/port"
 import { adapter as memory, MemoryBroker } from "@requeue/adapter-memory"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"

@@ -1,6 +1,6 @@
 /** Messages that wait for their delay, for tests. */
 import { type Message } from "@requeue/core"
-import { Outgoing } from "@requeue/core/adapter-kit"
+import { Outgoing } from "@requeue/core/port"
 
 /** A message that waits. */
 export interface Waiting {

@@ -1,7 +1,7 @@
 /** A console on a memory broker, and a browser without a screen: requests in this process, forms as pages have them. */
 import { MemoryBroker } from "@requeue/adapter-memory"
 import { Broker, type Message } from "@requeue/core"
-import { Metadata, Outgoing } from "@requeue/core/adapter-kit"
+import { Metadata, Outgoing } from "@requeue/core/port"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"

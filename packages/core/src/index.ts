@@ -1,7 +1,7 @@
 /**
  * Retry, batch and dead-letter policies for message consumers, and the consumer that runs them on any broker.
  *
- * Each concept has one module. Programs without Effect use `@requeue/core/promise`, adapters `@requeue/core/adapter-kit`.
+ * Each concept has one module. Programs without Effect use `@requeue/core/promise`, adapters `@requeue/core/port`.
  * Modules that need `effect/Schema` are in `@requeue/core/schema`, because it takes longer to load than all the rest.
  */
 export * as Adapters from "./faces/Adapters.ts"
@@ -29,4 +29,4 @@ export * as Producer from "./produce/Producer.ts"
 export * as Puller from "./consume/Puller.ts"
 export * as QueueDefinition from "./message/QueueDefinition.ts"
 export * as RetryPolicy from "./policy/RetryPolicy.ts"
-export * as VirtualClock from "./adapter-kit/VirtualClock.ts"
+export * as VirtualClock from "./runtime/VirtualClock.ts"

@@ -23,7 +23,7 @@ const loadedWith = (entry: string): ReadonlyArray<string> => {
 const known = ["Fiber", "Latch", "ManagedRuntime", "Redacted", "Semaphore"]
 
 describe("what is loaded of Effect", () => {
-  it.each(["index", "promise", "adapter-kit"])("by %s is little more than effect/Effect", (entry) =>
+  it.each(["index", "promise", "port"])("by %s is little more than effect/Effect", (entry) =>
     assert.isEmpty(loadedWith(entry).filter((name) => !known.includes(name)))
   )
 

@@ -13,7 +13,7 @@
  */
 import { metrics, type MeterProvider, type TextMapPropagator, trace, type TracerProvider } from "@opentelemetry/api"
 import { W3CTraceContextPropagator } from "@opentelemetry/core"
-import { OptionNames, Telemetry } from "@requeue/core/adapter-kit"
+import { OptionNames, Telemetry } from "@requeue/core/port"
 import * as Layer from "effect/Layer"
 import * as Carrier from "./internal/carrier.ts"
 import * as Gauges from "./internal/gauges.ts"

@@ -1,5 +1,5 @@
 /** Attributes that come from the broker's own facts. */
-import { Metadata, Outgoing } from "@requeue/core/adapter-kit"
+import { Metadata, Outgoing } from "@requeue/core/port"
 import { assert, describe, test } from "vitest"
 import * as Attributes from "../src/internal/attributes.ts"
 

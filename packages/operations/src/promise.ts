@@ -4,7 +4,7 @@
  * Every call has the options, the answer and the errors of the module's own call, and rejects where that fails.
  */
 import type { Broker, BrokerError, QueueDefinition } from "@requeue/core"
-import { OptionKind, OptionNames } from "@requeue/core/adapter-kit"
+import { OptionKind, OptionNames } from "@requeue/core/port"
 import { ConnectionClosed, type Requeue } from "@requeue/core/promise"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"

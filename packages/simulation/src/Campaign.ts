@@ -2,7 +2,7 @@
  * Campaigns: very many seeds, on as many threads as there are cores. Each chunk that ends is a line in a file, so that a
  * campaign that was stopped goes on where it was.
  */
-import { OptionKind, OptionNames } from "@requeue/core/adapter-kit"
+import { OptionKind, OptionNames } from "@requeue/core/port"
 import { once } from "node:events"
 import { availableParallelism } from "node:os"
 import { Worker } from "node:worker_threads"

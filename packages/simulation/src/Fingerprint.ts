@@ -1,5 +1,5 @@
 /** The fingerprint of the code that a campaign runs: results of other code prove nothing about this one. */
-import { Digest } from "@requeue/core/adapter-kit"
+import { Digest } from "@requeue/core/port"
 import { readdirSync, readFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"

@@ -1,5 +1,5 @@
 /** Ranges: the seeds and the kinds of brokers that a caller asks for. */
-import { OptionKind, OptionNames } from "@requeue/core/adapter-kit"
+import { OptionKind, OptionNames } from "@requeue/core/port"
 import { type Kind, kinds } from "./Scenario.ts"
 
 /** The seeds and the kinds. */

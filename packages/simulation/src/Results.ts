@@ -1,6 +1,6 @@
 /** Results: the file in which each chunk of a campaign is a line of JSON, with the fingerprint of the code that it ran. */
 import { closeSync, existsSync, openSync, readFileSync, writeSync } from "node:fs"
-import { OptionKind } from "@requeue/core/adapter-kit"
+import { OptionKind } from "@requeue/core/port"
 import type * as Chunk from "./Chunk.ts"
 
 /** A file that is open. */

@@ -4,7 +4,7 @@
  * When to use: to learn what your program can lose, repeat or delay before production shows it, and to keep that in a
  * test.
  */
-import { OptionKind, OptionNames } from "@requeue/core/adapter-kit"
+import { OptionKind, OptionNames } from "@requeue/core/port"
 import type { Kind } from "./Scenario.ts"
 import * as Table from "./Table.ts"
 import * as Fates from "./trial/Fates.ts"

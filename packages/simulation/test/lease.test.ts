@@ -1,7 +1,7 @@
 /** The broker with leases: what it promises, and each of its unkindnesses. */
 import { assert, describe, it } from "@effect/vitest"
 import { RetryPolicy } from "@requeue/core"
-import { type Broker, type Delivery, Metadata, Settlement } from "@requeue/core/adapter-kit"
+import { type Broker, type Delivery, Metadata, Settlement } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"

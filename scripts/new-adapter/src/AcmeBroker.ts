@@ -11,7 +11,7 @@ import {
   Connection,
   Deadlines,
   Timers
-} from "@requeue/core/adapter-kit"
+} from "@requeue/core/port"
 import * as Clock from "effect/Clock"
 import type * as Config from "effect/Config"
 import * as Effect from "effect/Effect"

@@ -3,7 +3,8 @@
  *
  * They are decoded and checked before anything is connected. No error shows the URL: it may hold a password.
  */
-import { AdapterOptions, BrokerUrl, ConfigurationError, Delay, OptionKind } from "@requeue/core/adapter-kit"
+import { BrokerUrl, ConfigurationError, Delay, OptionKind } from "@requeue/core/port"
+import { AdapterOptions } from "@requeue/kit"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 

@@ -3,7 +3,7 @@
  *
  * When to use: to see what a consumer would create, before it does.
  */
-import { RetryPolicy } from "@requeue/core/adapter-kit"
+import { RetryPolicy } from "@requeue/core/port"
 
 /** A queue, and the policy of its consumer. */
 export interface Request {

@@ -1,6 +1,6 @@
 /** The pure translations between the port and Acme. */
 import { assert, describe, it } from "@effect/vitest"
-import { BrokerError, Metadata, Outgoing, Settlement } from "@requeue/core/adapter-kit"
+import { BrokerError, Metadata, Outgoing, Settlement } from "@requeue/core/port"
 import * as fc from "fast-check"
 import { capabilities } from "../src/internal/capabilities.ts"
 import type { Received } from "../src/internal/client.ts"

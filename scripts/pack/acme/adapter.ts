@@ -6,7 +6,6 @@
 import { MemoryBroker } from "@requeue/adapter-memory"
 import {
   type Adapter,
-  AdapterOptions,
   Broker,
   BrokerError,
   type ConfigurationError,
@@ -15,7 +14,8 @@ import {
   Outgoing,
   Plan,
   RetryPolicy
-} from "@requeue/core/adapter-kit"
+} from "@requeue/core/port"
+import { AdapterOptions } from "@requeue/kit"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"

@@ -3,7 +3,7 @@
  * have done what the trace says, and nothing else. Time is virtual, and passes only where the engine waits for it.
  */
 import { Broker, Consumer, Failure, RetryPolicy } from "@requeue/core"
-import { Metadata, Outgoing } from "@requeue/core/adapter-kit"
+import { Metadata, Outgoing } from "@requeue/core/port"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"

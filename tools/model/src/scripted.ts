@@ -1,5 +1,5 @@
 /** A broker that does nothing by itself: a trace delivers, answers calls and cuts the connection. */
-import { Broker, BrokerError, type Delivery, type Settlement } from "@requeue/core/adapter-kit"
+import { Broker, BrokerError, type Delivery, type Settlement } from "@requeue/core/port"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 

@@ -1,6 +1,6 @@
 /** Single decisions of core, over and over. A message here is one operation. */
 import { Backoff, RetryPolicy } from "@requeue/core"
-import { Acknowledgement } from "@requeue/core/adapter-kit"
+import { Acknowledgement } from "@requeue/core/port"
 import type { Workload } from "../../Contender.ts"
 
 interface Operations {

@@ -1,7 +1,7 @@
 /**
  * The broker's capabilities. All code that one of them limits reads it from here, so that claim and behaviour agree.
  */
-import { type Capabilities, Delay } from "@requeue/core/adapter-kit"
+import { type Capabilities, Delay } from "@requeue/core/port"
 import type { Faults } from "../Faults.ts"
 
 /** The capabilities, as the faults change them. `maxBodySize` is in bytes. */

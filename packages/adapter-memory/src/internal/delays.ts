@@ -1,5 +1,5 @@
 /** The delays that this broker keeps, by its capabilities. */
-import { BrokerError, type Capabilities, Delay } from "@requeue/core/adapter-kit"
+import { BrokerError, type Capabilities, Delay } from "@requeue/core/port"
 
 /** Delays are in milliseconds. */
 export interface Delays {

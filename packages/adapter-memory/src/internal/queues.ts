@@ -1,5 +1,5 @@
 /** The queues and their messages, and how messages move between the places of a queue. Knows no settlements. */
-import type { Bag, Broker, Message, Metadata, Timers } from "@requeue/core/adapter-kit"
+import type { Bag, Broker, Message, Metadata, Timers } from "@requeue/core/port"
 import * as WaitQueue from "./publish/waitQueue.ts"
 import * as ReadyQueue from "./readyQueue.ts"
 

@@ -1,5 +1,6 @@
 /** Addresses of nsqd and nsqlookupd, from a URL and from lists. Pure. */
-import { BrokerUrl, ConfigurationError, type OptionKind, type TlsOptions } from "@requeue/core/adapter-kit"
+import { BrokerUrl, ConfigurationError, type OptionKind } from "@requeue/core/port"
+import type { TlsOptions } from "@requeue/kit"
 import type * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 

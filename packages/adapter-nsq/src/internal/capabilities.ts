@@ -1,5 +1,5 @@
 /** The capabilities of nsqd with the given limits and options. */
-import type { Capabilities } from "@requeue/core/adapter-kit"
+import type { Capabilities } from "@requeue/core/port"
 import type { Settings } from "../NsqOptions.ts"
 import type { Limits } from "./limits.ts"
 import * as Wire from "./wire.ts"

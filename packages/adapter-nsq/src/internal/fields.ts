@@ -1,5 +1,6 @@
 /** The kinds of the options that a URL and a config file can have, too. `NsqOptions` says what they mean. */
-import { Delay, OptionKind, OptionTree } from "@requeue/core/adapter-kit"
+import { Delay, OptionKind } from "@requeue/core/port"
+import { OptionTree } from "@requeue/kit"
 import * as Address from "./address.ts"
 
 const day = 24 * 60 * 60 * 1000

@@ -1,5 +1,5 @@
 /** Requests to the HTTP interfaces of nsqd and nsqlookupd. */
-import { BrokerError } from "@requeue/core/adapter-kit"
+import { BrokerError } from "@requeue/core/port"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { HttpInterface } from "./address.ts"

@@ -1,5 +1,5 @@
 /** One HTTP request, with the TLS options of its interface: `fetch` takes none. No other file imports Node's own client. */
-import { TlsOptions } from "@requeue/core/adapter-kit"
+import { TlsOptions } from "@requeue/kit"
 import { readFileSync } from "node:fs"
 import { type IncomingMessage, request as requestPlain } from "node:http"
 import { request as requestSecure } from "node:https"

@@ -12,7 +12,7 @@
  * The retry and dead-letter topics of a queue are named after its topic and its channel. The name of one whose channel has
  * dots has a digest as well, so that no two queues share such a topic.
  */
-import { Digest } from "@requeue/core/adapter-kit"
+import { Digest } from "@requeue/core/port"
 
 /** A queue: one channel of a topic. */
 export interface Queue {

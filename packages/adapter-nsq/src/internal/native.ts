@@ -1,5 +1,5 @@
 /** How the core passes on the facts of a message. */
-import type { Message } from "@requeue/core/adapter-kit"
+import type { Message } from "@requeue/core/port"
 import type { Node } from "./connect/nodes.ts"
 import type { Frame } from "./consume/toDelivery.ts"
 import type { Queue } from "./names.ts"

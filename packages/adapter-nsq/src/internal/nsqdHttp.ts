@@ -1,5 +1,5 @@
 /** The HTTP interface of one nsqd: `base` is its address, every `timeout` is in milliseconds for one request. */
-import type { BrokerError } from "@requeue/core/adapter-kit"
+import type { BrokerError } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import type { HttpInterface } from "./address.ts"

@@ -1,5 +1,5 @@
 /** Questions to an nsqd that somebody asks at the same time: many are one, which it answers after all of them. */
-import type { BrokerError } from "@requeue/core/adapter-kit"
+import type { BrokerError } from "@requeue/core/port"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import type { HttpInterface } from "./address.ts"

@@ -1,5 +1,5 @@
 /** The statistics of one nsqd: `base` is the address of its HTTP interface, every `timeout` is in milliseconds for one request. */
-import type { BrokerError } from "@requeue/core/adapter-kit"
+import type { BrokerError } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import type { HttpInterface } from "./address.ts"

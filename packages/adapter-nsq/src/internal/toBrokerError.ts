@@ -1,6 +1,7 @@
 /** From an error of nsqd, the driver or the network to a `BrokerError` with a remedy. Pure. */
 import { Failure } from "@requeue/core"
-import { BrokerError, Delay, TlsOptions } from "@requeue/core/adapter-kit"
+import { BrokerError, Delay } from "@requeue/core/port"
+import { TlsOptions } from "@requeue/kit"
 import { refusals, remedyInClear } from "./handshake.ts"
 
 /** The circumstances of an error. */

@@ -10,7 +10,7 @@
  *
  * All other bytes are a message of a foreign producer, which is consumed as it is.
  */
-import { type Message, Metadata } from "@requeue/core/adapter-kit"
+import { type Message, Metadata } from "@requeue/core/port"
 import * as Predicate from "effect/Predicate"
 
 /** The parts of an enveloped message. */

@@ -1,6 +1,6 @@
 /** What operators see and do while an nsqd is away, on real ones: the others answer, and it is named. */
 import { Backoff, Broker, RetryPolicy } from "@requeue/core"
-import { Backlog } from "@requeue/core/adapter-kit"
+import { Backlog } from "@requeue/core/port"
 import { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import { afterEach, assert, beforeEach, describe, test } from "vitest"

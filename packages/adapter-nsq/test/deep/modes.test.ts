@@ -1,6 +1,6 @@
 /** What the options change, on real servers. */
 import { Producer, RetryPolicy } from "@requeue/core"
-import { Backlog } from "@requeue/core/adapter-kit"
+import { Backlog } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import { assert, describe, test } from "vitest"
 import * as Wire from "../../src/internal/wire.ts"

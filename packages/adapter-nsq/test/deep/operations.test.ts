@@ -1,6 +1,6 @@
 /** What an operator sees and makes of a queue's plan, on real nsqd. */
 import { Backoff, Broker, RetryPolicy } from "@requeue/core"
-import { Plan } from "@requeue/core/adapter-kit"
+import { Plan } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as References from "effect/References"
 import { assert, describe, test } from "vitest"

@@ -1,7 +1,7 @@
 /** Settlements on real servers: what nsqd refuses or never answers, names of deliveries, and twins. */
 import { proxy } from "@requeue/brokers"
 import { Broker, type Delivery, RetryPolicy } from "@requeue/core"
-import { type Outgoing, Settlement } from "@requeue/core/adapter-kit"
+import { type Outgoing, Settlement } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import { afterAll, assert, describe, test } from "vitest"
 import { channels, held } from "../real/raw.ts"

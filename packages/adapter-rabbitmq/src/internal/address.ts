@@ -1,5 +1,6 @@
 /** A broker's address and the account to log in with, from a URL. The password is redacted as soon as it is read. */
-import { AdapterOptions, BrokerUrl, ConfigurationError } from "@requeue/core/adapter-kit"
+import { BrokerUrl, ConfigurationError } from "@requeue/core/port"
+import { AdapterOptions } from "@requeue/kit"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import { fields } from "./fields.ts"

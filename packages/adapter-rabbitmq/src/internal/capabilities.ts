@@ -1,5 +1,5 @@
 /** The broker's capabilities, by its options and its version. */
-import { type Capabilities, Delay } from "@requeue/core/adapter-kit"
+import { type Capabilities, Delay } from "@requeue/core/port"
 import type { Settings } from "../RabbitMqOptions.ts"
 import * as Version from "./version.ts"
 

@@ -2,7 +2,7 @@
  * The only file that imports the driver, and what is Node's own: it opens connections, and names the types that the other
  * files use.
  */
-import { TlsOptions } from "@requeue/core/adapter-kit"
+import { TlsOptions } from "@requeue/kit"
 import type { Channel, ConfirmChannel, ConsumeMessage, Message } from "amqplib"
 import { createHash } from "node:crypto"
 import { readFileSync } from "node:fs"

@@ -1,5 +1,6 @@
 /** The kinds of the options that a URL and a config file can have, too. `RabbitMqOptions` says what they mean. */
-import { Delay, OptionKind, OptionTree } from "@requeue/core/adapter-kit"
+import { Delay, OptionKind } from "@requeue/core/port"
+import { OptionTree } from "@requeue/kit"
 
 const topology = OptionKind.oneOf([
   "auto",

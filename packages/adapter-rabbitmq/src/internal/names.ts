@@ -1,5 +1,5 @@
 /** The names of the adapter's own objects. `v1` in a name is the layout's version; `q` or `c` is the type of queue. */
-import { Digest } from "@requeue/core/adapter-kit"
+import { Digest } from "@requeue/core/port"
 import type { Settings } from "../RabbitMqOptions.ts"
 import { limit } from "./nameRules.ts"
 

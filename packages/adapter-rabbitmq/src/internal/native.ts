@@ -1,7 +1,8 @@
 /**
  * Facts that a message tells of AMQP, and wishes that a program may have: their types, the checks, and how the core passes them on.
  */
-import { Delay, type Message, OptionKind, type OptionNames, NativeOptions } from "@requeue/core/adapter-kit"
+import { Delay, type Message, OptionKind, type OptionNames } from "@requeue/core/port"
+import { NativeOptions } from "@requeue/kit"
 import * as HeaderValues from "./headerValues.ts"
 import { problemOf as nameProblem } from "./nameRules.ts"
 import * as Wire from "./wire.ts"

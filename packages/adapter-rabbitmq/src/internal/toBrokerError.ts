@@ -1,5 +1,6 @@
 /** From an error of the driver or the server to a `BrokerError` with a remedy. Pure. */
-import { BrokerError, Failure, TlsOptions } from "@requeue/core/adapter-kit"
+import { BrokerError, Failure } from "@requeue/core/port"
+import { TlsOptions } from "@requeue/kit"
 
 /** The operation that failed, as its error names it. */
 export interface ErrorContext {

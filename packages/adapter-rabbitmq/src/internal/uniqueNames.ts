@@ -1,5 +1,5 @@
 /** Names for copies and consumers. */
-import { Random } from "@requeue/core/adapter-kit"
+import { Random } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 
 /** Makes names that nobody else has: random for each broker, then counted. */

@@ -1,5 +1,5 @@
 /** The abilities of a server, by its version. */
-import { ConfigurationError } from "@requeue/core/adapter-kit"
+import { ConfigurationError } from "@requeue/core/port"
 
 /** Major and minor as one comparable number; what cannot be read counts as old. */
 const rank = (version: string): number => {

@@ -1,7 +1,7 @@
 /** Headers that are not the producer's: the adapter's own, and those that the server writes. */
 
 import * as Predicate from "effect/Predicate"
-import { Metadata } from "@requeue/core/adapter-kit"
+import { Metadata } from "@requeue/core/port"
 import type { Incoming, Properties, Published } from "./client.ts"
 import * as FieldTable from "./fieldTable.ts"
 import * as Names from "./names.ts"

@@ -1,6 +1,6 @@
 /** All that waits is told to operators, in each topology, on the real server. */
 import { Backoff, Consumer, RetryPolicy } from "@requeue/core"
-import { Backlog } from "@requeue/core/adapter-kit"
+import { Backlog } from "@requeue/core/port"
 import { DelayedMessages } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import { assert, describe, test } from "vitest"

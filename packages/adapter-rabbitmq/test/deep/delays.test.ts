@@ -1,6 +1,6 @@
 /** When delayed messages come: hundreds of them, from 100 ms to 30 s, and none early. */
 import { Backoff, Consumer, RetryPolicy } from "@requeue/core"
-import { Feasibility } from "@requeue/core/adapter-kit"
+import { Feasibility } from "@requeue/core/port"
 import { Control } from "@requeue/conformance"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"

@@ -1,5 +1,5 @@
 /** Dead letters that another program has written into the queue. */
-import { Metadata } from "@requeue/core/adapter-kit"
+import { Metadata } from "@requeue/core/port"
 import { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import { assert, test } from "vitest"

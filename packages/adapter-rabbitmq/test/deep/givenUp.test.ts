@@ -1,6 +1,6 @@
 /** Letters that the server itself has made tell where they were, and why; and they can be redriven. */
 import { Consumer } from "@requeue/core"
-import { type Metadata } from "@requeue/core/adapter-kit"
+import { type Metadata } from "@requeue/core/port"
 import { DeadLetters } from "@requeue/operations"
 import type { ConfirmChannel } from "amqplib"
 import * as Effect from "effect/Effect"

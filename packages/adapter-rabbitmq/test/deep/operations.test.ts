@@ -1,6 +1,6 @@
 /** A queue's plan, inspected and created on a real server. */
 import { Backoff, RetryPolicy } from "@requeue/core"
-import { Plan } from "@requeue/core/adapter-kit"
+import { Plan } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import { assert, describe, test } from "vitest"
 import { adapter } from "../../src/index.ts"

@@ -1,5 +1,6 @@
 /** The endpoint, the region and the credentials of SQS, from a URL. The secret is redacted as soon as it has been read. */
-import { AdapterOptions, BrokerUrl, ConfigurationError } from "@requeue/core/adapter-kit"
+import { BrokerUrl, ConfigurationError } from "@requeue/core/port"
+import { AdapterOptions } from "@requeue/kit"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"

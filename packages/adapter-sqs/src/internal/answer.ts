@@ -2,7 +2,7 @@
  * Answers of SQS, as far as they are of the types that the SDK promises. The SDK does not look, and a foreign producer, or
  * whatever stands in front of SQS, decides. Pure.
  */
-import { OptionKind } from "@requeue/core/adapter-kit"
+import { OptionKind } from "@requeue/core/port"
 
 /** An answer without what its call was made for. */
 class UnreadableAnswer extends Error {

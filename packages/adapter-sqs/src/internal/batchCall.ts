@@ -4,7 +4,7 @@
  *
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-batch-api-actions.html
  */
-import { BrokerError, Failure } from "@requeue/core/adapter-kit"
+import { BrokerError, Failure } from "@requeue/core/port"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { objectsIn } from "./answer.ts"

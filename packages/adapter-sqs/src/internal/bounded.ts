@@ -5,7 +5,7 @@
  * When its time is over, a call is aborted, and nothing of it is sent later. One that fails before a request was handed to
  * what sends it has certainly not been done, and says so: {@link NotSent}.
  */
-import { Bag, Delay, Failure } from "@requeue/core/adapter-kit"
+import { Bag, Delay, Failure } from "@requeue/core/port"
 import { NotSent } from "./toBrokerError.ts"
 
 /** How calls are limited. */

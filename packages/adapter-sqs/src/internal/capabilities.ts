@@ -1,5 +1,5 @@
 /** The capabilities of SQS. */
-import type { Capabilities } from "@requeue/core/adapter-kit"
+import type { Capabilities } from "@requeue/core/port"
 import type { Settings } from "../SqsOptions.ts"
 import * as Limits from "./limits.ts"
 

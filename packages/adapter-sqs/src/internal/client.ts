@@ -26,7 +26,7 @@ import {
   type SQSClientResolvedConfig,
   StartMessageMoveTaskCommand
 } from "@aws-sdk/client-sqs"
-import type { ConfigurationError, Connection } from "@requeue/core/adapter-kit"
+import type { ConfigurationError, Connection } from "@requeue/core/port"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"

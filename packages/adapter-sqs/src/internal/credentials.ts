@@ -1,6 +1,6 @@
 /** Credentials that a program's own function answers: they are kept until they expire, or SQS says that they have. */
 
-import { Failure } from "@requeue/core/adapter-kit"
+import { Failure } from "@requeue/core/port"
 import * as Bounded from "./bounded.ts"
 
 interface Identity {

@@ -3,7 +3,7 @@
  * throttled, or answered with entries that are refused. A call of which an earlier attempt may have been done fails as
  * doubtful, or its answer tells why.
  */
-import { BrokerError } from "@requeue/core/adapter-kit"
+import { BrokerError } from "@requeue/core/port"
 import { toBrokerError } from "./toBrokerError.ts"
 
 /** An answer, as it is told. */

@@ -3,7 +3,7 @@
  *
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/CommonErrors.html
  */
-import type { BrokerError } from "@requeue/core/adapter-kit"
+import type { BrokerError } from "@requeue/core/port"
 
 export interface Explanation {
   readonly reason: BrokerError.Reason

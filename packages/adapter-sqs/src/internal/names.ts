@@ -16,7 +16,7 @@
  * | `arn:aws:sqs:eu-west-1:1234:orders.dlq` | `orders-dlq` of account 1234 |
  * | `https://sqs.eu-west-1.amazonaws.com/1234/orders.dlq` | the same |
  */
-import { BrokerError } from "@requeue/core/adapter-kit"
+import { BrokerError } from "@requeue/core/port"
 import * as Result from "effect/Result"
 import { isRegion } from "./address.ts"
 

@@ -1,5 +1,6 @@
 /** Facts that a message tells of SQS, and wishes that a program may have: their types, the checks, and how the core passes them on. */
-import { type Message, OptionKind, type OptionNames, NativeOptions } from "@requeue/core/adapter-kit"
+import { type Message, OptionKind, type OptionNames } from "@requeue/core/port"
+import { NativeOptions } from "@requeue/kit"
 import type { Message as Received, MessageAttributeValue } from "./client.ts"
 import * as Limits from "./limits.ts"
 import * as Wire from "./wire.ts"

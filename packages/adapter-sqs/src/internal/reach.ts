@@ -1,5 +1,5 @@
 /** Whether SQS answers. */
-import { BrokerError, Failure } from "@requeue/core/adapter-kit"
+import { BrokerError, Failure } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import { textIn } from "./answer.ts"
 import type { Client } from "./client.ts"

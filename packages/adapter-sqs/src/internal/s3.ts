@@ -1,5 +1,5 @@
 /** The bucket of a store: its options, and its keys. */
-import { OptionKind, type OptionNames } from "@requeue/core/adapter-kit"
+import { OptionKind, type OptionNames } from "@requeue/core/port"
 
 /** The calls of S3 that are used, as `new S3()` of `@aws-sdk/client-s3` has them. */
 export interface Client {

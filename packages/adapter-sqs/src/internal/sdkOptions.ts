@@ -1,5 +1,5 @@
 /** Options that give the SDK something of the program's own: a client, credentials, the way of its requests. They are checked, and not called. */
-import { ConfigurationError, OptionKind, OptionNames } from "@requeue/core/adapter-kit"
+import { ConfigurationError, OptionKind, OptionNames } from "@requeue/core/port"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import type { Address } from "./address.ts"

@@ -1,5 +1,5 @@
 /** Calls that tell whether SQS can be reached, whatever they ask. */
-import type { Connection } from "@requeue/core/adapter-kit"
+import type { Connection } from "@requeue/core/port"
 import * as Credentials from "./credentials.ts"
 import { statusOf, toBrokerError } from "./toBrokerError.ts"
 

@@ -1,5 +1,5 @@
 /** From an error of the SDK or of SQS to a `BrokerError` with a remedy. Pure. */
-import { BrokerError, Failure } from "@requeue/core/adapter-kit"
+import { BrokerError, Failure } from "@requeue/core/port"
 import { bare, byCode, explain, type Refusal } from "./explain.ts"
 
 /** The call that has failed. */

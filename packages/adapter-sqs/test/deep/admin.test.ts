@@ -1,7 +1,7 @@
 /** What operators see and do, on standard and FIFO queues. */
 import { Port } from "@requeue/conformance"
 import { RetryPolicy } from "@requeue/core"
-import { Backlog } from "@requeue/core/adapter-kit"
+import { Backlog } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import { assert, describe, test } from "vitest"
 import { strict } from "./strict.ts"

@@ -1,6 +1,6 @@
 /** What is wrong is a typed error that says what to do, without secrets; what is right beside it is done. */
 import { Broker, BrokerError, ConfigurationError, RetryPolicy } from "@requeue/core"
-import { type Outgoing } from "@requeue/core/adapter-kit"
+import { type Outgoing } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Logger from "effect/Logger"
 import * as Redacted from "effect/Redacted"

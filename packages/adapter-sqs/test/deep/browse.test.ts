@@ -1,6 +1,6 @@
 /** Browsers: what they show, hold, remove and return, on standard and FIFO queues. */
 import { type Broker, BrokerError, RetryPolicy } from "@requeue/core"
-import { Metadata } from "@requeue/core/adapter-kit"
+import { Metadata } from "@requeue/core/port"
 import type { StrictSqs } from "@requeue/brokers"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"

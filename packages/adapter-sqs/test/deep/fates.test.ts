@@ -1,6 +1,6 @@
 /** Settlements that SQS refuses: the fate of each, and what is done with a delivery that is still ours. */
 import { Broker, type Delivery, RetryPolicy } from "@requeue/core"
-import { type Metadata, Settlement } from "@requeue/core/adapter-kit"
+import { type Metadata, Settlement } from "@requeue/core/port"
 import type { StrictSqs } from "@requeue/brokers"
 import * as Effect from "effect/Effect"
 import { assert, describe, test } from "vitest"

@@ -1,7 +1,7 @@
 /** A function on Lambda, with the event source mapping played by the tests, on a real queue. */
 import type { SQS } from "@aws-sdk/client-sqs"
 import { Backoff, type Event, Failure, type Handler, RetryPolicy } from "@requeue/core"
-import { Metadata } from "@requeue/core/adapter-kit"
+import { Metadata } from "@requeue/core/port"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as References from "effect/References"

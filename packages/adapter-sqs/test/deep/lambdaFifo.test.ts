@@ -1,6 +1,6 @@
 /** FIFO queues on Lambda. */
 import { Backoff, Failure, RetryPolicy } from "@requeue/core"
-import { Metadata } from "@requeue/core/adapter-kit"
+import { Metadata } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import { setTimeout as sleep } from "node:timers/promises"

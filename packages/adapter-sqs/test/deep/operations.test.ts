@@ -1,6 +1,6 @@
 /** What an operator sees and makes of a queue's plan, on a server behind the strict proxy. */
 import { Backoff, Broker, RetryPolicy } from "@requeue/core"
-import { type Adapter, Plan } from "@requeue/core/adapter-kit"
+import { type Adapter, Plan } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import { readFileSync } from "node:fs"

@@ -3,7 +3,7 @@
  * would take a message from whoever has it by then.
  */
 import { Broker, Consumer, type Delivery, type Event, RetryPolicy } from "@requeue/core"
-import { Settlement } from "@requeue/core/adapter-kit"
+import { Settlement } from "@requeue/core/port"
 import type { StrictSqs } from "@requeue/brokers"
 import * as Effect from "effect/Effect"
 import { assert, describe, test } from "vitest"

@@ -1,5 +1,5 @@
 /** `requeue check`: whether a broker can do what the policies ask. */
-import { type Adapter, ConsumerOptions, Feasibility } from "@requeue/core/adapter-kit"
+import { type Adapter, ConsumerOptions, Feasibility } from "@requeue/core/port"
 import * as Command from "effect/cli/Command"
 import * as Effect from "effect/Effect"
 import * as Operating from "../Operating.ts"

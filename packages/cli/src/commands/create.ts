@@ -1,5 +1,5 @@
 /** `requeue create`: creates the objects that the queues need on the broker. */
-import type { Adapter } from "@requeue/core/adapter-kit"
+import type { Adapter } from "@requeue/core/port"
 import * as Command from "effect/cli/Command"
 import * as Effect from "effect/Effect"
 import * as Objects from "../Objects.ts"

@@ -1,5 +1,5 @@
 /** `requeue plan`: shows the objects that the queues need on the broker, and which of them are there. */
-import { type Adapter, Plan } from "@requeue/core/adapter-kit"
+import { type Adapter, Plan } from "@requeue/core/port"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"

@@ -1,6 +1,6 @@
 /** `requeue simulate`: shows the schedule of a policy, and what it does in an outage. */
 import { RetryPolicy } from "@requeue/core"
-import { ConsumerOptions } from "@requeue/core/adapter-kit"
+import { ConsumerOptions } from "@requeue/core/port"
 import { Outage, OutageReport as Report } from "@requeue/operations"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"

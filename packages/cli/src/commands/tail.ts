@@ -5,7 +5,7 @@
  * messages that wait, again and again. With `--take` it is a consumer, and takes the messages away.
  */
 import { Broker, type Delivery, RetryPolicy } from "@requeue/core"
-import { BoundedMap, Settlement } from "@requeue/core/adapter-kit"
+import { BoundedMap, Settlement } from "@requeue/core/port"
 import * as Clock from "effect/Clock"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"

@@ -1,5 +1,5 @@
 /** `requeue verify`: checks that the objects on the broker are those that the policies need. */
-import { type Adapter, Plan } from "@requeue/core/adapter-kit"
+import { type Adapter, Plan } from "@requeue/core/port"
 import * as Command from "effect/cli/Command"
 import * as Effect from "effect/Effect"
 import * as Cleaning from "../Cleaning.ts"

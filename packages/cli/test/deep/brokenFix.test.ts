@@ -1,6 +1,6 @@
 /** A fix that mends nothing: 10,000 dead letters are redriven in stages, and few of them fail again. On each server. */
 import { Adapters, Broker, Consumer, type Event, RetryPolicy } from "@requeue/core"
-import { Metadata, Outgoing } from "@requeue/core/adapter-kit"
+import { Metadata, Outgoing } from "@requeue/core/port"
 import { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import * as Logger from "effect/Logger"

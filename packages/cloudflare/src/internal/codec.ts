@@ -1,6 +1,6 @@
 /** The codec of the Cloudflare Queues face: four forms of bodies, told apart by the `content-type` header. */
 import { Codec, type Message, type QueueDefinition } from "@requeue/core"
-import { OwnBytes } from "@requeue/core/adapter-kit"
+import { OwnBytes } from "@requeue/core/port"
 import { deserialize, serialize } from "node:v8"
 import type { QueueContentType } from "./options.ts"
 import { verify } from "./v8Arrays.ts"

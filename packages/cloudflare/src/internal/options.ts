@@ -1,6 +1,6 @@
 /** Options of the Cloudflare Queues face and their kinds, with the names and units of wrangler and of the runtime. */
 import { Delay, type Handler, QueueDefinition } from "@requeue/core"
-import { OptionKind, type OptionNames } from "@requeue/core/adapter-kit"
+import { OptionKind, type OptionNames } from "@requeue/core/port"
 
 /** The form of a body: see `contentType` of {@link QueueSendOptions}. */
 export type QueueContentType = "text" | "bytes" | "json" | "v8"

@@ -1,6 +1,6 @@
 /** Refusals of brokers, told at their place in the file and without secrets. */
 import { BrokerError, type ConfigurationError } from "@requeue/core"
-import { type Capabilities, ConsumerOptions, Feasibility } from "@requeue/core/adapter-kit"
+import { type Capabilities, ConsumerOptions, Feasibility } from "@requeue/core/port"
 import { ConfigFileError } from "../ConfigFileError.ts"
 import type { ConfiguredQueue } from "../ConfiguredQueue.ts"
 import * as Environment from "./environment.ts"

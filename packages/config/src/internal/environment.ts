@@ -1,5 +1,5 @@
 /** Environment variables in a file: overrides of its values, and secrets in them. */
-import { Adapter, OptionNames } from "@requeue/core/adapter-kit"
+import { Adapter, OptionNames } from "@requeue/core/port"
 import type * as StrictSchema from "../StrictSchema.ts"
 
 /** The environment variables of a process. */

@@ -1,6 +1,6 @@
 /** Linking: turns a decoded file into values, and looks up the names of policies and brokers. */
 import { Codec, ConsumerBackoff, QueueDefinition, type RetryPolicy } from "@requeue/core"
-import { BrokerUrl, ConsumerOptions, OptionNames } from "@requeue/core/adapter-kit"
+import { BrokerUrl, ConsumerOptions, OptionNames } from "@requeue/core/port"
 import * as Result from "effect/Result"
 import type { ConfigFile } from "../ConfigFile.ts"
 import type { ConfiguredQueue } from "../ConfiguredQueue.ts"

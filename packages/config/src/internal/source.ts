@@ -1,5 +1,5 @@
 /** Finding and reading a config file. */
-import { Failure } from "@requeue/core/adapter-kit"
+import { Failure } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import { existsSync, readFileSync } from "node:fs"
 import { basename, dirname, extname, join, relative, resolve } from "node:path"

@@ -1,6 +1,6 @@
 /** The operators' view of all that waits, and of messages that wait for their delay. */
 import { Backoff, RetryPolicy } from "@requeue/core"
-import { Backlog } from "@requeue/core/adapter-kit"
+import { Backlog } from "@requeue/core/port"
 import { DelayedMessages } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"

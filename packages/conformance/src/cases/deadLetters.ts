@@ -1,6 +1,6 @@
 /** Dead letters, as they are found in the broker itself. */
 import { Backoff, Broker, Codec, type Message, QueueDefinition, RetryPolicy } from "@requeue/core"
-import { Metadata, Outgoing } from "@requeue/core/adapter-kit"
+import { Metadata, Outgoing } from "@requeue/core/port"
 import { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"

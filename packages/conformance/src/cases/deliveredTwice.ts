@@ -1,6 +1,6 @@
 /** Two deliveries of one message: what settles one of them ends both, and nothing that is asked of the other undoes that. */
 import { type Delivery } from "@requeue/core"
-import { Settlement } from "@requeue/core/adapter-kit"
+import { Settlement } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"

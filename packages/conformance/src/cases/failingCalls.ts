@@ -1,6 +1,6 @@
 /** Calls of the broker that fail below the adapter: it says no, or nobody hears its answer, or nobody asks it. */
 import { BrokerError, RetryPolicy } from "@requeue/core"
-import { Settlement } from "@requeue/core/adapter-kit"
+import { Settlement } from "@requeue/core/port"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"

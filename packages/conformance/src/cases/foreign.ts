@@ -1,6 +1,6 @@
 /** Messages of producers that know nothing of Requeue. */
 import { Backoff, RetryPolicy } from "@requeue/core"
-import { Metadata, Settlement } from "@requeue/core/adapter-kit"
+import { Metadata, Settlement } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
 import * as Check from "../Check.ts"

@@ -1,6 +1,6 @@
 /** Leases that end, are extended, and are outdated: what the broker does, with a process on each side of the queue. */
 import { RetryPolicy } from "@requeue/core"
-import { Settlement } from "@requeue/core/adapter-kit"
+import { Settlement } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
 import * as Check from "../Check.ts"

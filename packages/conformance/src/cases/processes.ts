@@ -1,6 +1,6 @@
 /** Two processes on one queue: what one of them does, the other sees. */
 import { Backoff, type Delivery, RetryPolicy } from "@requeue/core"
-import { Settlement } from "@requeue/core/adapter-kit"
+import { Settlement } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"

@@ -1,5 +1,5 @@
 /** Connections that are lost and made again: how that is told, and the subscriptions and the credit on the new one. */
-import { Settlement } from "@requeue/core/adapter-kit"
+import { Settlement } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Case from "../Case.ts"

@@ -1,6 +1,6 @@
 /** Redrives: every dead letter is at work again or still there, and the report says which. */
 import { Backoff, BrokerError, type Delivery, RetryPolicy } from "@requeue/core"
-import { Metadata, Settlement } from "@requeue/core/adapter-kit"
+import { Metadata, Settlement } from "@requeue/core/port"
 import type { DeadLetters } from "@requeue/operations"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"

@@ -1,6 +1,6 @@
 /** Messages that the broker does not let go: settlements that it refuses, for this message alone, again and again. */
 import { BatchPolicy, type Delivery, RetryPolicy } from "@requeue/core"
-import { Metadata } from "@requeue/core/adapter-kit"
+import { Metadata } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
 import * as Check from "../Check.ts"

@@ -1,6 +1,6 @@
 /** The dead-letter queues that a policy chooses, and what does not travel with a dead letter. */
 import { RetryPolicy } from "@requeue/core"
-import { type Metadata } from "@requeue/core/adapter-kit"
+import { type Metadata } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
 import * as Check from "../Check.ts"

@@ -1,5 +1,5 @@
 /** Deliveries at the port: each is settled once, or comes back. */
-import { Settlement } from "@requeue/core/adapter-kit"
+import { Settlement } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
 import * as Check from "../Check.ts"

@@ -1,5 +1,5 @@
 /** Settlements that fail below the adapter, asked below the consumer: the fate that is told of each is true. */
-import { Settlement } from "@requeue/core/adapter-kit"
+import { Settlement } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
 import * as Check from "../Check.ts"

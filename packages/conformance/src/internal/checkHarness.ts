@@ -1,5 +1,5 @@
 /** Checks the form of a harness before its first case, lest an ability that is misspelt count as one that it lacks. */
-import { OptionKind, OptionNames } from "@requeue/core/adapter-kit"
+import { OptionKind, OptionNames } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import { failures, operations, type Service } from "../Harness.ts"
 

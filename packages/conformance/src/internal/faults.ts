@@ -1,6 +1,6 @@
 /** Failures of settlements, as a broker answers them. */
 import { Broker, BrokerError } from "@requeue/core"
-import { type Settlement } from "@requeue/core/adapter-kit"
+import { type Settlement } from "@requeue/core/port"
 import type { Lab } from "../Lab.ts"
 
 /** How a settlement fails. */

@@ -1,6 +1,6 @@
 /** Brokers whose browsers hold too little, remove too much, or mislead. */
 import { type Broker } from "@requeue/core"
-import { Outgoing } from "@requeue/core/adapter-kit"
+import { Outgoing } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"

@@ -1,6 +1,6 @@
 /** Consumers, producers and operations that run a program's functions in the async context of something else. */
 import { Classifier, type Codec, type Consumer, QueueDefinition, RetryPolicy } from "@requeue/core"
-import { AsyncContext, DeadLetterRouting, Failure } from "@requeue/core/adapter-kit"
+import { AsyncContext, DeadLetterRouting, Failure } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import { inside } from "../internal/asyncContext.ts"
 import type { Mutant } from "../Mutant.ts"

@@ -1,5 +1,5 @@
 /** Brokers that store dead letters wrongly. */
-import { Outgoing, Settlement } from "@requeue/core/adapter-kit"
+import { Outgoing, Settlement } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import { decorate } from "../internal/decorate.ts"
 import type { Mutant } from "../Mutant.ts"

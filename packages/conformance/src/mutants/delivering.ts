@@ -1,6 +1,6 @@
 /** Brokers that store or deliver wrongly. */
 import type { Delivery } from "@requeue/core"
-import type { Metadata, Outgoing } from "@requeue/core/adapter-kit"
+import type { Metadata, Outgoing } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import { decorate } from "../internal/decorate.ts"
 import type { Mutant } from "../Mutant.ts"

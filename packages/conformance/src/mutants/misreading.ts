@@ -1,6 +1,6 @@
 /** Consumers that make something else of a failed settlement than the broker says. */
 import { type Broker } from "@requeue/core"
-import { Settlement } from "@requeue/core/adapter-kit"
+import { Settlement } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import { sees } from "../internal/sees.ts"
 import type { Mutant } from "../Mutant.ts"

@@ -1,5 +1,5 @@
 /** Brokers that carry out another settlement than the one that was asked. */
-import { Settlement } from "@requeue/core/adapter-kit"
+import { Settlement } from "@requeue/core/port"
 import { decorate } from "../internal/decorate.ts"
 import type { Mutant } from "../Mutant.ts"
 

@@ -1,7 +1,7 @@
 /** Brokers that hand over delayed retries at the wrong time. */
 import type { Mutant } from "../Mutant.ts"
 import { decorate } from "../internal/decorate.ts"
-import { Settlement } from "@requeue/core/adapter-kit"
+import { Settlement } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 
 /** A message whose retry is under way: whether its time has come, and how to hand it over. */

@@ -1,6 +1,6 @@
 /** Brokers that settle wrongly: too often, not at all, or without a word. */
 import { type Broker } from "@requeue/core"
-import { Outgoing, Settlement } from "@requeue/core/adapter-kit"
+import { Outgoing, Settlement } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import { decorate } from "../internal/decorate.ts"
 import type { Mutant } from "../Mutant.ts"

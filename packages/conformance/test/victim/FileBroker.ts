@@ -2,15 +2,8 @@
  * A broker with leases in a file that many processes share: small, correct, and written after the adapter's guide alone.
  * The suite's own tests break it below the port, one line at a time, and see whether a case finds that.
  */
-import {
-  Broker,
-  BrokerError,
-  Browser,
-  type Capabilities,
-  Connection,
-  Delay,
-  type Outgoing
-} from "@requeue/core/adapter-kit"
+import { Broker, BrokerError, type Capabilities, Connection, Delay, type Outgoing } from "@requeue/core/port"
+import { Browser } from "@requeue/kit"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"

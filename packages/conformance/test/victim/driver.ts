@@ -1,5 +1,5 @@
 /** The driver: calls of the file that take their time, may be refused, and may remain without an answer. */
-import { BrokerError, Deadlines, Timers } from "@requeue/core/adapter-kit"
+import { BrokerError, Deadlines, Timers } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Failure, Operation } from "../../src/Harness.ts"

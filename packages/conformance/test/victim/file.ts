@@ -2,8 +2,8 @@
  * The file: its tables, and one statement for each thing that is done to a message. Every statement is atomic, also beside
  * those of other processes. https://www.sqlite.org/isolation.html
  */
-import type { Outgoing } from "@requeue/core/adapter-kit"
-import { Metadata } from "@requeue/core/adapter-kit"
+import type { Outgoing } from "@requeue/core/port"
+import { Metadata } from "@requeue/core/port"
 import { DatabaseSync } from "node:sqlite"
 
 /** A message as it lies in the file. */

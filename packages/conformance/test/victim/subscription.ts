@@ -1,5 +1,5 @@
 /** Subscriptions: messages are asked for, leased to one process, and settled by their receipts. */
-import { Broker, BrokerError, type Delivery, Outgoing } from "@requeue/core/adapter-kit"
+import { Broker, BrokerError, type Delivery, Outgoing } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Driver } from "./driver.ts"

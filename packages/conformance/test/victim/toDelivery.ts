@@ -1,5 +1,5 @@
 /** From a message in the file to a delivery. Pure. */
-import { type Delivery, Metadata } from "@requeue/core/adapter-kit"
+import { type Delivery, Metadata } from "@requeue/core/port"
 import type { Row } from "./file.ts"
 
 export const toDelivery = (

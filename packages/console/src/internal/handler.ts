@@ -1,5 +1,5 @@
 /** From a request to its response. */
-import { Log } from "@requeue/core/adapter-kit"
+import { Log } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Assets from "./assets.ts"
 import * as Dependencies from "./dependencies.ts"

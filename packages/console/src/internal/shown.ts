@@ -1,5 +1,5 @@
 /** Letters and causes as people may see them: all that is shown of them passes the hook, and has no secrets of the configuration. */
-import { ErrorPattern } from "@requeue/core/adapter-kit"
+import { ErrorPattern } from "@requeue/core/port"
 import type { DeadLetters } from "@requeue/operations"
 import * as Redaction from "../Redaction.ts"
 import type { Place } from "./paths.ts"

@@ -1,7 +1,7 @@
 /** What somebody tries on the pages of queues. */
 import { adapter } from "@requeue/adapter-memory"
 import { assert } from "@effect/vitest"
-import type { Plan } from "@requeue/core/adapter-kit"
+import type { Plan } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import { most } from "../../src/internal/work/outage.ts"

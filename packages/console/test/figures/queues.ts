@@ -1,7 +1,7 @@
 /** A config file of many queues, each with its dead-letter queue, which exist on a broker. */
 import { Configuration } from "@requeue/config"
 import { Broker } from "@requeue/core"
-import { Metadata, Outgoing } from "@requeue/core/adapter-kit"
+import { Metadata, Outgoing } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import { mkdtempSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"

@@ -22,7 +22,7 @@ import * as OptionKind from "../options/OptionKind.ts"
 import * as OptionNames from "../options/OptionNames.ts"
 import * as QueueDefinition from "../message/QueueDefinition.ts"
 import * as RetryPolicy from "../policy/RetryPolicy.ts"
-import * as Timers from "../adapter-kit/Timers.ts"
+import * as Timers from "../runtime/Timers.ts"
 
 export { LeaseExpired, type PulledBatch } from "./internal/openBatches.ts"
 

@@ -234,7 +234,7 @@ export const wait = (self: Metadata, now: number, maxAge: number): Delay => {
  *
  * @example
  * ```ts
- * import { Metadata } from "@requeue/core/adapter-kit"
+ * import { Metadata } from "@requeue/core/port"
  *
  * Metadata.encode(Metadata.make("m1", 1_700_000_000_000)) // => '{"v":1,"id":"m1","a":0,"t0":1700000000000}'
  * ```

@@ -39,7 +39,7 @@ const dueAt = (delay: Delay, now: number): number => (delay === 0 ? 0 : now + de
  *
  * @example
  * ```ts
- * import { Outgoing } from "@requeue/core/adapter-kit"
+ * import { Outgoing } from "@requeue/core/port"
  *
  * const message = { queue: "orders", id: "m1", body: new Uint8Array(), headers: {}, delay: 5000 }
  * Outgoing.make(message, 1_700_000_000_000).metadata.notBefore // => 1700000005000

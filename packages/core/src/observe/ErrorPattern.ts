@@ -152,7 +152,7 @@ const shown = (rule: number, text: string): string => {
  *
  * @example
  * ```ts
- * import { ErrorPattern } from "@requeue/core/adapter-kit"
+ * import { ErrorPattern } from "@requeue/core/port"
  *
  * ErrorPattern.of("connect ECONNREFUSED 10.0.0.7:5432") // => "connect ECONNREFUSED <addr>"
  * ErrorPattern.of("order 4711: HTTP 503 after 30.2 s") // => "order <num>: HTTP 503 after <duration>"

@@ -9,7 +9,7 @@
  * ```ts
  * import { MemoryBroker } from "@requeue/adapter-memory"
  * import { Producer } from "@requeue/core"
- * import { Telemetry } from "@requeue/core/adapter-kit"
+ * import { Telemetry } from "@requeue/core/port"
  * import { Effect, Layer } from "effect"
  *
  * const sizes: Array<number> = []

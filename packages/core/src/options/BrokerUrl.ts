@@ -6,7 +6,7 @@
  *
  * @example
  * ```ts
- * import { BrokerUrl } from "@requeue/core/adapter-kit"
+ * import { BrokerUrl } from "@requeue/core/port"
  * import { Result } from "effect"
  *
  * const { password, path } = Result.getOrThrow(BrokerUrl.parse("acme://user:p%40ss@host/my%2Fpath"))

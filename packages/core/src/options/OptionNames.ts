@@ -6,7 +6,7 @@
  *
  * @example
  * ```ts
- * import { OptionNames } from "@requeue/core/adapter-kit"
+ * import { OptionNames } from "@requeue/core/port"
  *
  * OptionNames.remedy("maxRetires", ["maxRetries", "maxAge"]) // => "Did you mean maxRetries?"
  * ```

@@ -52,7 +52,7 @@ export type Verdict =
  *
  * @example
  * ```ts
- * import { Acknowledgement } from "@requeue/core/adapter-kit"
+ * import { Acknowledgement } from "@requeue/core/port"
  *
  * const acked = Acknowledgement.record(undefined, { _tag: "Ack", index: 0 })
  * Acknowledgement.record(acked, { _tag: "RetryAll" }) === acked // => true

@@ -52,7 +52,7 @@ export const isRouting = (value: unknown): value is DeadLetterRouting =>
  *
  * @example
  * ```ts
- * import { DeadLetterRouting } from "@requeue/core/adapter-kit"
+ * import { DeadLetterRouting } from "@requeue/core/port"
  *
  * const routing = DeadLetterRouting.make({ routes: { undecodable: "unreadable" } })
  * DeadLetterRouting.queues(routing, "orders") // => ["orders.dlq", "unreadable"]

@@ -158,7 +158,7 @@ const isWord = (value: unknown): value is string => typeof value === "string" &&
  *
  * @example
  * ```ts
- * import { Failure } from "@requeue/core/adapter-kit"
+ * import { Failure } from "@requeue/core/port"
  *
  * Failure.withoutText("the function", new TypeError("the token t0ken is wrong")).message
  * // => "the function has failed with TypeError; its text may hold a secret, and is not shown"

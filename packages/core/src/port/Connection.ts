@@ -15,7 +15,7 @@ export interface Connection {
  *
  * @example
  * ```ts
- * import { Connection } from "@requeue/core/adapter-kit"
+ * import { Connection } from "@requeue/core/port"
  *
  * Connection.all({ state: "up", since: 10 }, { state: "up", since: 20 }) // => { state: "up", since: 20 }
  * ```

@@ -94,7 +94,7 @@ const ownDeadLetters = (queue: string): Finding => ({
  * ```ts
  * import { MemoryBroker } from "@requeue/adapter-memory"
  * import { Backoff, Broker, RetryPolicy } from "@requeue/core"
- * import { Feasibility } from "@requeue/core/adapter-kit"
+ * import { Feasibility } from "@requeue/core/port"
  * import { Effect } from "effect"
  *
  * const retry = RetryPolicy.make({ backoff: Backoff.constant("1 hour") })

@@ -23,7 +23,7 @@ const writer =
  *
  * @example
  * ```ts
- * import { Log } from "@requeue/core/adapter-kit"
+ * import { Log } from "@requeue/core/port"
  * import * as Effect from "effect/Effect"
  *
  * Effect.runSync(Log.info("consuming again", { queue: "orders" }))

@@ -128,7 +128,7 @@ const quoted = (text: string): string => `"${text.replaceAll('"', "#quot;")}"`
  *
  * @example
  * ```ts
- * import { Plan } from "@requeue/core/adapter-kit"
+ * import { Plan } from "@requeue/core/port"
  *
  * const objects = ["orders", "orders.dlq"].map((name) => ({ kind: "queue", name, details: "" }))
  * const flows = [{ from: "orders", to: "orders.dlq", label: "given up" }]

@@ -4,7 +4,7 @@ import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
 import * as BatchPolicy from "../../src/policy/BatchPolicy.ts"
 import * as Batcher from "../../src/consume/internal/batcher.ts"
-import * as Timers from "../../src/adapter-kit/Timers.ts"
+import * as Timers from "../../src/runtime/Timers.ts"
 import { noneInFlight } from "../../src/consume/internal/item.ts"
 import { ids, item } from "../items.ts"
 

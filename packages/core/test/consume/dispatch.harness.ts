@@ -3,10 +3,10 @@ import { assert } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { HandlerTimeout } from "../../src/policy/Failure.ts"
 import type { Context } from "../../src/message/Handler.ts"
-import * as AsyncContext from "../../src/adapter-kit/AsyncContext.ts"
-import * as Deadlines from "../../src/adapter-kit/Deadlines.ts"
+import * as AsyncContext from "../../src/runtime/AsyncContext.ts"
+import * as Deadlines from "../../src/runtime/Deadlines.ts"
 import { type Outcome, runner } from "../../src/consume/internal/runHandler.ts"
-import * as Timers from "../../src/adapter-kit/Timers.ts"
+import * as Timers from "../../src/runtime/Timers.ts"
 
 /** Runs one handler; `outcomes` collects every call of `done`. */
 export const start = Effect.fnUntraced(function* (

@@ -5,7 +5,7 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as References from "effect/References"
-import * as Timers from "../../src/adapter-kit/Timers.ts"
+import * as Timers from "../../src/runtime/Timers.ts"
 import {
   Broker,
   type Service,

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { TestClock } from "effect/testing"
-import * as Timers from "../../src/adapter-kit/Timers.ts"
+import * as Timers from "../../src/runtime/Timers.ts"
 import type { Subscription } from "../../src/port/Broker.ts"
 import * as Flow from "../../src/consume/internal/flow.ts"
 import { type InFlightCounters, noneInFlight } from "../../src/consume/internal/item.ts"

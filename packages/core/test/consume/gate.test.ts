@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import { TestClock } from "effect/testing"
 import * as ConsumerBackoff from "../../src/policy/ConsumerBackoff.ts"
 import * as Gate from "../../src/consume/internal/gate.ts"
-import * as Timers from "../../src/adapter-kit/Timers.ts"
+import * as Timers from "../../src/runtime/Timers.ts"
 
 const start = Effect.fnUntraced(function* (policy = ConsumerBackoff.make()) {
   const timers = yield* Timers.make

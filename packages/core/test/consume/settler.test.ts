@@ -6,7 +6,7 @@ import { BrokerError } from "../../src/port/BrokerError.ts"
 import type { Delivery } from "../../src/message/Delivery.ts"
 import * as Settler from "../../src/consume/internal/settler.ts"
 import * as Settlement from "../../src/message/Settlement.ts"
-import * as Timers from "../../src/adapter-kit/Timers.ts"
+import * as Timers from "../../src/runtime/Timers.ts"
 import { item } from "../items.ts"
 
 const lost = (delivery: Delivery): SettleFailure => ({

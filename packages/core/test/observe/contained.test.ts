@@ -1,7 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { AsyncLocalStorage } from "node:async_hooks"
-import * as AsyncContext from "../../src/adapter-kit/AsyncContext.ts"
+import * as AsyncContext from "../../src/runtime/AsyncContext.ts"
 import * as Contained from "../../src/observe/internal/contained.ts"
 import type * as Telemetry from "../../src/observe/Telemetry.ts"
 import * as Promises from "../promises.ts"

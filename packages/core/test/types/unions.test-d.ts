@@ -3,7 +3,7 @@
  * Nothing here runs; `npm run check -- types` compiles it.
  */
 import { Backoff, BrokerError, Classifier, ConsumerBackoff, Jitter, RetryPolicy } from "@requeue/core"
-import { Acknowledgement, Metadata, Settlement } from "@requeue/core/adapter-kit"
+import { Acknowledgement, Metadata, Settlement } from "@requeue/core/port"
 import { describe, type Event } from "@requeue/core/promise"
 import { expectTypeOf } from "vitest"
 

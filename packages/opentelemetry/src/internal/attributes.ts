@@ -5,7 +5,7 @@
  */
 import type { Attributes } from "@opentelemetry/api"
 import type { BrokerError, Delivery, Message } from "@requeue/core"
-import type { Outgoing } from "@requeue/core/adapter-kit"
+import type { Outgoing } from "@requeue/core/port"
 import * as Cause from "effect/Cause"
 import * as Option from "effect/Option"
 

@@ -1,7 +1,7 @@
 /** Gauges, observed when metrics are collected: consumers, their backoff, their queues, the connection. */
 import type { Attributes as Values, BatchObservableResult, Meter } from "@opentelemetry/api"
 import type { Health } from "@requeue/core"
-import type { Telemetry } from "@requeue/core/adapter-kit"
+import type { Telemetry } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Attributes from "./attributes.ts"

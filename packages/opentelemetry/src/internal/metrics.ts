@@ -5,7 +5,7 @@
  */
 import type { Attributes as Values, Meter } from "@opentelemetry/api"
 import type { Delivery, Event } from "@requeue/core"
-import { BoundedMap, type Outgoing, type Telemetry } from "@requeue/core/adapter-kit"
+import { BoundedMap, type Outgoing, type Telemetry } from "@requeue/core/port"
 import * as Attributes from "./attributes.ts"
 
 /** The metrics of one consumer. */

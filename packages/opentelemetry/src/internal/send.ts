@@ -1,6 +1,6 @@
 /** Spans and metrics around a publish. */
 import { type Context, type Link, type Span, SpanKind, SpanStatusCode, trace, type Tracer } from "@opentelemetry/api"
-import type { Outgoing, Telemetry } from "@requeue/core/adapter-kit"
+import type { Outgoing, Telemetry } from "@requeue/core/port"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"

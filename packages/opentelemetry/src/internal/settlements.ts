@@ -1,7 +1,7 @@
 /** Spans of settlements. */
 import { type Context, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } from "@opentelemetry/api"
 import type { Broker, Delivery } from "@requeue/core"
-import type { Settlement, Telemetry } from "@requeue/core/adapter-kit"
+import type { Settlement, Telemetry } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Attributes from "./attributes.ts"

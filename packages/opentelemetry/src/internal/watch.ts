@@ -1,7 +1,7 @@
 /** Spans of a consumer: a handler's runs, and settlements. */
 import { ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } from "@opentelemetry/api"
 import type { Delivery } from "@requeue/core"
-import type { Telemetry } from "@requeue/core/adapter-kit"
+import type { Telemetry } from "@requeue/core/port"
 import * as Attributes from "./attributes.ts"
 import * as Carrier from "./carrier.ts"
 import type { Gauges } from "./gauges.ts"

@@ -5,7 +5,7 @@
  * travels in its metadata.
  */
 import { Broker, type BrokerError, QueueDefinition, RetryPolicy } from "@requeue/core"
-import { AsyncContext, KnownQueues, OptionKind, OptionNames } from "@requeue/core/adapter-kit"
+import { AsyncContext, KnownQueues, OptionKind, OptionNames } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { AuditFailed } from "./internal/audit.ts"

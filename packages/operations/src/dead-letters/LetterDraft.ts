@@ -4,7 +4,7 @@
  * When to use: where people write the copy that `DeadLetters.edit` publishes, as on the command line or a page.
  */
 import { type Message } from "@requeue/core"
-import { Metadata } from "@requeue/core/adapter-kit"
+import { Metadata } from "@requeue/core/port"
 import type { DeadLetter } from "./internal/deadLetter.ts"
 
 /** The parts of a letter that are edited. */

@@ -5,7 +5,7 @@
  * `matches(filter, now)` as the option `filter`. A program passes any function.
  */
 import { Delay } from "@requeue/core"
-import { Metadata } from "@requeue/core/adapter-kit"
+import { Metadata } from "@requeue/core/port"
 import type { DeadLetter } from "./internal/deadLetter.ts"
 
 /** A time, in milliseconds since 1970, or milliseconds before now. */
@@ -58,7 +58,7 @@ const timeAt = (moment: Moment, now: number): number => ("time" in moment ? mome
  *
  * @example
  * ```ts
- * import { Metadata } from "@requeue/core/adapter-kit"
+ * import { Metadata } from "@requeue/core/port"
  * import { LetterFilter } from "@requeue/operations"
  *
  * const letter = { id: "order-7", headers: { tenant: "acme" }, metadata: Metadata.make("order-7", 0), origin: undefined }

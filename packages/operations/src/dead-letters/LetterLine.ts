@@ -13,7 +13,7 @@
  * | `metadata` | the metadata as it travels with the message, with the keys of `Metadata` |
  * | `redacted` | `true` where something was hidden, and left out otherwise: such a line is no letter any more |
  */
-import { Metadata, type Outgoing } from "@requeue/core/adapter-kit"
+import { Metadata, type Outgoing } from "@requeue/core/port"
 import type { DeadLetter } from "./internal/deadLetter.ts"
 
 /** A line that is no letter. */
@@ -66,7 +66,7 @@ export type Written = Pick<DeadLetter, "body" | "headers" | "metadata" | "origin
  *
  * @example
  * ```ts
- * import { Metadata } from "@requeue/core/adapter-kit"
+ * import { Metadata } from "@requeue/core/port"
  * import { DeadLetters, LetterLine } from "@requeue/operations"
  *
  * const letter = { body: new TextEncoder().encode("{}"), headers: {}, metadata: Metadata.make("order-1", 0), origin: undefined }

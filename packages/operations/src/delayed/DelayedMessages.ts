@@ -4,7 +4,7 @@
  * Not every broker can show them: see `capabilities.delayedMessages`.
  */
 import { Broker, BrokerError, Delivery, type Message, RetryPolicy } from "@requeue/core"
-import { AsyncContext, Metadata, OptionKind, OptionNames, OwnBytes } from "@requeue/core/adapter-kit"
+import { AsyncContext, Metadata, OptionKind, OptionNames, OwnBytes } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Filter from "../internal/Filter.ts"
 import * as Removal from "../internal/Removal.ts"

@@ -4,7 +4,7 @@
  * When to use: to show people what a policy does who do not write it. Nothing here decides anything.
  */
 import { BatchPolicy, ConsumerBackoff, Delay, RetryPolicy } from "@requeue/core"
-import { type Capabilities, ConsumerOptions, Metadata } from "@requeue/core/adapter-kit"
+import { type Capabilities, ConsumerOptions, Metadata } from "@requeue/core/port"
 import * as Delays from "./internal/delays.ts"
 
 /** The explanation of one part of a configuration. */

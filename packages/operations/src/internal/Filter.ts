@@ -1,5 +1,5 @@
 /** Filters, by which programs select messages. */
-import { Thenable } from "@requeue/core/adapter-kit"
+import { Thenable } from "@requeue/core/port"
 
 /**
  * Whether the filter returns `true` itself: one that forgets to return must not select everything. It is asked only where

@@ -1,7 +1,7 @@
 /**
  * Options of calls that remove. They say by name that all are meant: an option that is missing must not remove everything.
  */
-import { OptionKind, OptionNames } from "@requeue/core/adapter-kit"
+import { OptionKind, OptionNames } from "@requeue/core/port"
 
 /** The kinds of the options that say which are meant. */
 export const kinds = {

@@ -1,6 +1,6 @@
 /** Calls of a module, as promises. */
 import type { Broker } from "@requeue/core"
-import { OptionKind, OptionNames } from "@requeue/core/adapter-kit"
+import { OptionKind, OptionNames } from "@requeue/core/port"
 import type { Requeue } from "@requeue/core/promise"
 import * as Effect from "effect/Effect"
 import * as Closing from "./Closing.ts"

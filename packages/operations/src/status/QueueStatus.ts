@@ -5,7 +5,7 @@
  * and again.
  */
 import { type Broker, type BrokerError, RetryPolicy } from "@requeue/core"
-import { Backlog } from "@requeue/core/adapter-kit"
+import { Backlog } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 
 /** The dead letters in one queue. */

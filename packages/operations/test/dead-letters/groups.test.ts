@@ -1,4 +1,4 @@
-import { Metadata } from "@requeue/core/adapter-kit"
+import { Metadata } from "@requeue/core/port"
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import type { DeadLetter } from "../../src/dead-letters/DeadLetters.ts"

@@ -1,5 +1,5 @@
 /** The figures of a redrive's report add up, whatever happens. */
-import { Metadata } from "@requeue/core/adapter-kit"
+import { Metadata } from "@requeue/core/port"
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { nothing } from "../../src/dead-letters/internal/sweepStats.ts"

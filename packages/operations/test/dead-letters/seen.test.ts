@@ -1,7 +1,7 @@
 /** Letters that are recognized when they are shown again. */
 import { assert, it } from "@effect/vitest"
 import type { Delivery } from "@requeue/core"
-import { Metadata } from "@requeue/core/adapter-kit"
+import { Metadata } from "@requeue/core/port"
 import * as Seen from "../../src/dead-letters/internal/seen.ts"
 
 const letter = (body: string, redelivered: boolean | undefined = true) =>

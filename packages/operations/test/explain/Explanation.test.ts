@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import * as Explanation from "../../src/explain/Explanation.ts"
 import { Backoff, BatchPolicy, ConsumerBackoff, RetryPolicy } from "@requeue/core"
-import { type ConsumerOptions } from "@requeue/core/adapter-kit"
+import { type ConsumerOptions } from "@requeue/core/port"
 
 const said = (options: ConsumerOptions.Options, about: string): string =>
   Explanation.of("orders", options)

@@ -8,7 +8,7 @@ import {
   type Metadata,
   type Outgoing,
   Settlement
-} from "@requeue/core/adapter-kit"
+} from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { Calls } from "../world/Calls.ts"

@@ -1,5 +1,5 @@
 /** The deliveries of one subscription that are in flight: received, and neither settled nor lost. */
-import { Broker, type BrokerError, type Delivery } from "@requeue/core/adapter-kit"
+import { Broker, type BrokerError, type Delivery } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type { Machine } from "../world/Machine.ts"
 import { errorOf, type Requests } from "./Requests.ts"

@@ -1,5 +1,5 @@
 /** The calls of a process to the server: for up to ten entries, each of which has its own result. */
-import { BrokerError, Connection } from "@requeue/core/adapter-kit"
+import { BrokerError, Connection } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { Calls } from "../world/Calls.ts"

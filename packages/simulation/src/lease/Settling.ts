@@ -1,12 +1,5 @@
 /** Settles deliveries: messages are removed, hidden, or copied and then removed. */
-import {
-  type BoundedMap,
-  Broker,
-  type BrokerError,
-  type Delivery,
-  Outgoing,
-  type Settlement
-} from "@requeue/core/adapter-kit"
+import { type BoundedMap, Broker, type BrokerError, type Delivery, Outgoing, type Settlement } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type { Machine } from "../world/Machine.ts"
 import { errorOf, type Requests, type Results } from "./Requests.ts"

@@ -1,6 +1,6 @@
 /** Counts and removes the messages of a queue, on all daemons. */
 import type { Client } from "../world/Model.ts"
-import type { BrokerError, Delivery } from "@requeue/core/adapter-kit"
+import type { BrokerError, Delivery } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type { Machine } from "../world/Machine.ts"
 import * as Consumer from "./Consumer.ts"

@@ -1,5 +1,5 @@
 /** The client of daemons that push: a connection to each for publishes, and one to each for every subscription. */
-import { type Broker, type BrokerError, type Capabilities, Connection, type Delivery } from "@requeue/core/adapter-kit"
+import { type Broker, type BrokerError, type Capabilities, Connection, type Delivery } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type { Machine } from "../world/Machine.ts"
 import type { Client } from "../world/Model.ts"

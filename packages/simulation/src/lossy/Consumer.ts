@@ -1,5 +1,5 @@
 /** Receives the messages of a queue from all daemons. */
-import type { Delivery, Metadata } from "@requeue/core/adapter-kit"
+import type { Delivery, Metadata } from "@requeue/core/port"
 import type { Machine } from "../world/Machine.ts"
 import * as Parcels from "../world/Parcels.ts"
 import * as Credit from "./Credit.ts"

@@ -1,5 +1,5 @@
 /** The connection of a publisher to one daemon, on which answers come in the order of the publishes. */
-import type { BrokerError } from "@requeue/core/adapter-kit"
+import type { BrokerError } from "@requeue/core/port"
 import type { Machine } from "../world/Machine.ts"
 import * as Link from "./Link.ts"
 import type { Server } from "./Server.ts"

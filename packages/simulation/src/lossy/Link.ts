@@ -1,5 +1,5 @@
 /** Connections of a client to a daemon, which are made again for ever. */
-import { BrokerError } from "@requeue/core/adapter-kit"
+import { BrokerError } from "@requeue/core/port"
 import type { Machine } from "../world/Machine.ts"
 import type { Down, Ends, Opened } from "./Protocol.ts"
 import type { Server } from "./Server.ts"

@@ -2,7 +2,7 @@
  * Publishes on the first daemon that is up, as each process orders them. A publish whose connection is lost before its
  * answer is written again, on any daemon, so that it may be stored twice.
  */
-import type { BrokerError, Outgoing } from "@requeue/core/adapter-kit"
+import type { BrokerError, Outgoing } from "@requeue/core/port"
 import type { Machine } from "../world/Machine.ts"
 import * as Parcels from "../world/Parcels.ts"
 import type { Parcel } from "../world/Store.ts"

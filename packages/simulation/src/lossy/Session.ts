@@ -1,5 +1,5 @@
 /** The deliveries of one connection to a daemon: those that are held are neither settled, nor taken for settling, nor lost. */
-import type { Delivery } from "@requeue/core/adapter-kit"
+import type { Delivery } from "@requeue/core/port"
 import type { Machine } from "../world/Machine.ts"
 import type { Member } from "./Credit.ts"
 import type { Message, Opened, Settings, Up } from "./Protocol.ts"

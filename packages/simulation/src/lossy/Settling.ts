@@ -1,5 +1,5 @@
 /** Settles deliveries by FIN and REQ, or by a copy that is stored before its original is finished. */
-import { Broker, type BrokerError, type Delivery, Outgoing } from "@requeue/core/adapter-kit"
+import { Broker, type BrokerError, type Delivery, Outgoing } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type { Machine } from "../world/Machine.ts"
 import * as Link from "./Link.ts"

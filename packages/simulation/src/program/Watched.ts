@@ -1,6 +1,6 @@
 /** A user's handler, whose runs and calls are written down. */
 import { Delay, type Handler } from "@requeue/core"
-import { OptionKind, OptionNames } from "@requeue/core/adapter-kit"
+import { OptionKind, OptionNames } from "@requeue/core/port"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"

@@ -1,5 +1,5 @@
 /** The client of a broker that pushes: one connection for publishes, and one for each subscription. */
-import { Connection, Delay, type BrokerError, type Capabilities } from "@requeue/core/adapter-kit"
+import { Connection, Delay, type BrokerError, type Capabilities } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 import type { Machine } from "../world/Machine.ts"

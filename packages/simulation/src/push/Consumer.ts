@@ -1,5 +1,5 @@
 /** Subscriptions to a broker that pushes: their deliveries, their credit, and how a delivery is settled. */
-import { Broker, Outgoing, type Settlement } from "@requeue/core/adapter-kit"
+import { Broker, Outgoing, type Settlement } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { Machine } from "../world/Machine.ts"

@@ -1,5 +1,5 @@
 /** Connections to a broker that pushes, each made again when it breaks, and what is asked over them. */
-import { BrokerError } from "@requeue/core/adapter-kit"
+import { BrokerError } from "@requeue/core/port"
 import * as Exit from "effect/Exit"
 import type { Machine } from "../world/Machine.ts"
 import type { Wire } from "../world/Wire.ts"

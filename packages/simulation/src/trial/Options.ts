@@ -1,6 +1,6 @@
 /** The options of a trial, and the checks that they pass before the first world is made. */
 import { type BatchPolicy } from "@requeue/core"
-import { ConsumerOptions, OptionKind, OptionNames } from "@requeue/core/adapter-kit"
+import { ConsumerOptions, OptionKind, OptionNames } from "@requeue/core/port"
 import { isDeepStrictEqual } from "node:util"
 import type * as Watched from "../program/Watched.ts"
 import * as Range from "../Range.ts"

@@ -1,6 +1,6 @@
 /** The worlds of a trial: those of their seeds, with a program and messages of the user's own. */
 import { Backoff, BatchPolicy, Consumer, RetryPolicy } from "@requeue/core"
-import { ConsumerOptions } from "@requeue/core/adapter-kit"
+import { ConsumerOptions } from "@requeue/core/port"
 import * as Generate from "../Generate.ts"
 import type { History } from "../History.ts"
 import * as Watched from "../program/Watched.ts"

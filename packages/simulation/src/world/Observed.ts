@@ -1,5 +1,6 @@
 /** Writes down what crosses the port between the core and a broker's client. */
-import { type Broker, Browser, type Delivery } from "@requeue/core/adapter-kit"
+import type { Broker, Delivery } from "@requeue/core/port"
+import { Browser } from "@requeue/kit"
 import * as Effect from "effect/Effect"
 import type { Machine } from "./Machine.ts"
 import type { Client } from "./Model.ts"

@@ -1,5 +1,5 @@
 /** Between the messages of the core and those on the wire. The clients of all models share it. */
-import { type Delivery, Metadata, type Outgoing, type Settlement } from "@requeue/core/adapter-kit"
+import { type Delivery, Metadata, type Outgoing, type Settlement } from "@requeue/core/port"
 import type { Asked } from "../History.ts"
 import type { Machine } from "./Machine.ts"
 import type { Parcel } from "./Store.ts"

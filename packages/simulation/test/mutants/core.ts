@@ -506,13 +506,13 @@ const redriving: ReadonlyArray<Mutant> = [
   },
   {
     name: "a browser extends leases of what it removes",
-    file: "core/src/adapter-kit/Browser.ts",
+    file: "kit/src/Browser.ts",
     from: "return Effect.uninterruptible(calls.withPermit(asked))",
     to: "return Effect.uninterruptible(asked)"
   },
   {
     name: "a browser removes nothing, and says that it has",
-    file: "core/src/adapter-kit/Browser.ts",
+    file: "kit/src/Browser.ts",
     from: "yield* opened?.settle([...ours], Settlement.Ack)",
     to: "yield* opened?.settle([...ours], Settlement.Release())"
   }

@@ -1,5 +1,5 @@
 /** The capabilities of Acme. Each claim is tested by the conformance suite; what is denied is tested for its absence. */
-import { type Capabilities, Delay } from "@requeue/core/adapter-kit"
+import { type Capabilities, Delay } from "@requeue/core/port"
 
 /** Cite the page of the broker's documentation behind each value that is not the most modest one. */
 export const capabilities: Capabilities.Capabilities = {

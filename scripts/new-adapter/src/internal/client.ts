@@ -3,7 +3,7 @@
  *
  * The MUSTs are those of `packages/core/src/port/Broker.ts`. Change the members to what your broker offers.
  */
-import type { BrokerError, Connection } from "@requeue/core/adapter-kit"
+import type { BrokerError, Connection } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Settings } from "../AcmeOptions.ts"
@@ -75,7 +75,7 @@ export interface Client {
 }
 
 /**
- * Connects, and connects again for ever: see `Reconnecting` of `@requeue/core/adapter-kit`. `onState` is told when the
+ * Connects, and connects again for ever: see `Reconnecting` of `@requeue/kit`. `onState` is told when the
  * connection is lost and when it is back. MUST 6, 7 and 9.
  */
 export const connect = (

@@ -1,5 +1,5 @@
 /** The error of an adapter's part that is not written yet. Delete this file when nothing imports it any more. */
-import { BrokerError } from "@requeue/core/adapter-kit"
+import { BrokerError } from "@requeue/core/port"
 
 /** `what` names a MUST of the port where there is one, and `file` is a file of this package. */
 export const notWritten = (operation: string, what: string, file: string): BrokerError.BrokerError =>

@@ -1,5 +1,5 @@
 /** From an error of the driver to a `BrokerError` with a reason and a remedy. */
-import { BrokerError, type Deadlines, Delay } from "@requeue/core/adapter-kit"
+import { BrokerError, type Deadlines, Delay } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 
 /** The operation of the port that failed, and its queue. */

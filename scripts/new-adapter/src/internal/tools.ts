@@ -1,5 +1,5 @@
 /** The things that every part of the adapter works with. */
-import type { Deadlines } from "@requeue/core/adapter-kit"
+import type { Deadlines } from "@requeue/core/port"
 import type { Settings } from "../AcmeOptions.ts"
 import type { Client } from "./client.ts"
 

@@ -1,5 +1,5 @@
 /** Delivers ready messages to consumers with credit, in turn, and takes back deliveries that were lost. */
-import type { Capabilities, Timers } from "@requeue/core/adapter-kit"
+import type { Capabilities, Timers } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import { type Consumer, type Queue, Receipt, type StoredMessage } from "../queues.ts"
 import { toDelivery } from "./toDelivery.ts"

@@ -1,5 +1,5 @@
 /** A worker that waits for messages does not end by itself. */
-import type { Broker } from "@requeue/core/adapter-kit"
+import type { Broker } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 
 /** The longest interval that Node takes, in milliseconds. */

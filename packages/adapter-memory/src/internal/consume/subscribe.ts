@@ -1,5 +1,5 @@
 /** Opens a consumer of a queue, which lasts as long as its scope. */
-import { Bag, type Broker } from "@requeue/core/adapter-kit"
+import { Bag, type Broker } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { identify } from "./toDelivery.ts"

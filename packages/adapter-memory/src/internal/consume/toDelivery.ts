@@ -1,5 +1,5 @@
 /** From a stored message to a delivery. Pure. */
-import type { Delivery } from "@requeue/core/adapter-kit"
+import type { Delivery } from "@requeue/core/port"
 import { Receipt, type StoredMessage } from "../queues.ts"
 
 /**

@@ -1,5 +1,5 @@
 /** Counts, browsers and purges, for operators. */
-import { Backlog, type Broker, type Capabilities } from "@requeue/core/adapter-kit"
+import { Backlog, type Broker, type Capabilities } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type { Queue } from "../queues.ts"
 import { type Dependencies, open } from "./browse.ts"

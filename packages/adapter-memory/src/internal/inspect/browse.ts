@@ -1,12 +1,5 @@
 /** Browsers. What one has shown of the ready messages is in flight to it; delayed messages stay where they are. */
-import {
-  Bag,
-  type Broker,
-  type BrokerError,
-  type Capabilities,
-  Settlement,
-  type Timers
-} from "@requeue/core/adapter-kit"
+import { Bag, type Broker, type BrokerError, type Capabilities, Settlement, type Timers } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Dispatch } from "../consume/dispatch.ts"

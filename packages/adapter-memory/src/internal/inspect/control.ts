@@ -1,5 +1,5 @@
 /** Makes the `Control` of a broker from its parts. */
-import { type Connection, Metadata } from "@requeue/core/adapter-kit"
+import { type Connection, Metadata } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type { Control, Snapshot } from "../../Control.ts"
 import type { Dispatch } from "../consume/dispatch.ts"

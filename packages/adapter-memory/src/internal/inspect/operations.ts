@@ -1,5 +1,5 @@
 /** A queue's plan for operators. No more can be done about queues that live in another process. */
-import { type Adapter, ConfigurationError, Plan, RetryPolicy } from "@requeue/core/adapter-kit"
+import { type Adapter, ConfigurationError, Plan, RetryPolicy } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import { fromUrl } from "../../Options.ts"
 import * as Capabilities from "../capabilities.ts"

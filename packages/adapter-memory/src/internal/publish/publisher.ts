@@ -1,5 +1,5 @@
 /** Takes messages in: checks them against the broker's capabilities, and makes publishers wait for room. */
-import { BrokerError, Metadata, type Outgoing } from "@requeue/core/adapter-kit"
+import { BrokerError, Metadata, type Outgoing } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type { Delays } from "../delays.ts"
 import type { BlockedPublish, Queue, Queues, StoredMessage } from "../queues.ts"

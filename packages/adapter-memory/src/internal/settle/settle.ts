@@ -7,7 +7,7 @@ import {
   Direct,
   Outgoing,
   type Settlement
-} from "@requeue/core/adapter-kit"
+} from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { Dispatch } from "../consume/dispatch.ts"

@@ -1,5 +1,5 @@
 /** Moves a virtual clock from one wake-up to the next, and lets everything finish before it moves on. */
-import type { VirtualClock } from "@requeue/core/adapter-kit"
+import type { VirtualClock } from "@requeue/core/port"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Scheduler from "effect/Scheduler"

@@ -9,7 +9,7 @@ import {
   OptionKind,
   OptionNames,
   VirtualClock
-} from "@requeue/core/adapter-kit"
+} from "@requeue/core/port"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"

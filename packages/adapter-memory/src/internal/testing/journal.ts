@@ -1,5 +1,5 @@
 /** A broker that writes down every message that goes through it. */
-import type { Broker, Outgoing, Settlement } from "@requeue/core/adapter-kit"
+import type { Broker, Outgoing, Settlement } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type { Happening } from "./tools.ts"
 

@@ -1,5 +1,5 @@
 /** Events, and messages that are left, as clauses for the message of a failed assertion. */
-import { Delay, type Delivery } from "@requeue/core/adapter-kit"
+import { Delay, type Delivery } from "@requeue/core/port"
 import type { Snapshot } from "../../Control.ts"
 import type { Happening } from "./tools.ts"
 

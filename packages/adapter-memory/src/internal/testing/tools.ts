@@ -1,6 +1,6 @@
 /** The tools of a test, and their types. */
 import type { Event, QueueDefinition } from "@requeue/core"
-import type { Delay, Message, Metadata } from "@requeue/core/adapter-kit"
+import type { Delay, Message, Metadata } from "@requeue/core/port"
 import type * as MemoryOptions from "../../Options.ts"
 
 /** The options of a broker for tests. */

@@ -1,5 +1,5 @@
 /** The nsqd that may be published to. */
-import { BrokerError, Random } from "@requeue/core/adapter-kit"
+import { BrokerError, Random } from "@requeue/core/port"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"

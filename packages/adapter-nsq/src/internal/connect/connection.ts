@@ -1,5 +1,6 @@
 /** Opening a connection to an nsqd within a time limit, and keeping one: it is made again whenever it is lost. */
-import { type BrokerError, Delay, Reconnecting } from "@requeue/core/adapter-kit"
+import { type BrokerError, Delay } from "@requeue/core/port"
+import { Reconnecting } from "@requeue/kit"
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"

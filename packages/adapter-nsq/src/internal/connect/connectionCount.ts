@@ -1,5 +1,5 @@
 /** How many connections of one purpose are open. One is enough for that purpose. */
-import { type BrokerError, Connection } from "@requeue/core/adapter-kit"
+import { type BrokerError, Connection } from "@requeue/core/port"
 
 export interface ConnectionCount {
   /** Counts a connection that has opened, or one less for `undefined`. */

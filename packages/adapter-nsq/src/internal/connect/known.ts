@@ -2,7 +2,7 @@
  * Which nsqd are known: those of the options, those that nsqlookupd names, and those in use. An nsqlookupd that has restarted
  * knows nobody for up to 15 seconds, and then each nsqd before its topics.
  */
-import type { BrokerError } from "@requeue/core/adapter-kit"
+import type { BrokerError } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type { Settings } from "../../NsqOptions.ts"
 import * as Candidates from "./candidates.ts"

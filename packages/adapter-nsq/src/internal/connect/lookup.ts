@@ -1,5 +1,5 @@
 /** Finding nsqd: every nsqlookupd is asked, and an nsqd that any of them knows is found. */
-import { BrokerError, Failure, Log } from "@requeue/core/adapter-kit"
+import { BrokerError, Failure, Log } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import type { Discovered, Settings } from "../../NsqOptions.ts"

@@ -1,5 +1,5 @@
 /** The nsqd that are known, and their limits. */
-import { type BrokerError, Log } from "@requeue/core/adapter-kit"
+import { type BrokerError, Log } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type { Settings } from "../../NsqOptions.ts"
 import { type Address, hostPort } from "../address.ts"

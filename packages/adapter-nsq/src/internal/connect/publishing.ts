@@ -1,5 +1,5 @@
 /** Connections for publishing, one for each nsqd, and the choice among them: the first that is up, or each in turn. */
-import { BrokerError, type Connection as BrokerConnection, Deadlines, Delay, Timers } from "@requeue/core/adapter-kit"
+import { BrokerError, type Connection as BrokerConnection, Deadlines, Delay, Timers } from "@requeue/core/port"
 import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"

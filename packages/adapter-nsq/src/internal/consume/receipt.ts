@@ -1,5 +1,5 @@
 /** Receipts of deliveries. A delivery is settled in the session that received it, or not at all: nsqd refuses others. */
-import type { Delivery, Settlement } from "@requeue/core/adapter-kit"
+import type { Delivery, Settlement } from "@requeue/core/port"
 import type { Live } from "../connect/connection.ts"
 import type { Node } from "../connect/nodes.ts"
 import type { Queue } from "../names.ts"

@@ -6,7 +6,7 @@
  * because it was stored on two nsqd. The core was told that it is settled, so that it cannot know this; and where a copy
  * was stored first, to repeat the settlement would store another one.
  */
-import { BoundedMap } from "@requeue/core/adapter-kit"
+import { BoundedMap } from "@requeue/core/port"
 import { isSame, type Node } from "../connect/nodes.ts"
 import type { Queue } from "../names.ts"
 import type { Receipt } from "./receipt.ts"

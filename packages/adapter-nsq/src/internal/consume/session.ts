@@ -1,5 +1,5 @@
 /** One connection that receives the messages of a channel, from its opening to its end. */
-import type { Broker, Delivery } from "@requeue/core/adapter-kit"
+import type { Broker, Delivery } from "@requeue/core/port"
 import type * as Deferred from "effect/Deferred"
 import type { Connection } from "../client.ts"
 import type { Node } from "../connect/nodes.ts"

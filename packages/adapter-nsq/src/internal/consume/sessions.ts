@@ -1,5 +1,5 @@
 /** Session after session of one topic on one nsqd, until the subscription ends or the topic is left. */
-import { type Broker, type BrokerError, type Delivery, Log } from "@requeue/core/adapter-kit"
+import { type Broker, type BrokerError, type Delivery, Log } from "@requeue/core/port"
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"

@@ -1,5 +1,5 @@
 /** Opens a subscription to a queue. */
-import { type Broker, BrokerError, Deadlines, type Delivery, Timers } from "@requeue/core/adapter-kit"
+import { type Broker, BrokerError, Deadlines, type Delivery, Timers } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Plan } from "../../NsqPlan.ts"

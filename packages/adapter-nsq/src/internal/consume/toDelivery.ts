@@ -1,5 +1,5 @@
 /** From a message's frame to a delivery. Pure. It never fails: all bytes of foreign producers can be consumed. */
-import { type Delivery, Failure, Metadata } from "@requeue/core/adapter-kit"
+import { type Delivery, Failure, Metadata } from "@requeue/core/port"
 import * as Wire from "../wire.ts"
 
 /** The data of a message's frame. https://nsq.io/clients/tcp_protocol_spec.html#data-format */

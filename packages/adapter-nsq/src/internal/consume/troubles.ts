@@ -3,7 +3,7 @@
  * a pause nsqd tells no consumer, it only sends nothing, so it is asked now and then.
  * https://nsq.io/components/nsqd.html#post-channelpause
  */
-import { BrokerError, Log, Trouble } from "@requeue/core/adapter-kit"
+import { BrokerError, Log, Trouble } from "@requeue/core/port"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"

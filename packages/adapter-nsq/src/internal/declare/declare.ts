@@ -1,5 +1,5 @@
 /** Makes topics and channels before they are first published to. */
-import type { BrokerError } from "@requeue/core/adapter-kit"
+import type { BrokerError } from "@requeue/core/port"
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"

@@ -1,5 +1,5 @@
 /** Topics and channels of a plan, as data. Pure. */
-import type { Plan } from "@requeue/core/adapter-kit"
+import type { Plan } from "@requeue/core/port"
 import type * as NsqPlan from "../../NsqPlan.ts"
 import * as Names from "../names.ts"
 

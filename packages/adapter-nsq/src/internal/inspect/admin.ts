@@ -1,5 +1,5 @@
 /** Counts, browses and removes the messages of a queue, over all nsqd and both of its topics. */
-import { type Backlog, type Broker, BrokerError } from "@requeue/core/adapter-kit"
+import { type Backlog, type Broker, BrokerError } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Names from "../names.ts"
 import * as NsqdHttp from "../nsqdHttp.ts"

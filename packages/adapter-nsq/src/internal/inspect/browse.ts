@@ -5,7 +5,8 @@
  * browser opens one connection after the other, and each holds what it has shown until the end: a message that is returned
  * before would come again.
  */
-import { type Broker, BrokerError, PageSize } from "@requeue/core/adapter-kit"
+import { type Broker, BrokerError } from "@requeue/core/port"
+import { PageSize } from "@requeue/kit"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { nameOf, receiptOf } from "../consume/receipt.ts"

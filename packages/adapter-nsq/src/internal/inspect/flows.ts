@@ -1,5 +1,5 @@
 /** The ways of messages between the topics and channels of a plan. Pure. */
-import { type Adapter, Plan, RetryPolicy } from "@requeue/core/adapter-kit"
+import { type Adapter, Plan, RetryPolicy } from "@requeue/core/port"
 import type { Settings } from "../../NsqOptions.ts"
 import type * as NsqPlan from "../../NsqPlan.ts"
 import * as Names from "../names.ts"

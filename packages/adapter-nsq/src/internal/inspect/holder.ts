@@ -1,5 +1,5 @@
 /** A session without credit: it asks for messages page by page, and holds them until they are removed or returned. */
-import { type Broker, type Delivery, Metadata } from "@requeue/core/adapter-kit"
+import { type Broker, type Delivery, Metadata } from "@requeue/core/port"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import { type Answered, type Receipt, receiptOf } from "../consume/receipt.ts"

@@ -1,5 +1,5 @@
 /** Operations of the command line: a queue's plan is shown, compared with every nsqd, and carried out. */
-import { type Adapter, ConfigurationError, type Plan, RetryPolicy } from "@requeue/core/adapter-kit"
+import { type Adapter, ConfigurationError, type Plan, RetryPolicy } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as NsqOperator from "../../NsqOperator.ts"
 import { decode, type Settings } from "../../NsqOptions.ts"

@@ -1,5 +1,5 @@
 /** Pauses the channels of a queue on every nsqd that has them. */
-import { BrokerError } from "@requeue/core/adapter-kit"
+import { BrokerError } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as NsqdHttp from "../nsqdHttp.ts"
 import * as Places from "./places.ts"

@@ -1,5 +1,5 @@
 /** The channels of a queue, nsqd by nsqd; one that does not answer leaves the others as they are. */
-import { BrokerError } from "@requeue/core/adapter-kit"
+import { BrokerError } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Known from "../connect/known.ts"
 import type { Node } from "../connect/nodes.ts"

@@ -1,5 +1,5 @@
 /** Asks every nsqd about a queue's topics and channels. Publishes nothing, and makes nothing that is missing. */
-import type { BrokerError } from "@requeue/core/adapter-kit"
+import type { BrokerError } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type { Settings } from "../../NsqOptions.ts"
 import type { Plan } from "../../NsqPlan.ts"

@@ -1,5 +1,5 @@
 /** Stores some messages, each on as many nsqd as it is to be on. */
-import { BrokerError } from "@requeue/core/adapter-kit"
+import { BrokerError } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import { isSame, type Node } from "../connect/nodes.ts"

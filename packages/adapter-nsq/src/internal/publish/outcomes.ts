@@ -1,5 +1,5 @@
 /** The outcome of each message of one call, however often it is written, and on however many nsqd. */
-import { BrokerError, Delay } from "@requeue/core/adapter-kit"
+import { BrokerError, Delay } from "@requeue/core/port"
 import type { PublishResult } from "./publisher.ts"
 import type { Item } from "./toPublication.ts"
 

@@ -5,7 +5,7 @@
  * it once, where it answers each `PUB` with a packet of its own. It refuses an `MPUB` as a whole, so that its messages are
  * then sent again, each alone.
  */
-import { BrokerError, Deadlines } from "@requeue/core/adapter-kit"
+import { BrokerError, Deadlines } from "@requeue/core/port"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"

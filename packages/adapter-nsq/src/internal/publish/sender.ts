@@ -1,5 +1,5 @@
 /** Sends outgoing messages: chooses the nsqd of each, and publishes again what a lost connection left without an answer. */
-import { BrokerError, Direct } from "@requeue/core/adapter-kit"
+import { BrokerError, Direct } from "@requeue/core/port"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"

@@ -3,7 +3,7 @@
  * a batch needs, and without a fiber. With the gathering of `Publisher`, a publish with 100 in flight takes a third of the CPU of one with books
  * and a command of its own. Whatever else happens is left to `Chunks`.
  */
-import { BrokerError, Direct } from "@requeue/core/adapter-kit"
+import { BrokerError, Direct } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"

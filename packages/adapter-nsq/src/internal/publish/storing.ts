@@ -1,5 +1,5 @@
 /** Stores messages on one nsqd, and on others what that does not store. */
-import { BrokerError } from "@requeue/core/adapter-kit"
+import { BrokerError } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type { Settings } from "../../NsqOptions.ts"
 import type { Node, Nodes } from "../connect/nodes.ts"

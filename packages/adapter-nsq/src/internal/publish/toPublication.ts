@@ -1,5 +1,5 @@
 /** From an outgoing message to the message for nsqd. Pure. */
-import { BrokerError, Metadata, type Outgoing } from "@requeue/core/adapter-kit"
+import { BrokerError, Metadata, type Outgoing } from "@requeue/core/port"
 import type { Limits } from "../limits.ts"
 import type { Queue } from "../names.ts"
 import * as Wire from "../wire.ts"

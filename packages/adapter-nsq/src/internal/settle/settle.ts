@@ -1,6 +1,6 @@
 /** Settles deliveries in the sessions that received them. */
 import { Failure } from "@requeue/core"
-import { Broker, BrokerError, Deadlines, type Delivery, Direct } from "@requeue/core/adapter-kit"
+import { Broker, BrokerError, Deadlines, type Delivery, Direct } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { type Receipt, receiptOf } from "../consume/receipt.ts"

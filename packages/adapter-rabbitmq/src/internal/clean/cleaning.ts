@@ -1,5 +1,5 @@
 /** Lists and removes the objects that a configuration does not use, on an open connection. */
-import { type Adapter, BrokerError, ConfigurationError } from "@requeue/core/adapter-kit"
+import { type Adapter, BrokerError, ConfigurationError } from "@requeue/core/port"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type { Settings } from "../../RabbitMqOptions.ts"

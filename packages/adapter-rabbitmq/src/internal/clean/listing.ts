@@ -1,5 +1,5 @@
 /** Lists the objects that a configuration does not use. */
-import type { Adapter, BrokerError, ConfigurationError } from "@requeue/core/adapter-kit"
+import type { Adapter, BrokerError, ConfigurationError } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type { Settings } from "../../RabbitMqOptions.ts"
 import type * as RabbitMqPlan from "../../RabbitMqPlan.ts"

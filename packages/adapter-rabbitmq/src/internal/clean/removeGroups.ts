@@ -13,7 +13,7 @@
  * Objects in use are kept. An interrupted removal restores what it has begun. A killed one leaves messages in the holding
  * queue, and the next one moves them.
  */
-import type { BrokerError } from "@requeue/core/adapter-kit"
+import type { BrokerError } from "@requeue/core/port"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { BindingInfo, Management } from "../inspect/management.ts"

@@ -5,7 +5,7 @@
  * connection (3.10.8, 4.0.5, 4.3.6). So messages are diverted first, and a consumer receives what enters the queue in its
  * last moment.
  */
-import { BrokerError } from "@requeue/core/adapter-kit"
+import { BrokerError } from "@requeue/core/port"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { Channel } from "../client.ts"

@@ -5,7 +5,7 @@
  * queues. A shared delay is stale only for a whole configuration, and another service that uses it declares it again. A
  * binding of an exchange that is not ours is never stale.
  */
-import { Delay } from "@requeue/core/adapter-kit"
+import { Delay } from "@requeue/core/port"
 import type { Settings } from "../../RabbitMqOptions.ts"
 import type * as RabbitMqPlan from "../../RabbitMqPlan.ts"
 import * as Former from "../declare/legacyArguments.ts"

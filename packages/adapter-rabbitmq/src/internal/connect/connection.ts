@@ -2,7 +2,8 @@
  * A connection to the server that is made again for ever, on each node of the cluster in turn. A delivery tag, a channel
  * and a declaration belong to one live connection, and are never used on the next.
  */
-import { type Broker, BrokerError, Reconnect, Reconnecting } from "@requeue/core/adapter-kit"
+import { type Broker, BrokerError, Reconnect } from "@requeue/core/port"
+import { Reconnecting } from "@requeue/kit"
 import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"

@@ -3,7 +3,7 @@
  * connection. One that ends, such as an OAuth 2 token, is asked for again before it does, and the server is told the new
  * one: it closes the connection of a token that has ended. https://www.rabbitmq.com/docs/oauth2#token-expiration
  */
-import { BrokerError, Delay, Failure, Log } from "@requeue/core/adapter-kit"
+import { BrokerError, Delay, Failure, Log } from "@requeue/core/port"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"

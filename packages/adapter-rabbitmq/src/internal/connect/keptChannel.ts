@@ -3,7 +3,7 @@
  * may have no channel more, which no client can know before: so none is opened for each request.
  * https://www.rabbitmq.com/docs/user-limits
  */
-import type { BrokerError } from "@requeue/core/adapter-kit"
+import type { BrokerError } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"

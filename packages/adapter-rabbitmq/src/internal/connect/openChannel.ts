@@ -2,7 +2,7 @@
  * Opens channels. RabbitMQ 3.10 may answer nothing more on a connection on which a queue was deleted in the middle of a burst,
  * and goes on with its heartbeats: the driver would keep such a connection for ever. Here it is dropped, and made again.
  */
-import { BrokerError, Delay, Log } from "@requeue/core/adapter-kit"
+import { BrokerError, Delay, Log } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 import type { Channel, DriverConnection } from "../client.ts"

@@ -1,5 +1,5 @@
 /** One request to the server as an Effect: with a time limit, because the driver has none, and with a typed error. */
-import { BrokerError, Delay } from "@requeue/core/adapter-kit"
+import { BrokerError, Delay } from "@requeue/core/port"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { type ErrorContext, toBrokerError } from "../toBrokerError.ts"

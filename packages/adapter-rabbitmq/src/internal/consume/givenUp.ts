@@ -1,5 +1,5 @@
 /** Messages that the server itself gave up: where they were, and why. Pure. */
-import type { Metadata } from "@requeue/core/adapter-kit"
+import type { Metadata } from "@requeue/core/port"
 import * as Predicate from "effect/Predicate"
 import type { Incoming } from "../client.ts"
 import * as Wire from "../wire.ts"

@@ -2,7 +2,7 @@
  * Copies that a queue has handed out, by their names. A producer that sends a copy once more, with everything that it has
  * received, makes two messages of one name; from then on that name names nothing, so that neither is taken for the other.
  */
-import { BoundedMap } from "@requeue/core/adapter-kit"
+import { BoundedMap } from "@requeue/core/port"
 
 /** See {@link make}. */
 export interface HandedOut {

@@ -1,5 +1,5 @@
 /** Opens a session of a queue: declares what it needs, and reads its messages. */
-import type { BrokerError, Message } from "@requeue/core/adapter-kit"
+import type { BrokerError, Message } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type { Settings } from "../../RabbitMqOptions.ts"
 import type { Plan } from "../../RabbitMqPlan.ts"

@@ -1,5 +1,5 @@
 /** Receipts of deliveries, and what a settler of them does. */
-import type { Delivery } from "@requeue/core/adapter-kit"
+import type { Delivery } from "@requeue/core/port"
 import type * as Client from "../client.ts"
 import * as Wire from "../wire.ts"
 import type { Consumer, Credit } from "./credit.ts"

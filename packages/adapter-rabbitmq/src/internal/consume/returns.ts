@@ -2,7 +2,7 @@
  * The returns of the copies that a message replaces, as it carries them. A digest binds them to this message: what a
  * producer makes up, or repeats on another message, counts nothing. Pure.
  */
-import { Metadata } from "@requeue/core/adapter-kit"
+import { Metadata } from "@requeue/core/port"
 import { digest } from "../client.ts"
 
 /** The count of a copy of this name. */

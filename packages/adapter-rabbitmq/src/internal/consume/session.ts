@@ -1,5 +1,5 @@
 /** A subscription's life on one channel, from its opening to its end. */
-import { BrokerError } from "@requeue/core/adapter-kit"
+import { BrokerError } from "@requeue/core/port"
 import * as Deferred from "effect/Deferred"
 import * as Exit from "effect/Exit"
 import type { Channel, Incoming } from "../client.ts"

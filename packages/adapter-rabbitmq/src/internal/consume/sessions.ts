@@ -1,5 +1,5 @@
 /** Session after session of one queue, each on a channel of its own, with the credit that was given last. */
-import { type Broker, BrokerError, Log, Random, Reconnect, Timers, Trouble } from "@requeue/core/adapter-kit"
+import { type Broker, BrokerError, Log, Random, Reconnect, Timers, Trouble } from "@requeue/core/port"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"

@@ -1,5 +1,5 @@
 /** The settler of a channel. */
-import { EventLoop } from "@requeue/core/adapter-kit"
+import { EventLoop } from "@requeue/core/port"
 import * as Client from "../client.ts"
 import type { Credit } from "./credit.ts"
 import type { Receipt, Settler } from "./receipt.ts"

@@ -1,5 +1,5 @@
 /** Opens a subscription: the sessions of its queue, and the settling of their deliveries. */
-import type { Broker, BrokerError, Delivery } from "@requeue/core/adapter-kit"
+import type { Broker, BrokerError, Delivery } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Plan } from "../../RabbitMqPlan.ts"

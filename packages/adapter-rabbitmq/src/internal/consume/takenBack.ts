@@ -3,7 +3,7 @@
  * the server does not count that as a failed delivery, so that this process does, as long as it lives.
  * https://www.rabbitmq.com/docs/consumers#acknowledgement-timeout
  */
-import { BoundedMap } from "@requeue/core/adapter-kit"
+import { BoundedMap } from "@requeue/core/port"
 import type { Incoming } from "../client.ts"
 import { fingerprint } from "./identity.ts"
 import type { Receipt } from "./receipt.ts"

@@ -1,5 +1,5 @@
 /** From an AMQP message to a delivery. Pure, and total: whatever a foreign producer wrote can be consumed. */
-import { type Delivery, Digest, Failure, Metadata } from "@requeue/core/adapter-kit"
+import { type Delivery, Digest, Failure, Metadata } from "@requeue/core/port"
 import type { Type } from "../../RabbitMqQueue.ts"
 import type { Incoming, Properties } from "../client.ts"
 import * as Version from "../version.ts"

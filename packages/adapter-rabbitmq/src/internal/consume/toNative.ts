@@ -1,5 +1,5 @@
 /** From the properties of a delivered message to the facts that a handler may ask for. Pure, and total. */
-import type { Message } from "@requeue/core/adapter-kit"
+import type { Message } from "@requeue/core/port"
 import type { Properties } from "../client.ts"
 import { told } from "../native.ts"
 

@@ -1,5 +1,5 @@
 /** The consumer of a `waitLoop`'s waiting queue: messages that are due go to work, the others go round again. */
-import { type BrokerError, Metadata } from "@requeue/core/adapter-kit"
+import { type BrokerError, Metadata } from "@requeue/core/port"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"

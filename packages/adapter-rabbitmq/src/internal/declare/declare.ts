@@ -2,7 +2,7 @@
  * Declares the objects of plans, each once per connection, on a channel that is used for nothing else: a refused
  * declaration closes its channel, with all consumers on it. https://www.rabbitmq.com/docs/channels#error-handling
  */
-import type { BrokerError } from "@requeue/core/adapter-kit"
+import type { BrokerError } from "@requeue/core/port"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"

@@ -1,5 +1,5 @@
 /** Declares objects one after the other, and goes on in another way where the server refuses one. */
-import type { BrokerError } from "@requeue/core/adapter-kit"
+import type { BrokerError } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type { Channel } from "../client.ts"
 import type { Live } from "../connect/connection.ts"

@@ -1,5 +1,5 @@
 /** The memory of queues that were made under former settings: they are declared with the arguments that they have. */
-import type { BrokerError } from "@requeue/core/adapter-kit"
+import type { BrokerError } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Former from "./legacyArguments.ts"

@@ -1,5 +1,5 @@
 /** Counts, browses and empties queues. */
-import { type Broker, BrokerError } from "@requeue/core/adapter-kit"
+import { type Broker, BrokerError } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
 import * as NameRules from "../nameRules.ts"

@@ -1,5 +1,5 @@
 /** Counts all that waits for a queue, where the server keeps it. It declares nothing. */
-import { Backlog, type Broker, type BrokerError } from "@requeue/core/adapter-kit"
+import { Backlog, type Broker, type BrokerError } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type { Settings } from "../../RabbitMqOptions.ts"
 import type * as RabbitMqPlan from "../../RabbitMqPlan.ts"

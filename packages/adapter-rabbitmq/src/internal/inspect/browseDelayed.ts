@@ -11,7 +11,7 @@
  *   return counts, from then on those of lost connections. A message that has been returned a few times is replaced by a
  *   confirmed copy with what is left of its delay.
  */
-import type { Broker, BrokerError, Metadata } from "@requeue/core/adapter-kit"
+import type { Broker, BrokerError, Metadata } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type * as Semaphore from "effect/Semaphore"

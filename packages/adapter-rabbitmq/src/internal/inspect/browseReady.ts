@@ -1,5 +1,5 @@
 /** Shows the waiting messages of a queue, page by page, and leaves those that are not removed there, in their order. */
-import { BoundedMap, type Broker, type BrokerError } from "@requeue/core/adapter-kit"
+import { BoundedMap, type Broker, type BrokerError } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { RabbitMqQueue } from "../../RabbitMqQueue.ts"

@@ -1,5 +1,6 @@
 /** The session of a browser: a channel that holds messages, and how it takes and acknowledges them. */
-import type { BrokerError, PageSize } from "@requeue/core/adapter-kit"
+import type { BrokerError } from "@requeue/core/port"
+import type { PageSize } from "@requeue/kit"
 import type { Declarer } from "../declare/declare.ts"
 import * as Client from "../client.ts"
 import type { Decoded } from "../consume/toDelivery.ts"

@@ -1,5 +1,6 @@
 /** The parts that browsers of ready and of delayed messages share: sessions one after the other, their pages, and removals. */
-import { type Broker, BrokerError, type Delivery, PageSize } from "@requeue/core/adapter-kit"
+import { type Broker, BrokerError, type Delivery } from "@requeue/core/port"
+import { PageSize } from "@requeue/kit"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"

@@ -1,5 +1,5 @@
 /** Counts the messages of a queue: what waits by a passive declare, what is in flight by the management interface. */
-import { type BrokerError, Log } from "@requeue/core/adapter-kit"
+import { type BrokerError, Log } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type { Management, QueueInfo } from "./management.ts"
 import type { Passive } from "./passive.ts"

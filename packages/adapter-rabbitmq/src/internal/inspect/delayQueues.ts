@@ -1,5 +1,5 @@
 /** The queues in which the delayed messages of a queue wait. */
-import type { BrokerError } from "@requeue/core/adapter-kit"
+import type { BrokerError } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type { Plan } from "../../RabbitMqPlan.ts"
 import type { Settings } from "../../RabbitMqOptions.ts"

@@ -1,5 +1,5 @@
 /** Bounds the delayed messages of a queue without the policy of its consumers, as the server lists all delay queues that it has. */
-import type { BrokerError } from "@requeue/core/adapter-kit"
+import type { BrokerError } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type { Settings } from "../../RabbitMqOptions.ts"
 import type * as RabbitMqPlan from "../../RabbitMqPlan.ts"

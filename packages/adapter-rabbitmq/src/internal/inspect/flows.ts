@@ -1,5 +1,5 @@
 /** The ways that messages take through a plan, as a picture shows them. Pure. */
-import { type Adapter, Delay, Plan, RetryPolicy } from "@requeue/core/adapter-kit"
+import { type Adapter, Delay, Plan, RetryPolicy } from "@requeue/core/port"
 import type * as RabbitMqPlan from "../../RabbitMqPlan.ts"
 import type { Settings } from "../../RabbitMqOptions.ts"
 import * as Names from "../names.ts"

@@ -1,5 +1,5 @@
 /** Finds out what a queue is before its first delivery. A queue that is not declared is looked at, and never changed. */
-import { BrokerError, ConfigurationError, Log } from "@requeue/core/adapter-kit"
+import { BrokerError, ConfigurationError, Log } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type { Settings } from "../../RabbitMqOptions.ts"
 import * as RabbitMqPlan from "../../RabbitMqPlan.ts"

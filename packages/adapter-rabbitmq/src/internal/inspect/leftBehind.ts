@@ -1,5 +1,5 @@
 /** Messages that a former `waitLoop` has left, and that no consumer moves on any more. */
-import { type BrokerError, Log, type Plan } from "@requeue/core/adapter-kit"
+import { type BrokerError, Log, type Plan } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type * as RabbitMqPlan from "../../RabbitMqPlan.ts"
 import type { Settings } from "../../RabbitMqOptions.ts"

@@ -1,5 +1,5 @@
 /** The server's HTTP interface, which knows more than AMQP tells. https://www.rabbitmq.com/docs/http-api-reference */
-import { BrokerError, BrokerUrl } from "@requeue/core/adapter-kit"
+import { BrokerError, BrokerUrl } from "@requeue/core/port"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"

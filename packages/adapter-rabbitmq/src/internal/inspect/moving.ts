@@ -3,7 +3,7 @@
  * `notBefore` and the clock of this process. Without `notBefore` it is the whole delay of the queue, so a message is late
  * rather than early.
  */
-import { BoundedMap, type BrokerError, Delay, Metadata } from "@requeue/core/adapter-kit"
+import { BoundedMap, type BrokerError, Delay, Metadata } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type * as RabbitMqPlan from "../../RabbitMqPlan.ts"
 import type { Incoming } from "../client.ts"

@@ -1,5 +1,5 @@
 /** Shows a queue's plan, compares it with the objects of the server, and creates it. */
-import { type Adapter, type BrokerError, ConfigurationError, type Plan } from "@requeue/core/adapter-kit"
+import { type Adapter, type BrokerError, ConfigurationError, type Plan } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as RabbitMqOperator from "../../RabbitMqOperator.ts"

@@ -2,7 +2,7 @@
  * Asks the server what queues hold, by passive declares. All who ask at the same time share a channel, which
  * takes longer to open and to close than to ask. https://www.rabbitmq.com/docs/queues#properties
  */
-import { BrokerError } from "@requeue/core/adapter-kit"
+import { BrokerError } from "@requeue/core/port"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"

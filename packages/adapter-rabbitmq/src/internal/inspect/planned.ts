@@ -1,5 +1,5 @@
 /** Plans of queues for a server, by what they are there. */
-import { type BrokerError, ConfigurationError, RetryPolicy } from "@requeue/core/adapter-kit"
+import { type BrokerError, ConfigurationError, RetryPolicy } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type { Settings } from "../../RabbitMqOptions.ts"
 import * as RabbitMqPlan from "../../RabbitMqPlan.ts"

@@ -2,7 +2,7 @@
  * Policies of the server that change the queues of the adapter: the pattern of a policy may match their names as well.
  * https://www.rabbitmq.com/docs/policies
  */
-import { type BrokerError, Delay, Log } from "@requeue/core/adapter-kit"
+import { type BrokerError, Delay, Log } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type * as RabbitMqPlan from "../../RabbitMqPlan.ts"
 import * as RabbitMqQueue from "../../RabbitMqQueue.ts"

@@ -4,7 +4,7 @@
  * exist is not made. Tried on 3.10.8 and 4.3.6; neither tells the delivery limit, nor what a policy of the server sets.
  * https://www.rabbitmq.com/docs/queues#property-equivalence
  */
-import type { BrokerError } from "@requeue/core/adapter-kit"
+import type { BrokerError } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as RabbitMqQueue from "../../RabbitMqQueue.ts"
 import type { Declarer } from "../declare/declare.ts"

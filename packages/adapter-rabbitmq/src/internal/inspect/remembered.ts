@@ -1,5 +1,5 @@
 /** Plans of queues that somebody asks about again and again: each is made anew when what it is made from has changed. */
-import type { BrokerError, RetryPolicy } from "@requeue/core/adapter-kit"
+import type { BrokerError, RetryPolicy } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type * as RabbitMqPlan from "../../RabbitMqPlan.ts"
 import type { RabbitMqQueue } from "../../RabbitMqQueue.ts"

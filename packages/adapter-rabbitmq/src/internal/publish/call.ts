@@ -1,5 +1,5 @@
 /** The items of one call of the sender, each from the call to its outcome. */
-import { BrokerError } from "@requeue/core/adapter-kit"
+import { BrokerError } from "@requeue/core/port"
 import type { Publisher, Submission } from "./publisher.ts"
 import type { Item } from "./routes.ts"
 

@@ -2,7 +2,7 @@
  * A channel on which the server confirms publications, and returns those that it cannot route.
  * https://www.rabbitmq.com/docs/confirms#publisher-confirms
  */
-import { Bag, Broker, BrokerError } from "@requeue/core/adapter-kit"
+import { Bag, Broker, BrokerError } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type * as Client from "../client.ts"

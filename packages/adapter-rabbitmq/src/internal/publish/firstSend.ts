@@ -2,7 +2,7 @@
  * Publications of messages that are sent for the first time, straight into their queue and without wishes, which nearly all are:
  * what `toPublication` makes of them, and their shape besides.
  */
-import { Metadata, type Outgoing } from "@requeue/core/adapter-kit"
+import { Metadata, type Outgoing } from "@requeue/core/port"
 import type { Publication } from "../client.ts"
 import * as Wire from "../wire.ts"
 import { contentsOf, first } from "./toPublication.ts"

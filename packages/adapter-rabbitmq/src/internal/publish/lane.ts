@@ -3,7 +3,7 @@
  * and what is as large as something that was refused for its size. So a server that closes a channel, because of an exchange that
  * is gone or forbidden or a user that it does not take, disturbs no other. What a channel cannot take yet is parked until it can.
  */
-import type { BrokerError } from "@requeue/core/adapter-kit"
+import type { BrokerError } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type { Publication } from "../client.ts"

@@ -2,7 +2,7 @@
  * Publishes with confirmation, on a connection of its own: a server that blocks publishers stops reading from their
  * connections, and acknowledgements must not wait behind that. https://www.rabbitmq.com/docs/connection-blocked
  */
-import { BrokerError, Deadlines, Delay, Timers } from "@requeue/core/adapter-kit"
+import { BrokerError, Deadlines, Delay, Timers } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Scope from "effect/Scope"
 import type { Settings } from "../../RabbitMqOptions.ts"

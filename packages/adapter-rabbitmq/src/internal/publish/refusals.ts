@@ -2,7 +2,7 @@
  * Routes that the server refuses. After each refusal the route has a pause, which grows: meanwhile what is sent there fails
  * with the same error, and nothing is asked of the server. After the pause one message tries.
  */
-import { BoundedMap, type BrokerError, Reconnect } from "@requeue/core/adapter-kit"
+import { BoundedMap, type BrokerError, Reconnect } from "@requeue/core/port"
 
 /** The refusals of a broker's routes, by the names of the routes. */
 export interface Refusals {

@@ -1,5 +1,5 @@
 /** The route of each message by its plan, and the objects that the route needs. */
-import { BoundedMap, BrokerError, type Message, type Outgoing } from "@requeue/core/adapter-kit"
+import { BoundedMap, BrokerError, type Message, type Outgoing } from "@requeue/core/port"
 import type { Settings } from "../../RabbitMqOptions.ts"
 import * as Plan from "../../RabbitMqPlan.ts"
 import type { Properties, Publication } from "../client.ts"

@@ -1,5 +1,5 @@
 /** Sends messages on the routes of their plans, and declares the objects of a route first. */
-import { BrokerError, Direct, Log } from "@requeue/core/adapter-kit"
+import { BrokerError, Direct, Log } from "@requeue/core/port"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"

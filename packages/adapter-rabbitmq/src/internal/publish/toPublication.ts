@@ -1,5 +1,5 @@
 /** From an outgoing message and its route to an AMQP message. Pure. */
-import { Delay, Metadata, type Outgoing } from "@requeue/core/adapter-kit"
+import { Delay, Metadata, type Outgoing } from "@requeue/core/port"
 import type { Properties, Publication } from "../client.ts"
 import { nameOf } from "../consume/identity.ts"
 import * as Returns from "../consume/returns.ts"

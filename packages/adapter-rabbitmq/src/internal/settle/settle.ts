@@ -1,5 +1,5 @@
 /** Carries out settlements on the channel that delivered. */
-import { Broker, BrokerError, type Delivery, Direct, type Outgoing } from "@requeue/core/adapter-kit"
+import { Broker, BrokerError, type Delivery, Direct, type Outgoing } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { Properties } from "../client.ts"

@@ -1,5 +1,5 @@
 /** From a settlement to the command that carries it out. Pure. */
-import { type Delivery, Outgoing, type Settlement } from "@requeue/core/adapter-kit"
+import { type Delivery, Outgoing, type Settlement } from "@requeue/core/port"
 import type { Type } from "../../RabbitMqQueue.ts"
 
 /**

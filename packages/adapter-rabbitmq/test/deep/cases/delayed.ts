@@ -1,7 +1,7 @@
 /** Browsing messages that wait for their delay. */
 import { Check } from "@requeue/conformance"
 import { Backoff, Consumer, RetryPolicy } from "@requeue/core"
-import { Backlog } from "@requeue/core/adapter-kit"
+import { Backlog } from "@requeue/core/port"
 import { DelayedMessages } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import { raw } from "../traps/trap.ts"

@@ -1,7 +1,7 @@
 /** Redrives in stages with the management interface, on queues that share their delays. */
 import { Check } from "@requeue/conformance"
 import { Backoff, type Broker, Consumer, RetryPolicy } from "@requeue/core"
-import { Metadata } from "@requeue/core/adapter-kit"
+import { Metadata } from "@requeue/core/port"
 import { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import { bytes, ids, outgoing, queueName } from "../../world.ts"

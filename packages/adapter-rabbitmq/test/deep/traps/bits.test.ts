@@ -1,6 +1,6 @@
 /** Copies of foreign messages, compared byte by byte by a client that knows no values. */
 import { Backoff, type Broker, type Delivery, RetryPolicy } from "@requeue/core"
-import { Settlement } from "@requeue/core/adapter-kit"
+import { Settlement } from "@requeue/core/port"
 import { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import { afterAll, assert, describe, test } from "vitest"

@@ -1,6 +1,6 @@
 /** Browsing dead letters changes nothing: not their number, their order, their attempts, nor what becomes of them. */
 import { Broker, RetryPolicy } from "@requeue/core"
-import { Metadata } from "@requeue/core/adapter-kit"
+import { Metadata } from "@requeue/core/port"
 import { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import { assert, describe, test } from "vitest"

@@ -1,6 +1,6 @@
 /** Headers that a foreign producer, a shovel or a service that forwards messages may send: none of them counts. */
 import { type Broker, type Delivery, type Event, RetryPolicy } from "@requeue/core"
-import { Settlement } from "@requeue/core/adapter-kit"
+import { Settlement } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import { afterAll, assert, describe, test } from "vitest"
 import * as Frames from "../../frames.ts"

@@ -1,6 +1,6 @@
 /** Limits of the server: deliveries, prefetch, and deliveries on connections that broke. */
 import { BatchPolicy, Consumer, type Delivery, type Event, RetryPolicy } from "@requeue/core"
-import { Settlement } from "@requeue/core/adapter-kit"
+import { Settlement } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import { assert, test } from "vitest"
 import { shared } from "../../real/server.ts"

@@ -1,6 +1,6 @@
 /** Copies that the server or the driver refuses, beside others in the same call. */
 import { Backoff, type Broker, type Delivery, type Event, RetryPolicy } from "@requeue/core"
-import { Settlement } from "@requeue/core/adapter-kit"
+import { Settlement } from "@requeue/core/port"
 import type { ConfirmChannel, Options } from "amqplib"
 import * as Effect from "effect/Effect"
 import { assert, test } from "vitest"

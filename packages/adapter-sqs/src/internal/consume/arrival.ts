@@ -1,5 +1,5 @@
 /** Deliveries as the core gets them: what a message says, and what this process knows of it. */
-import type { Delivery, Message as Core } from "@requeue/core/adapter-kit"
+import type { Delivery, Message as Core } from "@requeue/core/port"
 import type { Message } from "../client.ts"
 import { told } from "../native.ts"
 import type { Receipt } from "./receipt.ts"

@@ -5,7 +5,7 @@
  * It asks with a receipt handle that is none, so that nothing happens in any case. Only a refusal counts: should SQS look
  * at the handle before the permission, the answer says nothing, and polls begin.
  */
-import type { BrokerError, Timers } from "@requeue/core/adapter-kit"
+import type { BrokerError, Timers } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type { Client } from "../client.ts"
 import { toBrokerError } from "../toBrokerError.ts"

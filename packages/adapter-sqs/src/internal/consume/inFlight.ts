@@ -1,5 +1,5 @@
 /** The deliveries of one subscription that are in flight: received, and neither settled nor lost. */
-import { Bag, type Broker, type Delivery, Settlement, type Timers } from "@requeue/core/adapter-kit"
+import { Bag, type Broker, type Delivery, Settlement, type Timers } from "@requeue/core/port"
 import type { Message } from "../client.ts"
 import { arrived } from "./arrival.ts"
 import * as Receipt from "./receipt.ts"

@@ -3,7 +3,7 @@
  *
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-visibility-timeout.html
  */
-import { type Broker, BrokerError, type Delivery } from "@requeue/core/adapter-kit"
+import { type Broker, BrokerError, type Delivery } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Limits from "../limits.ts"
 import type { ReceiptCalls } from "../settle/receiptCalls.ts"

@@ -8,7 +8,7 @@
  *
  * https://github.com/aws/aws-sdk-js/issues/2350
  */
-import type { BrokerError, Timers } from "@requeue/core/adapter-kit"
+import type { BrokerError, Timers } from "@requeue/core/port"
 import type { Receive } from "./receive.ts"
 
 /** The polls of one queue. */

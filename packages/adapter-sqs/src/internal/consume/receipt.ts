@@ -1,5 +1,5 @@
 /** The receipt of a delivery: by what it is settled, and until when it is ours. */
-import type { Bag, BrokerError, Delivery } from "@requeue/core/adapter-kit"
+import type { Bag, BrokerError, Delivery } from "@requeue/core/port"
 import type { Message, MessageAttributeValue } from "../client.ts"
 import * as Limits from "../limits.ts"
 

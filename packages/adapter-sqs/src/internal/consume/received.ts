@@ -2,7 +2,7 @@
  * The content of an answer of SQS, as far as it is of the types that the SDK promises. The SDK does not look, and a foreign producer,
  * or whatever stands in front of SQS, decides: one value of another kind must not cost the other messages. Pure.
  */
-import { OptionKind } from "@requeue/core/adapter-kit"
+import { OptionKind } from "@requeue/core/port"
 import { objectsIn } from "../answer.ts"
 import type { Message, MessageAttributeValue } from "../client.ts"
 

@@ -2,7 +2,7 @@
  * Messages of one queue that may come again, and what this process remembers of them, also when its subscription has ended.
  * SQS and other processes do not know it.
  */
-import { BoundedMap } from "@requeue/core/adapter-kit"
+import { BoundedMap } from "@requeue/core/port"
 
 /** Messages whose copy is stored, and whose delete may be lost, so that SQS delivers them once more. */
 const settledLimit = 20_000

@@ -5,7 +5,7 @@
  *
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html
  */
-import { BoundedMap } from "@requeue/core/adapter-kit"
+import { BoundedMap } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type { Client, Message } from "../client.ts"
 import { redriveOf } from "../declare/verify.ts"

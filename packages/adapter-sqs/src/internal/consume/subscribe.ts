@@ -1,5 +1,5 @@
 /** Subscriptions: long polls under the credit, and settlements in batches of calls. */
-import { type Broker, type BrokerError, type Delivery, EventLoop, Timers } from "@requeue/core/adapter-kit"
+import { type Broker, type BrokerError, type Delivery, EventLoop, Timers } from "@requeue/core/port"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"

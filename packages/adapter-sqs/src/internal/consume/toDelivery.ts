@@ -1,5 +1,5 @@
 /** From a received message to a delivery. Pure, and total: every message of a foreign producer can be consumed. */
-import { Failure, Metadata } from "@requeue/core/adapter-kit"
+import { Failure, Metadata } from "@requeue/core/port"
 import * as Result from "effect/Result"
 import type { MessageAttributeValue, Message as Received } from "../client.ts"
 import * as Names from "../names.ts"

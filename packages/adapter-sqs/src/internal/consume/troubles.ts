@@ -2,7 +2,7 @@
  * The trouble of a subscription's polls, or of its settlements: SQS refuses them, the queue is gone, or calls have failed for
  * longer than a moment, whether SQS answers 5xx, throttles, or gives no answer.
  */
-import { type BrokerError, Trouble } from "@requeue/core/adapter-kit"
+import { type BrokerError, Trouble } from "@requeue/core/port"
 import type * as Effect from "effect/Effect"
 import { isTransient } from "../toBrokerError.ts"
 

@@ -5,7 +5,7 @@
  * Queues that exist are not changed, with two exceptions in mode `create`: a queue without a redrive policy, as a
  * producer makes it, gets the planned one, and a dead-letter queue that lets in named queues only gets one more name.
  */
-import { BrokerError, ConfigurationError, Log } from "@requeue/core/adapter-kit"
+import { BrokerError, ConfigurationError, Log } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 import type { Settings } from "../../SqsOptions.ts"

@@ -1,5 +1,5 @@
 /** Calls about queues: they are found by name, created, and their attributes are read and set. */
-import { BrokerError } from "@requeue/core/adapter-kit"
+import { BrokerError } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import { textIn, textListIn, textsIn } from "../answer.ts"
 import type { Client } from "../client.ts"

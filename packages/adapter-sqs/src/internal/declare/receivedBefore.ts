@@ -4,7 +4,7 @@
  *
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ListDeadLetterSourceQueues.html
  */
-import type { BrokerError } from "@requeue/core/adapter-kit"
+import type { BrokerError } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Limits from "../limits.ts"
 import type { Plan, Queue } from "./objects.ts"

@@ -1,5 +1,5 @@
 /** The region of a queue, which its ARN or URL may tell. Pure. */
-import { ConfigurationError } from "@requeue/core/adapter-kit"
+import { ConfigurationError } from "@requeue/core/port"
 import type { Settings } from "../../SqsOptions.ts"
 import type * as Names from "../names.ts"
 

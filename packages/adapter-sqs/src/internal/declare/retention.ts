@@ -2,7 +2,7 @@
  * How long a policy keeps one copy of a message in its queue. SQS deletes a message at a certain age. A message that is
  * hidden until its retry grows older, and a copy starts at age 0.
  */
-import { Backoff, RetryPolicy } from "@requeue/core/adapter-kit"
+import { Backoff, RetryPolicy } from "@requeue/core/port"
 import * as Limits from "../limits.ts"
 
 /** The longest delay of a policy's backoff, in milliseconds. */

@@ -1,5 +1,5 @@
 /** Compares the queues that exist with those that a plan needs. Pure. */
-import { Delay } from "@requeue/core/adapter-kit"
+import { Delay } from "@requeue/core/port"
 import * as Limits from "../limits.ts"
 import * as Names from "../names.ts"
 import * as MaxReceiveCount from "./maxReceiveCount.ts"

@@ -1,5 +1,5 @@
 /** Counts, browses and purges for operators. */
-import type { Backlog, Broker, BrokerError } from "@requeue/core/adapter-kit"
+import type { Backlog, Broker, BrokerError } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
 import * as Result from "effect/Result"

@@ -2,7 +2,7 @@
  * Browses a queue: receives messages page by page, holds them, and removes the chosen ones. SQS counts the receives. Of a
  * FIFO group, it shows what one receive brings, and the rest when that is removed.
  */
-import { type Broker, BrokerError, type Delivery, Timers } from "@requeue/core/adapter-kit"
+import { type Broker, BrokerError, type Delivery, Timers } from "@requeue/core/port"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"

@@ -1,5 +1,5 @@
 /** The messages that a browser holds: hidden from others until they are removed or returned. */
-import { Broker, type BrokerError, type Delivery } from "@requeue/core/adapter-kit"
+import { Broker, type BrokerError, type Delivery } from "@requeue/core/port"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"

@@ -1,5 +1,5 @@
 /** A queue's plan for operators: it is shown, compared with the queues of SQS, and carried out. */
-import { type Adapter, ConfigurationError, Plan, RetryPolicy } from "@requeue/core/adapter-kit"
+import { type Adapter, ConfigurationError, Plan, RetryPolicy } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import { decode, type Settings } from "../../SqsOptions.ts"
 import * as SqsPlan from "../../SqsPlan.ts"

@@ -3,7 +3,7 @@
  *
  * https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html
  */
-import { ConfigurationError } from "@requeue/core/adapter-kit"
+import { ConfigurationError } from "@requeue/core/port"
 import type { Message } from "../client.ts"
 import { attributesIn } from "../consume/received.ts"
 import { fromBase64 } from "../wire.ts"

@@ -1,6 +1,6 @@
 /** A function on Lambda: the services that its invocations share, and the course of one invocation. */
 import type { Consumer } from "@requeue/core"
-import { Broker, BrokerError, ConfigurationError } from "@requeue/core/adapter-kit"
+import { Broker, BrokerError, ConfigurationError } from "@requeue/core/port"
 import * as Data from "effect/Data"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"

@@ -1,5 +1,5 @@
 /** One invocation of a Lambda function as a broker that has the event's messages and no others. */
-import { type Broker, BrokerError } from "@requeue/core/adapter-kit"
+import { type Broker, BrokerError } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type { Settings } from "../../SqsOptions.ts"
 import * as Capabilities from "../capabilities.ts"

@@ -1,5 +1,5 @@
 /** The options of a Lambda function, their defaults, and the checks that they must pass when the function is loaded. */
-import { ConfigurationError, ConsumerOptions, Delay, type OptionNames, RetryPolicy } from "@requeue/core/adapter-kit"
+import { ConfigurationError, ConsumerOptions, Delay, type OptionNames, RetryPolicy } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as SqsOptions from "../../SqsOptions.ts"
 import * as SqsPlan from "../../SqsPlan.ts"

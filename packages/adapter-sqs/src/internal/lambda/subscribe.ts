@@ -4,7 +4,7 @@
  * could not be settled keep their visibility timeout, so that a queue that takes no retries or dead letters is not
  * hammered by new invocations.
  */
-import type { Broker, Delivery } from "@requeue/core/adapter-kit"
+import type { Broker, Delivery } from "@requeue/core/port"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"

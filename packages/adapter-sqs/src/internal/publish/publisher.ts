@@ -1,5 +1,5 @@
 /** Publishes messages: in batches for each queue, and in order where the queue keeps order. */
-import { BrokerError, Failure, type Outgoing } from "@requeue/core/adapter-kit"
+import { BrokerError, Failure, type Outgoing } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as BatchCall from "../batchCall.ts"

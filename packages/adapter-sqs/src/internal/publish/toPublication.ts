@@ -3,7 +3,7 @@
  *
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessageBatchRequestEntry.html
  */
-import { BrokerError, Digest, Metadata, type Outgoing } from "@requeue/core/adapter-kit"
+import { BrokerError, Digest, Metadata, type Outgoing } from "@requeue/core/port"
 import * as Result from "effect/Result"
 import type { MessageAttributeValue, SendEntry } from "../client.ts"
 import * as Originals from "../consume/originals.ts"

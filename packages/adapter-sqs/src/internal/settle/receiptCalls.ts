@@ -1,5 +1,5 @@
 /** Calls about messages of one queue that were received, in batches: they are deleted, or hidden for a while. */
-import type { BrokerError } from "@requeue/core/adapter-kit"
+import type { BrokerError } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as BatchCall from "../batchCall.ts"
 import type { Client } from "../client.ts"

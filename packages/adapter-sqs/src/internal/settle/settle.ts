@@ -1,5 +1,5 @@
 /** Carries out settlements: messages are deleted, hidden and copied, each in batches, and each delivery once. */
-import { type BoundedMap, Broker, BrokerError, type Delivery } from "@requeue/core/adapter-kit"
+import { type BoundedMap, Broker, BrokerError, type Delivery } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type { Results } from "../batchCall.ts"
 import { isExpired, nameOf, receiptOf } from "../consume/receipt.ts"

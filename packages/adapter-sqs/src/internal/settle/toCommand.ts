@@ -1,5 +1,5 @@
 /** From a settlement to the calls of SQS that carry it out. Pure. */
-import { BrokerError, Delay, type Delivery, Outgoing, type Settlement } from "@requeue/core/adapter-kit"
+import { BrokerError, Delay, type Delivery, Outgoing, type Settlement } from "@requeue/core/port"
 import type { FifoRetry } from "../../SqsOptions.ts"
 import * as MaxReceiveCount from "../declare/maxReceiveCount.ts"
 import * as Limits from "../limits.ts"

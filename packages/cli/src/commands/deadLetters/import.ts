@@ -1,6 +1,6 @@
 /** `requeue dead-letters import`: publishes what `export` has written. */
 import { Broker, type BrokerError } from "@requeue/core"
-import { type Outgoing } from "@requeue/core/adapter-kit"
+import { type Outgoing } from "@requeue/core/port"
 import { LetterLine } from "@requeue/operations"
 import * as Command from "effect/cli/Command"
 import * as Argument from "effect/cli/Argument"

@@ -1,6 +1,6 @@
 /** The page of a dead-letter queue: its causes, as far as somebody has browsed. */
 import { Delay } from "@requeue/core"
-import { type Capabilities } from "@requeue/core/adapter-kit"
+import { type Capabilities } from "@requeue/core/port"
 import { DeadLetters, type LetterFilter } from "@requeue/operations"
 import * as Format from "../format.ts"
 import { html, type Html, type Part } from "../html.ts"

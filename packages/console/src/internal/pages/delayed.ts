@@ -1,6 +1,6 @@
 /** The page of messages that wait for a retry or a delivery for later. */
 import { Delay } from "@requeue/core"
-import { type Capabilities } from "@requeue/core/adapter-kit"
+import { type Capabilities } from "@requeue/core/port"
 import type { DeadLetters, QueueStatus } from "@requeue/operations"
 import * as Format from "../format.ts"
 import { html, type Html, type Part } from "../html.ts"

@@ -3,7 +3,7 @@
  * horizontal or vertical and all positions relative, so that it fits every screen.
  */
 import { RetryPolicy } from "@requeue/core"
-import { Plan } from "@requeue/core/adapter-kit"
+import { Plan } from "@requeue/core/port"
 import { html, type Html, type Part } from "../html.ts"
 import { percent } from "./axis.ts"
 

@@ -1,5 +1,5 @@
 /** The objects that a queue needs on its broker: which are there as planned, and the remedy where they are not. */
-import { type Capabilities, ConsumerOptions, Feasibility, Plan } from "@requeue/core/adapter-kit"
+import { type Capabilities, ConsumerOptions, Feasibility, Plan } from "@requeue/core/port"
 import type { Queue } from "../../BrokerSource.ts"
 import * as Format from "../format.ts"
 import { html, type Html, type Part } from "../html.ts"

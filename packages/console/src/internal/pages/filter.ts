@@ -1,5 +1,5 @@
 /** The form that asks for some of the letters of a queue, and the filter in words. */
-import { Metadata } from "@requeue/core/adapter-kit"
+import { Metadata } from "@requeue/core/port"
 import { LetterFilter } from "@requeue/operations"
 import { html, type Html, type Part } from "../html.ts"
 import type { Place } from "../paths.ts"

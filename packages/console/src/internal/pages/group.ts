@@ -1,5 +1,5 @@
 /** The page of one cause: its first letters, and what can be done with all of them. */
-import type { Capabilities } from "@requeue/core/adapter-kit"
+import type { Capabilities } from "@requeue/core/port"
 import type { DeadLetters } from "@requeue/operations"
 import * as Format from "../format.ts"
 import { html, type Html } from "../html.ts"

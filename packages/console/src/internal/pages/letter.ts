@@ -1,6 +1,6 @@
 /** The page of one letter. Its body is shown to those who may see it, when they have asked. */
 import { Delay } from "@requeue/core"
-import { type Capabilities } from "@requeue/core/adapter-kit"
+import { type Capabilities } from "@requeue/core/port"
 import * as Format from "../format.ts"
 import { html, type Html, type Part } from "../html.ts"
 import type { Place } from "../paths.ts"

@@ -1,5 +1,5 @@
 /** Forms about letters: those that are counted, moved aside, written to a file, or removed. */
-import type { Capabilities } from "@requeue/core/adapter-kit"
+import type { Capabilities } from "@requeue/core/port"
 import { html, type Html, type Part } from "../html.ts"
 import type { Place } from "../paths.ts"
 import { queryOf, type Visit } from "../visit.ts"

@@ -1,6 +1,6 @@
 /** The page of a queue: its numbers, its configuration in words, its schedule, its plan, and what an outage would do. */
 import { Delay, RetryPolicy } from "@requeue/core"
-import { ConsumerOptions } from "@requeue/core/adapter-kit"
+import { ConsumerOptions } from "@requeue/core/port"
 import type { QueueStatus } from "@requeue/operations"
 import { Explanation } from "@requeue/operations"
 import * as Format from "../format.ts"

@@ -1,5 +1,5 @@
 /** Filters of letters, as they travel in addresses and forms: with the names and texts of the command line's flags. */
-import { Metadata } from "@requeue/core/adapter-kit"
+import { Metadata } from "@requeue/core/port"
 import { LetterFilter } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import type { Refusal } from "../refusal.ts"

@@ -3,7 +3,7 @@
  * broker at a time, since each has a connection of its own.
  */
 import { Delay } from "@requeue/core"
-import { type Adapter, type Capabilities, type Plan } from "@requeue/core/adapter-kit"
+import { type Adapter, type Capabilities, type Plan } from "@requeue/core/port"
 import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"

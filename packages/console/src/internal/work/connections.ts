@@ -1,6 +1,6 @@
 /** Connections to brokers: each is made when it is first needed, kept, and made again when that has failed. */
 import { Broker, Failure } from "@requeue/core"
-import { type Capabilities, KnownQueues } from "@requeue/core/adapter-kit"
+import { type Capabilities, KnownQueues } from "@requeue/core/port"
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"

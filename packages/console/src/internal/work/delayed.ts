@@ -1,6 +1,6 @@
 /** Messages that wait for a retry or a delivery for later: looks at them, and their removal as a job. */
 import { type Message } from "@requeue/core"
-import { ErrorPattern } from "@requeue/core/adapter-kit"
+import { ErrorPattern } from "@requeue/core/port"
 import { type DeadLetters, DelayedMessages } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import type * as Semaphore from "effect/Semaphore"

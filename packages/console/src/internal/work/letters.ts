@@ -1,6 +1,6 @@
 /** The first letters of each cause, without their bodies: so many that people page through them, and memory stays small. */
 import { type Message } from "@requeue/core"
-import { Metadata } from "@requeue/core/adapter-kit"
+import { Metadata } from "@requeue/core/port"
 import type { DeadLetters } from "@requeue/operations"
 import { createHash } from "node:crypto"
 

@@ -2,7 +2,7 @@
  * Simulated outages, which must not hold the process, whoever asks for them: they have few events, run in steps that let others
  * in, and few run at a time.
  */
-import type { ConsumerOptions } from "@requeue/core/adapter-kit"
+import type { ConsumerOptions } from "@requeue/core/port"
 import { Outage, OutageReport } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"

@@ -1,6 +1,6 @@
 /** A redrive, and its dry run, as a job. */
 import { RetryPolicy } from "@requeue/core"
-import { Capabilities, KnownQueues } from "@requeue/core/adapter-kit"
+import { Capabilities, KnownQueues } from "@requeue/core/port"
 import { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import type { Connection } from "./connections.ts"

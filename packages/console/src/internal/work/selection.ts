@@ -1,5 +1,5 @@
 /** Letters that an operator means: those of a filter, of a cause, one, or all. */
-import { ErrorPattern } from "@requeue/core/adapter-kit"
+import { ErrorPattern } from "@requeue/core/port"
 import { DeadLetters, LetterFilter } from "@requeue/operations"
 import { mark, type Redact } from "../../Redaction.ts"
 import type { Place } from "../paths.ts"

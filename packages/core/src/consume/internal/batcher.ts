@@ -5,9 +5,9 @@
  * There is one timer at most, for the batch that is being filled. It goes on for the next one when that is full: to cancel it
  * and to set another would cost each batch a fiber, and a timer of the event loop.
  */
-import * as Deadlines from "../../adapter-kit/Deadlines.ts"
+import * as Deadlines from "../../runtime/Deadlines.ts"
 import type { BatchPolicy } from "../../policy/BatchPolicy.ts"
-import type { Timer, Timers } from "../../adapter-kit/Timers.ts"
+import type { Timer, Timers } from "../../runtime/Timers.ts"
 import type { Item, InFlightCounters } from "./item.ts"
 import * as Line from "./waitQueue.ts"
 

@@ -1,6 +1,6 @@
 /** Bodies that are being decoded by a codec that returned a promise. Each of them has a time limit. */
-import * as Deadlines from "../../adapter-kit/Deadlines.ts"
-import type { Timers } from "../../adapter-kit/Timers.ts"
+import * as Deadlines from "../../runtime/Deadlines.ts"
+import type { Timers } from "../../runtime/Timers.ts"
 import type { Item, InFlightCounters } from "./item.ts"
 
 /** Exactly one of these is called for a body, unless its delivery is lost or given back meanwhile. */

@@ -3,7 +3,7 @@
  * fail and one for a broker that takes no settlements, by messages that must run alone, and by an operator.
  */
 import * as ConsumerBackoff from "../../policy/ConsumerBackoff.ts"
-import type { Timers } from "../../adapter-kit/Timers.ts"
+import type { Timers } from "../../runtime/Timers.ts"
 import type { Backoff } from "../../observe/Health.ts"
 import type { Capabilities } from "../../port/Capabilities.ts"
 import * as Gate from "./gate.ts"

@@ -1,7 +1,7 @@
 /** A running consumer backoff: the pure state machine, its timer, and the credit that it allows at the moment. */
 import * as ConsumerBackoff from "../../policy/ConsumerBackoff.ts"
 import type { Backoff } from "../../observe/Health.ts"
-import type { Timer } from "../../adapter-kit/Timers.ts"
+import type { Timer } from "../../runtime/Timers.ts"
 import type { Runtime } from "./runtime.ts"
 
 export interface Gate {

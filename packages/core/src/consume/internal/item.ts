@@ -1,5 +1,5 @@
 /** A delivery inside the consumer, from its arrival until the broker has taken its settlement. */
-import type * as Bag from "../../adapter-kit/Bag.ts"
+import type * as Bag from "../../runtime/Bag.ts"
 import type { Subscription } from "../../port/Broker.ts"
 import type { Delivery } from "../../message/Delivery.ts"
 import type { Headers } from "../../message/Message.ts"

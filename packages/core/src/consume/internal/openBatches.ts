@@ -3,7 +3,7 @@ import * as Data from "effect/Data"
 import * as Delay from "../../message/Delay.ts"
 import type { Batch } from "../../message/Handler.ts"
 import type { Call } from "../../policy/Acknowledgement.ts"
-import type { Timers } from "../../adapter-kit/Timers.ts"
+import type { Timers } from "../../runtime/Timers.ts"
 import type { Done, Outcome, Run } from "./runHandler.ts"
 import type { Task } from "./task.ts"
 

@@ -1,6 +1,6 @@
 /** Pulls that wait for a batch. The one that has waited longest gets the next. */
 import * as Effect from "effect/Effect"
-import type { Timers } from "../../adapter-kit/Timers.ts"
+import type { Timers } from "../../runtime/Timers.ts"
 
 export interface Pulls<Batch> {
   /** Number of pulls that wait. */

@@ -3,7 +3,7 @@
  * attempts they had. When the broker delivers such a copy again, the settlement is repeated, and no handler
  * sees it; a delivery that no handler had begun has cost no attempt.
  */
-import * as BoundedMap from "../../adapter-kit/BoundedMap.ts"
+import * as BoundedMap from "../../runtime/BoundedMap.ts"
 import type { Delivery } from "../../message/Delivery.ts"
 import * as Settlement from "../../message/Settlement.ts"
 import type { Item } from "./item.ts"

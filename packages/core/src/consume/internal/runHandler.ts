@@ -10,7 +10,7 @@ import type * as Fiber from "effect/Fiber"
 import { HandlerTimeout } from "../../policy/Failure.ts"
 import type { Context } from "../../message/Handler.ts"
 import * as Thenable from "../../message/Thenable.ts"
-import type { Deadline, Deadlines } from "../../adapter-kit/Deadlines.ts"
+import type { Deadline, Deadlines } from "../../runtime/Deadlines.ts"
 import type * as Telemetry from "../../observe/Telemetry.ts"
 import type { Runtime } from "./runtime.ts"
 

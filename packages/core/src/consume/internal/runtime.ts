@@ -5,9 +5,9 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
-import * as AsyncContext from "../../adapter-kit/AsyncContext.ts"
-import * as Random from "../../adapter-kit/Random.ts"
-import type { Timers } from "../../adapter-kit/Timers.ts"
+import * as AsyncContext from "../../runtime/AsyncContext.ts"
+import * as Random from "../../runtime/Random.ts"
+import type { Timers } from "../../runtime/Timers.ts"
 import * as Failure from "../../policy/Failure.ts"
 
 export interface Runtime {

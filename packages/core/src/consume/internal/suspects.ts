@@ -4,7 +4,7 @@
  */
 import * as Settlement from "../../message/Settlement.ts"
 import type { Capabilities } from "../../port/Capabilities.ts"
-import type { Timer } from "../../adapter-kit/Timers.ts"
+import type { Timer } from "../../runtime/Timers.ts"
 import type { Batcher } from "./batcher.ts"
 import type { Deliveries } from "./deliveries.ts"
 import type { Item, InFlightCounters } from "./item.ts"

@@ -4,7 +4,7 @@
  * that groups must keep.
  */
 import * as Acknowledgement from "../../policy/Acknowledgement.ts"
-import type * as Bag from "../../adapter-kit/Bag.ts"
+import type * as Bag from "../../runtime/Bag.ts"
 import * as Delay from "../../message/Delay.ts"
 import { type Delivery, nativeOf } from "../../message/Delivery.ts"
 import * as OptionKind from "../../options/OptionKind.ts"

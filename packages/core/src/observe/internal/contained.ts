@@ -1,6 +1,6 @@
 /** Telemetry whose defects cost no message: what throws is left out, and `onDefect` is told. */
 import * as Effect from "effect/Effect"
-import type { Within } from "../../adapter-kit/AsyncContext.ts"
+import type { Within } from "../../runtime/AsyncContext.ts"
 import * as Thenable from "../../message/Thenable.ts"
 import type { About, Run, Service, Watch } from "../Telemetry.ts"
 

@@ -1,6 +1,6 @@
 /** Calls the codecs of sends: in the producer's async context, and with a warning for what JSON changes without an error. */
 import * as Effect from "effect/Effect"
-import * as AsyncContext from "../../adapter-kit/AsyncContext.ts"
+import * as AsyncContext from "../../runtime/AsyncContext.ts"
 import * as Checks from "./checks.ts"
 import type { Codec, EncodedMessage } from "../../message/Codec.ts"
 import * as Losses from "../../message/internal/losses.ts"

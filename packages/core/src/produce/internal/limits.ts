@@ -1,8 +1,8 @@
 /** The limits of sends, and the errors of those that exceed them. */
 import * as Effect from "effect/Effect"
 import * as Scope from "effect/Scope"
-import * as Deadlines from "../../adapter-kit/Deadlines.ts"
-import * as Timers from "../../adapter-kit/Timers.ts"
+import * as Deadlines from "../../runtime/Deadlines.ts"
+import * as Timers from "../../runtime/Timers.ts"
 import * as Delay from "../../message/Delay.ts"
 import * as OptionKind from "../../options/OptionKind.ts"
 import type * as OptionNames from "../../options/OptionNames.ts"

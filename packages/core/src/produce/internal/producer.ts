@@ -2,7 +2,7 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Direct from "../../adapter-kit/Direct.ts"
+import * as Direct from "../../runtime/Direct.ts"
 import { Broker } from "../../port/Broker.ts"
 import * as BrokerErrors from "../../port/BrokerError.ts"
 import * as Capabilities from "../../port/Capabilities.ts"

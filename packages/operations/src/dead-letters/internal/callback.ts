@@ -1,6 +1,6 @@
 /** Functions that a program passes to a redrive, park or purge, and what they throw. */
 import { Failure } from "@requeue/core"
-import { Thenable } from "@requeue/core/adapter-kit"
+import { Thenable } from "@requeue/core/port"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 

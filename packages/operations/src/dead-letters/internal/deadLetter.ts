@@ -1,6 +1,6 @@
 /** Dead letters as programs see them. */
 import { Delivery, type Message } from "@requeue/core"
-import { Metadata, OwnBytes } from "@requeue/core/adapter-kit"
+import { Metadata, OwnBytes } from "@requeue/core/port"
 
 /** A dead letter: a copy. Writing into it changes no message. */
 export interface DeadLetter {

@@ -3,7 +3,7 @@
  * One that only the letters name must be known as well: anybody who can publish to a dead-letter queue can write any name.
  */
 import { type Broker, BrokerError, RetryPolicy } from "@requeue/core"
-import { KnownQueues, type Outgoing } from "@requeue/core/adapter-kit"
+import { KnownQueues, type Outgoing } from "@requeue/core/port"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 

@@ -1,6 +1,6 @@
 /** Publishes an edited copy of one dead letter, and removes the original only when the copy has succeeded. */
 import { type Broker, type BrokerError, type Delay, type Delivery, type Message } from "@requeue/core"
-import { Metadata, Outgoing, Telemetry } from "@requeue/core/adapter-kit"
+import { Metadata, Outgoing, Telemetry } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Audit from "./audit.ts"
 import { nothing } from "./sweepStats.ts"

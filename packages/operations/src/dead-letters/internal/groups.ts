@@ -1,5 +1,5 @@
 /** Groups dead letters by their cause, one after another. */
-import { ErrorPattern, Metadata } from "@requeue/core/adapter-kit"
+import { ErrorPattern, Metadata } from "@requeue/core/port"
 import type { DeadLetter } from "./deadLetter.ts"
 
 /** The cause of dead letters. Fields are `undefined` where Requeue did not give the messages up. */

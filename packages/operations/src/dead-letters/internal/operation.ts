@@ -2,7 +2,7 @@
  * The name of a redrive, as the copies that it publishes carry it, and their retries and dead letters after them: by it, a
  * letter that has come back is told from all others.
  */
-import { OptionKind } from "@requeue/core/adapter-kit"
+import { OptionKind } from "@requeue/core/port"
 
 export interface Operation {
   /** The name that reports and events tell. Calls that go on with each other's work have the same. */

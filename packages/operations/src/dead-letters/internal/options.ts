@@ -1,6 +1,6 @@
 /** Options of the calls on dead letters and their kinds. A wrong one could remove or move everything, so that it is refused. */
 import { Delay, QueueDefinition } from "@requeue/core"
-import { Metadata, OptionKind, OptionNames } from "@requeue/core/adapter-kit"
+import { Metadata, OptionKind, OptionNames } from "@requeue/core/port"
 import * as Removal from "../../internal/Removal.ts"
 import * as Operation from "./operation.ts"
 import type { Audit } from "./audit.ts"

@@ -1,6 +1,6 @@
 /** Calls on a queue that is missing, which fail, or that a broker answers in part, because parts of it are away. */
 import { type Broker, BrokerError } from "@requeue/core"
-import { Log } from "@requeue/core/adapter-kit"
+import { Log } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 
 const missing = (

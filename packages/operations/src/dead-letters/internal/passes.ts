@@ -1,6 +1,6 @@
 /** The passes of a redrive through its queue: each publishes some of the letters that waited when the redrive began. */
 import { Broker, type BrokerError, type Delivery } from "@requeue/core"
-import { Outgoing } from "@requeue/core/adapter-kit"
+import { Outgoing } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type * as Books from "./sweepStats.ts"
 import type * as ComeBacks from "./returned.ts"

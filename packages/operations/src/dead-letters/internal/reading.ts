@@ -1,6 +1,6 @@
 /** Letters that are looked at, page by page. They are given back at the end, and none of them is kept here. */
 import type { Broker, BrokerError, Delivery } from "@requeue/core"
-import { Log } from "@requeue/core/adapter-kit"
+import { Log } from "@requeue/core/port"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"

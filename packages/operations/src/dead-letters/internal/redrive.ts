@@ -1,6 +1,6 @@
 /** Sends dead letters back to work: each is published, confirmed, and then removed. The others stay. */
 import { type Broker, BrokerError, type Delay, type Delivery } from "@requeue/core"
-import { Telemetry } from "@requeue/core/adapter-kit"
+import { Telemetry } from "@requeue/core/port"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Closing from "../../internal/Closing.ts"

@@ -1,5 +1,5 @@
 /** The letters of a redrive that are dead letters again, each counted once, and what may be such. Told by metadata alone. */
-import type { Metadata } from "@requeue/core/adapter-kit"
+import type { Metadata } from "@requeue/core/port"
 import * as Operation from "./operation.ts"
 
 export interface Returned {

@@ -3,7 +3,7 @@
  * that meant `orders.dlq` would empty the live queue. So is one that was found for `orders` and takes letters of others too.
  */
 import { type Broker, BrokerError, type Delivery } from "@requeue/core"
-import { KnownQueues } from "@requeue/core/adapter-kit"
+import { KnownQueues } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Reading from "./reading.ts"
 

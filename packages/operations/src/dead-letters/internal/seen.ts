@@ -3,7 +3,7 @@
  * A producer can repeat that, so no letter is removed for it.
  */
 import type { Broker, Delivery } from "@requeue/core"
-import { Digest, type Metadata } from "@requeue/core/adapter-kit"
+import { Digest, type Metadata } from "@requeue/core/port"
 
 /** - `passed`: it stays. - `published`: its copy is there, and it is to be removed. */
 type State = "passed" | "published"

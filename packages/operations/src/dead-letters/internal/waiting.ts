@@ -6,7 +6,7 @@
  * come first.
  */
 import { type Broker, type BrokerError, RetryPolicy } from "@requeue/core"
-import { type Metadata } from "@requeue/core/adapter-kit"
+import { type Metadata } from "@requeue/core/port"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { browse } from "../../delayed/internal/browse.ts"

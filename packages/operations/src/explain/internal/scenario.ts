@@ -1,6 +1,6 @@
 /** The scenario of a simulated outage, from a question and the options of a queue's consumers. */
 import { ConsumerBackoff, Delay, type RetryPolicy } from "@requeue/core"
-import { ConsumerOptions } from "@requeue/core/adapter-kit"
+import { ConsumerOptions } from "@requeue/core/port"
 
 /** The outage to simulate. Times are in milliseconds. */
 export interface Scenario {

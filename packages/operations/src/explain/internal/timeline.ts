@@ -1,5 +1,5 @@
 /** A queue of events in the order of their times; of those with the same time, the one that was planned first comes first. */
-import { Heap } from "@requeue/core/adapter-kit"
+import { Heap } from "@requeue/core/port"
 
 /** Times are in milliseconds, from 0. */
 export interface Timeline<Event> {

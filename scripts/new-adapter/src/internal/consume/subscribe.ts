@@ -1,5 +1,5 @@
 /** A consumer's subscription: deliveries under its credit, and their settlements. MUST 5, 6 and 8. */
-import { BoundedMap, type Broker, type BrokerError } from "@requeue/core/adapter-kit"
+import { BoundedMap, type Broker, type BrokerError } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Consumer } from "../client.ts"

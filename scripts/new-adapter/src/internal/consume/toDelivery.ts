@@ -1,5 +1,5 @@
 /** From a message that Acme hands out to a delivery. Pure. */
-import { type Delivery, Metadata } from "@requeue/core/adapter-kit"
+import { type Delivery, Metadata } from "@requeue/core/port"
 import type { Received } from "../client.ts"
 
 /** A message without Requeue's metadata is a foreign producer's: its id is made of Acme's own, and stays the same. */

@@ -2,7 +2,7 @@
  * Creates the queues that are missing, where the options allow it. Acme is asked at every use: where that costs too much,
  * remember what is there, until the connection is lost (MUST 6).
  */
-import type { BrokerError } from "@requeue/core/adapter-kit"
+import type { BrokerError } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import { call } from "../toBrokerError.ts"
 import type { Tools } from "../tools.ts"

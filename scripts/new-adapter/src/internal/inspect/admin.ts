@@ -1,5 +1,6 @@
 /** The operators' view of a queue. */
-import { type Broker, Browser } from "@requeue/core/adapter-kit"
+import type { Broker } from "@requeue/core/port"
+import { Browser } from "@requeue/kit"
 import { capabilities } from "../capabilities.ts"
 import { subscribe } from "../consume/subscribe.ts"
 import { call } from "../toBrokerError.ts"

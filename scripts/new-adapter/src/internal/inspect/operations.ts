@@ -1,5 +1,5 @@
 /** A queue's plan for operators: shown, compared with what Acme has, and created. */
-import { type Adapter, Deadlines, Plan, Timers } from "@requeue/core/adapter-kit"
+import { type Adapter, Deadlines, Plan, Timers } from "@requeue/core/port"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { decode, type Settings } from "../../AcmeOptions.ts"

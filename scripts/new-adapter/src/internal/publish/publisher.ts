@@ -1,5 +1,5 @@
 /** Publishes messages, and ends when Acme has confirmed all of them. MUST 1 and 7. */
-import { BrokerError, type Outgoing } from "@requeue/core/adapter-kit"
+import { BrokerError, type Outgoing } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type { Publication } from "../client.ts"
 import { declare } from "../declare/declare.ts"

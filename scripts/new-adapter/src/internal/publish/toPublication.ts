@@ -1,5 +1,5 @@
 /** From an outgoing message to the one that Acme takes. Pure. */
-import { BrokerError, Metadata, type Outgoing } from "@requeue/core/adapter-kit"
+import { BrokerError, Metadata, type Outgoing } from "@requeue/core/port"
 import { capabilities } from "../capabilities.ts"
 import type { Publication } from "../client.ts"
 

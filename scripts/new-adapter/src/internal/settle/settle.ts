@@ -1,5 +1,5 @@
 /** Carries out settlements. It never fails as a whole: it answers with the deliveries that could not be settled. MUST 4. */
-import { type BoundedMap, Broker, BrokerError } from "@requeue/core/adapter-kit"
+import { type BoundedMap, Broker, BrokerError } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type { Consumer, Received } from "../client.ts"
 import { publish } from "../publish/publisher.ts"

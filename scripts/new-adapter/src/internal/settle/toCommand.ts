@@ -1,5 +1,5 @@
 /** From a settlement to what is done about a delivery. Pure. */
-import { type Delivery, Outgoing, type Settlement } from "@requeue/core/adapter-kit"
+import { type Delivery, Outgoing, type Settlement } from "@requeue/core/port"
 
 /**
  * - `Remove`: the message is done.

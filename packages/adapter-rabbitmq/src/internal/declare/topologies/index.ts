@@ -1,5 +1,5 @@
 /** Chooses the topology that keeps a queue's delays. */
-import type { ConfigurationError } from "@requeue/core/adapter-kit"
+import type { ConfigurationError } from "@requeue/core/port"
 import * as Ladder from "./ladder.ts"
 import * as Levels from "./levels.ts"
 import * as Native from "./native.ts"

@@ -2,7 +2,7 @@
  * Ladder: a rung for every delay of the policy, which is a queue with that TTL. A delay is one hop, and policies share
  * the rungs of queues that are ours. Delays that a handler asks for on its own go through the levels.
  */
-import { RetryPolicy } from "@requeue/core/adapter-kit"
+import { RetryPolicy } from "@requeue/core/port"
 import * as Names from "../../names.ts"
 import * as Objects from "../objects.ts"
 import * as Levels from "./levels.ts"

@@ -6,7 +6,7 @@
  * The digits travel as headers, so that the routing key stays the queue's own name: names of any length and with any
  * characters work, and none is taken for a part of another.
  */
-import { Delay } from "@requeue/core/adapter-kit"
+import { Delay } from "@requeue/core/port"
 import type { Settings } from "../../../RabbitMqOptions.ts"
 import * as Names from "../../names.ts"
 import * as Objects from "../objects.ts"

@@ -3,7 +3,7 @@
  * of due times. But it can only delay linearly and without jitter, and its delays are arguments of the queue.
  * https://www.rabbitmq.com/docs/quorum-queues
  */
-import { type Backoff, ConfigurationError } from "@requeue/core/adapter-kit"
+import { type Backoff, ConfigurationError } from "@requeue/core/port"
 import type * as Objects from "../objects.ts"
 import * as RabbitMqQueue from "../../../RabbitMqQueue.ts"
 import * as Version from "../../version.ts"

@@ -2,7 +2,7 @@
  * A queue for each queue and delay, `<queue>_dlq_<seconds>`, for systems that have these already. Delays are rounded up
  * to whole seconds, so that there are few.
  */
-import { RetryPolicy } from "@requeue/core/adapter-kit"
+import { RetryPolicy } from "@requeue/core/port"
 import * as Names from "../../names.ts"
 import * as Objects from "../objects.ts"
 import type { Route, Topology, TopologyRequest } from "./topology.ts"

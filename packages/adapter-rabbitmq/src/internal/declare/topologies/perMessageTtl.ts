@@ -3,7 +3,7 @@
  * as those in front of it, because RabbitMQ only expires the head of a queue.
  * https://www.rabbitmq.com/docs/ttl#per-message-ttl-caveats
  */
-import { ConfigurationError } from "@requeue/core/adapter-kit"
+import { ConfigurationError } from "@requeue/core/port"
 import * as Names from "../../names.ts"
 import * as Objects from "../objects.ts"
 import type { Topology, TopologyRequest } from "./topology.ts"

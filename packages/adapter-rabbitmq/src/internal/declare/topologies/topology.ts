@@ -1,5 +1,5 @@
 /** The shape of a delay topology. */
-import { RetryPolicy } from "@requeue/core/adapter-kit"
+import { RetryPolicy } from "@requeue/core/port"
 import type { Settings } from "../../../RabbitMqOptions.ts"
 import type { RabbitMqQueue } from "../../../RabbitMqQueue.ts"
 import type { NativeObject } from "../objects.ts"

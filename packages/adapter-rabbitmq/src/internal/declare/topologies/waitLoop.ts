@@ -2,7 +2,7 @@
  * A delay queue whose TTL is the greatest common divisor of the policy's delays, and a waiting queue behind it, from which
  * the consumer sends a message round again until it is due. There are few queues, and a write for every round.
  */
-import { RetryPolicy } from "@requeue/core/adapter-kit"
+import { RetryPolicy } from "@requeue/core/port"
 import * as Names from "../../names.ts"
 import * as Objects from "../objects.ts"
 import type { Topology, TopologyRequest } from "./topology.ts"

@@ -1,0 +1,28 @@
+/**
+ * Digests: short names for bytes. Equal bytes have equal digests; other bytes have most likely another one.
+ *
+ * When to use: for a native name that would be too long or not legal, and for the id of a foreign message that has none.
+ * Not for secrets, and not where somebody may try to make two digests equal.
+ *
+ * @example
+ * ```ts
+ * import { Digest } from "@requeue/core/port"
+ *
+ * Digest.hex("orders") // => "00125d9250be8b4c"
+ * ```
+ */
+
+/** The digest of all parts, FNV-1a with 64 bits, as 16 hexadecimal digits. http://www.isthe.com/chongo/tech/comp/fnv/ */
+export const hex = (...parts: ReadonlyArray<Uint8Array | string>): string => {
+  let [high, low] = [0xcbf29ce4, 0x84222325]
+  for (const part of parts) {
+    for (const byte of typeof part === "string" ? new TextEncoder().encode(part) : part) {
+      low = (low ^ byte) >>> 0
+      // Times 2^40 + 0x1b3, in two halves.
+      const product = low * 0x1b3
+      high = (Math.imul(high, 0x1b3) + Math.floor(product / 2 ** 32) + (low << 8)) >>> 0
+      low = product >>> 0
+    }
+  }
+  return high.toString(16).padStart(8, "0") + low.toString(16).padStart(8, "0")
+}

@@ -1,0 +1,152 @@
+/**
+ * Timers: many timers on one sleeping fiber of Effect's Clock.
+ *
+ * When to use: in a consumer or an adapter that may need a timer for each message. A timer costs a heap entry instead of a
+ * fiber, and a `TestClock` governs it. It never runs early, and jumps of the wall clock do not affect it. When no timer is
+ * set, nothing keeps the process alive.
+ *
+ * @example
+ * ```ts
+ * import { Timers } from "@requeue/core/port"
+ * import * as Effect from "effect/Effect"
+ *
+ * const program = Effect.gen(function* () {
+ *   const timers = yield* Timers.make
+ *   return yield* Effect.callback<string>((resume) => {
+ *     timers.after(10, () => resume(Effect.succeed("due")))
+ *   })
+ * })
+ * await Effect.runPromise(Effect.scoped(program)) // => "due"
+ * ```
+ */
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
+import type * as Scope from "effect/Scope"
+import * as Log from "../port/Log.ts"
+import * as Heap from "./Heap.ts"
+
+/** A timer that was set. Only {@link Timers} changes it. */
+export interface Timer {
+  /** The callback; `undefined` once it has run or was cancelled. */
+  run: (() => void) | undefined
+  /** Whether the timer is in the heap. */
+  waits: boolean
+}
+
+/** Timers of one scope. */
+export interface Timers {
+  /** Monotonic time in milliseconds, with fractions. Only differences mean anything. */
+  readonly now: () => number
+  /** Runs the callback once, `delay` milliseconds from now or a little later, as {@link contain} does. */
+  readonly after: (delay: number, run: () => void) => Timer
+  /** Cancels a timer. Does nothing for one that has run, and for `undefined`. */
+  readonly cancel: (timer: Timer | undefined) => void
+  /** Runs the callback now. What it throws is logged as an error, and goes no further. */
+  readonly contain: (callback: () => void) => void
+}
+
+/** Cancelled timers are removed from the heap when they are this many, and at least half of it. */
+const sweepFrom = 64
+
+/** The clock of whoever does not provide another one, which reads the system's. */
+const system = Context.get(Context.empty(), Clock.Clock)
+
+/** The system's monotonic time costs half as much without a BigInt, and a consumer asks for it twice a message. */
+const monotonic = (clock: Clock.Clock): (() => number) =>
+  clock === system ? () => performance.now() : () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
+
+const containing =
+  (run: (log: Effect.Effect<void>) => unknown): Timers["contain"] =>
+  (callback) => {
+    try {
+      callback()
+    } catch (defect) {
+      run(Log.error("a callback of a timer threw", {}, Cause.die(defect)))
+    }
+  }
+
+/** Makes timers. Once the scope is closed, none of them runs. */
+export const make: Effect.Effect<Timers, never, Scope.Scope> = Effect.gen(function* () {
+  const clock = yield* Clock.Clock
+  const run = Effect.runForkWith(yield* Effect.context())
+  const contain = containing(run)
+  const heap = Heap.make<Timer>()
+  /** The number of cancelled timers in the heap. */
+  let cancelled = 0
+  let closed = false
+  let sleeper: { readonly fiber: Fiber.Fiber<void>; readonly until: number } | undefined
+
+  const now = monotonic(clock)
+
+  const take = (): Timer => {
+    const timer = heap.pop()!
+    if (timer.run === undefined) cancelled--
+    timer.waits = false
+    return timer
+  }
+
+  const wake = (): void => {
+    sleeper = undefined
+    const until = now()
+    const due: Array<Timer> = []
+    while ((heap.peekKey() ?? Number.POSITIVE_INFINITY) <= until) due.push(take())
+    // A timer that a callback sets waits for the next turn even if it is due, lest callbacks that set each other never end.
+    for (const timer of due) if (!closed && timer.run !== undefined) contain(timer.run)
+    arm()
+  }
+
+  const arm = (): void => {
+    const until = heap.peekKey()
+    if (closed || until === undefined || (sleeper !== undefined && sleeper.until <= until)) return
+    rest()
+    const fiber = run(clock.sleep(Duration.millis(Math.max(1, Math.ceil(until - now())))))
+    const mine = { fiber, until }
+    sleeper = mine
+    fiber.addObserver(() => {
+      if (sleeper === mine) wake()
+    })
+  }
+
+  /** Clears `sleeper` before the interruption, whose observer would else wake, and arm a second sleeper. */
+  const rest = (): void => {
+    const outdated = sleeper
+    sleeper = undefined
+    outdated?.fiber.interruptUnsafe()
+  }
+
+  yield* Effect.addFinalizer(() =>
+    Effect.sync(() => {
+      closed = true
+      rest()
+    })
+  )
+
+  return {
+    now,
+    contain,
+    after: (delay, callback) => {
+      const timer: Timer = { run: undefined, waits: true }
+      timer.run = () => {
+        timer.run = undefined
+        callback()
+      }
+      heap.push(now() + delay, timer)
+      arm()
+      return timer
+    },
+    cancel: (timer) => {
+      if (timer?.run === undefined) return
+      timer.run = undefined
+      if (!timer.waits) return
+      const isLast = ++cancelled === heap.size()
+      if (!isLast && (cancelled < sweepFrom || cancelled * 2 < heap.size())) return
+      heap.keep(({ run }) => run !== undefined)
+      cancelled = 0
+      if (isLast) rest()
+    }
+  }
+})

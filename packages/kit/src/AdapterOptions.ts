@@ -1,0 +1,80 @@
+/**
+ * Options of adapters, which come from code, a config file and a URL's query. The same kinds hold for all of them; errors
+ * name the option, and never show a value that may be secret.
+ */
+import * as Redacted from "effect/Redacted"
+import * as Result from "effect/Result"
+import { ConfigurationError, type OptionKind } from "@requeue/core/port"
+import * as OptionTree from "./OptionTree.ts"
+
+/** The kinds of options by name. */
+export type Fields = OptionTree.Kinds
+
+/** The types of options, of which none is missing. */
+export type Values<F extends Fields> = { readonly [K in keyof F]: OptionKind.Value<F[K]> }
+
+/** The options that were given. One that no source has is missing. */
+export type Given<F extends Fields> = Partial<Values<F>>
+
+const withoutUndefined = (options: object): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
+
+const elsewhere = OptionTree.optional({
+  expected: "given beside the URL",
+  holds: () => false
+} satisfies OptionKind.OptionKind)
+
+/** The text of a secret that {@link secretProblem} has not refused. */
+export const textOf = (secret: string | Redacted.Redacted): string =>
+  typeof secret === "string" ? secret : Redacted.value(secret)
+
+/**
+ * The error of the first secret that is not text, such as a password of digits without quotes in a config file. One that is
+ * `undefined` counts as left out. `broker` is the adapter's name, and `secrets` has the values by option.
+ */
+export const secretProblem = (
+  broker: string,
+  secrets: Readonly<Record<string, unknown>>
+): ConfigurationError.ConfigurationError | undefined => {
+  const isText = (given: unknown) =>
+    given === undefined || typeof (Redacted.isRedacted(given) ? Redacted.value(given) : given) === "string"
+  const wrong = Object.keys(secrets).find((name) => !isText(secrets[name]))
+  return wrong === undefined
+    ? undefined
+    : new ConfigurationError.ConfigurationError({
+        field: wrong,
+        detail: "must be text",
+        remedy: "Put it in quotes",
+        broker
+      })
+}
+
+/**
+ * Makes a decoder of options from several sources. A later source beats an earlier one, and `undefined` counts as missing.
+ * The option's kind converts text: `"5"` to a number, `"10s"` to milliseconds. It fails for an unknown name, and for a value of
+ * another kind. `broker` is the adapter's name, for errors. `others` are the names of options that the adapter reads itself, which
+ * errors suggest as well. Default: none.
+ *
+ * @example
+ * ```ts
+ * import { OptionKind } from "@requeue/core/port"
+ * import { AdapterOptions } from "@requeue/kit"
+ * import { Result } from "effect"
+ *
+ * const decode = AdapterOptions.decoder("memory", { prefetch: OptionKind.whole(0) })
+ * Result.getOrThrow(decode({ prefetch: 10 }, { prefetch: 20 })) // => { prefetch: 20 }
+ * ```
+ */
+export const decoder = <F extends Fields>(broker: string, fields: F, others: ReadonlyArray<string> = []) => {
+  const optional = Object.entries(fields).map(([name, kind]) => [name, OptionTree.optional(kind)])
+  const kind = OptionTree.struct(Object.fromEntries([...others.map((name) => [name, elsewhere]), ...optional]))
+  return (...sources: ReadonlyArray<object>): Result.Result<Given<F>, ConfigurationError.ConfigurationError> => {
+    const options = OptionTree.read(Object.assign({}, ...sources.map(withoutUndefined)), kind)
+    const problem =
+      sources.map((source) => OptionTree.problemOfSource(source, fields)).find(Boolean) ??
+      OptionTree.problem(options, kind)
+    if (problem === undefined) return Result.succeed(options as Given<F>) // All of them are of their kinds.
+    const { detail, place, remedy = `See the options table of the adapter for ${broker}` } = problem
+    return Result.fail(new ConfigurationError.ConfigurationError({ field: place.slice(1), detail, remedy, broker }))
+  }
+}

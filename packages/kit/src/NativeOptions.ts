@@ -1,0 +1,90 @@
+/**
+ * Wishes: options of one message that only one broker can fulfil. Checked when they are made, and unchangeable from then on.
+ *
+ * When to use: in an adapter whose broker can do more with a message than others, as publish it to an exchange. Core passes
+ * the wishes on as the `native` of an outgoing message, and other adapters pass over them.
+ *
+ * @example
+ * ```ts
+ * import { OptionKind } from "@requeue/core/port"
+ * import { NativeOptions } from "@requeue/kit"
+ *
+ * const wishes = NativeOptions.define<{ readonly priority?: number }, { readonly level: number }>({
+ *   broker: "mine",
+ *   kinds: { priority: OptionKind.whole(0, 9) },
+ *   read: ({ priority = 0 }) => ({ level: priority })
+ * })
+ * const native = wishes.make("MineNative.make", { priority: 3 })
+ * wishes.of(native) // => { level: 3 }
+ * ```
+ */
+import { Failure, type Message, OptionKind, OptionNames } from "@requeue/core/port"
+
+/** The wishes of one broker. */
+export interface NativeOptions<in Options extends object, out A extends object> {
+  /**
+   * The `native` of a message that is sent. `call` names the function in errors.
+   *
+   * @throws RangeError when an option is unknown, of another kind, or refused
+   */
+  readonly make: (call: string, options: Options) => Message.Native
+  /**
+   * The wishes of a message, or why they cannot be fulfilled: somebody may have written them by hand. `undefined` where
+   * there are none for this broker.
+   */
+  readonly of: (native: Message.Native | undefined) => A | RangeError | undefined
+}
+
+/** Options of {@link define}. */
+export interface Definition<Options extends object, A extends object> {
+  /** The name under which core passes them on. */
+  readonly broker: string
+  readonly kinds: OptionNames.Of<Options>
+  /** Reads options of the right kinds, and copies what others could change. A text says why they are none. */
+  readonly read: (options: Options) => A | string
+}
+
+interface Checked<A> {
+  /** The options as they were given. */
+  readonly own: object
+  readonly value: A
+}
+
+/** Defines the wishes of a broker. */
+export const define = <Options extends object, A extends object>({
+  broker,
+  kinds,
+  read
+}: Definition<Options, A>): NativeOptions<Options, A> => {
+  /** The wishes that `make` has read, by the options that it passes on. */
+  const made = new WeakMap<object, A>()
+
+  const checked = (call: string, given: unknown): Checked<A> | RangeError => {
+    try {
+      const refused = OptionNames.refusal(call, given, kinds)
+      if (refused !== undefined) return refused
+      const own = Object.freeze({ ...(given as Options) }) // It has just been checked.
+      const value = read(own)
+      return typeof value === "string" ? OptionNames.error(call, undefined, value) : { own, value }
+    } catch (error) {
+      return OptionNames.error(call, undefined, `options cannot be read: ${Failure.summarize(error).message}`)
+    }
+  }
+
+  return {
+    make: (call, options) => {
+      const result = checked(call, options)
+      if (result instanceof RangeError) throw result
+      made.set(result.own, result.value)
+      return Object.freeze({ [broker]: result.own })
+    },
+    of: (native) => {
+      const given = native?.[broker]
+      if (given === undefined) return undefined
+      const known = OptionKind.isObject(given) ? made.get(given) : undefined
+      if (known !== undefined) return known
+      const result = checked(`native.${broker}`, given)
+      return result instanceof RangeError ? result : result.value
+    }
+  }
+}

@@ -1,0 +1,125 @@
+/**
+ * Kinds of options that have members: lists, and objects whose names are known, or free. A wrong member is told with its
+ * place, however deep it lies.
+ *
+ * When to use: for the options of an adapter that are more than numbers and words, with `AdapterOptions`.
+ *
+ * @example
+ * ```ts
+ * import { OptionKind } from "@requeue/core/port"
+ * import { OptionTree } from "@requeue/kit"
+ *
+ * const hosts = OptionTree.list(OptionTree.struct({ name: OptionKind.nonEmpty, port: OptionTree.optional(OptionKind.whole(1)) }))
+ * OptionTree.problem([{ name: "a" }, { name: "b", prot: 1 }], hosts)?.place // => "[1].prot"
+ * ```
+ */
+import { OptionKind, OptionNames } from "@requeue/core/port"
+
+/** A kind of member that may be left out. */
+export interface Optional<out A = unknown> extends OptionKind.OptionKind<A> {
+  readonly isOptional: true
+}
+
+/** The kinds of an object's members by name. */
+export type Kinds = Readonly<Record<string, OptionKind.OptionKind>>
+
+/** The type of an object with members of these kinds. */
+export type Struct<Members extends Kinds> = {
+  readonly [Name in keyof Members as Members[Name] extends Optional ? never : Name]: OptionKind.Value<Members[Name]>
+} & {
+  readonly [Name in keyof Members as Members[Name] extends Optional ? Name : never]?: OptionKind.Value<Members[Name]>
+}
+
+const compound = <A>(
+  expected: string,
+  members: NonNullable<OptionKind.OptionKind["members"]>
+): OptionKind.OptionKind<A> => {
+  const holds = (value: unknown) => members(value) !== undefined && problem(value, kind) === undefined
+  const kind: OptionKind.OptionKind<A> = { expected, members, holds }
+  return kind
+}
+
+/** Gives each member of a value the same kind. */
+const each = (value: object, kind: OptionKind.OptionKind): Kinds =>
+  Object.fromEntries(Object.keys(value).map((name) => [name, kind]))
+
+/** A member that may be left out, or `undefined`. */
+export const optional = <A>(kind: OptionKind.OptionKind<A>): Optional<A> => ({
+  ...kind,
+  isOptional: true,
+  holds: (value) => value === undefined || kind.holds(value)
+})
+
+/** A list whose items are of one kind. */
+export const list = <A>(kind: OptionKind.OptionKind<A>): OptionKind.OptionKind<ReadonlyArray<A>> =>
+  compound("an array", (value) => (Array.isArray(value) ? each(value, kind) : undefined))
+
+/** An object whose names are free, with members of one kind. */
+export const record = <A>(kind: OptionKind.OptionKind<A>): OptionKind.OptionKind<{ readonly [name: string]: A }> =>
+  compound("an object", (value) => (OptionKind.isObject(value) ? each(value, kind) : undefined))
+
+/** An object with these members, and no others. */
+export const struct = <const Members extends Kinds>(members: Members): OptionKind.OptionKind<Struct<Members>> =>
+  compound(`an object with ${Object.keys(members).join(", ")}`, (value) =>
+    OptionKind.isObject(value) ? members : undefined
+  )
+
+/** A fault of a value, and its place. */
+export interface Problem {
+  /** The place in the value, such as `[1].port`; empty for the value itself. */
+  readonly place: string
+  /** The rule that was broken, and the value. Texts and the content of objects are not shown: they may be secrets. */
+  readonly detail: string
+  readonly remedy: string | undefined
+}
+
+const shown = (value: unknown): string =>
+  value === undefined ? "" : `, got ${typeof value === "string" && value !== "" ? "a text" : OptionKind.show(value)}`
+
+/** The first member of a value that is unknown or not of its kind; `undefined` when there is none. */
+export const problem = (value: unknown, kind: OptionKind.OptionKind): Problem | undefined => {
+  const members = kind.members?.(value)
+  if (members === undefined || !isContainer(value)) {
+    if (kind.holds(value)) return undefined
+    return { place: "", detail: `must be ${kind.expected}${shown(value)}`, remedy: kind.remedy?.(value) }
+  }
+  const source = problemOfSource(value, members)
+  if (source !== undefined) return source
+  const known = Object.keys(members)
+  for (const name of new Set([...Object.keys(value), ...known])) {
+    const place = Array.isArray(value) ? `[${name}]` : `.${name}`
+    const member = Object.hasOwn(members, name) ? members[name] : undefined
+    const inner = Object.hasOwn(value, name) ? value[name] : undefined
+    if (member === undefined) {
+      if (inner === undefined) continue
+      return { place, detail: "unknown option", remedy: OptionNames.remedy(name, known) }
+    }
+    if (name === "") return { place, detail: "must be under a name that is not empty", remedy: undefined }
+    const found = problem(inner, member)
+    if (found !== undefined) return { ...found, place: place + found.place }
+  }
+  return undefined
+}
+
+/** The first of these members that is not the object's own value. */
+export const problemOfSource = (value: object, members: Kinds): Problem | undefined => {
+  const problem = OptionNames.problemOfSource(value, members)
+  return problem && { place: `.${problem.name}`, detail: problem.detail, remedy: problem.remedy }
+}
+
+/** Converts each member of a value as its kind does; see `OptionKind.read`. */
+export const read = (value: unknown, kind: OptionKind.OptionKind): unknown => {
+  const members = kind.members?.(value)
+  if (members === undefined || !isContainer(value)) return kind.read === undefined ? value : kind.read(value)
+  const member = (name: string, inner: unknown): unknown => {
+    const of = Object.hasOwn(members, name) ? members[name] : undefined
+    return of === undefined ? inner : read(inner, of)
+  }
+  if (Array.isArray(value)) return value.map((inner, index) => member(String(index), inner))
+  return OptionKind.isPlain(value)
+    ? Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, member(name, inner)]))
+    : value
+}
+
+const isContainer = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  OptionKind.isObject(value) || Array.isArray(value)

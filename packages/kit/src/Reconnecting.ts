@@ -1,0 +1,142 @@
+/**
+ * Reconnecting: a connection that is made again whenever it is lost.
+ *
+ * When to use: for an adapter whose driver does not reconnect. The adapter is told of each connection that opens or ends,
+ * and itself opens channels, declares queues and drops deliveries: nothing is carried over from one to the next.
+ *
+ * @example
+ * ```ts
+ * import { Reconnecting } from "@requeue/kit"
+ * import * as Effect from "effect/Effect"
+ *
+ * const connect = Effect.promise(async () => ({ isOpen: true, ended: Promise.withResolvers<void>() }))
+ * const program = Effect.gen(function* () {
+ *   const connection = yield* Reconnecting.make({
+ *     connect,
+ *     isOpen: ({ isOpen }) => isOpen,
+ *     ended: ({ ended }) => Effect.promise(() => ended.promise),
+ *     close: (driver) => Effect.sync(() => (driver.isOpen = false)),
+ *     pauses: { first: 100, max: 10_000 },
+ *     annotations: { role: "consume" }
+ *   })
+ *   return yield* connection.live
+ * })
+ * const { isOpen } = await Effect.runPromise(Effect.scoped(program))
+ * isOpen // => false
+ * ```
+ */
+import * as Clock from "effect/Clock"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as Scope from "effect/Scope"
+import { Log, Reconnect } from "@requeue/core/port"
+
+/** How connections of a driver are made, watched and closed. */
+export interface Options<A, E> {
+  /** Opens a connection; runs again until it succeeds. If it is interrupted, it must close a connection that opens later. */
+  readonly connect: Effect.Effect<A, E>
+  /** Whether a connection is open at this moment, even before `ended` tells of its end. */
+  readonly isOpen: (connection: A) => boolean
+  /** Succeeds when a connection has ended. */
+  readonly ended: (connection: A) => Effect.Effect<unknown>
+  /** Closes the open connection; called when the scope closes. */
+  readonly close: (connection: A) => Effect.Effect<unknown>
+  /** The pauses between attempts. The first attempt is at once if the connection before it lived for a second. */
+  readonly pauses: Reconnect.Pauses
+  /** Annotations of log lines, such as the role of the connection. */
+  readonly annotations: Readonly<Record<string, unknown>>
+  /** Called with each new connection, and with `undefined` when one has ended. Default: nothing is called. */
+  readonly onChange?: ((connection: A | undefined) => void) | undefined
+  /** A connection that is open already. Default: none, so that the first one is opened too. */
+  readonly initial?: A | undefined
+}
+
+/** A connection that is kept. */
+export interface Reconnecting<A, E> {
+  /** The open connection; `undefined` while there is none. */
+  readonly current: () => A | undefined
+  /** Waits for the open connection. */
+  readonly live: Effect.Effect<A>
+  /** Waits for the first attempt to connect, and fails with its error. */
+  readonly tried: Effect.Effect<void, E>
+  /** The error of the last attempt to connect, while there is no connection; `undefined` where none has failed since. */
+  readonly error: () => E | undefined
+}
+
+/** A connection that lived for so many milliseconds is replaced without a pause. */
+const healthy = 1000
+
+/** Keeps a connection until the scope closes. It never fails; `tried` tells of the first attempt. */
+export const make = <A, E extends { readonly message: string }>(
+  options: Options<A, E>
+): Effect.Effect<Reconnecting<A, E>, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const { annotations, close, ended, initial, isOpen, onChange, pauses } = options
+    const tried = Deferred.makeUnsafe<void, E>()
+    let current: A | undefined
+    let next = Deferred.makeUnsafe<A>()
+    let isNews = false
+    let refusal: E | undefined
+    /** In a row: attempts that failed, and connections that did not last. */
+    let failures = 0
+
+    const gained = (connection: A): void => {
+      current = connection
+      refusal = undefined
+      onChange?.(connection)
+      Deferred.doneUnsafe(tried, Exit.void)
+      Deferred.doneUnsafe(next, Exit.succeed(connection))
+      next = Deferred.makeUnsafe<A>()
+    }
+    const lost = (): void => {
+      current = undefined
+      isNews = true
+      onChange?.(undefined)
+    }
+    const failed = (error: E): void => {
+      isNews = true
+      failures++
+      refusal = error
+      Deferred.doneUnsafe(tried, Exit.fail(error))
+    }
+
+    const connect = Effect.tapError(options.connect, (error) => Effect.sync(() => failed(error)))
+    // Only waiting can be interrupted: a connection that was opened is noted, so that it will be closed.
+    const reconnect = Effect.uninterruptibleMask((restore) =>
+      Effect.map(
+        restore(Reconnect.persist(connect, { pauses, message: "not connected", annotations, failures })),
+        gained
+      )
+    )
+
+    const keep = Effect.gen(function* () {
+      while (true) {
+        if (current === undefined) yield* reconnect
+        if (isNews) yield* Log.info("connected again", annotations)
+        const born = yield* Clock.currentTimeMillis
+        yield* ended(current!)
+        lost()
+        failures = (yield* Clock.currentTimeMillis) - born < healthy ? failures + 1 : 0
+      }
+    })
+    if (initial !== undefined) gained(initial)
+    // Added before the fiber below, so that it runs when that no longer connects.
+    yield* Effect.addFinalizer(() => {
+      const open = current
+      if (open === undefined) return Effect.void
+      return Effect.ensuring(close(open), Effect.sync(lost))
+    })
+    yield* Effect.forkScoped(keep)
+
+    const open = (): A | undefined => (current !== undefined && isOpen(current) ? current : undefined)
+    return {
+      current: open,
+      live: Effect.suspend(() => {
+        const live = open()
+        return live === undefined ? Deferred.await(next) : Effect.succeed(live)
+      }),
+      tried: Deferred.await(tried),
+      error: () => refusal
+    }
+  })

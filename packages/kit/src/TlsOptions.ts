@@ -1,0 +1,217 @@
+/**
+ * Options of TLS, decoded as strictly as all others: one that is misspelt leaves a connection less secure.
+ *
+ * When to use: in an adapter whose driver takes the options of `node:tls`.
+ */
+import * as Redacted from "effect/Redacted"
+import * as Result from "effect/Result"
+import { ConfigurationError, Failure, OptionKind } from "@requeue/core/port"
+import { decoder } from "./AdapterOptions.ts"
+
+/** Options of TLS, as `node:tls` takes them. https://nodejs.org/api/tls.html#tlscreatesecurecontextoptions */
+export interface Tls {
+  /** Certificates of the authorities that are trusted, as PEM. Default: those of Node.js. */
+  readonly ca?: string | Buffer | Array<string | Buffer> | undefined
+  /** The path of a file of such certificates, read for each connection. Default: none. */
+  readonly caFile?: string | undefined
+  /** The client's own certificate, as PEM. Goes with `key`. Default: none. */
+  readonly cert?: string | Buffer | undefined
+  /** The path of a file with the client's certificate, read for each connection. Default: none. */
+  readonly certFile?: string | undefined
+  /** The client's private key, as PEM. Goes with `cert`. Default: none. */
+  readonly key?: string | Buffer | undefined
+  /** The path of a file with the client's private key, read for each connection. Default: none. */
+  readonly keyFile?: string | undefined
+  /** The client's certificate and key in one, as PKCS12. Default: none. */
+  readonly pfx?: Buffer | undefined
+  /** The passphrase of `key` or `pfx`. Default: none. */
+  readonly passphrase?: string | Redacted.Redacted | undefined
+  /** The name that the server's certificate must have. Default: the host that is connected to. */
+  readonly servername?: string | undefined
+  /** Whether the server's certificate is checked. Default: `true`. */
+  readonly rejectUnauthorized?: boolean | undefined
+}
+
+const materials = ["ca", "cert", "key"] as const
+
+/** Node ignores material that is not PEM, such as a path, and then trusts other authorities than were meant. */
+const isPem = (value: unknown): boolean => textOf(value).includes("-----BEGIN ")
+
+/** Text, or bytes as text; empty for anything else. */
+const textOf = (value: unknown): string =>
+  typeof value === "string" ? value : value instanceof Uint8Array ? new TextDecoder().decode(value) : ""
+
+/** The fault that keeps OpenSSL from reading PEM: it needs lines that begin with the markers. It ignores such an authority silently. */
+const lineFault = (value: unknown): string | undefined => {
+  const text = textOf(value)
+  if (/-----BEGIN [^-]*-----(?![ \t]*\r?\n)|\S-----(BEGIN|END) /.test(text)) return "its line breaks are missing"
+  return /[ \t]-----(BEGIN|END) /.test(text) ? "its lines begin with spaces" : undefined
+}
+
+/** The remedy of such a fault. */
+const lineRemedy =
+  "Give PEM text with its line breaks, unindented; if they are written as \\n, as in a .env file, replace each by a line break"
+
+/** The kind of text that is given in the place of a path; `undefined` for a path. */
+const pathFault = (value: unknown): string | undefined => {
+  if (typeof value !== "string") return undefined
+  if (isPem(value)) return "PEM text"
+  if (value.startsWith("LS0tLS1CRUdJTi")) return "PEM text in base64"
+  return /[\r\n]/.test(value) ? "text with line breaks" : undefined
+}
+
+const pem = (name: (typeof materials)[number], expected: string): OptionKind.OptionKind => ({
+  expected,
+  holds: (value) => [value].flat().every(isPem),
+  remedy: (value) =>
+    [value].flat().some((each) => typeof each === "string") ? `Give the path of a file as ${name}File` : undefined
+})
+
+const isText = (value: unknown): value is string => typeof value === "string"
+
+const isPassphrase = (value: unknown): boolean =>
+  typeof (Redacted.isRedacted(value) ? Redacted.value(value) : value) === "string"
+
+const fields = {
+  ca: pem("ca", "PEM text or bytes, or an array of them"),
+  caFile: OptionKind.nonEmpty,
+  cert: pem("cert", "PEM text or bytes"),
+  certFile: OptionKind.nonEmpty,
+  key: pem("key", "PEM text or bytes"),
+  keyFile: OptionKind.nonEmpty,
+  pfx: { expected: "bytes", holds: (value: unknown) => value instanceof Uint8Array },
+  passphrase: { expected: "text, or Redacted text", holds: isPassphrase },
+  servername: OptionKind.nonEmpty,
+  rejectUnauthorized: OptionKind.flag
+}
+
+/**
+ * Decodes TLS options. It fails for one that is unknown or of the wrong kind, and for a certificate without its key or a
+ * key without its certificate. `broker` and `option` are the names of the adapter and of its option, for errors.
+ *
+ * @example
+ * ```ts
+ * import { TlsOptions } from "@requeue/kit"
+ * import { Result } from "effect"
+ *
+ * Result.isFailure(TlsOptions.decode("acme", "tls", { serverName: "host" })) // => true
+ * ```
+ */
+export const decode = (
+  broker: string,
+  option: string,
+  tls: unknown
+): Result.Result<Tls, ConfigurationError.ConfigurationError> => {
+  const refuse = (field: string, detail: string, remedy: string) =>
+    Result.fail(new ConfigurationError.ConfigurationError({ field, detail, remedy, broker }))
+  if (typeof tls !== "object" || tls === null) return refuse(option, "must be an object", "Give ca, cert and key")
+  for (const name of materials) {
+    const file = `${name}File`
+    const instead = pathFault(Reflect.get(tls, file))
+    if (instead !== undefined)
+      return refuse(`${option}.${file}`, `must be a path, got ${instead}`, `Give PEM text as ${name}`)
+    const fault = [Reflect.get(tls, name)].flat().filter(isPem).map(lineFault).find(isText)
+    if (fault !== undefined) return refuse(`${option}.${name}`, fault, lineRemedy)
+  }
+  const decoded = decoder(broker, fields)(tls)
+  if (Result.isFailure(decoded)) {
+    const { detail, field, remedy } = decoded.failure
+    return refuse(
+      `${option}.${field}`,
+      detail,
+      /^(Use|Did|Give) /.test(remedy) ? remedy : "See the TLS options of node:tls"
+    )
+  }
+  const given = decoded.success as Tls // All of them are of their kinds.
+  const twice = materials.find((name) => given[name] !== undefined && given[`${name}File`] !== undefined)
+  if (twice !== undefined) return refuse(`${option}.${twice}File`, `${twice} is given as well`, "Leave one of them out")
+  const [cert, key] = (["cert", "key"] as const).map((name) =>
+    given[name] !== undefined ? name : given[`${name}File`] !== undefined ? `${name}File` : undefined
+  )
+  if ((cert === undefined) !== (key === undefined)) {
+    const lacks = key === undefined ? "key" : "cert"
+    const has = cert ?? key
+    return refuse(`${option}.${has}`, `there is no ${lacks}`, `Give ${lacks} as well, or leave ${has} out`)
+  }
+  const { passphrase } = given
+  return Result.succeed(typeof passphrase === "string" ? { ...given, passphrase: Redacted.make(passphrase) } : given)
+}
+
+/** The longest path that an error shows, in characters. Longer text may be a secret in the place of a path. */
+const longestPath = 255
+
+/** Reads one of the options that are paths. No error has a cause: it would show the path again. */
+const contentOf = (option: string, path: string, readFile: (path: string) => Buffer): Buffer => {
+  const fail = (detail: string): never => {
+    throw new Error(`TLS: ${option} ${detail}`)
+  }
+  const instead = pathFault(path)
+  if (instead !== undefined) return fail(`must be a path, got ${instead}`)
+  const shown = path.length > longestPath ? `a path of ${path.length} characters` : path
+  let content: Buffer
+  try {
+    content = readFile(path)
+  } catch (cause) {
+    return fail(`cannot be read: ${Failure.summarize(cause).message.replaceAll(path, shown)}`)
+  }
+  if (!isPem(content)) return fail(`${shown} has no PEM text, which begins with -----BEGIN`)
+  const fault = lineFault(content)
+  return fault === undefined ? content : fail(`${shown} has PEM text, but ${fault}`)
+}
+
+/** Errors of OpenSSL and of {@link toNode}, and what to do; the first that fits counts. `$` is the name of the option. */
+const remedies: ReadonlyArray<readonly [RegExp, string]> = [
+  [/TLS: (\w+) cannot be read/, "Set $.<1> to the path of a file that this process may read"],
+  [/TLS: (\w+) .*(has|must be a path, got)( no)? (PEM )?text/, "Set $.<1> to the path of a file of PEM text"],
+  [/key values mismatch/i, "Set $.key or $.keyFile to the private key of the certificate in $.cert or $.certFile"],
+  [
+    /bad decrypt|interrupted or cancelled|mac verify failure|bad password|empty password/i,
+    "Set $.passphrase to that of the private key, or of $.pfx"
+  ],
+  [
+    // One wrong passphrase in 256 looks like this as well: it decrypts the key to bytes that are no key.
+    /DECODER routines|ASN1|asn1 encoding/,
+    "Set $.key or $.keyFile to a whole private key in PEM, and $.passphrase to its passphrase if it has one"
+  ],
+  [/no start line/i, "Set $.cert or $.certFile to a certificate in PEM, not to a key"],
+  [/not enough data|PKCS12/i, "Set $.pfx to the bytes of a PKCS12 file"]
+]
+
+/**
+ * Returns the remedy for an error of {@link toNode}, or of Node.js about a certificate or a key of these options; `undefined` for
+ * other errors. `text` has the code and the message of the error, and `option` is the name of the adapter's option.
+ *
+ * @example
+ * ```ts
+ * import { TlsOptions } from "@requeue/kit"
+ *
+ * TlsOptions.remedy("error:05800074:x509 certificate routines::key values mismatch", "tls")
+ * // => "Set tls.key or tls.keyFile to the private key of the certificate in tls.cert or tls.certFile"
+ * ```
+ */
+export const remedy = (text: string, option: string): string | undefined => {
+  for (const [pattern, words] of remedies) {
+    const found = pattern.exec(text)
+    if (found !== null) return words.replaceAll("$", option).replace("<1>", found[1] ?? "")
+  }
+  return undefined
+}
+
+/**
+ * Returns the options as `node:tls` and drivers take them: the passphrase in the clear, and the content of files, which
+ * `readFile` reads. Call it for each connection, so a renewed certificate counts from the next connection.
+ *
+ * @throws Error when a file cannot be read or is not PEM
+ */
+export const toNode = (
+  { caFile, certFile, keyFile, passphrase, ...material }: Tls,
+  readFile: (path: string) => Buffer
+) => ({
+  ...material,
+  ...(caFile === undefined ? {} : { ca: contentOf("caFile", caFile, readFile) }),
+  ...(certFile === undefined ? {} : { cert: contentOf("certFile", certFile, readFile) }),
+  ...(keyFile === undefined ? {} : { key: contentOf("keyFile", keyFile, readFile) }),
+  ...(passphrase === undefined
+    ? {}
+    : { passphrase: typeof passphrase === "string" ? passphrase : Redacted.value(passphrase) })
+})
