@@ -93,8 +93,9 @@ for (const folder of homes) {
 const onOld = call(join(old, "node_modules", "node", "bin", "node"), [command, "--version"], whole)
 await verdict("requeue on Node 20", onOld, refuses(2, /it needs Node 22\.19 or newer, and this is v20/))
 await bundled(tried, "rolldown", whole)
-const ours = ["core", "adapter-memory", "opentelemetry"].map(tarballOf)
-await jest(tried, tarballOf("core"), tarballOf("adapter-memory"), effect)
+const embedded = ["core", "kit", "adapter-memory"].map(tarballOf)
+const ours = [...embedded, tarballOf("opentelemetry")]
+await jest(tried, ...embedded, effect)
 await openTelemetry(process.execPath, ...ours, effect)
 // One Node is enough for what is loaded, and for how adapters are found: that they are is seen above.
 await loading(process.execPath, whole)
