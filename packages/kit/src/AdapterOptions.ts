@@ -73,7 +73,7 @@ export const decoder = <F extends Fields>(broker: string, fields: F, others: Rea
     const problem =
       sources.map((source) => OptionTree.problemOfSource(source, fields)).find(Boolean) ??
       OptionTree.problem(options, kind)
-    if (problem === undefined) return Result.succeed(options as Given<F>) // All of them are of their kinds.
+    if (problem === undefined) return Result.succeed(options as Given<F>) // All kinds are checked.
     const { detail, place, remedy = `See the options table of the adapter for ${broker}` } = problem
     return Result.fail(new ConfigurationError.ConfigurationError({ field: place.slice(1), detail, remedy, broker }))
   }

@@ -122,7 +122,7 @@ export const decode = (
       /^(Use|Did|Give) /.test(remedy) ? remedy : "See the TLS options of node:tls"
     )
   }
-  const given = decoded.success as Tls // All of them are of their kinds.
+  const given = decoded.success as Tls // All kinds are checked.
   const twice = materials.find((name) => given[name] !== undefined && given[`${name}File`] !== undefined)
   if (twice !== undefined) return refuse(`${option}.${twice}File`, `${twice} is given as well`, "Leave one of them out")
   const [cert, key] = (["cert", "key"] as const).map((name) =>

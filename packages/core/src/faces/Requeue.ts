@@ -36,16 +36,14 @@ export { ConnectionClosed, type Worker } from "./internal/session.ts"
 
 /** A running puller. Leaving its `await using` block drains it. */
 export interface PullWorker<A> extends Worker {
-  /**
-   * The next batch; `undefined` if none came within `wait` (default 5 seconds). Rejects with `PullerDrained` once drained.
-   */
+  /** The next batch; `undefined` if none came within `wait` (default 5 s). Rejects with `PullerDrained` once drained. */
   readonly pull: (options?: Puller.PullOptions) => Promise<Puller.PulledBatch<A> | undefined>
 }
 
-/** The results of a handler: no Effects that need services; `Consumer.start` allows these, and `Effect.provide` adds them. */
+/** Results of handlers: no Effects that need services; `Consumer.start` allows them, `Effect.provide` adds services. */
 export type Runnable<T> = [Needs<Awaited<T>>] extends [never]
   ? unknown
-  : // Nothing is known of the Effects that `any` may be.
+  : // `any` may be any Effect.
     unknown extends Needs<Awaited<T>>
     ? unknown
     : { readonly "this Effect needs services": Needs<Awaited<T>> }
@@ -126,7 +124,8 @@ export interface Requeue extends AsyncDisposable {
  * an unknown option or an adapter that is not installed, and with `BrokerError` when the broker cannot be reached within
  * `options.waitForBroker`.
  *
- * @param broker a URL such as `memory:`, an object of it and the adapter's options, or the Layer of an adapter. The adapter is one of `options.adapters`, or a package: the address's `adapter`, or by the URL's scheme
+ * @param broker a URL such as `memory:`, an object of it and the adapter's options, or the Layer of an adapter. The adapter
+ * is one of `options.adapters`, or a package: the address's `adapter`, or by the URL's scheme
  *
  * @example
  * ```ts
@@ -170,12 +169,12 @@ export const connect = async <E>(
     },
     consume: async (queue, consumeOptions, given) => {
       const checked = Options.consume("requeue.consume", queue, consumeOptions, given)
-      const handler = given as MessageHandler<QueueDefinition.AnyBody> // Whatever else it answers is ignored.
+      const handler = given as MessageHandler<QueueDefinition.AnyBody> // Any other result is ignored.
       return (await start(Consumer.start(queue, checked, handler))).worker
     },
     consumeBatch: async (queue, consumeOptions, given) => {
       const checked = Options.consume("requeue.consumeBatch", queue, consumeOptions, given)
-      const handler = given as BatchHandler<QueueDefinition.AnyBody> // Whatever else it answers is ignored.
+      const handler = given as BatchHandler<QueueDefinition.AnyBody> // Any other result is ignored.
       return (await start(Consumer.startBatch(queue, checked, handler))).worker
     },
     puller: async (queue, pullerOptions = {}) => {

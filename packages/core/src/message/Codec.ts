@@ -33,9 +33,7 @@ export interface Codec<out A, in I = A> {
   readonly contentType: string | undefined
   /** The encoding of the bytes, such as `gzip`, sent as the `content-encoding` header. Default: none is sent. */
   readonly contentEncoding?: string | undefined
-  /**
-   * Encodes a body. If it throws, `send` fails with an `EncodeError`. The result is copied and may share the body's bytes.
-   */
+  /** Encodes a body. If it throws, `send` fails with an `EncodeError`. The result may share the body's bytes. */
   readonly encode: (value: I) => Uint8Array
   /**
    * Decodes a body, which may keep the bytes: they are a copy. It throws, or rejects, when the bytes are not an `A`. A

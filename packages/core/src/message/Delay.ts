@@ -133,23 +133,21 @@ const remedy = (value: unknown): string | undefined => {
 export const kind = (min: number, limit: number): OptionKind.OptionKind<number> => ({
   expected: range(min, limit),
   holds: (value) => {
-    const millis = wholeMillis(value as DurationInput) // It answers NaN for what is no duration.
+    const millis = wholeMillis(value as DurationInput) // It returns NaN for any other value.
     return millis >= min && millis <= limit
   },
   read: (value) => {
-    const millis = wholeMillis(OptionKind.readNumber(value) as DurationInput) // It answers NaN for what is no duration.
+    const millis = wholeMillis(OptionKind.readNumber(value) as DurationInput) // It returns NaN for any other value.
     return Number.isNaN(millis) ? value : millis
   },
   remedy,
   example: '"10 seconds"'
 })
 
-/**
- * Reads a duration that a person typed: `500ms`, `10s`, `2h`, `30d`, `2 minutes`. Returns milliseconds; NaN for other text.
- */
+/** Reads a typed duration: `500ms`, `10s`, `2h`, `30d`, `2 minutes`. Returns milliseconds; NaN for other text. */
 export const ofText = (text: string): number => {
   const trimmed = text.trim()
-  return /^\d/.test(trimmed) ? toMillis(trimmed as DurationInput) : Number.NaN // toMillis answers NaN for other texts.
+  return /^\d/.test(trimmed) ? toMillis(trimmed as DurationInput) : Number.NaN // toMillis returns NaN for other texts.
 }
 
 /** Returns the first candidate that is not `undefined`, which may be an explicit 0; 0 when all are. */

@@ -8,9 +8,7 @@ export interface Delivery {
   readonly body: Uint8Array
   /** The message's headers, frozen, without the broker's own and the metadata. Handlers see them, and copies carry them. */
   readonly headers: Headers
-  /**
-   * Deliveries of this message so far, this one included: the metadata's attempts plus the broker's count for this copy.
-   */
+  /** Deliveries of this message so far, with this one: the metadata's attempts plus the broker's count for this copy. */
   readonly attempts: number
   /**
    * The metadata of the message. For a foreign message, the adapter makes it from the broker's id and timestamp, the same

@@ -5,9 +5,7 @@ import type { Message } from "./Message.ts"
 
 /** Options of `retry` and `retryAll`. */
 export interface RetryOptions {
-  /**
-   * Time until the next delivery, 0 to 24 hours; a number counts milliseconds; 0 is at once. Default: the policy's delay.
-   */
+  /** Time until the next delivery, 0 (at once) to 24 hours; a number counts milliseconds. Default: the policy's delay. */
   readonly delay?: DurationInput | undefined
   /** Whether this retry counts towards consumer backoff. Default: true. */
   readonly backoff?: boolean | undefined

@@ -207,9 +207,9 @@ export const remember = (history: ReadonlyArray<Attempt>, attempt: Attempt): Rea
 /**
  * Returns how many milliseconds a message must still wait before a handler may run; `now` is in epoch milliseconds.
  *
- * `notBefore` may come from another machine's clock or a foreign sender, so it is trusted within limits. A time further
- * ahead than the longest delay, 24 hours, plus as much clock difference is ignored. No retry waits beyond the policy's
- * `maxAge` (milliseconds since the first publish), and no first delivery longer than 24 hours after the first publish.
+ * `notBefore` may come from another machine's clock or a foreign sender, so it is trusted within limits. A time more than
+ * 48 hours ahead (the longest delay, and as much clock difference) is ignored. No retry waits beyond the policy's `maxAge`
+ * (milliseconds since the first publish), and no first delivery longer than 24 hours after the first publish.
  */
 export const wait = (self: Metadata, now: number, maxAge: number): Delay => {
   const due = Math.min(self.notBefore, self.firstPublished + Math.max(maxAge, longestDelay))
@@ -218,8 +218,8 @@ export const wait = (self: Metadata, now: number, maxAge: number): Delay => {
 
 /**
  * Encodes metadata as JSON of at most {@link budget} bytes. If it is longer, it drops the oldest attempts, then the end of
- * the dead letter's error message, then the dead letter. It never cuts the id and the queue's name: with up to {@link
- * idLimit} printable characters each, they fit.
+ * the dead letter's error message, then the dead letter. It never cuts the id and the queue's name: with up to
+ * {@link idLimit} printable characters each, they fit.
  */
 export const encode = (self: Metadata): string => {
   if (isNew(self)) return `{"v":1,"id":${JSON.stringify(self.id)},"a":0,"t0":${timeOf(self.firstPublished)}}`
@@ -253,7 +253,7 @@ const render = (self: Metadata, history: ReadonlyArray<Attempt>, messageLimit: n
 /**
  * Returns the metadata as a plain object of any size, for {@link fromJson}.
  *
- * When to use: to store a message outside of a broker. With a message, send {@link encode}.
+ * When to use: to store a message outside of a broker. Messages carry {@link encode}.
  */
 export const toJson = (self: Metadata): Readonly<Record<string, unknown>> =>
   plain(self, self.history.slice(-historyLimit), errorLimit)

@@ -86,6 +86,6 @@ const verified = (bytes: unknown): Uint8Array => {
     `codec.encode must answer a Uint8Array, got ${bytes instanceof Promise ? "a promise" : String(tag)}`
   )
   if (!(bytes instanceof Promise)) throw error
-  bytes.catch(() => {}) // It is not waited for.
+  bytes.catch(() => {}) // It is not awaited.
   throw Object.assign(error, { remedy: "encode must be synchronous: make it answer bytes, or write an async seal" })
 }

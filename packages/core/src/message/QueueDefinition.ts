@@ -20,10 +20,7 @@ export interface QueueDefinition<out A, in I = A> {
 export interface Options<A, I = A> {
   /** Encodes and decodes the bodies. Default: `Codec.json`, which checks nothing. */
   readonly codec?: Codec.Codec<A, I> | undefined
-  /**
-   * A Standard Schema (zod, valibot, …) for bodies, sent and read: short for `codec: Codec.standard(schema)`. Default:
-   * none.
-   */
+  /** A Standard Schema (zod, …) that bodies must fit, sent and read: short for `Codec.standard(schema)`. Default: none. */
   readonly schema?: StandardSchemaV1<I, A> | undefined
   /** Delay of messages that are sent without one, 0 to 24 hours; a number counts milliseconds. Default: none. */
   readonly delay?: Delay.DurationInput | undefined
@@ -56,7 +53,8 @@ const kinds: OptionNames.Of<Options<AnyBody>> = {
  *
  * When to use: instead of a queue's name, when bodies have a type or messages a default delay.
  *
- * @throws RangeError when the name does not have 1 to 200 characters or has broken surrogates, an option is unknown or of the wrong kind, the delay is not 0 to 24 hours, or there are both a codec and a schema
+ * @throws RangeError when the name does not have 1 to 200 characters or has broken surrogates, an option is unknown or of
+ * the wrong kind, the delay is not 0 to 24 hours, or there are both a codec and a schema
  *
  * @example
  * ```ts
@@ -101,4 +99,4 @@ export const from = <A, I = A>(queue: Input<A, I>): QueueDefinition<A, I> => {
 }
 
 /** The bodies of a queue that is given by name only, unchecked. */
-export type AnyBody = any // A name tells nothing, and `unknown` would make every handler begin with a cast.
+export type AnyBody = any // A name has no type, and `unknown` would force every handler to cast.

@@ -3,7 +3,7 @@
 /** Whether a value is a promise of any kind. Throws if reading `then` throws. */
 export const is = <A>(value: A | PromiseLike<A>): value is PromiseLike<A> => {
   if ((typeof value !== "object" && typeof value !== "function") || value === null) return false
-  const { then } = value as { readonly then?: unknown } // Asked with `in`, a proxy may deny what it has.
+  const { then } = value as { readonly then?: unknown } // With `in`, a proxy may hide it.
   return typeof then === "function"
 }
 

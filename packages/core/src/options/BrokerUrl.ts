@@ -70,9 +70,7 @@ const problemOfQuery = ({ search, searchParams }: URL, known: ReadonlyArray<stri
   return twice === undefined ? undefined : { detail: `the parameter ${twice} is given twice`, remedy: "Give it once" }
 }
 
-/**
- * Parses a URL. `known` are the parameters that its query may have, each once. Default: any, and the last of a name counts.
- */
+/** Parses a URL. `known` are the parameters that it may have, each once. Default: any; the last of a name counts. */
 export const parse = (
   input: string | URL | Redacted.Redacted,
   known?: ReadonlyArray<string>

@@ -10,9 +10,7 @@ export interface OptionKind<out A = unknown> {
   readonly holds: (value: unknown) => boolean
   /** How to fix a wrong value: a sentence without its full stop. Default: no remedy. */
   readonly remedy?: ((value: unknown) => string | undefined) | undefined
-  /**
-   * Converts text of a URL or environment variable, such as digits, and returns everything else. Default: no conversion.
-   */
+  /** Converts text of a URL or environment variable, such as digits; keeps other values. Default: no conversion. */
   readonly read?: ((value: unknown) => unknown) | undefined
   /** A value as written in a program. Default: none. */
   readonly example?: string | undefined

@@ -83,7 +83,8 @@ export const linear = (step: Delay.DurationInput, options: Options = {}): Backof
 /**
  * `base x factor^(attempts - 1)`, up to the cap. The default factor is 2.
  *
- * @throws RangeError when the base is not a duration from 1 ms to 24 hours, the factor is below 1, or an option is out of range
+ * @throws RangeError when the base is not a duration from 1 ms to 24 hours, the factor is below 1, or an option is out of
+ * range
  *
  * @example
  * ```ts

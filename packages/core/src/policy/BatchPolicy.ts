@@ -26,7 +26,8 @@ const kinds: OptionNames.Of<Options> = {
 /**
  * Builds a policy: a batch is handed over when it is full or its first message has waited long enough.
  *
- * @throws RangeError when an option is unknown, `maxBatchSize` is not a whole number from 1 to 100, or `maxBatchTimeout` is not 0 to 60 seconds
+ * @throws RangeError when an option is unknown, `maxBatchSize` is not a whole number from 1 to 100, or `maxBatchTimeout` is
+ * not 0 to 60 seconds
  */
 export const make = (options: Options = {}): BatchPolicy => {
   OptionNames.check("BatchPolicy.make", options, kinds)

@@ -5,7 +5,7 @@ import * as OptionNames from "../options/OptionNames.ts"
 import * as Thenable from "../message/Thenable.ts"
 import { type ErrorSummary, type Reason, reasons } from "../message/Metadata.ts"
 
-/** A branded boolean that only a built routing has, so {@link make}'s result can be told from options. */
+/** A branded boolean that only a built routing has, so a routing can be passed as options. */
 export type Discard = boolean & { readonly built: "DeadLetterRouting" }
 
 /** Where dead letters go. */
@@ -48,7 +48,8 @@ export const isRouting = (value: unknown): value is DeadLetterRouting =>
 /**
  * Builds a routing. Default: `<queue>.dlq`, for every reason.
  *
- * @throws RangeError when an option or a reason is unknown, a queue's name is empty, not text or has broken surrogates, or `redact` is not a function
+ * @throws RangeError when an option or a reason is unknown, a queue's name is empty, not text or has broken surrogates, or
+ * `redact` is not a function
  */
 export const make = (options: Options = {}): DeadLetterRouting => {
   const details = typeof options === "string" ? { queue: options } : options
@@ -64,7 +65,7 @@ export const make = (options: Options = {}): DeadLetterRouting => {
   }
   if (redact !== undefined && typeof redact !== "function") refuse("redact must be a function", redact)
   const isDiscarded = queue === "discard"
-  const own = isDiscarded as Discard // Nobody else makes one.
+  const own = isDiscarded as Discard // Made only here.
   return { queue: isDiscarded ? undefined : queue, discard: own, routes, redact }
 }
 

@@ -60,7 +60,7 @@ export class PermanentError extends Data.TaggedError("PermanentError")<Report> {
  */
 export class RetryLaterError extends Data.TaggedError("RetryLaterError")<Later> {
   constructor(report: Later) {
-    super(toReport(report) as Later) // In JavaScript it may be text. The consumer logs that there is no time.
+    super(toReport(report) as Later) // In JavaScript it may be text; the consumer logs the missing time.
   }
 }
 

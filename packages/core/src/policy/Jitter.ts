@@ -48,9 +48,7 @@ export const make = (jitter: Jitter): Jitter => {
   )
 }
 
-/**
- * Returns the shortest and the longest delay after jitter, in milliseconds. `max` is the cap; `base` must not exceed it.
- */
+/** Returns the shortest and longest delay after jitter, in milliseconds. `max` is the cap; `base` must not exceed it. */
 export const range = (jitter: Jitter, base: Base, max: number): readonly [number, number] => {
   const { delay, first, previous } = base
   switch (jitter) {

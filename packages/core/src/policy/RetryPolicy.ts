@@ -1,8 +1,8 @@
 /**
  * Retry policies: how often and when a failed message is retried, and where it is dead-lettered.
  *
- * A policy is plain immutable data, built by {@link make} or decoded from JSON by `PolicyConfig`. The pure function {@link
- * decide} turns a delivery and its failure into a settlement.
+ * A policy is plain immutable data, built by {@link make} or decoded from JSON by `PolicyConfig`. The pure function
+ * {@link decide} turns a delivery and its failure into a settlement.
  */
 import * as Predicate from "effect/Predicate"
 import * as Backoff from "./Backoff.ts"
@@ -62,7 +62,7 @@ export type Options = Limit & {
   readonly immediate?: number | undefined
   /** The delays of retries. Default: the consumer's `retryDelay`, else retries are at once. */
   readonly backoff?: Backoff.Backoff | undefined
-  /** The failures that are not simply retried. Default: only errors with their own `permanent`, see `Failure`. */
+  /** The failures that are not simply retried. Default: only errors that decide it themselves, see `Failure`. */
   readonly classify?: Classifier.Options | undefined
   /** The dead-letter queue, `"discard"` to keep no dead letters, or details. Default: `<queue>.dlq`. */
   readonly deadLetter?: DeadLetterRouting.Options | undefined
@@ -94,7 +94,8 @@ const crashes = 10
 /**
  * Builds a policy.
  *
- * @throws RangeError when an option is unknown or out of range, both limits are given, `backoff` is not built, or a queue's name is empty
+ * @throws RangeError when an option is unknown or out of range, both limits are given, `backoff` is not built, or a queue's
+ * name is empty
  *
  * @example
  * ```ts

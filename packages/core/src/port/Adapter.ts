@@ -57,7 +57,7 @@ export interface Adapter {
   readonly schemes: ReadonlyArray<string>
   /** Makes a broker from a URL of these schemes. Errors name the wrong part or option, and contain no password. */
   readonly layer: (url: URL, options?: Options) => Layer.Layer<Broker, BrokerError | ConfigurationError>
-  /** Whether its queues live in the process that opens them, invisible to other processes. Default: false. */
+  /** Whether its queues live in the process that opens them, unseen by others; operators are told. Default: false. */
   readonly inProcess?: boolean | undefined
   /** Plans and creates queues. Default: unsupported. */
   readonly operations?: Operations | undefined

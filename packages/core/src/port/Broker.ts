@@ -133,7 +133,10 @@ export interface Subscription {
   readonly credit: (limit: number) => void
   /** Settles deliveries, and returns those that it could not settle. */
   readonly settle: (requests: ReadonlyArray<SettleRequest>) => Effect.Effect<ReadonlyArray<SettleFailure>>
-  /** Renews leases, if any; returns deliveries that it could not renew. The core never calls it during their settlement. */
+  /**
+   * Renews the leases of these deliveries, and returns those that it could not renew. Without leases it does nothing. The
+   * core never calls it for a delivery that is being settled.
+   */
   readonly extend: (deliveries: ReadonlyArray<Delivery>) => Effect.Effect<ReadonlyArray<SettleFailure>>
   /**
    * Names the delivered copy of a message: every delivery of this copy has this name, and no other message in the queue has
@@ -166,9 +169,7 @@ export interface BrowseOptions {
   readonly queue: string
   /** Messages that are ready, or delayed ones. */
   readonly from: "ready" | "delayed"
-  /**
-   * The retry policy of the queue's consumers; it says where delayed messages wait. Default: no delay has its own place.
-   */
+  /** The policy of the queue's consumers; it says where delayed messages wait. Default: no delay has its own place. */
   readonly retry?: RetryPolicy | undefined
   /** The most messages to hold at a time. The broker may allow fewer: then `isWhole` is false at the end. */
   readonly limit: number
@@ -196,7 +197,10 @@ export interface Browser {
    * queue and shows again what was not removed, under the same `identify` name.
    */
   readonly next: (count: number) => Effect.Effect<ReadonlyArray<BrowsedMessage>, BrokerError>
-  /** Removes held messages for good, in bounded time. Returns those that may remain; `lost`: no longer held. */
+  /**
+   * Removes held messages for good, in bounded time. Returns those that may not be removed, with their fates: `lost` for a
+   * message that is no longer held.
+   */
   readonly remove: (deliveries: ReadonlyArray<Delivery>) => Effect.Effect<ReadonlyArray<SettleFailure>>
   /** Names a copy as {@link Subscription.identify} does, across all reopenings of this browser. */
   readonly identify: (delivery: Delivery) => string | undefined
@@ -219,13 +223,14 @@ export interface Admin {
   readonly browse: (options: BrowseOptions) => Effect.Effect<Browser, BrokerError, Scope.Scope>
   /** The names of queues that the broker can list, for suggestions: some may be missing. Default: none. */
   readonly names?: Effect.Effect<ReadonlyArray<string>, BrokerError> | undefined
-  /** Removes ready, perhaps also delayed, messages; in-flight ones stay. Returns the number. Fails if it is uncertain. */
+  /**
+   * Removes all ready messages, and returns their number. It may also remove delayed messages, and then counts them.
+   * Messages in flight stay. It fails when the removal is uncertain.
+   */
   readonly purge: (queue: string) => Effect.Effect<number, BrokerError>
   /** Whether two names are one queue, such as a name and an address. It may ask the broker. Default: equal text. */
   readonly isSame?: ((one: string, other: string) => Effect.Effect<boolean, BrokerError>) | undefined
-  /**
-   * Returns the whole backlog. It may be slow, because people call it, unlike `counts`. Default: the figures of `counts`.
-   */
+  /** Returns the whole backlog. People call it, so it may be slower than `counts`. Default: the figures of `counts`. */
   readonly backlog?: ((request: BacklogRequest) => Effect.Effect<Backlog, BrokerError>) | undefined
   /**
    * An upper bound of the queue's delayed messages, where `counts` cannot count them because queues share the places of
@@ -242,7 +247,7 @@ export interface Service {
   readonly connection: () => Connection
   /**
    * Asks the broker for any answer, and fails when none comes. `waitForBroker` calls it before the program gets the broker.
-   * For brokers without a connection to open. Default: making the service has reached the broker.
+   * For brokers without a connection to open. Default: the broker was reached when the service was made.
    */
   readonly reach?: Effect.Effect<void, BrokerError> | undefined
   /**

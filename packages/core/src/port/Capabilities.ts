@@ -44,7 +44,10 @@ export interface Capabilities {
   readonly maxBodySize: number
   /** Bytes of the largest body possible for some content; the adapter refuses the rest. Default: `maxBodySize`. */
   readonly maxTextSize?: number | undefined
-  /** Whether deliveries end with their connection (`onReconnect`, then redelivery). Otherwise they end with their lease. */
+  /**
+   * Whether a delivery ends with its connection: its message is redelivered, and `onReconnect` is called. Otherwise it
+   * lasts until its lease ends.
+   */
   readonly connectionBound: boolean
   /** The lease of deliveries; `undefined` if they last as long as their connection. */
   readonly lease: Lease | undefined
@@ -78,7 +81,10 @@ export const longestRetry = ({ retryDelay }: Capabilities): Delay.Delay =>
 export const longestSend = ({ sendDelay }: Capabilities): Delay.Delay =>
   sendDelay.beyond === undefined ? Math.min(sendDelay.native, Delay.max) : Delay.max
 
-/** Returns why the fate of redriven letters is unknown and how to make it known, if possible; no last full stop. */
+/**
+ * Returns why the fate of redriven letters that do not return is unknown, and how to make it known: sentences without the
+ * last full stop. `undefined` where it is known, or cannot be.
+ */
 export const untold = ({ broker, countsRemedy }: Pick<Capabilities, "broker" | "countsRemedy">): string | undefined =>
   countsRemedy &&
   `as it is configured, ${broker} does not tell what becomes of redriven letters that do not come back. ${countsRemedy}`

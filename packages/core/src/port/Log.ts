@@ -18,11 +18,11 @@ const writer =
   ): Effect.Effect<void> =>
     Effect.catchDefect(Effect.annotateLogs(write(message, ...causes), annotations), () => Effect.void)
 
-/** Writes a line of level `Info`: normal operation. */
+/** Writes a line of level `Info`: everything is normal. */
 export const info = writer(Effect.logInfo)
 
-/** Writes a line of level `Warn`: needs attention. */
+/** Writes a line of level `Warn`: something needs attention. */
 export const warning = writer(Effect.logWarning)
 
-/** Writes a line of level `Error`: does not work. */
+/** Writes a line of level `Error`: something does not work. */
 export const error = writer(Effect.logError)

@@ -6,9 +6,7 @@
  */
 import type { AsyncResource } from "node:async_hooks"
 
-/**
- * Calls a function in one async context and returns its result. Contexts that it enters by `enterWith` end with the call.
- */
+/** Calls a function in one async context and returns its result. Contexts entered by `enterWith` end with the call. */
 export type Within = <Args extends ReadonlyArray<unknown>, A>(call: (...args: Args) => A, ...args: Args) => A
 
 const unchanged: Within = (call, ...args) => call(...args)

@@ -42,7 +42,8 @@ export interface Deadlines {
 /**
  * Makes deadlines that last as long as the timers. `timeout` is in milliseconds.
  *
- * @param stopsWhenIdle whether the timer stops when no deadline is running. Default: false. A running timer is cheaper for successive operations, but keeps the process alive
+ * @param stopsWhenIdle whether the timer stops when no deadline is running. Default: false. A running timer is cheaper for
+ * successive operations, but keeps the process alive
  */
 export const make = (timers: Timers, timeout: number, stopsWhenIdle = false): Deadlines => {
   const running = Bag.make<Deadline>()

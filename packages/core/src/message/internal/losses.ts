@@ -11,9 +11,7 @@ export interface Loss {
 /** Called with the first loss of the current encoding; `undefined` while no encoding is watched. */
 let observer: ((loss: Loss) => void) | undefined
 
-/**
- * Encodes, and calls `onLoss` with the first part that JSON changes. Synchronous, so a module variable reaches any codec.
- */
+/** Encodes, and calls `onLoss` with the first part that JSON changes. Synchronous: a module variable reaches any codec. */
 export const watch = <A>(onLoss: (loss: Loss) => void, encode: () => A): A => {
   const outer = observer
   observer = onLoss

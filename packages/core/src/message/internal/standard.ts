@@ -12,7 +12,7 @@ const standardOf = (value: unknown): Readonly<Record<string, unknown>> | undefin
   if (!isHolder(value)) return undefined
   try {
     const standard: unknown = Reflect.get(value, "~standard")
-    return OptionKind.isObject(standard) ? (standard as Readonly<Record<string, unknown>>) : undefined // Asked by name only.
+    return OptionKind.isObject(standard) ? (standard as Readonly<Record<string, unknown>>) : undefined // Read by name only.
   } catch {
     return undefined // A getter that throws.
   }
@@ -34,7 +34,7 @@ export const kind: OptionKind.OptionKind = {
 /** Returns the body that a schema makes of a value. Throws, or rejects with, an `InvalidBody`. */
 export const validate = <A>(schema: StandardSchemaV1<unknown, A>, value: unknown): A | Promise<A> => {
   const result: unknown = schema["~standard"].validate(value)
-  return Thenable.map(result, read) as A | Promise<A> // It is what the schema says it is.
+  return Thenable.map(result, read) as A | Promise<A> // By the type of the schema.
 }
 
 const read = (result: unknown): unknown => {

@@ -44,9 +44,7 @@ export interface Description {
   readonly schedule: ReadonlyArray<Step>
   /** The most completed handler runs of one message: attempts times runs in each; `Infinity` when unlimited. */
   readonly handlerRuns: number
-  /**
-   * Longest time from first to last delivery, in ms, without handlers and queueing; delays after retry 100 are the longest.
-   */
+  /** Longest time from first to last delivery, in ms, without handlers and queueing; after retry 100 at longest delays. */
   readonly worstCase: number
   /** The schedule and its totals in one line, which the consumer logs when it starts. */
   readonly text: string
