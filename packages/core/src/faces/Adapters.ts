@@ -29,7 +29,7 @@ export type { Resolved, Sources }
 /** A broker's URL. A `Redacted` one keeps its password out of logs. */
 export type Url = string | URL | Redacted.Redacted
 
-/** A URL, or an object with the adapter's options: `{ url: "redis://localhost", adapter: "@acme/requeue-redis", x: 2 }`. */
+/** A URL, or an object with the adapter's options: `{ url: "redis://host", adapter: "@acme/requeue-redis", db: 2 }`. */
 export type Address = Url | ({ readonly url: Url; readonly adapter?: string | Adapter | undefined } & Options)
 
 /**
