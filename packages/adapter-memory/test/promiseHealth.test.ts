@@ -31,7 +31,7 @@ describe("requeue.health", () => {
     const { advance, finish, requeue } = broker
     const worker = await requeue.consume("orders", {}, () => {})
     const fails = () => Promise.reject(new Error("no"))
-    await requeue.consume("jobs", { retry: { maxRetries: 0 }, deadLetterBudget: deadLetterBudget(1) }, fails)
+    await requeue.consume("jobs", { retry: { maxRetries: 0 }, deadLetterBudget: deadLetterBudget({ max: 1 }) }, fails)
     assert.strictEqual(worker.health().state, "running")
     await finish(worker.drain())
     await requeue.sendBatch("jobs", [{ body: 1 }, { body: 2 }])

@@ -79,7 +79,7 @@ describe("a worker", () => {
   })
 
   it.each([
-    ["made", deadLetterBudget(2)],
+    ["made", deadLetterBudget({ max: 2 })],
     ["written as options", { max: 2 }]
   ])("stops itself when its budget of dead letters, %s, is used up, and done rejects", async (_, budget) => {
     await using broker = await open()

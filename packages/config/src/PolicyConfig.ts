@@ -174,7 +174,7 @@ export const ConsumerBackoff = strict({
 export const DeadLetterBudget = strict({
   max: Schema.Finite,
   perSuccess: Schema.optionalKey(Schema.Finite)
-}).pipe(through("DeadLetterBudget", DeadLetterBudgets.from))
+}).pipe(through("DeadLetterBudget", DeadLetterBudgets.make))
 
 /** The fields of {@link Consumer}, for a struct that has more of them. */
 export const consumerFields = {

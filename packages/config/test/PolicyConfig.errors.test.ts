@@ -90,7 +90,7 @@ const cases: ReadonlyArray<Case> = [
     DeadLetterBudget,
     { max: 0 },
     '["max"]',
-    "DeadLetterBudget.from: max must be a whole number >= 1, got 0"
+    "DeadLetterBudget.make: max must be a whole number >= 1, got 0"
   ],
   [
     "a delay beyond 24 hours",

@@ -66,9 +66,12 @@ describe("the others", () => {
   })
 
   it("DeadLetterBudget", () => {
-    assert.deepStrictEqual(decode(PolicyConfig.DeadLetterBudget, { max: 5 }), DeadLetterBudget.make(5))
+    assert.deepStrictEqual(decode(PolicyConfig.DeadLetterBudget, { max: 5 }), DeadLetterBudget.make({ max: 5 }))
     const json = { max: 5, perSuccess: 1 }
-    assert.deepStrictEqual(decode(PolicyConfig.DeadLetterBudget, json), DeadLetterBudget.make(5, { perSuccess: 1 }))
+    assert.deepStrictEqual(
+      decode(PolicyConfig.DeadLetterBudget, json),
+      DeadLetterBudget.make({ max: 5, perSuccess: 1 })
+    )
   })
 
   it("Consumer, with everything", () => {
@@ -90,7 +93,7 @@ describe("the others", () => {
       concurrency: 4,
       handlerTimeout: "unlimited",
       consumerBackoff: ConsumerBackoff.make(),
-      deadLetterBudget: DeadLetterBudget.make(10),
+      deadLetterBudget: DeadLetterBudget.make({ max: 10 }),
       drainTimeout: 1000,
       onLimit: "clamp"
     })

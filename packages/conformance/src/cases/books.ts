@@ -88,7 +88,7 @@ export const cases: ReadonlyArray<Case.Case> = [
   test("a budget of dead letters stops the consumer instead of emptying the queue", function* (lab) {
     yield* lab.send(...ids.slice(0, 10))
     const consumer = yield* lab.start(
-      { retry: RetryPolicy.make({ maxRetries: 0 }), deadLetterBudget: DeadLetterBudget.make(3) },
+      { retry: RetryPolicy.make({ maxRetries: 0 }), deadLetterBudget: DeadLetterBudget.make({ max: 3 }) },
       () => Effect.fail(new Error("down"))
     )
     const error = yield* Effect.flip(consumer.done)

@@ -135,7 +135,7 @@ export const resolve = (options: Options, lease?: Lease) => {
   const { handlerTimeout = Math.min(defaultHandlerTimeout, longestIn(lease)) } = options
   return {
     retry: retry === undefined ? RetryPolicy.make() : RetryPolicy.from(retry),
-    deadLetterBudget: deadLetterBudget === undefined ? undefined : DeadLetterBudget.from(deadLetterBudget),
+    deadLetterBudget: deadLetterBudget === undefined ? undefined : DeadLetterBudget.make(deadLetterBudget),
     retryDelay: retryDelay === undefined ? undefined : Delay.parse("retryDelay", retryDelay),
     handlerTimeout:
       handlerTimeout === "unlimited" ? Number.POSITIVE_INFINITY : Delay.parse("handlerTimeout", handlerTimeout),

@@ -37,21 +37,11 @@ const kinds: OptionNames.Of<Options> = { max: maxKind, perSuccess: perSuccessKin
  *
  * @throws RangeError when `max` is not a whole number >= 1, `perSuccess` is negative or not finite, or an option is unknown
  */
-export const make = (max: number, options: Omit<Options, "max"> = {}): DeadLetterBudget => {
-  OptionNames.orThrow(OptionNames.argument("DeadLetterBudget.make", "max", max, maxKind))
-  OptionNames.check("DeadLetterBudget.make", options, { perSuccess: perSuccessKind })
-  const { perSuccess = 0.1 } = options
-  return { max, perSuccess }
-}
-
-/**
- * Builds a budget from plain options, or returns an equal one for a built budget.
- *
- * @throws RangeError when an option is unknown or out of range, or the input is not an object
- */
-export const from = (input: Options): DeadLetterBudget => {
-  OptionNames.check("DeadLetterBudget.from", input, kinds)
-  return make(input.max, { perSuccess: input.perSuccess })
+export const make = (options: Options): DeadLetterBudget => {
+  OptionNames.check("DeadLetterBudget.make", options, kinds)
+  // A check of options lets one be missing.
+  OptionNames.orThrow(OptionNames.argument("DeadLetterBudget.make", "max", options.max, maxKind))
+  return { max: options.max, perSuccess: options.perSuccess ?? 0.1 }
 }
 
 /** Returns the budget that is left after a success. */
@@ -71,7 +61,7 @@ export class DeadLetterBudgetExhausted extends Data.TaggedError("DeadLetterBudge
   override get message() {
     return (
       `deadLetterBudget: the consumer of ${this.queue} stopped: ${this.max} messages were dead-lettered faster than ` +
-      `successes earned them back. Its messages stay in the queue; mend what they all need, then start it again`
+      `successes earned them back. Its messages stay in the queue. Fix what they all need, then start it again`
     )
   }
 }

@@ -100,7 +100,7 @@ describe("spend", () => {
   })
 
   it("allows as many dead letters as there are, and more when successes earn them", () => {
-    const decider = make({}, { budget: DeadLetterBudget.make(2, { perSuccess: 0.5 }) })
+    const decider = make({}, { budget: DeadLetterBudget.make({ max: 2, perSuccess: 0.5 }) })
     const spend = (...settlements: ReadonlyArray<Settlement.Settlement>) => settlements.map(decider.spend).at(-1)
     assert.strictEqual(spend(dead, dead), "Allowed")
     assert.strictEqual(spend(dead), "Exhausted")
@@ -112,20 +112,20 @@ describe("spend", () => {
   })
 
   it("counts nothing else", () => {
-    const decider = make({}, { budget: DeadLetterBudget.make(1) })
+    const decider = make({}, { budget: DeadLetterBudget.make({ max: 1 }) })
     const free = [Settlement.Retry(0), Settlement.Release(), Settlement.Drop("dropped", error)]
     for (let i = 0; i < 50; i++) for (const each of free) assert.strictEqual(decider.spend(each), "Allowed")
     assert.deepStrictEqual([decider.spend(dead), decider.spend(dead)], ["Allowed", "Exhausted"])
   })
 
   it("counts what the policy discards as well: that is lost for good", () => {
-    const decider = make({}, { budget: DeadLetterBudget.make(1) })
+    const decider = make({}, { budget: DeadLetterBudget.make({ max: 1 }) })
     const discarded = Settlement.Drop("retries-exhausted", error)
     assert.deepStrictEqual([decider.spend(discarded), decider.spend(discarded)], ["Allowed", "Exhausted"])
   })
 
   it("has back what was not stored, and never more than there was", () => {
-    const decider = make({}, { budget: DeadLetterBudget.make(1) })
+    const decider = make({}, { budget: DeadLetterBudget.make({ max: 1 }) })
     decider.refund(dead)
     for (let i = 0; i < 5; i++) {
       assert.strictEqual(decider.spend(dead), "Allowed")

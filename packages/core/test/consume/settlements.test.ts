@@ -88,7 +88,10 @@ describe("a budget of dead letters", () => {
   it.effect("is not spent on letters that the broker does not store", () => {
     const broker = Scripted.make()
     return Effect.gen(function* () {
-      const options = { retry: RetryPolicy.make({ maxRetries: 0 }), deadLetterBudget: DeadLetterBudget.make(1) }
+      const options = {
+        retry: RetryPolicy.make({ maxRetries: 0 }),
+        deadLetterBudget: DeadLetterBudget.make({ max: 1 })
+      }
       const consumer = yield* Consumer.start("q", options, fail)
       broker.faults.settle = ({ settlement }) => (settlement._tag === "DeadLetter" ? "QueueFull" : undefined)
       for (const id of ["a", "b", "c"]) {
@@ -104,7 +107,7 @@ describe("a budget of dead letters", () => {
     const broker = Scripted.make()
     return Effect.gen(function* () {
       const retry = RetryPolicy.make({ maxRetries: 0, deadLetter: "discard" })
-      const consumer = yield* Consumer.start("q", { retry, deadLetterBudget: DeadLetterBudget.make(1) }, fail)
+      const consumer = yield* Consumer.start("q", { retry, deadLetterBudget: DeadLetterBudget.make({ max: 1 }) }, fail)
       broker.deliver("a")
       broker.deliver("b")
       assert.include((yield* Effect.flip(consumer.done)).message, "stopped")

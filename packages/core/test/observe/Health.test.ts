@@ -117,7 +117,10 @@ describe("a consumer's health", () => {
   it.effect("tells why it has stopped itself, and is not alive any more", () => {
     const broker = Scripted.make()
     return Effect.gen(function* () {
-      const options = { retry: RetryPolicy.make({ maxRetries: 0 }), deadLetterBudget: DeadLetterBudget.make(1) }
+      const options = {
+        retry: RetryPolicy.make({ maxRetries: 0 }),
+        deadLetterBudget: DeadLetterBudget.make({ max: 1 })
+      }
       const consumer = yield* Consumer.start("q", options, fail)
       broker.deliver("a")
       broker.deliver("b")

@@ -9,21 +9,22 @@ describe("DeadLetterBudget", () => {
   })
 
   it("ten successes earn one dead letter by default, nine do not", () => {
-    const budget = DeadLetterBudget.make(5)
+    const budget = DeadLetterBudget.make({ max: 5 })
     let left = 0
     for (let i = 0; i < 9; i++) left = DeadLetterBudget.credited(budget, left)
     assert.isUndefined(DeadLetterBudget.debited(left))
     assert.strictEqual(DeadLetterBudget.debited(DeadLetterBudget.credited(budget, left)), 0)
   })
 
-  it("is never more than full", () => assert.strictEqual(DeadLetterBudget.credited(DeadLetterBudget.make(5), 5), 5))
+  it("is never more than full", () =>
+    assert.strictEqual(DeadLetterBudget.credited(DeadLetterBudget.make({ max: 5 }), 5), 5))
 
   it("successes may earn nothing", () =>
-    assert.strictEqual(DeadLetterBudget.credited(DeadLetterBudget.make(5, { perSuccess: 0 }), 2), 2))
+    assert.strictEqual(DeadLetterBudget.credited(DeadLetterBudget.make({ max: 5, perSuccess: 0 }), 2), 2))
 
   it.each([0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY])("refuses a max of %s", (max) =>
     assert.throws(
-      () => DeadLetterBudget.make(max),
+      () => DeadLetterBudget.make({ max }),
       RangeError,
       "DeadLetterBudget.make: max must be a whole number >= 1"
     )
@@ -31,36 +32,26 @@ describe("DeadLetterBudget", () => {
 
   it.each([-0.1, Number.NaN, Number.POSITIVE_INFINITY])("refuses %s per success", (perSuccess) =>
     assert.throws(
-      () => DeadLetterBudget.make(1, { perSuccess }),
+      () => DeadLetterBudget.make({ max: 1, perSuccess }),
       RangeError,
       "DeadLetterBudget.make: perSuccess must be"
     )
   )
 
-  it("plain options are a budget, and a budget stays what it is", () => {
-    assert.deepStrictEqual(DeadLetterBudget.from({ max: 100 }), DeadLetterBudget.make(100))
-    assert.deepStrictEqual(DeadLetterBudget.from({ max: 5, perSuccess: undefined }), DeadLetterBudget.make(5))
-    assert.deepStrictEqual(DeadLetterBudget.from(DeadLetterBudget.make(5, { perSuccess: 0 })), {
-      max: 5,
-      perSuccess: 0
-    })
+  it("a built budget stays what it is", () => {
+    const budget = DeadLetterBudget.make({ max: 5, perSuccess: 0 })
+    assert.deepStrictEqual(DeadLetterBudget.make(budget), budget)
+    assert.deepStrictEqual(DeadLetterBudget.make({ max: 5, perSuccess: undefined }), { max: 5, perSuccess: 0.1 })
   })
 
   it.each([
     [{}, "DeadLetterBudget.make: max must be a whole number >= 1, got undefined"],
-    [{ max: 5, perSucess: 1 }, "DeadLetterBudget.from: unknown option perSucess. Did you mean perSuccess?"],
-    [5, "DeadLetterBudget.from: options must be an object with max, perSuccess, got 5"],
-    [null, "DeadLetterBudget.from: options must be an object with max, perSuccess, got null"]
+    [{ max: 5, perSucess: 1 }, "DeadLetterBudget.make: unknown option perSucess. Did you mean perSuccess?"],
+    [5, "DeadLetterBudget.make: options must be an object with max, perSuccess, got 5"],
+    [null, "DeadLetterBudget.make: options must be an object with max, perSuccess, got null"]
   ])("refuses %s", (input, message) =>
-    assert.throws(() => DeadLetterBudget.from(input as DeadLetterBudget.Options), RangeError, message)
+    assert.throws(() => DeadLetterBudget.make(input as DeadLetterBudget.Options), RangeError, message)
   )
-
-  it("refuses an unknown option", () =>
-    assert.throws(
-      () => DeadLetterBudget.make(5, { perSucess: 1 } as object),
-      RangeError,
-      "unknown option perSucess. Did you mean perSuccess?"
-    ))
 
   it("says what to do when it is used up", () => {
     const error = new DeadLetterBudget.DeadLetterBudgetExhausted({ queue: "work", max: 5 })

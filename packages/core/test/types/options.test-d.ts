@@ -46,7 +46,7 @@ export const accepted = [
         concurrency: 10,
         handlerTimeout: "unlimited",
         consumerBackoff: { multiplier: 1000, maxBackoffDuration: 0, strategy: "full-jitter", recovery: "stepwise" },
-        deadLetterBudget: deadLetterBudget(10, { perSuccess: 0.5 }),
+        deadLetterBudget: deadLetterBudget({ max: 10, perSuccess: 0.5 }),
         drainTimeout: { seconds: 20 },
         onLimit: "clamp",
         onEvent: (event) => console.log(event._tag)
@@ -194,7 +194,7 @@ export const slowingDown = [
   // @ts-expect-error it is called maxBackoffDuration
   () => ConsumerBackoff.make({ maxBackoff: 1000 }),
   // @ts-expect-error it is called perSuccess
-  () => deadLetterBudget(10, { perSucess: 0.5 })
+  () => deadLetterBudget({ max: 10, perSucess: 0.5 })
 ]
 
 /** A misspelt option here would redrive or remove everything. */
