@@ -93,10 +93,15 @@ export interface Options {
   readonly deliveryLimit?: Fields["deliveryLimit"] | undefined
   /** The server's `max_message_size` in bytes. 1 to 512 MiB; default: by version, 16 MiB from 4.0 on, 128 MiB before. */
   readonly maxBodySize?: Fields["maxBodySize"] | undefined
-  /** Where delays are kept. Default: `auto`, which is the ladder for up to 32 known delays, and else the levels. */
+  /** Where delays are kept. Default: `auto`, which is a ladder for few delays, and else levels. */
   readonly topology?: Fields["topology"] | undefined
   /** The smallest step of the levels, in milliseconds. 10 to 1000; default: 50. */
   readonly resolution?: Delay.DurationInput | undefined
+  /**
+   * The most queues for the delays of one retry policy. 1 to 128; default: 10 for a policy with jitter, 32 for another one.
+   * Random delays are rounded up to as few; a policy whose other delays need more does not start.
+   */
+  readonly maxDelayQueues?: Fields["maxDelayQueues"] | undefined
   /** The start of the names of everything that queues share. Default: `requeue`. */
   readonly prefix?: Fields["prefix"] | undefined
   /** Whether objects are declared, only looked for (`passive`), or not touched (`never`). Default: `declare`. */
@@ -127,12 +132,13 @@ export interface Options {
 }
 
 /** Decoded options, with every default filled in. */
-export interface Settings extends Omit<Fields, "management" | "maxBodySize"> {
+export interface Settings extends Omit<Fields, "management" | "maxBodySize" | "maxDelayQueues"> {
   readonly address: Address.Address
   readonly credentials: Provider | undefined
   readonly tls: Tls
   readonly management: Redacted.Redacted | undefined
   readonly maxBodySize: number | undefined
+  readonly maxDelayQueues: number | undefined
 }
 
 const defaults = {
@@ -188,7 +194,7 @@ export const decode = (options: Options = {}): Result.Result<Settings, Configura
   if (Result.isFailure(tls)) return Result.fail(tls.failure)
   const account = accountRefusal(options, decoded.success.auth)
   if (account !== undefined) return Result.fail(account)
-  const { management, maxBodySize, ...values } = decoded.success
+  const { management, maxBodySize, maxDelayQueues, ...values } = decoded.success
   const unusable = management === undefined ? undefined : managementRefusal(management)
   if (unusable !== undefined) return Result.fail(unusable)
   const settings: Settings = {
@@ -200,7 +206,8 @@ export const decode = (options: Options = {}): Result.Result<Settings, Configura
     credentials,
     tls: tls.success,
     management: management === undefined ? undefined : Redacted.make(management),
-    maxBodySize
+    maxBodySize,
+    maxDelayQueues
   }
   const conflict = contradiction(settings)
   return conflict === undefined ? Result.succeed(settings) : Result.fail(conflict)

@@ -11,7 +11,7 @@ import * as Former from "./internal/declare/legacyArguments.ts"
 import type { NativeBinding, NativeExchange, NativeObject, NativeQueue } from "./internal/declare/objects.ts"
 import * as Objects from "./internal/declare/objects.ts"
 import * as Topologies from "./internal/declare/topologies/index.ts"
-import { hasDelays, type Route } from "./internal/declare/topologies/topology.ts"
+import { hasDelays, type Route, tooMany } from "./internal/declare/topologies/topology.ts"
 import { queueProblemOf } from "./internal/nameRules.ts"
 import * as Names from "./internal/names.ts"
 import * as Version from "./internal/version.ts"
@@ -150,8 +150,8 @@ const unfit = (field: string, name: string): ConfigurationError.ConfigurationErr
 /**
  * Plans a queue for a server of this version, for example `4.3.6`.
  *
- * Answers a `ConfigurationError` when the server is too old, the topology cannot keep the policy's delays, or the queue's
- * delivery limit leaves no room for the policy.
+ * Answers a `ConfigurationError` when the server is too old, the topology cannot keep the policy's delays, or not with as few
+ * queues as `maxDelayQueues`, or the queue's delivery limit leaves no room for the policy.
  *
  * @example
  * ```ts
@@ -185,6 +185,9 @@ export const make = (
   const planned = assumed(name, settings).arguments
   const kept = found.isOurs ? Former.kept(found.arguments, planned) : []
   const { amend = (object) => object } = topology
+  const delays = isNeeded ? Objects.distinct(topology.objects).filter(Objects.isDelay).length : 0
+  const { maxDelayQueues = Number.POSITIVE_INFINITY } = settings
+  if (delays > maxDelayQueues) return tooMany(name, maxDelayQueues, delays)
   const homes = new Map([name, ...deadLetterQueues].map((one) => [one, home(one, settings).map(amend)]))
   const objects = [
     ...[...homes.values()].flat(),
@@ -199,8 +202,7 @@ export const make = (
     homes,
     // They are many, and a producer never asks for them.
     get onDemand() {
-      // Each delay of `perDelayQueue` has a queue of its own, which nobody can know before.
-      const others = (topology.name === "perDelayQueue" ? [] : topology.route(Delay.max).objects).map(amend)
+      const others = (topology.others ?? topology.route(Delay.max).objects).map(amend)
       return Objects.without(others, objects)
     },
     notes: [
@@ -257,5 +259,9 @@ export const format = ({ notes, objects, queue: name, topology }: Plan): string 
       .join("  ")
       .trimEnd()
   )
-  return [`queue ${name}, topology ${topology}`, ...table, ...notes.map((note) => `note: ${note}`)].join("\n")
+  return [
+    `queue ${name}, topology ${topology}: ${Objects.counted(objects)}`,
+    ...table,
+    ...notes.map((note) => `note: ${note}`)
+  ].join("\n")
 }

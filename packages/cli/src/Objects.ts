@@ -17,6 +17,14 @@ const marks = {
   unknown: ["?", "gray"]
 } as const satisfies Record<Plan.State, readonly [string, string]>
 
+/** How many objects there are of each kind, queues first. */
+export const counts = (objects: ReadonlyArray<Plan.Shown>): string => {
+  const kinds = [...Map.groupBy(objects, ({ kind }) => kind)].toSorted(
+    ([a], [b]) => Number(b === "queue") - Number(a === "queue")
+  )
+  return `objects: ${kinds.map(([kind, { length }]) => `${length} ${kind}${length === 1 ? "" : "s"}`).join(", ")}`
+}
+
 export const table = (objects: ReadonlyArray<Plan.Shown>, everything: boolean, paint: Service["paint"]): string => {
   const isInspected = objects.some(({ state }) => state !== undefined)
   const rows = (everything ? objects : Plan.grouped(objects)).map(({ details, kind, name, state, why }) => {

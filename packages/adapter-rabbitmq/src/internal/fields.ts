@@ -67,6 +67,7 @@ export const fields = {
   maxBodySize: OptionKind.whole(1, 512 * 1024 * 1024),
   topology,
   resolution: Delay.kind(10, 1000),
+  maxDelayQueues: OptionKind.whole(1, 128),
   prefix: OptionKind.matching("1 to 40 letters, digits, _, . and -", /^[A-Za-z0-9_.-]{1,40}$/),
   assert: Assert,
   management: OptionKind.nonEmpty,

@@ -37,11 +37,12 @@ const policies: ReadonlyArray<
     [13, 13, 14]
   ],
   [
-    "delays of any length, by full jitter",
+    "five random delays that double, by full jitter",
     RetryPolicy.make({ maxRetries: 5, backoff: Backoff.exponential("1 second", { max: "1 hour", jitter: "full" }) }),
     {},
-    [24, 24, 25]
-  ]
+    [12, 12, 13]
+  ],
+  ["random delays up to 11 hours", RetryPolicy.webhookSender, {}, [13, 13, 14]]
 ]
 
 describe.runIf(management !== undefined)("a consumer makes", () => {

@@ -112,6 +112,10 @@ export const delayQueue = (
     assert
   )
 
+/** Whether an object is a queue that hands its messages on, as those of delays do. */
+export const isDelay = (object: NativeObject): boolean =>
+  object._tag === "Queue" && "x-dead-letter-exchange" in object.arguments
+
 /** A queue that keeps what comes. None is behind it: the default limit of 4.0 and later would drop what was browsed often. */
 export const kept = (name: string, { queueType }: Pick<Settings, "queueType">): NativeQueue =>
   queue(name, { "x-queue-type": queueType, ...(queueType === "quorum" ? { "x-delivery-limit": 1_000_000 } : {}) })
@@ -161,6 +165,15 @@ export const without = (
 ): ReadonlyArray<NativeObject> => {
   const known = new Set(others.map(keyOf))
   return distinct(objects).filter((object) => !known.has(keyOf(object)))
+}
+
+/** How many of each kind these are, for people. */
+export const counted = (objects: ReadonlyArray<NativeObject>): string => {
+  const count = (kind: NativeObject["_tag"], word: string): string => {
+    const found = objects.filter(({ _tag }) => _tag === kind).length
+    return `${found} ${word}${found === 1 ? "" : "s"}`
+  }
+  return `${count("Queue", "queue")}, ${count("Exchange", "exchange")}, ${count("Binding", "binding")}`
 }
 
 const format = (args: Arguments): string =>

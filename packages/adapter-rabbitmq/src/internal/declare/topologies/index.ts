@@ -1,22 +1,21 @@
 /** Chooses the topology that keeps a queue's delays. */
 import type { ConfigurationError } from "@requeue/core/port"
-import * as Ladder from "./ladder.ts"
-import * as Levels from "./levels.ts"
 import * as Native from "./native.ts"
 import * as PerDelayQueue from "./perDelayQueue.ts"
 import * as PerMessageTtl from "./perMessageTtl.ts"
+import * as Quantised from "./quantised.ts"
 import type { Topology, TopologyRequest } from "./topology.ts"
 import * as WaitLoop from "./waitLoop.ts"
 
-/** The topology of the settings. `auto` is the ladder for up to 32 known delays, 8 of a queue that is not ours; else the levels. */
+/** The topology of the settings. `auto` has rungs for few delays, levels for many, and both where that is best. */
 export const choose = (request: TopologyRequest): Topology | ConfigurationError.ConfigurationError => {
   switch (request.settings.topology) {
     case "auto":
-      return automatic(request)
+      return Quantised.make(request, "both")
     case "ladder":
-      return Ladder.make(request)
+      return Quantised.make(request, "rungs")
     case "levels":
-      return Levels.make(request)
+      return Quantised.make(request, "levels")
     case "perMessageTtl":
       return PerMessageTtl.own(request)
     case "perMessageTtlShared":
@@ -28,13 +27,4 @@ export const choose = (request: TopologyRequest): Topology | ConfigurationError.
     case "native":
       return Native.make(request)
   }
-}
-
-/** Known delays for which a queue that shares no rungs has rungs of its own; levels are cheaper than more. */
-const ownRungs = 8
-
-const automatic = (request: TopologyRequest): Topology => {
-  const rungs = (request.retry && Ladder.rungs(request.retry)) ?? []
-  const isLadder = rungs.length > 0 && (request.found.isOurs || rungs.length <= ownRungs)
-  return isLadder ? Ladder.make(request) : Levels.make(request)
 }

@@ -10,10 +10,10 @@ import { Delay } from "@requeue/core/port"
 import type { Settings } from "../../../RabbitMqOptions.ts"
 import * as Names from "../../names.ts"
 import * as Objects from "../objects.ts"
-import type { Route, Topology, TopologyRequest } from "./topology.ts"
+import type { Route } from "./topology.ts"
 
 /** The number of digits that 24 hours need. */
-const digits = (unit: number): number => Math.ceil(Math.log2(Math.ceil(Delay.max / unit) + 1))
+export const digits = (unit: number): number => Math.ceil(Math.log2(Math.ceil(Delay.max / unit) + 1))
 
 const next = (settings: Settings, bit: number): string =>
   bit === 0 ? Names.deliver(settings) : Names.level(settings, settings.resolution, bit - 1)
@@ -34,10 +34,12 @@ const levels = Objects.once((settings) =>
   Array.from({ length: digits(settings.resolution) }, (_, bit) => Objects.shared(levelObjects(settings, bit), settings))
 )
 
-/** The lowest levels, all by default. */
-const objects = (settings: Settings, count?: number): ReadonlyArray<Objects.NativeObject> => [
+/** The lowest levels, up to `count` of them. Of those below `lowest` there are the exchanges alone, which messages pass. */
+const objects = (settings: Settings, count: number, lowest: number): ReadonlyArray<Objects.NativeObject> => [
   ...Objects.safetyNet(settings),
-  ...levels(settings).slice(0, count).flat()
+  ...levels(settings)
+    .slice(0, count)
+    .flatMap((level, bit) => (bit < lowest ? level.filter(({ _tag }) => _tag === "Exchange") : level))
 ]
 
 /**
@@ -46,9 +48,9 @@ const objects = (settings: Settings, count?: number): ReadonlyArray<Objects.Nati
  * so that where that is gone no other queue's messages wait. A header leads there, and not the routing key: where another
  * configuration binds the queue, that key leads to it as well, and each message would come twice.
  */
-const homeObjects = (queue: string, settings: Settings): ReadonlyArray<Objects.NativeObject> =>
+const homeObjects = (queue: string, settings: Settings, lowest: number): ReadonlyArray<Objects.NativeObject> =>
   Objects.shared(
-    [0, settings.resolution].flatMap((ttl): ReadonlyArray<Objects.NativeObject> => {
+    (lowest === 0 ? [0, settings.resolution] : [0]).flatMap((ttl): ReadonlyArray<Objects.NativeObject> => {
       const name = Names.home(settings, ttl, queue)
       const headers = { "x-match": "all", [Names.homeHeader(ttl > 0)]: queue }
       return [
@@ -60,8 +62,13 @@ const homeObjects = (queue: string, settings: Settings): ReadonlyArray<Objects.N
   )
 
 /** The objects that lead from the levels to a queue. */
-const lastOf = (queue: string, settings: Settings, isOurs: boolean): ReadonlyArray<Objects.NativeObject> =>
-  isOurs ? [Objects.binding(Names.deliver(settings), queue, queue)] : homeObjects(queue, settings)
+const lastOf = (
+  queue: string,
+  settings: Settings,
+  isOurs: boolean,
+  lowest: number
+): ReadonlyArray<Objects.NativeObject> =>
+  isOurs ? [Objects.binding(Names.deliver(settings), queue, queue)] : homeObjects(queue, settings, lowest)
 
 /** The headers of the digits that are set. Of a queue that is not ours, the lowest digit is that of its last queue. */
 const headersOf = (units: number, queue: string, isOurs: boolean): Route["headers"] => {
@@ -78,13 +85,20 @@ const bitsOf = (units: number): ReadonlyArray<number> =>
     (bit) => Math.floor(units / 2 ** bit) % 2 === 1
   )
 
-/** The route of any delay to a queue. It needs the levels from its highest digit on: where another is gone, it goes on. */
-export const router = (queue: string, settings: Settings, isOurs = true): ((delay: number) => Route) => {
+/** Queues beside the levels that lead to a queue: the last one of a queue that is not ours has the place of the lowest level. */
+export const extra = (isOurs: boolean): number => (isOurs ? 0 : 1)
+
+/**
+ * The route of any delay to a queue, in steps of the digit `lowest`, the lowest of all by default. It needs the levels from its
+ * highest digit on: where another is gone, it goes on.
+ */
+export const router = (queue: string, settings: Settings, isOurs = true, lowest = 0): ((delay: number) => Route) => {
   const { resolution } = settings
+  const step = resolution * 2 ** lowest
   /** The same array for the same number of levels. */
   const needed: Array<ReadonlyArray<Objects.NativeObject>> = []
   return (delay) => {
-    const units = Math.max(1, Math.ceil(delay / resolution))
+    const units = Math.max(1, Math.ceil(delay / step)) * 2 ** lowest
     const highest = Math.floor(Math.log2(units))
     return {
       exchange: Names.level(settings, resolution, highest),
@@ -92,17 +106,11 @@ export const router = (queue: string, settings: Settings, isOurs = true): ((dela
       headers: headersOf(units, queue, isOurs),
       expiration: undefined,
       kept: units * resolution,
-      objects: (needed[highest + 1] ??= [...objects(settings, highest + 1), ...lastOf(queue, settings, isOurs)])
+      objects: (needed[highest + 1] ??= [
+        // The lowest level of a queue that is not ours is its last queue.
+        ...objects(settings, highest + 1, isOurs ? lowest : Math.max(1, lowest)),
+        ...lastOf(queue, settings, isOurs, lowest)
+      ])
     }
   }
 }
-
-/** The levels, which are the same for every queue and policy. */
-export const make = ({ found, queue, settings }: TopologyRequest): Topology => ({
-  name: "levels",
-  get objects() {
-    return [...objects(settings), ...(found.isOurs ? [] : homeObjects(queue, settings))]
-  },
-  notes: [],
-  route: router(queue, settings, found.isOurs)
-})

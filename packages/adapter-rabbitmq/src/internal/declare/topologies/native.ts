@@ -45,14 +45,14 @@ const mismatch = (
  * Only the consumer knows the policy, and declares the queue. A producer finds it there, in whichever process.
  */
 export const make = (request: TopologyRequest): Topology | ConfigurationError.ConfigurationError => {
-  const { found, queue, retry, serverVersion } = request
+  const { found, queue, retry, serverVersion, settings } = request
   if (!Version.hasFailureCount(serverVersion)) {
     // Older servers accept the arguments, and then deliver failed messages at once until the limit drops them.
     const detail = `native delays need RabbitMQ 4.3, the server is ${serverVersion}`
     return refuse(queue, "topology", detail, `Upgrade the server, or set topology: "auto"`)
   }
   // The policy's delays need no object. Others go through the levels, which the first of them makes.
-  const levels = { name: "native", objects: [], notes: [], route: Levels.make(request).route }
+  const levels = { name: "native", objects: [], notes: [], route: Levels.router(queue, settings, found.isOurs) }
   const amended = (change: Partial<Objects.NativeQueue>, args: Objects.Arguments = {}) => ({
     amend: (object: Objects.NativeObject): Objects.NativeObject =>
       object._tag === "Queue" && object.name === queue

@@ -1,5 +1,5 @@
 /** The shape of a delay topology. */
-import { RetryPolicy } from "@requeue/core/port"
+import { ConfigurationError, RetryPolicy } from "@requeue/core/port"
 import type { Settings } from "../../../RabbitMqOptions.ts"
 import type { RabbitMqQueue } from "../../../RabbitMqQueue.ts"
 import type { NativeObject } from "../objects.ts"
@@ -23,6 +23,8 @@ export interface Topology {
   readonly name: string
   /** The objects that must exist before the first delivery. */
   readonly objects: ReadonlyArray<NativeObject>
+  /** The objects of delays that the policy does not have, as far as they are known. Default: those of the longest delay. */
+  readonly others?: ReadonlyArray<NativeObject>
   /** Notes for people, such as of head-of-line blocking. */
   readonly notes: ReadonlyArray<string>
   /** The route of a message that must not arrive before `delay` milliseconds (> 0) have passed. */
@@ -51,3 +53,13 @@ export interface TopologyRequest {
 /** Whether a policy may ask for a delay by itself. Handlers may do so under any policy. */
 export const hasDelays = (retry: RetryPolicy.RetryPolicy | undefined): boolean =>
   retry !== undefined && RetryPolicy.schedule(retry).some(({ delay: [, high] }) => high > 0)
+
+/** The error of a policy whose delays need more queues than `maxDelayQueues`. */
+export const tooMany = (queue: string, limit: number, needed: number): ConfigurationError.ConfigurationError =>
+  new ConfigurationError.ConfigurationError({
+    field: "maxDelayQueues",
+    queue,
+    broker: "rabbitmq",
+    detail: `the delays of the retry policy need ${needed} queues, the limit is ${limit}`,
+    remedy: `Set maxDelayQueues: ${needed}, give the policy fewer delays, or set topology: "perMessageTtl", which has one queue`
+  })
