@@ -67,6 +67,24 @@ describe("a queue is stale", () => {
   ])("%s", (name, args) => assert.deepStrictEqual(found({ queues: [queue(name, args)] }), [name]))
 })
 
+test("a rung that the policy had under another maxDelayQueues is stale; levels and the present rungs are not", () => {
+  const few = (maxDelayQueues: number) => {
+    const own = Result.getOrThrow(RabbitMqOptions.decode({ maxDelayQueues }))
+    const made = RabbitMqPlan.make({ queue: "orders", retry: RetryPolicy.webhookSender }, own, "4.3.6")
+    if (!("objects" in made)) throw made
+    return made
+  }
+  const [former, present] = [few(6), few(10)]
+  const queues = former.objects.flatMap((object) =>
+    object._tag === "Queue" ? [queue(object.name, object.arguments)] : []
+  )
+  const names = (plan: RabbitMqPlan.Plan) =>
+    new Set(plan.objects.flatMap((one) => (one._tag === "Queue" ? [one.name] : [])))
+  const gone = [...names(former)].filter((name) => name.includes(".delay.") && !names(present).has(name))
+  assert.isNotEmpty(gone)
+  assert.deepStrictEqual(found({ queues }, { plans: [present] }), gone)
+})
+
 describe("a queue is not", () => {
   test.each([
     ["a rung of the policy", "requeue.v1.q.delay.1000", rungOf(1000)],

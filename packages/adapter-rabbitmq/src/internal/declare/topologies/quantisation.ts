@@ -1,10 +1,10 @@
 /**
  * Quantisation: which delays the queues of a policy keep, so that a random delay needs no queue of its own.
  *
- * The rule. Each delay is rounded up, never down: to the next rung, which is a queue with that TTL, or to the next multiple of
- * a step, which levels keep; whichever comes first. Up to `limit` queues are rungs or levels. Delays without jitter are exact,
- * or late by less than the resolution. Those with jitter are exact as well where the limit allows; else of all ways to divide
- * the queues into rungs and levels, the plan takes the one whose retries are spread best and are least late.
+ * The rule. A delay is rounded up, never down: to the next rung, which is a queue with that TTL, or to the next multiple of a
+ * step, which levels keep; whichever comes first. Rungs and levels together are at most `limit` queues. Delays without jitter are
+ * late by less than the resolution, or there is no quantisation. So are those with jitter where the limit allows it. Otherwise, of
+ * all ways to divide the queues into rungs and levels, the plan takes the one that spreads the retries best and delays them least.
  */
 import { Backoff, Delay, RetryPolicy } from "@requeue/core/port"
 import type { Settings } from "../../../RabbitMqOptions.ts"
@@ -176,10 +176,10 @@ const samplesOf = (all: ReadonlyArray<Range>): ReadonlyArray<Range> => {
   return [...all.filter(([low, high]) => low === high), ...kept]
 }
 
-/** How much worse it is that a retry is late than that all messages come at the same time. */
+/** How much worse it is that a retry lasts twice as long than that all messages arrive at the same time. */
 const weight = 4
 
-/** How bad a quantisation is: for each retry, the share of its messages that come together, and by how much it is late. */
+/** How bad a quantisation is: for each retry, the share of its messages that arrive together, and by how much it is late. */
 const badness = (made: Quantisation, all: ReadonlyArray<Range>): number =>
   all.reduce(
     (sum, range) =>
