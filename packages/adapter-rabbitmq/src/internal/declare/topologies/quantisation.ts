@@ -22,7 +22,7 @@ export interface Quantisation {
   readonly step: number | undefined
 }
 
-/** What a quantisation may use. */
+/** The queues that a quantisation may use. */
 export interface Room {
   /** The most queues. */
   readonly limit: number
@@ -86,7 +86,7 @@ export const limitsOf = (
 export const notes = (
   all: ReadonlyArray<Range>,
   rungs: ReadonlyArray<number>,
-  step?: number | undefined
+  step?: number
 ): ReadonlyArray<string> => {
   const parts = [
     ...(step === undefined ? [] : [`to a multiple of ${Delay.format(step)}`]),
