@@ -71,7 +71,7 @@ export const has = (all: ReadonlyArray<Range>, delay: number): boolean =>
   all.some(([low, high]) => low <= delay && delay <= high)
 
 /** The most queues for the delays of a policy with jitter, and of another one, unless `maxDelayQueues` says otherwise. */
-export const defaultLimits = { jittered: 10, exact: 32 } as const
+const defaultLimits = { jittered: 10, exact: 32 } as const
 
 /** The most queues for these delays: the first of these limits that suffices. Delays without jitter may need the last. */
 export const limitsOf = (
