@@ -2,7 +2,7 @@
 import { Adapters, type BrokerError, ConfigurationError, RetryPolicy } from "@requeue/core"
 import { type Adapter } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
-import type * as Target from "./Target.ts"
+import * as Target from "./Target.ts"
 
 /** Makes the request for a queue's plan. */
 export const requestOf = ({ name, options }: Target.Queue): Adapter.PlanRequest => ({
@@ -23,4 +23,6 @@ export const plan = (place: Target.Place, request: Adapter.PlanRequest) =>
 
 /** Connects an operator, until the scope closes. */
 export const open = (place: Target.Place) =>
-  located(place)(Effect.flatMap(Adapters.operationsOf(place.resolved), ({ operate }) => operate))
+  located(place)(
+    Target.connecting(place)(Effect.flatMap(Adapters.operationsOf(place.resolved), ({ operate }) => operate))
+  )

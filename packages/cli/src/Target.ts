@@ -11,6 +11,7 @@ import * as Policy from "./Policy.ts"
 import { Process } from "./Process.ts"
 import * as TextFlag from "./TextFlag.ts"
 import { UsageError } from "./UsageError.ts"
+import * as Waiting from "./Waiting.ts"
 
 /** The flags of every command that acts on a broker. */
 export const flags = {
@@ -114,7 +115,7 @@ const placeOf = (config: Configuration.Configuration | undefined, flags: Flags, 
     const resolved = yield* config.find(broker)
     const name = broker ?? config.defaultBroker!
     const locate = (error: ConfigurationError.ConfigurationError) => config.locate(name, error)
-    return { name, resolved, configured: Object.values(config.queues).filter((queue) => queue.broker === name), locate }
+    return { name, resolved, configured: config.queuesOn(name), locate }
   })
 
 /** Finds the queues that the flags name in the config file, and their broker. */
@@ -134,7 +135,10 @@ const queuesOf = Effect.fnUntraced(function* (config: Configuration.Configuratio
   // Flags that name both the broker and the queues win over the config file.
   if (wanted !== undefined && found.length > 0) return { broker: wanted, queues: found }
   const broker = wanted ?? found[0]?.broker ?? config.defaultBroker
-  const here = (found.length > 0 ? found : all.map(([, queue]) => queue)).filter((queue) => queue.broker === broker)
+  const here =
+    found.length > 0 || broker === undefined
+      ? found.filter((queue) => queue.broker === broker)
+      : config.queuesOn(broker)
   if (here.length > 0 && here.length >= found.length) return { broker, queues: here }
   return yield* nothing(config, found, broker)
 })
@@ -236,16 +240,20 @@ const tellPlace = ({ adapter, scheme }: Adapters.Resolved) =>
       : Effect.void
   )
 
+/** The text while a broker is connected. */
+export const connecting = ({ name }: Place) => Waiting.telling(() => `connecting to ${name}`)
+
 /** Makes the layer of a connected broker, which knows the policies of its queues in the config file. */
-export const layer = ({ configured, locate, resolved }: Place) =>
-  Layer.effect(
+export const layer = (place: Place) => {
+  const { configured, locate, resolved } = place
+  return Layer.effect(
     Broker.Broker,
     Effect.map(Broker.Broker, (broker) => {
       for (const { name, options } of configured) KnownQueues.add(broker, name, options.retry ?? RetryPolicy.make())
       return broker
     })
   ).pipe(
-    Layer.provide(Adapters.layerOf(resolved)),
+    Layer.provide(Layer.effectContext(connecting(place)(Layer.build(Adapters.layerOf(resolved))))),
     Layer.provide(Layer.effectDiscard(tellPlace(resolved))),
     Layer.catch((error) =>
       Layer.effect(
@@ -254,3 +262,4 @@ export const layer = ({ configured, locate, resolved }: Place) =>
       )
     )
   )
+}

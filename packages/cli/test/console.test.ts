@@ -53,6 +53,15 @@ describe("requeue console", () => {
     assert.strictEqual(code, 130, stderr)
   })
 
+  it("serves brokers that only differ in their place", async () => {
+    const file = join(cwd, "places.json")
+    const brokers = { local: "memory:", staging: "memory:" }
+    writeFileSync(file, JSON.stringify({ broker: "local", brokers, queues: { parcels: {} } }))
+    await served(["--config", file], async (url) => {
+      assert.match(await (await fetch(url)).text(), /local[^]*parcels[^]*staging[^]*parcels/)
+    })
+  })
+
   it("serves one broker by its name, and one without a config file", async () => {
     await served(["--broker", "local"], async (url) => {
       assert.notInclude(await (await fetch(url)).text(), "bills")

@@ -11,6 +11,7 @@ brokers:
   local: "memory:"
   spare: { url: "memory:", maxMessages: 5 }
   broken: { url: "memory:", maxMesages: 5 }
+  staging: "memory:"
   cloud: "sqs://eu-west-1"
   secret: "amqp://me:\${RABBIT_PASSWORD}@127.0.0.1:1"
 policies:
@@ -41,6 +42,7 @@ describe("without a URL", () => {
     [["-q", "invoices", "-q", "orders"], "local", ["invoices", "shop.orders"]],
     [["--queue", "reports"], "spare", ["reports"]],
     [["--broker", "spare"], "spare", ["reports"]],
+    [["--broker", "staging"], "staging", ["shop.orders", "invoices"]],
     [["--broker", "spare", "--queue", "orders"], "spare", ["shop.orders"]]
   ])("%j means %s and %j", async (flags, broker, queues) => {
     const { code, stderr, stdout } = await requeue(["plan", "--json", ...flags], { cwd: await project() })
@@ -61,7 +63,7 @@ describe("without a URL", () => {
     ],
     [
       ["--broker", "broken"],
-      "requeue.config.yaml has queues on local, spare and none on broken. Give --queue with one of orders, invoices, reports"
+      "requeue.config.yaml: brokers.broken.maxMesages: unknown option. Did you mean maxMessages?"
     ],
     [["--broker", "lokal"], "requeue.config.yaml has queues on local, spare and none on lokal. Did you mean local?"],
     [

@@ -31,6 +31,11 @@ export interface Configuration {
   readonly policies: Readonly<Record<string, RetryPolicy.RetryPolicy>>
   /** The queues of the file, by key. */
   readonly queues: Readonly<Record<string, ConfiguredQueue>>
+  /**
+   * Returns the queues of a broker. A broker that no queue is on is an alternative to the default broker: it has the queues
+   * that name none.
+   */
+  readonly queuesOn: (broker: string) => ReadonlyArray<ConfiguredQueue>
   /** The broker of queues that name none: the file's `broker`, or its only one; `undefined` where there is neither. */
   readonly defaultBroker: string | undefined
   /** Finds the adapter and address of a broker. Default: the default broker. Fails when one of its secrets is missing. */
@@ -205,7 +210,7 @@ const problemOfName = (name: unknown, known: ReadonlyArray<string>): StrictSchem
 /** The `secrets` are those outside of the brokers. */
 const make = (
   file: string,
-  { defaultBroker, policies, queues }: Link.Linked,
+  { defaultBroker, policies, queues, queuesOn }: Link.Linked,
   brokers: ConfigFile["brokers"],
   { adapters, environment, path, secrets, verbatim }: Context
 ): Configuration => {
@@ -269,6 +274,7 @@ const make = (
     brokers: Object.keys(brokers),
     policies,
     queues,
+    queuesOn,
     defaultBroker,
     find: (broker) => Effect.flatMap(named(broker), find),
     locate,

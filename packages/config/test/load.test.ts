@@ -67,6 +67,47 @@ describe("the file", () => {
   })
 })
 
+describe("queuesOn", () => {
+  const on = async (text: string) => {
+    const { brokers, queuesOn } = await sound(text)
+    return Object.fromEntries(
+      [...brokers, "nobody"].map((name) => [name, queuesOn(name).map((each) => `${each.name} on ${each.broker}`)])
+    )
+  }
+
+  it("gives a broker that no queue is on those that name none", async () => {
+    const text = `
+broker: local
+brokers: { local: "memory:", staging: "memory:" }
+queues:
+  orders: {}
+  mails: { name: outgoing-mails }
+`
+    assert.deepStrictEqual(await on(text), {
+      local: ["orders on local", "outgoing-mails on local"],
+      staging: ["orders on staging", "outgoing-mails on staging"],
+      nobody: []
+    })
+  })
+
+  it("gives a broker that a queue names no other, and no broker a queue that names another", async () => {
+    const text = `
+broker: local
+brokers: { local: "memory:", reports: "memory:", staging: "memory:" }
+queues:
+  orders: { broker: local }
+  sums: { broker: reports }
+  mails: {}
+`
+    assert.deepStrictEqual(await on(text), {
+      local: ["orders on local", "mails on local"],
+      reports: ["sums on reports"],
+      staging: ["mails on staging"],
+      nobody: []
+    })
+  })
+})
+
 describe("a queue", () => {
   it("has all that its consumers need", async () => {
     const { queues } = await sound(`

@@ -87,10 +87,9 @@ const secretsOf = ({ options, url }: { readonly url: URL; readonly options: obje
 export const secretsOfAddress = (address: Redacted.Redacted<{ readonly url: URL; readonly options: object }>) =>
   secretsOf(Redacted.value(address))
 
-/** The brokers of a config file, each with its queues. A broker without queues is left out. */
+/** The brokers of a config file, each with its queues, as `queuesOn` has them. A broker without queues is left out. */
 export const ofConfiguration = (config: Configuration.Configuration): Effect.Effect<ReadonlyArray<BrokerSource>> => {
-  const queues = Object.values(config.queues)
-  const names = config.brokers.filter((name) => queues.some(({ broker }) => broker === name))
+  const names = config.brokers.filter((name) => config.queuesOn(name).length > 0)
   return Effect.forEach(names, (name) =>
     // A broker whose secrets are missing is shown as one that cannot be reached.
     Effect.map(
@@ -100,7 +99,7 @@ export const ofConfiguration = (config: Configuration.Configuration): Effect.Eff
       }),
       (secrets): BrokerSource => ({
         name,
-        queues: queues.filter(({ broker }) => broker === name).map(queueOf),
+        queues: config.queuesOn(name).map(queueOf),
         layer: config.layer(name),
         operations: operationsOf(config.find(name)),
         secrets

@@ -12,6 +12,7 @@ import * as Partial from "../Partial.ts"
 import * as Policy from "../Policy.ts"
 import * as QueueStatus from "../QueueStatus.ts"
 import * as Target from "../Target.ts"
+import * as Waiting from "../Waiting.ts"
 
 const flags = {
   ...Target.flags,
@@ -27,7 +28,7 @@ const flags = {
   )
 }
 
-type Look = Effect.Effect<ReadonlyArray<QueueStatus.QueueStatus>, BrokerError.BrokerError, Broker.Broker>
+type Look = Effect.Effect<ReadonlyArray<QueueStatus.QueueStatus>, BrokerError.BrokerError, Broker.Broker | Output>
 
 /** Why parts of the broker have told nothing. */
 const missingOf = (queues: ReadonlyArray<QueueStatus.QueueStatus>) => queues.flatMap(({ missing = [] }) => missing)
@@ -65,7 +66,13 @@ export const status = Command.make("status", flags, ({ interval, policy, watch, 
   Effect.gen(function* () {
     const { paint, result } = yield* Output
     const target = yield* Target.resolve(rest, policy)
-    const look = Effect.forEach(target.queues, QueueStatus.of, { concurrency: Status.atOnce })
+    const look = Effect.suspend(() => {
+      let answered = 0
+      const one = (queue: Target.Queue) => Effect.tap(QueueStatus.of(queue), () => Effect.sync(() => void answered++))
+      return Waiting.telling(() => `${target.name}: ${answered} of ${target.queues.length} queues have answered`)(
+        Effect.forEach(target.queues, one, { concurrency: Status.atOnce })
+      )
+    })
     const once = Effect.gen(function* () {
       const queues = yield* look
       yield* result({ broker: target.name, queues: queues.map(QueueStatus.toJson) }, () =>

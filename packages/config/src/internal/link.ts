@@ -11,6 +11,8 @@ export interface Linked {
   readonly defaultBroker: string | undefined
   readonly policies: Readonly<Record<string, RetryPolicy.RetryPolicy>>
   readonly queues: Readonly<Record<string, ConfiguredQueue>>
+  /** See `Configuration.queuesOn`. */
+  readonly queuesOn: (broker: string) => ReadonlyArray<ConfiguredQueue>
 }
 
 type Written = NonNullable<ConfigFile["queues"]>[string]
@@ -102,7 +104,13 @@ export const link = (file: ConfigFile): Result.Result<Linked, ReadonlyArray<Stri
       problems.push({ ...refusal, path: ["queues", key, ...path] })
     }
   }
-  return problems.length > 0
-    ? Result.fail(problems)
-    : Result.succeed({ defaultBroker, policies: file.policies ?? {}, queues })
+  if (problems.length > 0) return Result.fail(problems)
+  const queuesOn = (broker: string): ReadonlyArray<ConfiguredQueue> => {
+    const own = Object.values(queues).filter((queue) => queue.broker === broker)
+    if (own.length > 0 || !brokers.includes(broker)) return own
+    return Object.entries(queues).flatMap(([key, queue]) =>
+      file.queues?.[key]?.broker === undefined ? [{ ...queue, broker }] : []
+    )
+  }
+  return Result.succeed({ defaultBroker, policies: file.policies ?? {}, queues, queuesOn })
 }
