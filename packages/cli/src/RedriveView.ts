@@ -1,5 +1,6 @@
 /** The report of a redrive, as text and as JSON. */
 import type { DeadLetters } from "@requeue/operations"
+import * as Interruption from "./Interruption.ts"
 import * as Printable from "./Printable.ts"
 
 /** A redrive of one dead-letter queue. */
@@ -61,7 +62,7 @@ const stops = (stopAt: number): { readonly [By in DeadLetters.StoppedBy]: string
   "stop-at": `stopped: more than ${Number((stopAt * 100).toFixed(6))}% of a stage came back. Mend the cause, and give the same command again`,
   held: "stopped: another reader, such as a look or a consumer, has letters that were here when it began. End it, and give the same command again",
   wait: "stopped: what was published waits, and nothing leaves its queue. Start a consumer, and give the same command again",
-  abort: "interrupted. To go on, give the same command again"
+  abort: `interrupted. ${Interruption.goOn}`
 })
 
 /** Tells of each stage, and why there were no more. */
@@ -84,7 +85,7 @@ export const text = (
   { dryRun, isParking = false, maxRedrives, stopAt }: Asked
 ): string => {
   const { failures, filtered, overRedriveLimit, held, unknownOrigin, queued, redriven, refused } = report
-  const { repeated, unconfirmed, unremoved } = report
+  const { repeated, stoppedBy, unconfirmed, unremoved } = report
   const others = [
     [filtered, "passed over by the filters"],
     [overRedriveLimit, `stopped by --max-redrives ${maxRedrives}`],
@@ -106,7 +107,7 @@ export const text = (
     `${queue}: ${[done, ...parts, ...hidden, ...twice].join("; ")}`,
     ...failures.slice(0, named).map(why),
     ...more,
-    ...(stopAt === undefined ? [] : stagesOf(report, stopAt))
+    ...(stopAt !== undefined ? stagesOf(report, stopAt) : stoppedBy === "abort" ? [`  ${Interruption.goOn}`] : [])
   ].join("\n")
 }
 

@@ -67,6 +67,13 @@ it("says what is where", () => {
   )
 })
 
+it("says how to go on after an interruption, in stages or not", () => {
+  assert.strictEqual(
+    text({ redriven: 3, queued: 17, stoppedBy: "abort" }),
+    "q.dlq: redriven 3 of 20; 17 not reached\n  To go on, give the same command again"
+  )
+})
+
 it("names ten letters that failed, and all in JSON", () => {
   const failures = Array.from({ length: 12 }, (_, n) => ({
     id: `${n}`,

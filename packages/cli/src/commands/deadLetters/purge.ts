@@ -91,7 +91,9 @@ export const purge = Command.make("purge", flags, ({ all: isAll, dlq, dryRun, ye
       finished
         .map((each) => `${each.queue}: ${dryRun ? "would remove" : "removed"} ${each.removed}${kept(each)}`)
         .join("\n") || "nothing was removed"
-    const interruptible = Effect.onInterrupt(work, () => Interruption.tell(json, told))
+    const interruptible = Effect.onInterrupt(work, () =>
+      Interruption.tell(json, () => `${told()}\n  ${Interruption.goOn}`)
+    )
     const missing = yield* Effect.provide(interruptible, Target.layer(target))
     yield* result(json(), told)
     yield* Partial.tell(missing)

@@ -48,7 +48,10 @@ export const purge = Command.make("purge", flags, ({ all: isAll, dryRun, yes, ..
         )
         .join("\n") || "nothing was removed"
     const { broker } = yield* Effect.onInterrupt(removal, () =>
-      Interruption.tell(() => ({ dryRun, queues: finished }), told)
+      Interruption.tell(
+        () => ({ dryRun, queues: finished }),
+        () => `${told()}\n  ${Interruption.goOn}`
+      )
     )
     yield* result({ broker, dryRun, queues: finished }, told)
   })
