@@ -42,6 +42,24 @@ const follow = (part) => {
 
 for (const part of document.querySelectorAll("[data-live]")) follow(part)
 
+// Ages grow while a page stays open, by the server's clock. No screen reader reads each second aloud.
+const ahead = Date.now() - Number(document.documentElement.dataset.now)
+const units = { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1000 }
+const age = (millis) => {
+  const names = Object.keys(units)
+  const first = names.findIndex((name) => millis >= units[name])
+  if (first < 0) return "now"
+  const [one, other] = names.slice(first, first + 2)
+  const rest = other === undefined ? 0 : Math.floor((millis % units[one]) / units[other])
+  return `${Math.floor(millis / units[one])}${one}${rest > 0 ? ` ${rest}${other}` : ""} ago`
+}
+setInterval(() => {
+  for (const time of document.querySelectorAll("time.ago")) {
+    time.ariaLive = "off"
+    time.textContent = age(Date.now() - ahead - Date.parse(time.dateTime))
+  }
+}, 1000)
+
 addEventListener("submit", ({ target }) => {
   // A file comes, and the page stays.
   for (const button of target.querySelectorAll("button:not([data-again])")) button.disabled = true

@@ -78,18 +78,29 @@ describe("a broker that does not answer", () => {
 describe("a broker that has gone away", () => {
   it.effect("has its last numbers shown, with their age, beside why it does not answer", () =>
     Effect.gen(function* () {
-      let isDown = false
+      let state: "well" | "down" | "slow" = "well"
       const own = yield* MemoryBroker.make()
-      const backlog: Broker.Admin["backlog"] = (request) =>
-        isDown ? Effect.fail(failure("it is down")) : own.admin.backlog!(request)
+      const backlog: Broker.Admin["backlog"] = (request) => {
+        if (state === "slow") return Effect.never
+        return state === "down" ? Effect.fail(failure("it is down")) : own.admin.backlog!(request)
+      }
       const broker = { ...own, admin: { ...own.admin, backlog } }
       const { get } = yield* consoleOf(source("rabbit", Layer.succeed(Broker.Broker, broker)))
       yield* own.publish([World.outgoing({ id: "order-1" }, 0)])
-      assert.match((yield* get("/")).text, /data-label="dead"><a[^>]*>1</)
-      isDown = true
+      assert.match((yield* get("/")).text, /data-label="dead"><svg.*?<a[^>]*>1</s)
+      state = "down"
       yield* pass(60_000)
       const { text } = yield* get("/")
-      assert.match(text, /the oldest answer<time[^>]*>1m ago<.*it is down.*data-label="dead"><a[^>]*>1</s)
+      assert.match(
+        text,
+        /the oldest answer<time[^>]*>1m ago<.*It does not answer\..*it is down.*data-label="dead"><svg.*?<a[^>]*>1</s
+      )
+      // It was asked again, and has not answered yet.
+      state = "slow"
+      yield* pass(40_000)
+      const asked = yield* Effect.forkChild(get("/"), { startImmediately: true })
+      yield* pass(1000)
+      assert.match((yield* Fiber.join(asked)).text, /It did not answer<time[^>]*>\d\ds ago<.*it is down/s)
     })
   )
 })
@@ -116,7 +127,7 @@ describe("a broker that is slow", () => {
       yield* pass(2000)
       const [first] = yield* Fiber.join(both)
       assert.match(first.text, /2 queues, 1 have not answered yet/)
-      assert.match(first.text, /orders(?:<\/a>)? ?<span class="alarm">missing<.*?data-label="dead"><a[^>]*>0</s)
+      assert.match(first.text, /orders(?:<\/a>)? ?<span class="alarm">missing<.*?data-label="dead"><svg.*?<a[^>]*>0</s)
       assert.strictEqual(asked, 4)
       yield* pass(60_000)
       const again = yield* Effect.forkChild(get("/"), { startImmediately: true })
@@ -146,8 +157,11 @@ describe("a secret of the configuration", () => {
       const document = { broker: "local", brokers, queues: { orders: {}, mails: { name: "outgoing-mails" } } }
       writeFileSync(join(folder, "requeue.config.json"), JSON.stringify(document))
       const config = yield* Configuration.load({ cwd: folder, environment: {} })
-      const [local, ...others] = yield* BrokerSource.ofConfiguration(config)
-      assert.deepStrictEqual(others, [])
+      const [local, other] = yield* BrokerSource.ofConfiguration(config)
+      assert.deepStrictEqual(
+        [other?.name, other?.queues.map(({ name }) => name)],
+        ["other", ["orders", "outgoing-mails"]]
+      )
       assert.deepStrictEqual(
         local!.queues.map(({ name }) => name),
         ["orders", "outgoing-mails"]

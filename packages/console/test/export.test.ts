@@ -144,7 +144,7 @@ describe("an export", () => {
       })
       for (let turns = 0; turns < 50; turns++) yield* turn
       assert.deepInclude(audit.at(-1), { event: "end", outcome: "reader" })
-      assert.match((yield* job).text, /Whoever asked for it reads no more\. All letters are where they were/)
+      assert.match((yield* job).text, /The browser stopped reading\. All letters are where they were/)
       assert.strictEqual(yield* left, 200)
       assert.lengthOf(yield* letters(broker), 200)
     })

@@ -157,7 +157,7 @@ describe("a job", () => {
       const plan = yield* submit(yield* settled(World.deadLetters), "/plan")
       const begun = yield* submit(yield* settled(plan.headers.get("location")!), "/redrive", { how: "stages" })
       const ended = yield* settled(begun.headers.get("location")!)
-      assert.include(ended.text, "Is a consumer running?")
+      assert.include(ended.text, "nothing leaves their queue. Start a consumer, then go on.")
     })
   )
 

@@ -13,7 +13,7 @@ describe("an operator", () => {
       assert.strictEqual(status, 200)
       assert.match(
         text,
-        /orders[\s\S]*data-label="dead"><a href="\/dead-letters\?broker=local&amp;queue=orders.dlq">2<\/a>/
+        /orders[\s\S]*data-label="dead"><svg[^>]*><\/svg><a href="\/dead-letters\?broker=local&amp;queue=orders.dlq">2<\/a>/
       )
       assert.match(text, /– quarantined: kept by processes that consume/)
     })

@@ -1,8 +1,9 @@
 /** The overview as it changes: what is sent to who watches, whom it asks and how often, and that it rests. */
 import { assert, describe, it } from "@effect/vitest"
 import { MemoryBroker } from "@requeue/adapter-memory"
-import { Broker, type Message } from "@requeue/core"
+import { Broker, BrokerError, type Message } from "@requeue/core"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import { TestClock } from "effect/testing"
 import { Console } from "../src/index.ts"
@@ -73,7 +74,7 @@ describe("the overview", () => {
       yield* pass(6000)
       yield* settled
       const second = yield* news
-      assert.match(second, /id="b0q0"[^]*data-label="dead"><a[^>]*>1</)
+      assert.match(second, /id="b0q0"[^]*data-label="dead"><svg[^]*?<a[^>]*>1</)
       assert.notInclude(second, `id="remarks"`)
       yield* close
     })
@@ -101,6 +102,39 @@ describe("the overview", () => {
     })
   )
 
+  it.effect("asks a broker that is down each 2 seconds while somebody watches, however long it lets them wait", () =>
+    Effect.gen(function* () {
+      const own = yield* MemoryBroker.make()
+      const gone = new BrokerError.BrokerError({
+        broker: "memory",
+        operation: "connect",
+        reason: "ConnectionFailed",
+        detail: "it is down"
+      })
+      let isDown = true
+      const layer = Layer.effect(
+        Broker.Broker,
+        Effect.suspend(() => (isDown ? Effect.delay(Effect.fail(gone), "3 seconds") : Effect.succeed(own)))
+      )
+      const console = yield* Console.make({
+        brokers: [{ name: "local", queues: World.queues, layer, secrets: [] }],
+        audit: () => {}
+      })
+      const opened = yield* Effect.forkChild(watched(console), { startImmediately: true })
+      yield* pass(1000)
+      const { close, news } = yield* Fiber.join(opened)
+      yield* pass(30_000)
+      yield* settled
+      assert.include(yield* news, "it is down")
+      isDown = false
+      yield* pass(8000)
+      yield* settled
+      const last = yield* news
+      assert.match(last.slice(last.lastIndexOf('id="b0"')), /class="dot"/)
+      yield* close
+    })
+  )
+
   it.effect("shows how numbers were, once it has seen more than one", () =>
     Effect.gen(function* () {
       const { get, publish } = yield* counted
@@ -109,7 +143,8 @@ describe("the overview", () => {
       yield* pass(31_000)
       assert.match(
         (yield* get("/")).text,
-        /data-label="dead"><a[^>]*>1<\/a><svg[^>]*><title>from 0 to 1 in 30s<\/title>/
+        // The number ends below the end of its heading.
+        /data-label="dead"><svg[^>]*><title>from 0 to 1 in 30s<\/title>.*?<\/svg><a[^>]*>1<\/a><\/td>/
       )
     })
   )

@@ -9,10 +9,11 @@ export const count = (n: number): string => grouped.format(n)
 /** A number and its noun, which takes an s unless it is one. */
 export const counted = (n: number, noun: string): string => `${count(n)} ${noun}${n === 1 ? "" : "s"}`
 
-/** The part of a whole, in percent, without decimals; `< 1 %` where that would be none. */
+/** The part of a whole, in percent, rounded to whole ones; `< 1 %` and `> 99 %` where that would be none or all. */
 export const share = (part: number, whole: number): string => {
   const percent = whole === 0 ? 0 : (100 * part) / whole
-  return percent > 0 && percent < 1 ? "< 1 %" : `${Math.floor(percent)} %`
+  if (percent > 0 && percent < 1) return "< 1 %"
+  return percent > 99 && percent < 100 ? "> 99 %" : `${Math.round(percent)} %`
 }
 
 const units = [
@@ -33,12 +34,12 @@ const age = (millis: number): string => {
   return shown.join(" ").trim()
 }
 
-/** A time as an age, `3h 12m ago`; its title has the time itself. `–` where nobody knows it. */
+/** A time as an age, `3h 12m ago`, which the page's script keeps true; its title has the time. `–` where nobody knows it. */
 export const ago = (at: number | undefined, now: number): Html | string => {
   if (at === undefined) return "–"
   const iso = new Date(at).toISOString()
   const text = age(now - at)
-  return html`<time datetime="${iso}" title="${iso}">${text === "now" ? text : `${text} ago`}</time>`
+  return html`<time class="ago" datetime="${iso}" title="${iso}">${text === "now" ? text : `${text} ago`}</time>`
 }
 
 /** A time of day with its date, in UTC. */

@@ -28,9 +28,9 @@ export const filterForm = ({ paths }: Visit, place: Place): Html =>
           ${Metadata.reasons.map((reason) => option(reason, place.filter?.["reason"]))}
         </select></label
       >
-      ${text(place, "since", "Given up since", "2h or 2026-03-14T15:09Z")}
-      ${text(place, "older", "Longer ago than", "30d")} ${text(place, "header", "Header", "tenant=acme")}
-      ${text(place, "origin", "From queue", "orders")} ${text(place, "id", "Id", "order-1*")}
+      ${text(place, "since", "Given up since", "2h or 2026-03-14")} ${text(place, "older", "Longer ago than", "30d")}
+      ${text(place, "header", "Header", "tenant=acme")} ${text(place, "origin", "From queue", "orders")}
+      ${text(place, "id", "Id", "order-1*")}
       <button>Filter</button>
     </form>
   </details>`

@@ -7,6 +7,7 @@ import { jobQuery, type Page, queryOf, type Visit } from "../visit.ts"
 import { type Job, roleOf } from "../work/job.ts"
 import * as Redrive from "../work/redrive.ts"
 import { crumbs } from "./group.ts"
+import { purgeForm } from "./letterForms.ts"
 import { alarm, form, forThose } from "./parts.ts"
 import { editedOf, exportedOf, number, purgedOf, reportOf, waitOf } from "./report.ts"
 
@@ -29,27 +30,25 @@ const stateOf = (job: Job): string => {
   if (ended === undefined) return isStopping ? "stopping" : "running"
   if (trouble !== undefined) return "failed"
   if (job.edited !== undefined) return job.edited.outcome === "succeeded" ? "done" : "not done"
-  return stoppedBy(job) === undefined ? "done" : "stopped"
+  if (stoppedBy(job) !== undefined) return "stopped"
+  return job.kind === "plan" ? "counted" : "done"
 }
 
 const stoppedBy = ({ exported, purged, report }: Job) => (report ?? purged ?? exported)?.stoppedBy
 
 const isBad = (job: Job): boolean => ["failed", "stopped", "not done"].includes(stateOf(job))
 
+/** Why it stopped, and what to do before it goes on. */
 const stops: { readonly [By in DeadLetters.StoppedBy | "reader"]: string } = {
-  reader: "Whoever asked for it reads no more. All letters are where they were.",
-  "stop-at": `More than ${100 * Redrive.stopAt} % of a stage came back.`,
-  wait: "What was published waits, and nothing leaves its queue. Is a consumer running?",
-  held: "Another reader, such as a look or a consumer, has letters that were here when it began.",
-  abort: "An operator stopped it."
+  reader: "The browser stopped reading. All letters are where they were: export them again.",
+  "stop-at": `More than ${100 * Redrive.stopAt} % of a stage came back. Fix the cause, then go on.`,
+  wait: "The published letters wait, and nothing leaves their queue. Start a consumer, then go on.",
+  held: "Another reader, such as a look or a consumer, has letters that were here when it began. End it, then go on.",
+  abort: "An operator stopped it. What it had not reached is where it was."
 }
 
-/** The fields that mean the letters of a job. */
-const lettersOf = ({ place, selection: { cause, letter } }: Job): Readonly<Record<string, string>> => ({
-  ...queryOf(place),
-  ...(cause === undefined ? {} : { cause }),
-  ...(letter === undefined ? {} : { letter })
-})
+/** The fields that mean the letters of a job, also when nobody remembers the look that they were chosen from. */
+const lettersOf = ({ id, place }: Job): Readonly<Record<string, string>> => ({ ...queryOf(place), again: id })
 
 /** The form that counts the same letters for another queue. */
 const elsewhere = (visit: Visit, job: Job): Part =>
@@ -106,9 +105,36 @@ const start = (visit: Visit, job: Job): Part => {
   )
 }
 
+/** The form that goes on with a job which did not come to its end. Jobs of other kinds begin on the page that it leads to. */
+const goOn = (visit: Visit, job: Job): Part => {
+  const fields = { ...lettersOf(job), to: job.to ?? "" }
+  const forms: Partial<Record<Job["kind"], () => Part>> = {
+    plan: () => form(visit, "plan", fields, html`<button class="primary">Count again</button>`),
+    redrive: () => form(visit, "plan", fields, html`<button class="primary">Count what is left…</button>`),
+    park: () => form(visit, "park", fields, html`<button class="primary">Park what is left</button>`),
+    purge: () => purgeForm(visit, fields, "what is left")
+  }
+  return isBad(job) && forThose(visit, roleOf[job.kind], forms[job.kind]?.())
+}
+
+/** The page on which a job's letters are. */
+const whereLeft = (visit: Visit, job: Job): Html => html`<p>
+  <a href="${visit.paths.to(pageOf(job), queryOf(job.place))}"
+    >${job.kind === "export" ? "" : "What is left in "}${job.place.queue}</a
+  >
+</p>`
+
+/** What can be done when a job has ended. */
+const next = (visit: Visit, job: Job): Part => {
+  if (isBad(job)) return [goOn(visit, job), job.kind !== "plan" && whereLeft(visit, job)]
+  return job.kind === "plan"
+    ? forThose(visit, "redrive", [start(visit, job), elsewhere(visit, job)])
+    : whereLeft(visit, job)
+}
+
 /** The part of a job's page that changes while it runs. */
 export const progress = (visit: Visit, job: Job): Html => {
-  const { ended, exported, kind, pace, place, purged, report, trouble } = job
+  const { ended, exported, kind, pace, purged, report, trouble } = job
   const by = stoppedBy(job)
   const stop = forThose(visit, roleOf[kind], form(visit, "stop", jobQuery(job), html`<button>Stop</button>`))
   return html`<p role="status" class="soft">
@@ -122,15 +148,7 @@ export const progress = (visit: Visit, job: Job): Html => {
     html`<p class="soft">${waitOf(pace, kind === "edit" ? "Behind the copy" : "Behind each stage")}</p>`}
     ${report !== undefined && reportOf(job, report)} ${purged !== undefined && purgedOf(purged)}
     ${exported !== undefined && exportedOf(exported)} ${job.edited !== undefined && editedOf(job, job.edited)}
-    ${ended === undefined
-      ? stop
-      : kind === "plan"
-        ? forThose(visit, "redrive", trouble === undefined && [start(visit, job), elsewhere(visit, job)])
-        : html`<p>
-            <a href="${visit.paths.to(pageOf(job), queryOf(place))}"
-              >${kind === "export" ? "" : "What is left in "}${place.queue}</a
-            >
-          </p>`}`
+    ${ended === undefined ? stop : next(visit, job)}`
 }
 
 /** One job. */
@@ -157,7 +175,7 @@ const row = (visit: Visit, each: Job): Html => html`<tr>
   <td class="wrap" data-label="letters">${each.selection.title}</td>
   <td data-label="state">${isBad(each) ? html`<span class="alarm">${stateOf(each)}</span>` : stateOf(each)}</td>
   <td class="n" data-label="done">
-    ${number(each.purged?.removed ?? each.report?.redriven ?? each.exported?.written)}
+    ${number(each.kind === "plan" ? 0 : (each.purged?.removed ?? each.report?.redriven ?? each.exported?.written))}
   </td>
   <td data-label="by">${each.operator}</td>
   <td class="n" data-label="begun">${Format.ago(each.begun, visit.now)}</td>

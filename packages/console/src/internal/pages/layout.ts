@@ -19,9 +19,9 @@ const link = (href: string, text: string, isCurrent: boolean): Html =>
 
 /** A whole page. */
 export const layout = (visit: Visit, { body, isLive, title }: Page, { icon, script, style }: Assets) => {
-  const { operator, paths } = visit
+  const { now, operator, paths } = visit
   return html`<!doctype html>
-    <html lang="en">
+    <html lang="en" data-now="${now}">
       <head>
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width, initial-scale=1" />

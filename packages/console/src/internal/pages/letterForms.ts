@@ -65,7 +65,8 @@ const parkForm = (visit: Visit, meant: Meant, letters: string): Part =>
     )
   )
 
-const purgeForm = (visit: Visit, meant: Meant, letters: string): Part =>
+/** The form that removes letters for good. It needs the queue's name. */
+export const purgeForm = (visit: Visit, fields: Readonly<Record<string, string>>, letters: string): Part =>
   forThose(
     visit,
     "purge",
@@ -74,10 +75,10 @@ const purgeForm = (visit: Visit, meant: Meant, letters: string): Part =>
       form(
         visit,
         "purge",
-        fieldsOf(meant),
+        fields,
         html`<label
             >Type the queue's name to remove ${letters} for good
-            <input name="name" required autocomplete="off" placeholder="${meant.place.queue}"
+            <input name="name" required autocomplete="off" placeholder="${fields["queue"]}"
           /></label>
           <button class="danger">Purge ${letters}</button>`
       )
@@ -107,5 +108,5 @@ const exportForm = (visit: Visit, held: Held, letters: string): Part =>
 /** Forms that write letters to a file, move them aside, or remove them. Those of one letter only move it. */
 export const letterForms = (visit: Visit, held: Held, letters: string): Part =>
   held.letter === undefined
-    ? [exportForm(visit, held, letters), parkForm(visit, held, letters), purgeForm(visit, held, letters)]
+    ? [exportForm(visit, held, letters), parkForm(visit, held, letters), purgeForm(visit, fieldsOf(held), letters)]
     : parkForm(visit, held, letters)

@@ -38,7 +38,7 @@ export const columns: ReadonlyArray<Column> = [
     field: "oldest",
     title: "oldest",
     number: ({ oldest }) => oldest,
-    show: (age) => (age === 0 ? "0" : Delay.format(age))
+    show: (age) => (age === 0 ? "none" : Delay.format(age))
   },
   { field: "consumers", title: "consumers", number: ({ consumers }) => consumers, isAlarming: isLeft }
 ]
@@ -61,13 +61,13 @@ const cell = (visit: Visit, place: Place, { samples, status }: QueueView, column
   const value = status && number(status)
   const line = (field === "ready" || field === "dead") && spark(samples, field)
   if (status === undefined || value === undefined) {
-    return html`<td class="n zero" data-label="${title}"><span title="unknown">–</span>${line}</td>`
+    return html`<td class="n zero" data-label="${title}">${line}<span title="unknown">–</span></td>`
   }
   const text = `${show(value)}${QueueStatus.remarksOf(status)[field] === undefined ? "" : "*"}`
   const kind = isAlarming(status, value) ? "n alarm" : value === 0 ? "n zero" : "n"
   const leading = { dead: () => linked(visit, place.broker, status, text), delayed: () => delayed(visit, place, text) }
   const content = field === "dead" || field === "delayed" ? leading[field]() : text
-  return html`<td class="${kind}" data-label="${title}">${content}${line}${field === "delayed" && soonest(status)}</td>`
+  return html`<td class="${kind}" data-label="${title}">${line}${content}${field === "delayed" && soonest(status)}</td>`
 }
 
 /** The dead-letter queues of a queue that has several. */
@@ -83,7 +83,7 @@ const several = (visit: Visit, broker: string, dead: Status["dead"] = []): Part 
 const write = (visit: Visit, broker: string, view: QueueView, id: string): Html => {
   const { queue, status } = view
   return html`<tr id="${id}">
-    <th scope="row">
+    <th scope="row" class="wrap">
       <a href="${visit.paths.to("queue", { broker, queue })}">${queue}</a>${status?.isMissing === true &&
       html` <span class="alarm">missing</span>`}${status?.isPaused === true &&
       html` <span class="alarm">paused</span>`}${several(visit, broker, status?.dead)}
@@ -131,12 +131,14 @@ const known = ({ paths, now }: Visit, { asOf, queues, trouble }: BrokerView): Ht
 
 /** A broker's name, and how it is. */
 const head = (visit: Visit, view: BrokerView, id: string): Html => {
-  const { missing, name, trouble } = view
+  const { missing, name, trouble, troubleAt = visit.now } = view
+  const title =
+    visit.now - troubleAt > fresh ? html`It did not answer ${Format.ago(troubleAt, visit.now)}.` : "It does not answer."
   return html`<div id="${id}">
     <h2 id="broker-${name}">
       <i class="${trouble === undefined ? "dot" : "dot bad"}"></i>${name} ${known(visit, view)}
     </h2>
-    ${trouble !== undefined && alarm("It does not answer.", trouble)}
+    ${trouble !== undefined && alarm(title, trouble)}
     ${missing.map((text) => alarm("A part of it does not answer.", text))}
   </div>`
 }

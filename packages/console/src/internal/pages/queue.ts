@@ -80,7 +80,10 @@ const planned = ({ comparison: { compared, plan }, queue }: Shown): Part => {
       Its plan on ${plan.broker}
       <span class="soft">delays: ${plan.delays}${compared === undefined && ", as on the newest version"}</span>
     </h2>
-    ${Diagram.diagram(plan, nodes)} ${Diagram.table(plan)}
+    <div class="scroll" tabindex="0" role="region" aria-label="Diagram of the plan">
+      ${Diagram.diagram(plan, nodes)}
+    </div>
+    ${Diagram.table(plan)}
     ${plan.notes.length > 0 &&
     html`<ul class="remarks">
       ${plan.notes.map((note) => html`<li>${note}</li>`)}

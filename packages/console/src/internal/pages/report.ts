@@ -48,12 +48,16 @@ export const waitOf = ({ untold, wait }: Pace, when: string): string =>
 /** Letters that stayed, each kind where there are some. */
 const stayed = (
   { filtered, overRedriveLimit, held, unknownOrigin, refused, repeated, unremoved }: Report,
-  { filter, letter }: Job["selection"]
+  { kind, selection: { filter, letter } }: Pick<Job, "kind" | "selection">
 ): ReadonlyArray<readonly [string, Part]> =>
   (
     [
-      // One letter is sought as far as it is, and no further.
-      [filter === undefined ? "of other causes" : "not meant", letter === undefined ? filtered : 0, false],
+      // Only a dry run sees all others: what moves letters, or seeks one, ends with the last of its own.
+      [
+        filter === undefined ? "of other causes" : "not meant",
+        kind === "plan" && letter === undefined ? filtered : 0,
+        false
+      ],
       [`redriven ${Redrive.maxRedrives} times before`, overRedriveLimit, true],
       ["of unknown origin", unknownOrigin, true],
       ["came back from this job", repeated, true],
@@ -96,12 +100,13 @@ export const exportedOf = ({ browsed, redacted, total, written }: Exported): Htm
   ])
 
 /** The report of a redrive or of its dry run, as far as it is. */
-export const reportOf = ({ ended, kind, left, selection, to }: Job, report: Report): Html => {
+export const reportOf = (job: Job, report: Report): Html => {
+  const { ended, kind, left, to } = job
   if (kind === "plan")
     return facts([
       ["would be redriven", number(report.redriven)],
       ["to", to ?? "the queues that they came from"],
-      ...stayed(report, selection)
+      ...stayed(report, job)
     ])
   const { cameBack, published, queued, stages, succeeded, waiting } = report
   const watched: ReadonlyArray<readonly [string, Part]> =
@@ -119,6 +124,6 @@ export const reportOf = ({ ended, kind, left, selection, to }: Job, report: Repo
     ...watched,
     // Others may have taken some of those that were counted at the beginning.
     left === undefined ? ["left of those at its beginning", number(queued)] : ["left here", number(left)],
-    ...stayed(report, selection)
+    ...stayed(report, job)
   ])}`
 }

@@ -5,11 +5,11 @@ import { titleOf } from "../pages/deadLetters.ts"
 import type { Place } from "../paths.ts"
 import { Refusal } from "../refusal.ts"
 import * as Shown from "../shown.ts"
-import { jobQuery, type Visit } from "../visit.ts"
+import { jobQuery, queryOf, type Visit } from "../visit.ts"
 import * as Alone from "../work/alone.ts"
 import * as CauseId from "../work/causeId.ts"
 import type { Connection } from "../work/connections.ts"
-import { roleOf, type Work } from "../work/job.ts"
+import { type Job, roleOf, type Work } from "../work/job.ts"
 import * as Park from "../work/park.ts"
 import * as Purge from "../work/purge.ts"
 import * as Redrive from "../work/redrive.ts"
@@ -18,12 +18,29 @@ import { numberOf, wrong } from "./fields.ts"
 import { jobOf } from "./reading.ts"
 import { type Asking, type Dependencies, type Located, placeOf, type Route } from "./route.ts"
 
+/** The letters of an earlier job, unless the fields mean others. */
+const selectedBefore = (
+  fields: URLSearchParams,
+  job: Job | undefined,
+  place: Place
+): Effect.Effect<Selection.Selection, Refusal> => {
+  const { cause, letter } = job?.selection ?? {}
+  const given = [queryOf(place), fields.get("cause") ?? cause, fields.get("letter") ?? letter]
+  return job !== undefined && JSON.stringify(given) === JSON.stringify([queryOf(job.place), cause, letter])
+    ? Effect.succeed(job.selection)
+    : Effect.fail(
+        new Refusal({ status: 409, detail: "no job has these letters", remedy: "Nothing was done. Look again" })
+      )
+}
+
 /** The letters that the fields mean. */
 export const selectionOf = (
   { fields, visit }: Asking,
-  { looks, redact }: Dependencies,
+  { jobs, looks, redact }: Dependencies,
   { filter, place }: Located
 ): Effect.Effect<Selection.Selection, Refusal> => {
+  const again = fields.get("again")
+  if (again !== null) return selectedBefore(fields, jobs.of(again), place)
   const [cause, letter] = [fields.get("cause") ?? undefined, fields.get("letter") ?? undefined]
   if (cause !== undefined && !/^[\da-f]{16}$/.test(cause)) {
     return Effect.fail(wrong("there is no such cause", "Nothing was done. Look again"))

@@ -30,6 +30,8 @@ export interface BrokerView {
   readonly queues: ReadonlyArray<QueueView>
   /** Why it does not answer. */
   readonly trouble: string | undefined
+  /** When it was last asked in vain, in milliseconds since the epoch; `undefined` without trouble. */
+  readonly troubleAt: number | undefined
   /** Why parts of it do not answer. */
   readonly missing: ReadonlyArray<string>
   /** When the oldest of the answers came, in milliseconds since the epoch; `undefined` where there is none. */
@@ -54,10 +56,13 @@ const fresh = 2000
 const moment = 200
 
 /**
- * Milliseconds between two rounds while somebody watches, and else; and the part of the time in which a broker is asked at most.
- * Questions to SQS have a price.
+ * Milliseconds between two rounds while somebody watches a broker that is down, one that answers, and else; and the part of the
+ * time in which one that answers is asked at most. Questions to SQS have a price.
  */
-const pauses = { watched: 5000, else: History.step, share: 0.1 }
+const pauses = { down: 2000, watched: 5000, else: History.step, share: 0.1 }
+
+/** Milliseconds between two moments at which a round may begin. */
+const tick = 1000
 
 interface Round {
   readonly begun: number
@@ -88,15 +93,16 @@ export const make = (connection: Connection, timeout: number): Effect.Effect<Ove
       queues.map(({ name: queue }) => [queue, { queue, status: undefined, samples: [], at: undefined }])
     )
     let current: Round | undefined
-    let trouble: string | undefined
+    let trouble: { readonly why: string; readonly at: number } | undefined
     let [seen, watched, isAwake] = [0, 0, false]
 
     const run = (round: Round) =>
       Effect.gen(function* () {
         const exit = yield* Effect.exit(Deadline.within(name, longest)(ask(connection, known)))
         const error = Exit.isFailure(exit) ? Exit.findErrorOption(exit) : undefined
-        trouble = error?._tag === "Some" ? error.value.message : undefined
-        round.ended = yield* Clock.currentTimeMillis
+        const at = yield* Clock.currentTimeMillis
+        trouble = error?._tag === "Some" ? { why: error.value.message, at } : undefined
+        round.ended = at
         yield* Deferred.succeed(round.end, undefined)
       })
     /** The round that runs or has just ended, or a new one. */
@@ -111,13 +117,14 @@ export const make = (connection: Connection, timeout: number): Effect.Effect<Ove
     const isDue = (now: number): boolean => {
       const { begun, ended } = current ?? { begun: 0, ended: 0 }
       if (ended === undefined) return false
-      const pause = now - watched < fresh ? pauses.watched : pauses.else
-      return now - begun >= Math.max(pause, (ended - begun) / pauses.share)
+      const isWatched = now - watched < fresh
+      if (isWatched && trouble !== undefined) return now - ended >= pauses.down
+      return now - begun >= Math.max(isWatched ? pauses.watched : pauses.else, (ended - begun) / pauses.share)
     }
     const goOn = Effect.gen(function* () {
       for (let now = seen; now - seen < History.step * History.steps; now = yield* Clock.currentTimeMillis) {
         if (isDue(now)) yield* round
-        yield* Effect.sleep(pauses.watched)
+        yield* Effect.sleep(tick)
       }
       isAwake = false
     })
@@ -129,7 +136,8 @@ export const make = (connection: Connection, timeout: number): Effect.Effect<Ove
       return {
         name,
         queues: all,
-        trouble: trouble ?? (isLate ? `no answer within ${Delay.format(timeout)}` : undefined),
+        trouble: trouble?.why ?? (isLate ? `no answer within ${Delay.format(timeout)}` : undefined),
+        troubleAt: trouble?.at ?? (isLate ? now : undefined),
         missing: [...new Set(all.flatMap(({ status }) => (status?.missing ?? []).map(({ message }) => mask(message))))],
         asOf: times.length === 0 ? undefined : Math.min(...times)
       }
