@@ -9,6 +9,9 @@ const replace = (next) => {
     [...next.querySelectorAll("a")].find((link) => link.getAttribute("href") === held)?.focus({ preventScroll: true })
 }
 
+let isLeft = false
+addEventListener("click", ({ target }) => (isLeft ||= target.closest("a[href]") !== null))
+
 const follow = (part) => {
   let isOver = false
   let events
@@ -27,8 +30,8 @@ const follow = (part) => {
     events.addEventListener("over", () => {
       isOver = true
       events.close()
-      // What can be done now stands outside of the part as well.
-      if (part.dataset.reload !== undefined) location.reload()
+      // What can be done now stands outside of the part as well. To load again would hold back who leaves.
+      if (part.dataset.reload !== undefined) setTimeout(() => location.reload(), isLeft ? 10_000 : 0)
     })
   }
   // Browsers have six connections to a server, and nobody sees a page that is hidden.

@@ -32,6 +32,18 @@ describe("in a browser", () => {
         const found = await faults(page)
         assert.isTrue(found.some((line) => line.startsWith("image-alt: ")))
         assert.include(found, "it is wider than the screen")
+        // Without the security headers of the console, which let no style stand in a page.
+        await page.goto("about:blank")
+        await page.setContent(
+          `<html><body><table><thead><tr><th>queue</th><th>ready</th></tr></thead><tbody><tr><th>a</th>
+            <td class="n" style="padding-right: 30px; text-align: right">1</td></tr></tbody></table>
+          <form style="display: flex; align-items: start"><input style="height: 20px"><button style="height: 40px">Go</button></form>
+          <dl><dd style="width: 20px; white-space: nowrap">3d 5h ago</dd></dl>
+          <svg class="diagram" width="40"><text y="20">given up by the server</text></svg></body></html>`
+        )
+        const bent = (await faults(page)).join("\n")
+        for (const fault of ["cut: ", "clipped: ", "not below its heading: ", "not on one line: "])
+          assert.include(bent, fault)
       })
     })
   )

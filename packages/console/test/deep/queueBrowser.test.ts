@@ -6,6 +6,7 @@ import { createRequire } from "node:module"
 import { fileURLToPath } from "node:url"
 import { NodeServer } from "../../src/index.ts"
 import { browser } from "../real/browser.ts"
+import { crooked } from "./faults.ts"
 import { forms, hostile, make, pathOf, planners } from "../queueWorld.ts"
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8")
@@ -53,6 +54,7 @@ describe("the page of a queue", () => {
             )
             const faults = found.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`))
             assert.deepStrictEqual(faults, [], path)
+            if (picture !== undefined) assert.deepStrictEqual(await page.evaluate(crooked), [], path)
             assert.isFalse(await page.evaluate("document.documentElement.scrollWidth > innerWidth"), `${path} is wide`)
             if (isRecording && picture !== undefined) {
               const name = `${picture}-${viewport.width}-${colorScheme}.png`

@@ -21,6 +21,12 @@ export const seen =
   (page: Page, { colorScheme, viewport }: (typeof screens)[number]) =>
   async (name: string): Promise<void> => {
     assert.deepStrictEqual(await faults(page), [], name)
+    // What fits on a large screen may not on a tablet.
+    if (viewport.width === 1600) {
+      await page.setViewportSize({ ...viewport, width: 768 })
+      assert.deepStrictEqual(await faults(page), [], `${name} at 768 pixels`)
+      await page.setViewportSize(viewport)
+    }
     const path = `${pictures}${name}-${viewport.width}-${colorScheme}.png`
     if (isRecording) await page.screenshot({ path })
   }
