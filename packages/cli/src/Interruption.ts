@@ -47,7 +47,7 @@ export const gently = <A, E, R>(
     )
   })
 
-/** What helps after an interruption, where what was done stays done. */
+/** The way on after an interruption, where what was done stays done. */
 export const goOn = "To go on, give the same command again"
 
 /** Milliseconds for the end of connections, once an interrupted command has told what it has done. */

@@ -124,7 +124,7 @@ const whereLeft = (visit: Visit, job: Job): Html => html`<p>
   >
 </p>`
 
-/** What can be done when a job has ended. */
+/** The way on from a job that has ended. */
 const next = (visit: Visit, job: Job): Part => {
   if (isBad(job)) return [goOn(visit, job), job.kind !== "plan" && whereLeft(visit, job)]
   return job.kind === "plan"
