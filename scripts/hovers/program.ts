@@ -56,6 +56,10 @@ const worker = await requeue.consume(
     prefetch: 0,
     handlerTimeout: "1 minute",
     consumerBackoff: {
+      form: "ratio",
+      failureRatio: 0.5,
+      minAttempts: 20,
+      window: "30 seconds",
       multiplier: "1 second",
       maxBackoffDuration: "2 minutes",
       strategy: "full-jitter",

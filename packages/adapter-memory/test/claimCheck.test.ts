@@ -79,7 +79,7 @@ describe("a large body", () => {
         bodies.delete("k0")
         const told: Array<unknown> = []
         const retry = RetryPolicy.make({ maxRetries: 3 })
-        const consumerBackoff = ConsumerBackoff.make()
+        const consumerBackoff = ConsumerBackoff.nsq()
         const options = { retry, retryDelay: "1 minute", consumerBackoff, concurrency: 2 } as const
         yield* Consumer.start(
           pages,

@@ -2,7 +2,7 @@
 import { deadLetters } from "@requeue/operations/promise"
 import { assert, describe, it } from "@effect/vitest"
 import { constant, type Event, HandlerTimeout, linear, PermanentError, RetryLaterError } from "@requeue/core/promise"
-import { RetryPolicy } from "@requeue/core"
+import { ConsumerBackoff, RetryPolicy } from "@requeue/core"
 import { open, turns } from "./virtualBroker.ts"
 
 describe("policies", () => {
@@ -40,19 +40,27 @@ describe("policies", () => {
     assert.deepStrictEqual(sizes, [2, 1])
   })
 
-  it("consumer backoff may be true, or a plain object", async () => {
-    for (const [consumerBackoff, pause] of [
-      [true, 2000],
-      [{ multiplier: "5 seconds" }, 10_000]
+  it("consumer backoff may be true, a plain object of any form, or built", async () => {
+    for (const [consumerBackoff, failures, pause] of [
+      [true, 10, 2000],
+      [{ multiplier: "5 seconds" }, 10, 10_000],
+      [{ form: "consecutive", failures: 2 }, 2, 2000],
+      [{ form: "nsq", multiplier: "5 seconds" }, 1, 10_000],
+      [{ form: "ratio", minAttempts: 3, window: { attempts: 10 } }, 3, 2000],
+      [ConsumerBackoff.ratio({ minAttempts: 4 }), 4, 2000]
     ] as const) {
       await using broker = await open()
       const runs: Array<number> = []
-      await broker.requeue.consume("q", { consumerBackoff }, () => {
-        if (runs.push(broker.now()) === 1) throw new Error("down")
+      await broker.requeue.consume("q", { consumerBackoff, retry: { maxRetries: "unlimited" } }, () => {
+        if (runs.push(broker.now()) <= failures) throw new Error("down")
       })
       await broker.requeue.send("q", 1)
       await broker.advance("1 minute")
-      assert.deepStrictEqual(runs, [0, pause])
+      assert.deepStrictEqual(
+        runs,
+        [...Array.from({ length: failures }, () => 0), pause],
+        JSON.stringify(consumerBackoff)
+      )
     }
   })
 })

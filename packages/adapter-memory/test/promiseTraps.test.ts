@@ -33,7 +33,7 @@ describe("start", () => {
     [
       "the consumer backoff",
       { consumerBackoff: { max: 9 } },
-      "consumerBackoff: unknown option max. Use one of multiplier, maxBackoffDuration, "
+      "consumerBackoff: unknown option max. Use one of form, failures, multiplier, maxBackoffDuration, "
     ],
     ["the consumer", { maxRetries: 9 }, "unknown option maxRetries. Use one of retry, retryDelay, batch, "]
   ])("an option that %s does not know is refused", async (_, options, text) => {
@@ -63,7 +63,7 @@ describe("start", () => {
     [
       "a word for a consumer backoff",
       { consumerBackoff: "linear" },
-      'consumerBackoff must be true, false, or an object such as { multiplier: "1 second" }, got "linear"'
+      'consumerBackoff must be true, false, or an object such as { form: "consecutive" }, got "linear"'
     ],
     ["deadLetter: null", { retry: { deadLetter: null } }, "retry: deadLetter must be a queue's name"],
     ["deadLetter: false", { retry: { deadLetter: false } }, "retry: deadLetter must be a queue's name"],

@@ -117,7 +117,7 @@ describe("a consumer is not stalled", () => {
       ids,
       (world) =>
         Effect.gen(function* () {
-          const consumerBackoff = ConsumerBackoff.make()
+          const consumerBackoff = ConsumerBackoff.nsq()
           const consumer = yield* world.start(queue, { consumerBackoff, prefetch: 0 }, () =>
             Effect.fail(new Error("down"))
           )

@@ -148,7 +148,7 @@ const rows: ReadonlyArray<Wrong> = [
   [
     "consume, backoff",
     (r) => r.consume("q", { consumerBackoff: "linear" }, handler),
-    'requeue.consume (queue q): consumerBackoff must be true, false, or an object such as { multiplier: "1 second" }, got "linear"'
+    'requeue.consume (queue q): consumerBackoff must be true, false, or an object such as { form: "consecutive" }, got "linear"'
   ],
   [
     "consume, a budget",

@@ -152,7 +152,7 @@ describe("gauges", () => {
         let isDown = true
         const producer = yield* Producer.make("orders")
         const options = {
-          consumerBackoff: ConsumerBackoff.make(),
+          consumerBackoff: ConsumerBackoff.nsq(),
           retry: RetryPolicy.make({ maxRetries: "unlimited" })
         }
         const handler = () => (isDown ? Effect.fail(failure("ShopClosed")) : Effect.sleep("1 hour"))

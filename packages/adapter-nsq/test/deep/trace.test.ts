@@ -97,7 +97,7 @@ const slowing = (queue: string, concurrency: number, handler: Handler.MessageHan
         paused.resolve()
       }
     }
-    const consumerBackoff = ConsumerBackoff.make({ multiplier })
+    const consumerBackoff = ConsumerBackoff.nsq({ multiplier })
     const { stats } = yield* Consumer.start<string>(queue, { retry, concurrency, consumerBackoff, onEvent }, handler)
     return { events, entered, left, paused: paused.promise, succeeded, stats }
   })

@@ -141,7 +141,7 @@ describe(`on ${name}`, () => {
     await on({ url }, () =>
       Effect.gen(function* () {
         yield* send(queue)
-        const consumerBackoff = ConsumerBackoff.make({ multiplier: 20_000 })
+        const consumerBackoff = ConsumerBackoff.nsq({ multiplier: 20_000 })
         let pauses = 0
         const onEvent = ({ _tag }: Event.Event) => (pauses += _tag === "BackoffEntered" ? 1 : 0)
         yield* Consumer.start(queue, { consumerBackoff, retry, onEvent }, () => Effect.fail(new Error("down")))

@@ -28,7 +28,7 @@ const pauses = (lab: Lab, fail: (message: Handler.Received<unknown>) => void) =>
   Effect.gen(function* () {
     yield* lab.send("a")
     const retry = RetryPolicy.make({ backoff: Backoff.constant(50 * lab.unit) })
-    const consumerBackoff = ConsumerBackoff.make({ multiplier: lab.unit / 2 })
+    const consumerBackoff = ConsumerBackoff.nsq({ multiplier: lab.unit / 2 })
     yield* lab.start({ retry, consumerBackoff }, fail)
     yield* lab.untilEvents("AttemptFailed", 1)
     yield* lab.until("its settlement", () => lab.entriesOf("Settled").length > 0)

@@ -73,7 +73,7 @@ export const cases: ReadonlyArray<Case.Case> = [
         concurrency: 2,
         prefetch: 0,
         retry: RetryPolicy.make({ maxRetries: "unlimited", backoff: Backoff.constant(50 * lab.unit) }),
-        consumerBackoff: ConsumerBackoff.make({ multiplier: lab.unit })
+        consumerBackoff: ConsumerBackoff.nsq({ multiplier: lab.unit })
       },
       () => [Deferred.await(gate), Effect.fail(new Error("down"))][lab.runs.length - 1]
     )

@@ -85,7 +85,7 @@ export const cases: ReadonlyArray<Case.Case> = [
   test("a lost lease counts as a failure for consumer backoff", function* (lab) {
     fails(lab, "Ack", broken("LeaseLost"))
     yield* lab.send("a", "b")
-    const consumerBackoff = ConsumerBackoff.make({ multiplier: lab.unit / 2 })
+    const consumerBackoff = ConsumerBackoff.nsq({ multiplier: lab.unit / 2 })
     yield* lab.start({ consumerBackoff })
     const [entered] = yield* lab.untilEvents("BackoffEntered", 1)
     Check.equal("because", entered!.because, "handler")

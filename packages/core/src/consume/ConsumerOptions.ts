@@ -89,7 +89,7 @@ export const kinds: OptionNames.Of<Options> = {
     expected: `${handlerTimeout.expected} or "unlimited"`,
     holds: (value) => value === "unlimited" || handlerTimeout.holds(value)
   },
-  consumerBackoff: OptionKind.object("a consumer backoff, made by ConsumerBackoff.make", "multiplier", "strategy"),
+  consumerBackoff: OptionKind.object("a consumer backoff, made by ConsumerBackoff.make", "form", "multiplier"),
   deadLetterBudget: OptionKind.object("a budget such as { max: 100 }", "max"),
   drainTimeout: Delay.kind(0, Delay.max),
   onLimit: OptionKind.oneOf(["fail", "clamp"]),

@@ -3,81 +3,50 @@
  * message, see `Backoff`.
  *
  * It is a pure state machine: {@link step} takes a state and an event, and returns the next state and commands. The
- * consumer needs only a credit and a timer. The states are those of NSQ's client protocol (`RDY 0`, wait, `RDY 1`, full
- * `RDY`), see https://nsq.io/clients/building_client_libraries.html#backoff.
+ * consumer only needs a credit and a timer. Its states are those of NSQ's client protocol (`RDY 0`, wait, `RDY 1`, full
+ * `RDY`), see https://nsq.io/clients/building_client_libraries.html#backoff. Three forms differ in the failures that begin a
+ * pause:
+ *
+ * | form | a pause begins with |
+ * | --- | --- |
+ * | `nsq` | every failed attempt |
+ * | `consecutive` | a number of failed attempts in a row; a success in between starts the count again |
+ * | `ratio` | a share of failed attempts in a window of time or of attempts, once it has enough of them |
+ *
+ * The rest is the same in every form. Nothing is counted outside of `running`, and counts start at 0 after each pause.
  *
  * | state | event | next |
  * | --- | --- | --- |
- * | running | failure | level up, paused for `wait(level)`, credit 0 |
- * | running | success, level > 0 | level down |
+ * | running | failure that begins a pause | level up, paused for `wait(level)`, credit 0 |
+ * | running | another failure | counted |
+ * | running | success | counted; with level > 0: level down |
  * | paused | outcome of a delivery in flight | ignored |
  * | paused | the pause has elapsed | probing, credit 1 |
  * | probing | success of the probe | level down; running at full credit, or (`stepwise`, level > 0) paused again |
- * | probing | failure of the probe | level up, paused, as in running |
+ * | probing | failure of the probe | level up, paused, whatever the form |
  * | probing | the probe is uncounted | paused again for as long |
  * | running | reconnected | level 0: full credit; level > 0: probing, credit 1 |
  * | paused | reconnected | still paused, credit 0 |
  * | probing | reconnected | probing with another probe, credit 1 |
  */
-import * as Delay from "../message/Delay.ts"
-import * as OptionKind from "../options/OptionKind.ts"
-import * as OptionNames from "../options/OptionNames.ts"
+import * as AttemptWindow from "./internal/attemptWindow.ts"
+import type { ConsumerBackoff } from "./internal/backoffForms.ts"
 
-/** How a consumer slows down and recovers. See {@link Options}. */
-export interface ConsumerBackoff {
-  /** In milliseconds: at level n, a pause is `multiplier x 2^n`. */
-  readonly multiplier: number
-  /** The longest pause, in milliseconds; 0 turns consumer backoff off. */
-  readonly maxBackoffDuration: number
-  readonly strategy: "exponential" | "full-jitter"
-  readonly recovery: "resume" | "stepwise"
-}
-
-/** Options of {@link make}. */
-export interface Options {
-  /** The unit of pauses, 1 ms to 24 hours. Default: 1 second, for pauses of 2, 4, 8, … seconds. */
-  readonly multiplier?: Delay.DurationInput | undefined
-  /** The longest pause, 0 to 24 hours; 0 turns consumer backoff off. Default: 2 minutes. */
-  readonly maxBackoffDuration?: Delay.DurationInput | undefined
-  /** `full-jitter`: each pause is random, from 0 to the exponential one or the longest. Default: `exponential`. */
-  readonly strategy?: "exponential" | "full-jitter" | undefined
-  /** After a successful probe: full credit at once, or one level at a time. Default: `resume`. */
-  readonly recovery?: "resume" | "stepwise" | undefined
-}
-
-const kinds: OptionNames.Of<Options> = {
-  multiplier: Delay.kind(1, Delay.max),
-  maxBackoffDuration: Delay.kind(0, Delay.max),
-  strategy: OptionKind.oneOf(["exponential", "full-jitter"]),
-  recovery: OptionKind.oneOf(["resume", "stepwise"])
-}
-
-/**
- * Builds a consumer backoff.
- *
- * @throws RangeError when an option is unknown, of the wrong kind or out of range
- *
- * @example
- * ```ts
- * import { ConsumerBackoff } from "@requeue/core"
- *
- * const policy = ConsumerBackoff.make({ multiplier: "5 seconds" })
- * ;[1, 2, 3, 4, 5].map((level) => ConsumerBackoff.wait(policy, level, 0)) // => [10000, 20000, 40000, 80000, 120000]
- * ```
- */
-export const make = (options: Options = {}): ConsumerBackoff => {
-  OptionNames.check("ConsumerBackoff.make", options, kinds)
-  const { maxBackoffDuration = 120_000, multiplier = 1000, recovery = "resume", strategy = "exponential" } = options
-  return {
-    multiplier: Delay.parse("multiplier", multiplier),
-    maxBackoffDuration: Delay.parse("maxBackoffDuration", maxBackoffDuration),
-    strategy,
-    recovery
-  }
-}
-
-/** No consumer backoff: the default. */
-export const off: ConsumerBackoff = make({ maxBackoffDuration: 0 })
+export {
+  type Consecutive,
+  consecutive,
+  type ConsumerBackoff,
+  type Form,
+  forms,
+  make,
+  type Nsq,
+  nsq,
+  off,
+  type Options,
+  type PauseOptions,
+  type Ratio,
+  ratio
+} from "./internal/backoffForms.ts"
 
 /** Whether the consumer takes all messages, none, or one as a probe. */
 export type Mode =
@@ -92,7 +61,11 @@ export interface State {
   /** How far the pauses have grown; 0 at rest. */
   readonly level: number
   /** Length of the last pause, in milliseconds. */
-  readonly window: number
+  readonly pause: number
+  /** Of `consecutive`: the failed attempts since the last success or pause. */
+  readonly failures: number
+  /** Of `ratio`: the attempts that count. */
+  readonly window: AttemptWindow.AttemptWindow
 }
 
 /** Identifies a delivery, not a message: each redelivery has an id of its own. */
@@ -102,7 +75,12 @@ export type DeliveryId = string | number
 export type Event =
   | { readonly _tag: "Started"; readonly id: DeliveryId }
   | { readonly _tag: "Succeeded"; readonly id: DeliveryId }
-  | { readonly _tag: "Failed"; readonly id: DeliveryId }
+  | {
+      readonly _tag: "Failed"
+      readonly id: DeliveryId
+      /** Whether it failed with its whole batch, of which another message was reported before. */
+      readonly isRepeated?: boolean
+    }
   | { readonly _tag: "Uncounted"; readonly id: DeliveryId }
   | { readonly _tag: "Elapsed" }
   | { readonly _tag: "Reconnected" }
@@ -115,8 +93,10 @@ export type Command =
 /** The next state, and the commands to run in this order. */
 export type Step = readonly [State, ReadonlyArray<Command>]
 
-/** The state of a new consumer. */
-export const initial: State = { mode: { _tag: "Running" }, level: 0, window: 0 }
+const nothingCounted = { failures: 0, window: AttemptWindow.empty }
+
+/** The state of a consumer that starts. */
+export const initial: State = { mode: { _tag: "Running" }, level: 0, pause: 0, ...nothingCounted }
 
 const none: ReadonlyArray<Command> = []
 const credit = (amount: "none" | "one" | "full"): Command => ({ _tag: "Credit", amount })
@@ -129,32 +109,45 @@ export const wait = (policy: ConsumerBackoff, level: number, random: number): nu
   return Math.ceil(policy.strategy === "full-jitter" ? random * longest : longest)
 }
 
-const pause = (state: State, level: number, window: number): Step => [
-  { ...state, mode: { _tag: "Paused" }, level, window },
-  [credit("none"), { _tag: "Wait", millis: window }]
+const paused = (state: State, level: number, pause: number): Step => [
+  { ...state, mode: { _tag: "Paused" }, level, pause, ...nothingCounted },
+  [credit("none"), { _tag: "Wait", millis: pause }]
 ]
 
 const failed = (policy: ConsumerBackoff, state: State, random: number): Step => {
   const level = exponential(policy, state.level) >= policy.maxBackoffDuration ? state.level : state.level + 1
-  return pause(state, level, wait(policy, level, random))
+  return paused(state, level, wait(policy, level, random))
 }
 
 const probe = (state: State): Step => [{ ...state, mode: { _tag: "Probing", probe: undefined } }, [credit("one")]]
 
-const resume = (state: State, level: number): Step => [{ ...state, mode: { _tag: "Running" }, level }, [credit("full")]]
+const resume = (state: State, level: number): Step => [
+  { ...state, mode: { _tag: "Running" }, level, ...nothingCounted },
+  [credit("full")]
+]
 
-/** Whether {@link step} would change nothing and return no command, whatever the random number. */
-export const ignores = (policy: ConsumerBackoff, { level, mode }: State, { _tag }: Event): boolean =>
-  policy.maxBackoffDuration === 0
-    ? _tag !== "Reconnected"
-    : mode._tag === "Running" && level === 0 && _tag !== "Failed" && _tag !== "Reconnected"
+/** Whether only a failure or a new connection changes the state or returns a command. */
+const isAtRest = (policy: ConsumerBackoff, { failures, level, mode }: State): boolean =>
+  policy.maxBackoffDuration === 0 ||
+  (policy.form !== "ratio" && mode._tag === "Running" && level === 0 && failures === 0)
 
-/** Returns the state and the commands after an event. `random` is from 0 (inclusive) to 1 (exclusive). */
-export const step = (policy: ConsumerBackoff, state: State, event: Event, random: number): Step => {
+/** Whether {@link step} would neither change the state nor return a command, whatever the time and the random number. */
+export const ignores = (policy: ConsumerBackoff, state: State, { _tag }: Event): boolean => {
+  if (_tag === "Reconnected") return false
+  if (policy.maxBackoffDuration === 0) return true
+  if (_tag === "Failed" || state.mode._tag !== "Running") return false
+  return _tag !== "Succeeded" || isAtRest(policy, state)
+}
+
+/**
+ * The state and the commands after an event. `now` is monotonic, in milliseconds; `random` is from 0 (inclusive) to 1
+ * (exclusive).
+ */
+export const step = (policy: ConsumerBackoff, state: State, event: Event, now: number, random: number): Step => {
   if (policy.maxBackoffDuration === 0) return event._tag === "Reconnected" ? [state, [credit("full")]] : [state, none]
   switch (state.mode._tag) {
     case "Running":
-      return running(policy, state, event, random)
+      return running(policy, state, event, now, random)
     case "Paused":
       if (event._tag === "Elapsed") return probe(state)
       return event._tag === "Reconnected" ? [state, [credit("none")]] : [state, none]
@@ -163,12 +156,51 @@ export const step = (policy: ConsumerBackoff, state: State, event: Event, random
   }
 }
 
-const running = (policy: ConsumerBackoff, state: State, event: Event, random: number): Step => {
+type Outcome = Extract<Event, { _tag: "Succeeded" | "Failed" }>
+
+/** The state in which an attempt is counted. */
+const counted = (policy: ConsumerBackoff, state: State, outcome: Outcome, now: number): State => {
+  const hasFailed = outcome._tag === "Failed"
+  switch (policy.form) {
+    case "nsq":
+      return state
+    case "consecutive":
+      if (!hasFailed) return state.failures === 0 ? state : { ...state, failures: 0 }
+      return outcome.isRepeated === true ? state : { ...state, failures: state.failures + 1 }
+    case "ratio": {
+      const [position, span] =
+        typeof policy.window === "number"
+          ? [Math.floor(now), policy.window]
+          : [AttemptWindow.next(state.window), policy.window.attempts]
+      return { ...state, window: AttemptWindow.add(state.window, position, span, hasFailed) }
+    }
+  }
+}
+
+/** Whether the attempts that were counted, of which the last one failed, begin a pause. */
+const beginsPause = (policy: ConsumerBackoff, state: State): boolean => {
+  switch (policy.form) {
+    case "nsq":
+      return true
+    case "consecutive":
+      return state.failures >= policy.failures
+    case "ratio": {
+      const { attempts, failures } = AttemptWindow.total(state.window)
+      return attempts >= policy.minAttempts && failures / attempts >= policy.failureRatio
+    }
+  }
+}
+
+const running = (policy: ConsumerBackoff, state: State, event: Event, now: number, random: number): Step => {
   switch (event._tag) {
-    case "Failed":
-      return failed(policy, state, random)
-    case "Succeeded":
-      return state.level === 0 ? [state, none] : [{ ...state, level: state.level - 1 }, none]
+    case "Failed": {
+      const after = counted(policy, state, event, now)
+      return beginsPause(policy, after) ? failed(policy, after, random) : [after, none]
+    }
+    case "Succeeded": {
+      const after = counted(policy, state, event, now)
+      return [after.level === 0 ? after : { ...after, level: after.level - 1 }, none]
+    }
     case "Reconnected":
       return state.level === 0 ? [state, [credit("full")]] : probe(state)
     default:
@@ -194,12 +226,12 @@ const probing = (
     case "Succeeded": {
       const level = Math.max(0, state.level - 1)
       return policy.recovery === "stepwise" && level > 0
-        ? pause(state, level, wait(policy, level, random))
+        ? paused(state, level, wait(policy, level, random))
         : resume(state, level)
     }
     case "Failed":
       return failed(policy, state, random)
     case "Uncounted":
-      return pause(state, state.level, state.window)
+      return paused(state, state.level, state.pause)
   }
 }

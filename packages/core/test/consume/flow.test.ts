@@ -21,7 +21,7 @@ const start = Effect.fnUntraced(function* (most = 5) {
   const load: InFlightCounters = noneInFlight()
   const window = { now: most }
   const flow = Flow.make({
-    policy: ConsumerBackoff.make(),
+    policy: ConsumerBackoff.nsq(),
     capabilities: plain,
     outlet: { subscription: { ...dead, credit: (limit) => void given.push(limit) } },
     load,

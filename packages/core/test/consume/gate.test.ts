@@ -5,7 +5,7 @@ import * as ConsumerBackoff from "../../src/policy/ConsumerBackoff.ts"
 import * as Gate from "../../src/consume/internal/gate.ts"
 import * as Timers from "../../src/runtime/Timers.ts"
 
-const start = Effect.fnUntraced(function* (policy = ConsumerBackoff.make()) {
+const start = Effect.fnUntraced(function* (policy = ConsumerBackoff.nsq()) {
   const timers = yield* Timers.make
   const seen: Array<string> = []
   const gate: Gate.Gate = Gate.make(policy, {
@@ -86,7 +86,7 @@ describe("gate", () => {
 
   it.effect("a pause of 0 ms goes on to the probe", () =>
     Effect.gen(function* () {
-      const { gate } = yield* start(ConsumerBackoff.make({ strategy: "full-jitter" }))
+      const { gate } = yield* start(ConsumerBackoff.nsq({ strategy: "full-jitter" }))
       gate.signal({ _tag: "Failed", id: "a" })
       yield* TestClock.adjust(1)
       assert.strictEqual(gate.allowance, "one")

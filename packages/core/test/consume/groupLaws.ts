@@ -103,7 +103,7 @@ export const live = (plan: Plan): Effect.Effect<void, Consumer.StartError> =>
       }),
       concurrency: plan.concurrency,
       prefetch: plan.prefetch,
-      consumerBackoff: plan.backsOff ? ConsumerBackoff.make({ multiplier: 20 }) : ConsumerBackoff.off
+      consumerBackoff: plan.backsOff ? ConsumerBackoff.nsq({ multiplier: 20 }) : ConsumerBackoff.off
     }
     const definition = QueueDefinition.make("q", plan.isSlow ? { codec: slow } : {})
     const batch = BatchPolicy.make({ maxBatchSize: plan.size, maxBatchTimeout: 20 })

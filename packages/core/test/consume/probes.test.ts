@@ -14,7 +14,7 @@ describe("a probe", () => {
   it.effect("that a puller gives back re-arms the pause", () => {
     const broker = Scripted.make()
     return Effect.gen(function* () {
-      const puller = yield* Puller.make("q", { consumerBackoff: ConsumerBackoff.make() })
+      const puller = yield* Puller.make("q", { consumerBackoff: ConsumerBackoff.nsq() })
       const pull = Effect.fnUntraced(function* (id: string) {
         const pulling = yield* Effect.forkChild(puller.pull({ wait: "1 hour" }), { startImmediately: true })
         broker.deliver(id)
@@ -137,7 +137,7 @@ describe("a probe", () => {
       const runs: Array<string> = []
       yield* Consumer.start(
         "q",
-        { concurrency: 3, drainTimeout: 0, consumerBackoff: ConsumerBackoff.make() },
+        { concurrency: 3, drainTimeout: 0, consumerBackoff: ConsumerBackoff.nsq() },
         ({ id }) => {
           runs.push(id)
           return id === "slow" ? Effect.never : id === "bad" ? Effect.fail("no") : Effect.void
@@ -165,7 +165,7 @@ describe("a probe", () => {
       return Effect.gen(function* () {
         yield* Consumer.start(
           "q",
-          { concurrency: 3, drainTimeout: 0, consumerBackoff: ConsumerBackoff.make() },
+          { concurrency: 3, drainTimeout: 0, consumerBackoff: ConsumerBackoff.nsq() },
           ({ id }) => (id === "bad" ? Effect.fail("no") : Effect.sleep(1500))
         )
         broker.deliver("bad")

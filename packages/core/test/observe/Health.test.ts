@@ -53,7 +53,7 @@ describe("a consumer's health", () => {
   it.effect("tells the pause of its backoff, until when, and the probe after it", () => {
     const broker = Scripted.make()
     return Effect.gen(function* () {
-      const consumer = yield* Consumer.start("q", { consumerBackoff: ConsumerBackoff.make() }, fail)
+      const consumer = yield* Consumer.start("q", { consumerBackoff: ConsumerBackoff.nsq() }, fail)
       yield* TestClock.adjust(1000)
       broker.deliver("a")
       const paused = { because: "handler", state: "paused", level: 1, until: 3000 }

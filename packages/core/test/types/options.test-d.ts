@@ -55,6 +55,11 @@ export const accepted = [
     ),
   () => requeue.consume("orders", { retry: retryPolicy({ maxAttempts: 3, deadLetter: "discard" }) }, handler),
   () => requeue.consume("orders", { consumerBackoff: true }, handler),
+  () => requeue.consume("orders", { consumerBackoff: { form: "nsq", recovery: "stepwise" } }, handler),
+  () => requeue.consume("orders", { consumerBackoff: { form: "consecutive", failures: 10 } }, handler),
+  () => requeue.consume("orders", { consumerBackoff: { failures: 10 } }, handler),
+  () => requeue.consume("orders", { consumerBackoff: { form: "ratio", window: { attempts: 100 } } }, handler),
+  () => requeue.consume("orders", { consumerBackoff: ConsumerBackoff.ratio({ window: "1 minute" }) }, handler),
   () => requeue.consume("orders", { retry: undefined, batch: undefined, consumerBackoff: undefined }, handler),
   () => requeue.puller("orders", { lease: "1 minute", maxOpen: 3, retry: { maxRetries: 3 } }),
   () => exponential("1 second", { factor: 3, max: "1 hour", jitter: { proportional: 0.1 } }),
@@ -191,6 +196,10 @@ export const slowingDown = [
   () => requeue.consume("orders", { consumerBackoff: { strategy: "full" } }, handler),
   // @ts-expect-error true, or an object
   () => requeue.consume("orders", { consumerBackoff: "exponential" }, handler),
+  // @ts-expect-error only ratio has it
+  () => requeue.consume("orders", { consumerBackoff: { minAttempts: 5 } }, handler),
+  // @ts-expect-error only consecutive has it
+  () => ConsumerBackoff.make({ form: "nsq", failures: 5 }),
   // @ts-expect-error it is called maxBackoffDuration
   () => ConsumerBackoff.make({ maxBackoff: 1000 }),
   // @ts-expect-error it is called perSuccess

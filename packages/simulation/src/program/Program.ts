@@ -75,7 +75,7 @@ const optionsOf = (world: World, { isAlive, name }: Machine, version: Version): 
     ...(consumerBackoff === undefined
       ? {}
       : {
-          consumerBackoff: ConsumerBackoff.make({
+          consumerBackoff: ConsumerBackoff.nsq({
             multiplier: consumerBackoff.multiplier,
             maxBackoffDuration: consumerBackoff.max,
             recovery: consumerBackoff.stepwise ? "stepwise" : "resume"

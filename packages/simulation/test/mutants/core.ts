@@ -441,7 +441,7 @@ const flowing: ReadonlyArray<Mutant> = [
   {
     name: "a probe that says nothing is waited for",
     file: policy("ConsumerBackoff"),
-    from: "return pause(state, state.level, state.window)",
+    from: "return paused(state, state.level, state.pause)",
     to: "return [state, none]"
   },
   {

@@ -27,7 +27,7 @@ export interface Deliveries extends Pick<Redeliveries.Redeliveries, "recognise">
   readonly conclude: (item: Item, verdict: Verdict, failure: Failure | undefined) => Settlement.Settlement
   /** Settles, unless the budget does not allow that; answers how. */
   readonly settle: (item: Item, settlement: Settlement.Settlement) => Settlement.Settlement
-  /** Sends what has gathered, with all that is settled in the current job of the event loop. */
+  /** Ends a run: sends what has gathered, with all that is settled in the current job of the event loop. */
   readonly flush: () => void
   /** Whether a message that is settled so keeps its place in its queue: those behind it in its group wait for it. */
   readonly keepsPlace: (settlement: Settlement.Settlement) => boolean
@@ -189,13 +189,18 @@ export const make = (dependencies: Dependencies): Deliveries => {
     settler.flushSoon()
   }
 
+  const { conclude, endRun } = concluding(dependencies, settle)
+
   return {
     add,
     settleKnown,
     recognise: redeliveries.recognise,
-    conclude: concluding(dependencies, settle),
+    conclude,
     settle,
-    flush: settler.flushSoon,
+    flush: () => {
+      endRun()
+      settler.flushSoon()
+    },
     keepsPlace,
     extendLeases: () => settler.extend(items),
     onReconnect: (isGone) => {
@@ -231,19 +236,28 @@ const tracking = ({ isLeased, load }: Dependencies, copies: Copies.Copies) => {
   }
 }
 
-const concluding =
-  (dependencies: Dependencies, settle: Deliveries["settle"]): Deliveries["conclude"] =>
-  (item, verdict, thrown) => {
-    const { decider, flow, reporter } = dependencies
+const concluding = (dependencies: Dependencies, settle: Deliveries["settle"]) => {
+  const { decider, flow, reporter } = dependencies
+  /** Whether a message of the current run has failed by the end of the handler or a call on the batch, as others may. */
+  let hasFailedAsWhole = false
+
+  const conclude: Deliveries["conclude"] = (item, verdict, thrown) => {
     if (verdict._tag === "Ack" && flow.handler.atRest) return settle(item, Settlement.Ack)
     const failure = decider.failure(verdict, thrown)
     if (failure !== undefined && failure !== thrown) reporter.failed(item.delivery, failure, false)
     const settlement = decider.settlement(item.delivery, verdict, failure)
     // The signal comes first, so that the credit is taken away before the retry goes out.
     const signal = decider.signal(verdict, failure)
-    if (signal === "Failed" || !flow.handler.atRest) flow.handler.signal({ _tag: signal, id: item.key })
+    if (signal === "Failed") {
+      const isWhole = verdict.by !== "message"
+      flow.handler.signal({ _tag: signal, id: item.key, isRepeated: isWhole && hasFailedAsWhole })
+      if (isWhole) hasFailedAsWhole = true
+    } else if (!flow.handler.atRest) flow.handler.signal({ _tag: signal, id: item.key })
     return settle(item, settlement)
   }
+
+  return { conclude, endRun: () => void (hasFailedAsWhole = false) }
+}
 
 /** Must be called after deliveries have been removed. */
 const onMoved = ({ load, timers }: Dependencies): void => {

@@ -73,7 +73,7 @@ export const make = (dependencies: Dependencies): Flow => {
   let isPaused = false
 
   const handler = Gate.make(policy, { ...dependencies, because: "handler" })
-  const broker = Gate.make(ConsumerBackoff.make(), { ...dependencies, because: "broker" })
+  const broker = Gate.make(ConsumerBackoff.nsq(), { ...dependencies, because: "broker" })
 
   const wanted = (): number => (isPaused ? 0 : creditOf(load, window, handler, broker))
 

@@ -30,6 +30,9 @@ export interface Dependencies extends Pick<Runtime, "random" | "timers" | "wallC
   ) => void
 }
 
+/** Where even a success changes nothing, only a failure or a new connection does. */
+const success: ConsumerBackoff.Event = { _tag: "Succeeded", id: 0 }
+
 const states = { Running: "running", Paused: "paused", Probing: "probing" } as const
 
 export const make = (policy: ConsumerBackoff.ConsumerBackoff, dependencies: Dependencies): Gate => {
@@ -46,9 +49,9 @@ export const make = (policy: ConsumerBackoff.ConsumerBackoff, dependencies: Depe
   const signal = (event: ConsumerBackoff.Event): void => {
     if (ConsumerBackoff.ignores(policy, state, event)) return
     const before = state
-    const [after, commands] = ConsumerBackoff.step(policy, before, event, random())
+    const [after, commands] = ConsumerBackoff.step(policy, before, event, timers.now(), random())
     state = after
-    gate.atRest = after.mode._tag === "Running" && after.level === 0
+    gate.atRest = ConsumerBackoff.ignores(policy, after, success)
     for (const command of commands) {
       if (command._tag === "Wait") pause(command.millis)
       else gate.allowance = command.amount
@@ -59,7 +62,7 @@ export const make = (policy: ConsumerBackoff.ConsumerBackoff, dependencies: Depe
 
   const gate: Gate = {
     allowance: "full",
-    atRest: true,
+    atRest: ConsumerBackoff.ignores(policy, state, success),
     mayStart: () => state.mode._tag === "Running" || (state.mode._tag === "Probing" && state.mode.probe === undefined),
     backoff: () => {
       const { level, mode } = state

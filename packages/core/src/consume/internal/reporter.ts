@@ -94,7 +94,7 @@ export const make = (options: Options): Reporter => {
     backoff: (because, before, after) => {
       if (after.mode._tag === "Paused") {
         warnings.paused(because, after)
-        emit({ _tag: "BackoffEntered", queue, because, level: after.level, wait: after.window })
+        emit({ _tag: "BackoffEntered", queue, because, level: after.level, wait: after.pause })
       } else if (after.mode._tag === "Running" && before.mode._tag !== "Running") {
         emit({ _tag: "BackoffLeft", queue, because })
       }

@@ -105,8 +105,8 @@ export const make = ({ queue, redact, wallClock, warn }: Options): Warnings => {
         }
       )
     },
-    paused: (because, { level, window }) =>
-      warn(`consumer backoff: pausing for ${Delay.format(window)}`, { queue, because, level }),
+    paused: (because, { level, pause }) =>
+      warn(`consumer backoff: pausing for ${Delay.format(pause)}`, { queue, because, level }),
     hookThrew: ({ _tag: event }, error) => warn("onEvent threw", { queue, event, error: shown(error) }),
     threw: (what, error) => {
       if (defects.has(what)) return

@@ -25,7 +25,10 @@ export interface Policies {
    * messages or 5 seconds for `consumeBatch` and pullers.
    */
   readonly batch?: BatchPolicy.Options | undefined
-  /** When the whole consumer pauses because its messages fail: `true` for the defaults, or options. Default: never. */
+  /**
+   * When the whole consumer pauses because its messages fail: `true` for the defaults, or options such as
+   * `{ form: "ratio" }`. Default: never.
+   */
   readonly consumerBackoff?: ConsumerBackoff.Options | boolean | undefined
 }
 
@@ -55,8 +58,12 @@ const policyKinds: OptionNames.Of<Policies> = {
   retry: OptionKind.object("an object such as { maxRetries: 5 }, or { maxRetries: 0 } for none"),
   batch: OptionKind.object("an object such as { maxBatchSize: 10 }"),
   consumerBackoff: {
-    expected: 'true, false, or an object such as { multiplier: "1 second" }',
-    holds: (value) => typeof value === "boolean" || OptionKind.isObject(value)
+    expected: 'true, false, or an object such as { form: "consecutive" }',
+    holds: (value) => typeof value === "boolean" || OptionKind.isObject(value),
+    remedy: (value) => {
+      const form = ConsumerBackoff.forms.find((each) => each === value)
+      return form && `Write { form: "${form}" }`
+    }
   }
 }
 

@@ -79,7 +79,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
   {
     name: "the shop is closed, and the consumer backs off",
     fires: { 39: ["RequeueBacklogNotMoving", "RequeueHandlersPaused", "RequeueRetriesLate"], 60: [] },
-    program: () => shop({ retry: patient, consumerBackoff: ConsumerBackoff.make() })
+    program: () => shop({ retry: patient, consumerBackoff: ConsumerBackoff.nsq() })
   },
   {
     name: "handlers hang",

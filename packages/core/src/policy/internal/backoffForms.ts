@@ -1,0 +1,250 @@
+/** The three forms of a consumer backoff: their options, ranges and defaults. */
+import * as Delay from "../../message/Delay.ts"
+import * as OptionKind from "../../options/OptionKind.ts"
+import * as OptionNames from "../../options/OptionNames.ts"
+
+/** How long pauses are, and how the consumer recovers: the same in every form. */
+interface Pauses {
+  /** The unit of pauses, in milliseconds: at level n, a pause is `multiplier x 2^n`. */
+  readonly multiplier: number
+  /** The longest pause, in milliseconds; 0 turns consumer backoff off. */
+  readonly maxBackoffDuration: number
+  /** How the length of a pause is chosen. */
+  readonly strategy: "exponential" | "full-jitter"
+  /** How the consumer goes on after a successful probe. */
+  readonly recovery: "resume" | "stepwise"
+}
+
+/** Every failed attempt begins a pause. */
+export interface Nsq extends Pauses {
+  readonly form: "nsq"
+}
+
+/** A number of failed attempts in a row begins a pause. */
+export interface Consecutive extends Pauses {
+  readonly form: "consecutive"
+  /** The number. */
+  readonly failures: number
+}
+
+/** A share of failed attempts begins a pause. */
+export interface Ratio extends Pauses {
+  readonly form: "ratio"
+  /** The share, above 0 and up to 1. */
+  readonly failureRatio: number
+  /** The number of attempts in the window below which no pause begins. */
+  readonly minAttempts: number
+  /** The attempts that count: those of the last milliseconds, or a number of the last ones. */
+  readonly window: number | { readonly attempts: number }
+}
+
+/** When a consumer pauses, for how long, and how it recovers. */
+export type ConsumerBackoff = Nsq | Consecutive | Ratio
+
+/** The name of a form. */
+export type Form = ConsumerBackoff["form"]
+
+/** The names of all forms. */
+export const forms: ReadonlyArray<Form> = ["nsq", "consecutive", "ratio"]
+
+/** Options of every form. */
+export interface PauseOptions {
+  /** The unit of pauses, 1 ms to 24 hours. Default: 1 second, for pauses of 2, 4, 8, … seconds. */
+  readonly multiplier?: Delay.DurationInput | undefined
+  /** The longest pause, 0 to 24 hours; 0 turns consumer backoff off. Default: 2 minutes. */
+  readonly maxBackoffDuration?: Delay.DurationInput | undefined
+  /** `full-jitter` draws each pause between 0 and the exponential one or the longest. Default: `exponential`. */
+  readonly strategy?: "exponential" | "full-jitter" | undefined
+  /** After a successful probe: full credit at once, or one level at a time. Default: `resume`. */
+  readonly recovery?: "resume" | "stepwise" | undefined
+}
+
+/** Options of {@link consecutive}. */
+interface ConsecutiveOptions extends PauseOptions {
+  /** Of the form `consecutive`: the number of failed attempts in a row that begins a pause, 1 to 1,000. Default: 10. */
+  readonly failures?: number | undefined
+}
+
+/** Options of {@link ratio}. */
+interface RatioOptions extends PauseOptions {
+  /** Of the form `ratio`: the share of failed attempts that begins a pause, above 0 and up to 1. Default: 0.5. */
+  readonly failureRatio?: number | undefined
+  /** Of the form `ratio`: the number of attempts in the window below which no pause begins, 1 to 100,000. Default: 20. */
+  readonly minAttempts?: number | undefined
+  /**
+   * Of the form `ratio`: the attempts that count, which are those of the last 1 second to 24 hours, or the last 1 to 100,000,
+   * written `{ attempts: 100 }`. Default: 30 seconds.
+   */
+  readonly window?: Delay.DurationInput | { readonly attempts: number } | undefined
+}
+
+/** Options of {@link make}: those of one form. */
+export type Options =
+  | (PauseOptions & {
+      /** Which failures begin a pause: each, a number of them in a row, or a share of them. Default: `consecutive`. */
+      readonly form: "nsq"
+    })
+  | (ConsecutiveOptions & {
+      /** Which failures begin a pause: each, a number of them in a row, or a share of them. Default: `consecutive`. */
+      readonly form?: "consecutive" | undefined
+    })
+  | (RatioOptions & {
+      /** Which failures begin a pause: each, a number of them in a row, or a share of them. Default: `consecutive`. */
+      readonly form: "ratio"
+    })
+
+const pauseKinds: OptionNames.Of<PauseOptions> = {
+  multiplier: Delay.kind(1, Delay.max),
+  maxBackoffDuration: Delay.kind(0, Delay.max),
+  strategy: OptionKind.oneOf(["exponential", "full-jitter"]),
+  recovery: OptionKind.oneOf(["resume", "stepwise"])
+}
+
+const consecutiveKinds: OptionNames.Of<ConsecutiveOptions> = { failures: OptionKind.whole(1, 1000), ...pauseKinds }
+
+const attempts = OptionKind.whole(1, 100_000)
+
+const span = Delay.kind(1000, Delay.max)
+
+const isCount = (value: unknown): value is { readonly attempts: number } =>
+  OptionKind.isObject(value) &&
+  Object.keys(value).join() === "attempts" &&
+  attempts.holds(Reflect.get(value, "attempts"))
+
+const ratioKinds: OptionNames.Of<RatioOptions> = {
+  failureRatio: {
+    expected: "a number above 0 and up to 1",
+    holds: (value) => typeof value === "number" && value > 0 && value <= 1,
+    remedy: (value) =>
+      typeof value === "number" && value > 1 && value <= 100 ? `Write ${value / 100} for ${value} %` : undefined
+  },
+  minAttempts: attempts,
+  window: {
+    expected: `${span.expected}, or { attempts: 1 to 100000 }`,
+    holds: (value) => isCount(value) || span.holds(value),
+    remedy: (value) => (OptionKind.isObject(value) ? undefined : span.remedy?.(value))
+  },
+  ...pauseKinds
+}
+
+const kindsOf: Readonly<Record<Form, Readonly<Record<string, true | OptionKind.OptionKind>>>> = {
+  nsq: pauseKinds,
+  consecutive: consecutiveKinds,
+  ratio: ratioKinds
+}
+
+/** All options, of whatever form. */
+const kinds = { form: OptionKind.oneOf(forms), ...consecutiveKinds, ...ratioKinds }
+
+const pausesOf = ({
+  maxBackoffDuration = 120_000,
+  multiplier = 1000,
+  recovery = "resume",
+  strategy = "exponential"
+}: PauseOptions): Pauses => ({
+  multiplier: Delay.parse("multiplier", multiplier),
+  maxBackoffDuration: Delay.parse("maxBackoffDuration", maxBackoffDuration),
+  strategy,
+  recovery
+})
+
+const windowOf = (call: string, minAttempts: number, window: NonNullable<RatioOptions["window"]>): Ratio["window"] => {
+  if (!isCount(window)) return Delay.parse("window", window)
+  if (window.attempts >= minAttempts) return { attempts: window.attempts }
+  throw new RangeError(
+    `${call}: minAttempts must be at most the ${window.attempts} attempts of the window, got ${minAttempts}`
+  )
+}
+
+const build = {
+  nsq: (_: string, options: PauseOptions): Nsq => ({ form: "nsq", ...pausesOf(options) }),
+  consecutive: (_: string, { failures = 10, ...options }: ConsecutiveOptions): Consecutive => ({
+    form: "consecutive",
+    failures,
+    ...pausesOf(options)
+  }),
+  ratio: (
+    call: string,
+    { failureRatio = 0.5, minAttempts = 20, window = 30_000, ...options }: RatioOptions
+  ): Ratio => ({
+    form: "ratio",
+    failureRatio,
+    minAttempts,
+    window: windowOf(call, minAttempts, window),
+    ...pausesOf(options)
+  })
+}
+
+/** The error of an option that only another form has; `undefined` when there is none. */
+const stray = (form: Form, options: object): RangeError | undefined => {
+  const name = Object.keys(options).find((each) => each in kinds && each !== "form" && !(each in kindsOf[form]))
+  if (name === undefined) return undefined
+  const owner = name in consecutiveKinds ? "consecutive" : "ratio"
+  return OptionNames.error(
+    "ConsumerBackoff.make",
+    undefined,
+    `${name} is no option of the form "${form}"`,
+    `Write form: "${owner}" with it`
+  )
+}
+
+/**
+ * Every failed attempt begins a pause: the rule of NSQ's clients.
+ *
+ * When to use: where attempts hardly ever fail unless something that all messages need is down.
+ *
+ * @throws RangeError when an option is unknown, of another kind or out of its range
+ */
+export const nsq = (options: PauseOptions = {}): Nsq => {
+  OptionNames.check("ConsumerBackoff.nsq", options, pauseKinds)
+  return build.nsq("ConsumerBackoff.nsq", options)
+}
+
+/**
+ * A number of failed attempts in a row begins a pause. A batch that fails as a whole is one of them.
+ *
+ * @throws RangeError when an option is unknown, of another kind or out of its range
+ */
+export const consecutive = (options: ConsecutiveOptions = {}): Consecutive => {
+  OptionNames.check("ConsumerBackoff.consecutive", options, consecutiveKinds)
+  return build.consecutive("ConsumerBackoff.consecutive", options)
+}
+
+/**
+ * A share of failed attempts begins a pause. Each message of a batch is an attempt.
+ *
+ * When to use: where a dependency may be half down, or only some of the messages need it, so that failures come seldom in a row.
+ *
+ * @throws RangeError when an option is unknown, of another kind or out of its range, or the window has fewer attempts than
+ * `minAttempts`
+ */
+export const ratio = (options: RatioOptions = {}): Ratio => {
+  OptionNames.check("ConsumerBackoff.ratio", options, ratioKinds)
+  return build.ratio("ConsumerBackoff.ratio", options)
+}
+
+/**
+ * Builds a consumer backoff of the form that the options name. A built one can be its options.
+ *
+ * @throws RangeError when an option is unknown, of another form, of another kind or out of its range
+ *
+ * @example
+ * ```ts
+ * import { ConsumerBackoff } from "@requeue/core"
+ *
+ * const policy = ConsumerBackoff.make({ failures: 5, multiplier: "5 seconds" })
+ * ;[1, 2, 3, 4, 5].map((level) => ConsumerBackoff.wait(policy, level, 0)) // => [10000, 20000, 40000, 80000, 120000]
+ * ```
+ */
+export const make = (options: Options = {}): ConsumerBackoff => {
+  const call = "ConsumerBackoff.make"
+  const { form = "consecutive" } = Object(options) as Options // Anything may come; what is no object is refused below.
+  OptionNames.orThrow(OptionNames.argument(call, "form", form, kinds.form))
+  if (OptionKind.isObject(options)) OptionNames.orThrow(stray(form, options))
+  OptionNames.check<object>(call, options, { form: kinds.form, ...kindsOf[form] })
+  const { form: _, ...rest } = options
+  return build[form](call, rest)
+}
+
+/** No consumer backoff: the default. */
+export const off: ConsumerBackoff = nsq({ maxBackoffDuration: 0 })
