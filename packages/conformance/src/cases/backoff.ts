@@ -10,8 +10,8 @@ import * as Needs from "../Needs.ts"
 const test = Case.inGroup("consumer backoff")
 
 /** A backoff with pauses of 1, 2, 4 and 8 units. */
-const policy = (lab: Lab, options: ConsumerBackoff.Options = {}) =>
-  ConsumerBackoff.make({ multiplier: lab.unit / 2, maxBackoffDuration: 8 * lab.unit, ...options })
+const policy = (lab: Lab, options: ConsumerBackoff.PauseOptions = {}) =>
+  ConsumerBackoff.nsq({ multiplier: lab.unit / 2, maxBackoffDuration: 8 * lab.unit, ...options })
 
 /** A retry policy with so many and so late retries that only the backoff decides when a handler runs. */
 const patient = (lab: Lab) => RetryPolicy.make({ maxRetries: "unlimited", backoff: Backoff.constant(50 * lab.unit) })
@@ -33,11 +33,14 @@ const unsettled = ({ log }: Lab): number => {
 
 const hasLeft = (lab: Lab) => lab.eventsOf("BackoffLeft").some(({ because }) => because === "handler")
 
-/** Checks the pauses. A lost lease counts as a failure, so further pauses may follow it. */
+/** Whether a lease was lost, which counts as a failure. */
+const hasLostLease = (lab: Lab): boolean =>
+  lab.eventsOf("SettleFailed").some(({ error }) => "reason" in error && error.reason === "LeaseLost")
+
+/** Checks the pauses. Further ones may follow a lost lease. */
 const checkPauses = (lab: Lab, expected: ReadonlyArray<number>): void => {
-  const isLost = ({ error }: { readonly error: Error }) => "reason" in error && error.reason === "LeaseLost"
   const seen = pauses(lab)
-  Check.equal("pauses", lab.eventsOf("SettleFailed").some(isLost) ? seen.slice(0, expected.length) : seen, expected)
+  Check.equal("pauses", hasLostLease(lab) ? seen.slice(0, expected.length) : seen, expected)
 }
 
 const fail = () => Effect.fail(new Error("down"))
@@ -51,12 +54,33 @@ const checkUnpaused = (lab: Lab): void => {
 }
 
 /** Starts a consumer of 20 messages whose runs fail until they have paused it so often. */
-const failing = (lab: Lab, failures: number, options: ConsumerBackoff.Options = {}) =>
+const failing = (lab: Lab, failures: number, options: ConsumerBackoff.PauseOptions = {}) =>
   Effect.gen(function* () {
     yield* lab.send(...Array.from({ length: 20 }, (_, index) => `m${index}`))
     return yield* lab.start({ retry: patient(lab), consumerBackoff: policy(lab, options) }, () =>
       pauses(lab).length < failures ? fail() : undefined
     )
+  })
+
+/** Runs that fail where the text has an `F`. Checks that the last of them begins the first pause, and the next is the probe. */
+const checkFirstPause = (lab: Lab, consumerBackoff: ConsumerBackoff.ConsumerBackoff, outcomes: string) =>
+  Effect.gen(function* () {
+    yield* lab.send(...Array.from({ length: 2 * outcomes.length }, (_, index) => `m${index}`))
+    const pausesBefore: Array<number> = []
+    yield* lab.start({ retry: patient(lab), consumerBackoff }, () => {
+      const run = pausesBefore.push(pauses(lab).length)
+      return outcomes[run - 1] === "F" ? fail() : undefined
+    })
+    yield* lab.untilRuns(outcomes.length + 1)
+    checkPauses(lab, [1])
+    if (hasLostLease(lab)) return
+    Check.equal(
+      "pauses before each run",
+      pausesBefore.slice(0, outcomes.length),
+      Array.from(outcomes, () => 0)
+    )
+    const [last, probe] = [lab.runs[outcomes.length - 1]!, lab.runs[outcomes.length]!]
+    lab.checkDelay("the pause", lab.unit, last.at, probe.at)
   })
 
 export const cases: ReadonlyArray<Case.Case> = [
@@ -211,6 +235,32 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* lab.untilRuns(5)
     Check.equal("pauses", pauses(lab), [])
     checkUnpaused(lab)
+  }),
+  test("consecutive: so many failures in a row pause the consumer, and others do not", function* (lab) {
+    yield* checkFirstPause(lab, ConsumerBackoff.consecutive({ failures: 3, multiplier: lab.unit / 2 }), "FFSFFSFFF")
+  }),
+  test("consecutive: a batch that fails as a whole is one failure", function* (lab) {
+    yield* lab.send(...Array.from({ length: 20 }, (_, index) => `m${index}`))
+    const consumerBackoff = ConsumerBackoff.consecutive({ failures: 2, multiplier: lab.unit / 2 })
+    const batch = BatchPolicy.make({ maxBatchSize: 4, maxBatchTimeout: lab.unit })
+    const pausesBefore: Array<number> = []
+    yield* lab.startBatch({ retry: patient(lab), consumerBackoff, batch }, () => {
+      if (pausesBefore.push(pauses(lab).length) <= 2) throw new Error("down")
+    })
+    yield* lab.until("the probe", () => pausesBefore.length > 2)
+    checkPauses(lab, [1])
+    if (!hasLostLease(lab)) Check.equal("pauses before each run", pausesBefore.slice(0, 3), [0, 0, 1])
+  }),
+  test("ratio: a share of failures pauses the consumer, once there are enough attempts", function* (lab) {
+    const window = { attempts: 100 }
+    const consumerBackoff = ConsumerBackoff.ratio({
+      failureRatio: 0.5,
+      minAttempts: 6,
+      window,
+      multiplier: lab.unit / 2
+    })
+    // 2 of 2 are too few; 6 of 12 are the first half of enough.
+    yield* checkFirstPause(lab, consumerBackoff, "FFSSSSSSFFFF")
   }),
   test("a message that no handler sees is no probe, and does not end the backoff", function* (lab) {
     yield* lab.send("a")

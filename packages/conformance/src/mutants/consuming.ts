@@ -34,6 +34,16 @@ const policy = (given: Consumer.Options, change: Partial<RetryPolicy.RetryPolicy
   retry: { ...(given.retry ?? RetryPolicy.make()), ...change }
 })
 
+/** Changes the consumer backoff of every consumer that has one. */
+const backoff = (
+  name: string,
+  kills: string,
+  change: (given: ConsumerBackoff.ConsumerBackoff) => ConsumerBackoff.ConsumerBackoff
+): Mutant =>
+  options(name, kills, (given) =>
+    given.consumerBackoff === undefined ? given : { ...given, consumerBackoff: change(given.consumerBackoff) }
+  )
+
 export const mutants: ReadonlyArray<Mutant> = [
   handled("runs acked messages again", "A.ack, handler throws", (batch, run) =>
     run(rewired(batch, () => ({ ack: () => {} })))
@@ -91,12 +101,43 @@ export const mutants: ReadonlyArray<Mutant> = [
   })),
   options("always backs off", "off by default: failures slow nothing down", (given) => ({
     ...given,
-    consumerBackoff: given.consumerBackoff ?? ConsumerBackoff.make()
+    consumerBackoff: given.consumerBackoff ?? ConsumerBackoff.nsq()
   })),
-  options("resumes at once where it should step", "stepwise recovery comes back one level at a time", (given) =>
-    given.consumerBackoff === undefined
-      ? given
-      : { ...given, consumerBackoff: { ...given.consumerBackoff, recovery: "resume" } }
+  backoff("resumes at once where it should step", "stepwise recovery comes back one level at a time", (given) => ({
+    ...given,
+    recovery: "resume"
+  })),
+  backoff(
+    "pauses with every failure where it should wait for some in a row",
+    "consecutive: so many failures in a row pause the consumer, and others do not",
+    (given) => (given.form === "consecutive" ? { ...given, failures: 1 } : given)
+  ),
+  backoff(
+    "waits for one failure too many in a row",
+    "consecutive: so many failures in a row pause the consumer, and others do not",
+    (given) => (given.form === "consecutive" ? { ...given, failures: given.failures + 1 } : given)
+  ),
+  handled(
+    "counts each message of a batch that fails as a whole",
+    "consecutive: a batch that fails as a whole is one failure",
+    (batch, run) => {
+      try {
+        return run(batch)
+      } catch (error) {
+        for (const message of batch.messages) message.fail(error)
+        return undefined
+      }
+    }
+  ),
+  backoff(
+    "needs no number of attempts for its share of failures",
+    "ratio: a share of failures pauses the consumer, once there are enough attempts",
+    (given) => (given.form === "ratio" ? { ...given, minAttempts: 1 } : given)
+  ),
+  backoff(
+    "takes any share of failures for enough",
+    "ratio: a share of failures pauses the consumer, once there are enough attempts",
+    (given) => (given.form === "ratio" ? { ...given, failureRatio: 0.1 } : given)
   ),
   options("retries once too often", "maxAttempts is the same limit, counted with the first delivery", (given) =>
     policy(given, { maxAttempts: (given.retry ?? RetryPolicy.make()).maxAttempts + 1 })
