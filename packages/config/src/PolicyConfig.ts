@@ -164,11 +164,21 @@ export const BatchPolicy = strict({
 
 /** `ConsumerBackoff.make`'s options. */
 export const ConsumerBackoff = strict({
+  form: Schema.optionalKey(Schema.Literals(ConsumerBackoffs.forms)),
+  failures: Schema.optionalKey(Schema.Finite),
+  failureRatio: Schema.optionalKey(Schema.Finite),
+  minAttempts: Schema.optionalKey(Schema.Finite),
+  window: Schema.optionalKey(Schema.Union([Schema.Finite, Schema.String, strict({ attempts: Schema.Finite })])),
   multiplier: Schema.optionalKey(Duration),
   maxBackoffDuration: Schema.optionalKey(Duration),
   strategy: Schema.optionalKey(Schema.Literals(["exponential", "full-jitter"])),
   recovery: Schema.optionalKey(Schema.Literals(["resume", "stepwise"]))
-}).pipe(through("ConsumerBackoff", ConsumerBackoffs.make))
+}).pipe(
+  through(
+    "ConsumerBackoff",
+    (options) => ConsumerBackoffs.make(options as ConsumerBackoffs.Options) // It checks what these types forbid.
+  )
+)
 
 /** `{ "max": 100, "perSuccess": 0.1 }` */
 export const DeadLetterBudget = strict({

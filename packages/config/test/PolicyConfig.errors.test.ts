@@ -84,6 +84,28 @@ const cases: ReadonlyArray<Case> = [
     '["multiplier"]',
     "ConsumerBackoff.make: multiplier must be"
   ],
+  [
+    "an option of another form",
+    ConsumerBackoff,
+    { form: "nsq", failures: 5 },
+    '["failures"]',
+    'no option of the form "nsq". Write form: "consecutive" with it'
+  ],
+  [
+    "a share in percent",
+    ConsumerBackoff,
+    { form: "ratio", failureRatio: 50 },
+    '["failureRatio"]',
+    "up to 1, got 50. Write 0.5 for 50 %"
+  ],
+  [
+    "a window of no attempts",
+    ConsumerBackoff,
+    { form: "ratio", window: { attempts: 0 } },
+    '["window"]',
+    "ConsumerBackoff.make: window must be"
+  ],
+  ["an unknown form", ConsumerBackoff, { form: "rate" }, '["form"]', '"nsq" | "consecutive" | "ratio"'],
   ["an unknown recovery", ConsumerBackoff, { recovery: "slow" }, '["recovery"]', '"resume" | "stepwise"'],
   [
     "an empty budget",

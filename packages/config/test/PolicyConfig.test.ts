@@ -63,6 +63,15 @@ describe("the others", () => {
     } as const
     assert.deepStrictEqual(decode(PolicyConfig.ConsumerBackoff, {}), ConsumerBackoff.make())
     assert.deepStrictEqual(decode(PolicyConfig.ConsumerBackoff, options), ConsumerBackoff.make(options))
+    for (const form of [
+      { form: "nsq" },
+      { form: "consecutive", failures: 10 },
+      { form: "ratio", failureRatio: 0.3, minAttempts: 10, window: "1 minute" },
+      { form: "ratio", window: { attempts: 50 } }
+    ] as const) {
+      const all = { ...options, ...form }
+      assert.deepStrictEqual(decode(PolicyConfig.ConsumerBackoff, all), ConsumerBackoff.make(all))
+    }
   })
 
   it("DeadLetterBudget", () => {

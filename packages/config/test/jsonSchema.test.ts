@@ -27,7 +27,7 @@ const sound = defineConfig({
   },
   queues: {
     orders: { retry: "patient", batch: { maxBatchSize: 20 }, consumerBackoff: true, codec: "text", delay: 5 },
-    other: { retry: { preset: "nsqRequeue" }, consumerBackoff: { strategy: "full-jitter" } }
+    other: { retry: { preset: "nsqRequeue" }, consumerBackoff: { form: "ratio", strategy: "full-jitter" } }
   }
 })
 

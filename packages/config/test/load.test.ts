@@ -130,6 +130,7 @@ queues:
     )
     assert.strictEqual(options.retry?.maxAttempts, 9)
     assert.strictEqual(options.batch?.maxBatchSize, 50)
+    assert.strictEqual(options.consumerBackoff?.form, "consecutive")
     assert.strictEqual(options.consumerBackoff?.maxBackoffDuration, 120_000)
   })
 
