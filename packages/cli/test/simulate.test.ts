@@ -5,7 +5,11 @@ interface Simulated {
   readonly schedule: ReadonlyArray<{ readonly retry: number; readonly delay: readonly [number, number] }>
   readonly handlerRuns: number
   readonly worstCase: number | "unlimited"
-  readonly outage: { readonly rounds: number; readonly deadLetters: { readonly median: number } }
+  readonly outage: {
+    readonly rounds: number
+    readonly deadLetters: { readonly median: number }
+    readonly consumerBackoff: string
+  }
 }
 
 const simulate = async (...args: ReadonlyArray<string>): Promise<Simulated> => {
@@ -34,6 +38,13 @@ describe("requeue simulate", () => {
     assert.strictEqual(outage.rounds, 3)
     assert.isAbove(outage.deadLetters.median, 0)
     assert.deepStrictEqual((await simulate(...asked)).outage, outage)
+  })
+
+  it.each(["nsq", "consecutive", "ratio"])("simulates consumer backoff of the form %s", async (form) => {
+    const asked = ["--policy", "cloudflareQueues", "--outage", "1m", "--rounds", "3", "--consumer-backoff"]
+    const [off, on] = [await simulate(...asked, "off"), await simulate(...asked, form)]
+    assert.deepStrictEqual([off.outage.consumerBackoff, on.outage.consumerBackoff], ["off", form])
+    assert.isBelow(on.outage.deadLetters.median, off.outage.deadLetters.median / 10)
   })
 
   it.each<readonly [ReadonlyArray<string>, RegExp]>([

@@ -229,11 +229,11 @@ describe("a simulated outage", () => {
   it.effect("keeps what was asked in the form", () =>
     Effect.gen(function* () {
       const { get } = yield* make()
-      const { text } = yield* get(ask({ outage: "2.5", rate: "7", failing: "30", handler: "250", pausing: "on" }))
+      const { text } = yield* get(ask({ outage: "2.5", rate: "7", failing: "30", handler: "250", backoff: "ratio" }))
       for (const [name, value] of Object.entries({ outage: "2.5", rate: "7", failing: "30", handler: "250" })) {
         assert.match(text, new RegExp(`name="${name}"[^>]*value="${value}"`))
       }
-      assert.match(text, /<option value="on" +selected/)
+      assert.match(text, /<option value="ratio" +selected/)
     })
   )
 
@@ -249,7 +249,7 @@ describe("a simulated outage", () => {
         { outage: "5", failing: "101" },
         { outage: "5", handler: "0" },
         { outage: "5", concurrency: "9999999" },
-        { outage: "5", pausing: "__proto__" }
+        { outage: "5", backoff: "__proto__" }
       ]) {
         assert.strictEqual((yield* get(ask(more))).status, 400, JSON.stringify(more))
       }

@@ -1,5 +1,5 @@
 /** `requeue simulate`: shows the schedule of a policy, and what it does in an outage. */
-import { RetryPolicy } from "@requeue/core"
+import { ConsumerBackoff, RetryPolicy } from "@requeue/core"
 import { ConsumerOptions } from "@requeue/core/port"
 import { Outage, OutageReport as Report } from "@requeue/operations"
 import * as Command from "effect/cli/Command"
@@ -47,8 +47,10 @@ const flags = {
     Flag.withDescription("Handlers at a time. Default: twice as many as the rate needs"),
     Flag.optional
   ),
-  consumerBackoff: Flag.Boolean("consumer-backoff").pipe(
-    Flag.withDescription("Pause the consumer while handlers fail. Default: as the queue of the config file says"),
+  consumerBackoff: Flag.Literals("consumer-backoff", [...ConsumerBackoff.forms, "off"]).pipe(
+    Flag.withDescription(
+      "The form of consumer backoff, which pauses the consumer while handlers fail. Default: as the queue of the config file says"
+    ),
     Flag.optional
   ),
   rounds: NumberFlag.whole("rounds", 1, 10_000).pipe(
@@ -122,7 +124,7 @@ export const simulate = Command.make("simulate", flags, (asked) =>
       description: "What an outage of 15 minutes does at 50 messages a second"
     },
     {
-      command: "requeue simulate --policy '{\"maxRetries\":3}' --outage 1m --consumer-backoff",
+      command: "requeue simulate --policy '{\"maxRetries\":3}' --outage 1m --consumer-backoff consecutive",
       description: "Whether pausing the consumer saves a policy that gives up early"
     }
   ])

@@ -138,12 +138,32 @@ const acknowledgement: Part = {
   ]
 }
 
+const percent = (share: number): string => `${Math.round(share * 1000) / 10} %`
+
+/** The failures that begin a pause. */
+const trigger = (policy: ConsumerBackoff.ConsumerBackoff): string => {
+  switch (policy.form) {
+    case "nsq":
+      return "After a failed attempt"
+    case "consecutive":
+      return `After ${counted(policy.failures, "failed attempt")} in a row`
+    case "ratio": {
+      const { failureRatio, minAttempts, window } = policy
+      const those =
+        typeof window === "number"
+          ? `the attempts of the last ${Delay.format(window)}`
+          : `the last ${counted(window.attempts, "attempt")}`
+      return `When ${percent(failureRatio)} of ${those} have failed, of at least ${minAttempts}`
+    }
+  }
+}
+
 const slowing = ({ consumerBackoff = ConsumerBackoff.off }: ConsumerOptions.Options): ReadonlyArray<string> => {
   const { maxBackoffDuration, multiplier, recovery, strategy } = consumerBackoff
   if (maxBackoffDuration === 0) return ["The consumer does not pause while its messages fail."]
   const pauses = [1, 2, 3].map((level) => Math.min(multiplier * 2 ** level, maxBackoffDuration)).map(Delay.format)
   return [
-    `After a failure the whole consumer pauses: for ${[...new Set(pauses)].join(", ")} and so on, ${Delay.format(maxBackoffDuration)} at most.`,
+    `${trigger(consumerBackoff)}, the whole consumer pauses: for ${[...new Set(pauses)].join(", ")} and so on, ${Delay.format(maxBackoffDuration)} at most.`,
     ...(strategy === "full-jitter" ? ["Each pause is drawn between 0 and that."] : []),
     `After a pause it tries one message; when that succeeds, it ${recovery === "resume" ? "goes on at full speed" : "goes back one step"}.`
   ]

@@ -76,7 +76,7 @@ const makeGate = (
   let gate = ConsumerBackoff.initial
   return {
     signal: (event: ConsumerBackoff.Event): void => {
-      const [after, commands] = ConsumerBackoff.step(policy, gate, event, random())
+      const [after, commands] = ConsumerBackoff.step(policy, gate, event, timeline.now(), random())
       gate = after
       for (const command of commands) if (command._tag === "Wait") timeline.after(command.millis, { _tag: "Elapsed" })
     },

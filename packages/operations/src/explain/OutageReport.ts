@@ -1,4 +1,5 @@
 /** A summary of many simulated outages. */
+import type { ConsumerBackoff } from "@requeue/core"
 import type { Outcome, Scenario } from "./Outage.ts"
 import * as Range from "./internal/range.ts"
 
@@ -14,6 +15,8 @@ export interface OutageReport {
   readonly share: number
   readonly handlerTime: number
   readonly concurrency: number
+  /** The form of the consumer's backoff; `off` without one. */
+  readonly consumerBackoff: ConsumerBackoff.Form | "off"
   readonly seed: number
   readonly rounds: number
   readonly messages: Range.Range
@@ -50,6 +53,7 @@ export const make = (scenario: Scenario, outcomes: ReadonlyArray<Outcome>): Outa
     share: scenario.share ?? 1,
     handlerTime: scenario.handlerTime,
     concurrency: scenario.concurrency,
+    consumerBackoff: scenario.consumerBackoff.maxBackoffDuration === 0 ? "off" : scenario.consumerBackoff.form,
     seed: scenario.seed,
     rounds: outcomes.length,
     messages: of(({ arrived }) => arrived),

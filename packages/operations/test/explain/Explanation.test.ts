@@ -79,7 +79,17 @@ describe("an explanation", () => {
     )
     assert.match(
       said(options, "Consumer backoff"),
-      /pauses: for 2s, 4s, 8s and so on, 2m at most\. Each pause is drawn/
+      /^After 10 failed attempts in a row, the whole consumer pauses: for 2s, 4s, 8s and so on, 2m at most\. Each pause is drawn/
+    )
+    const begun = (consumerBackoff: ConsumerBackoff.ConsumerBackoff) => said({ consumerBackoff }, "Consumer backoff")
+    assert.match(begun(ConsumerBackoff.nsq()), /^After a failed attempt, the whole consumer pauses: for 2s/)
+    assert.match(
+      begun(ConsumerBackoff.ratio()),
+      /^When 50 % of the attempts of the last 30s have failed, of at least 20, the whole consumer pauses: for 2s/
+    )
+    assert.match(
+      begun(ConsumerBackoff.ratio({ failureRatio: 0.125, window: { attempts: 50 } })),
+      /^When 12\.5 % of the last 50 attempts have failed, of at least 20, the whole consumer pauses: for 2s/
     )
     assert.include(said(options, "Dead letters"), "stops itself after 100 dead letters, and each success earns 0.1")
     assert.include(said(options, "Limits"), "as long as it likes")

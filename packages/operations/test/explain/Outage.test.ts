@@ -42,8 +42,10 @@ const scenario: fc.Arbitrary<Outage.Scenario> = fc.record({
   retryDelay: fc.integer({ min: 0, max: 2000 }),
   consumerBackoff: fc.constantFrom(
     ConsumerBackoff.off,
-    ConsumerBackoff.make(),
-    ConsumerBackoff.make({ recovery: "stepwise", strategy: "full-jitter", maxBackoffDuration: "10 seconds" })
+    ConsumerBackoff.nsq(),
+    ConsumerBackoff.consecutive(),
+    ConsumerBackoff.ratio(),
+    ConsumerBackoff.nsq({ recovery: "stepwise", strategy: "full-jitter", maxBackoffDuration: "10 seconds" })
   ),
   rate: fc.double({ min: 0.1, max: 20, noNaN: true }),
   outage: fc.integer({ min: 1, max: 60_000 }),
@@ -113,9 +115,11 @@ describe("a simulated outage", () => {
   it("takes what the consumer backoff holds back out of the dead letters", () => {
     const hasty = { ...calm, retry: RetryPolicy.make({ maxRetries: 3 }) }
     assert.isAbove(Outage.run(hasty).deadLettered, 100)
-    const careful = Outage.run({ ...hasty, consumerBackoff: ConsumerBackoff.make() })
-    assert.isBelow(careful.deadLettered, 10)
-    assert.isDefined(careful.recovery)
+    for (const form of ConsumerBackoff.forms) {
+      const careful = Outage.run({ ...hasty, consumerBackoff: ConsumerBackoff.make({ form }) })
+      assert.isBelow(careful.deadLettered, 10, form)
+      assert.isDefined(careful.recovery)
+    }
   })
 
   it("never recovers when the handlers cannot keep up", () => {
@@ -182,9 +186,24 @@ describe("a question", () => {
       retryDelay: 2000,
       consumerBackoff: ConsumerBackoff.make()
     })
-    assert.deepInclude(Outage.scenario(options, { ...asked, consumerBackoff: false }), {
+    assert.deepInclude(Outage.scenario(options, { ...asked, consumerBackoff: "off" }), {
       consumerBackoff: ConsumerBackoff.off
     })
+  })
+
+  it("may name another form of backoff, and keeps the queue's own options of the same form", () => {
+    const own = ConsumerBackoff.consecutive({ failures: 9 })
+    for (const [consumerBackoff, form, expected] of [
+      [own, "consecutive", own],
+      [own, "ratio", ConsumerBackoff.ratio()],
+      [undefined, "nsq", ConsumerBackoff.nsq()],
+      [ConsumerBackoff.off, "nsq", ConsumerBackoff.nsq()],
+      [undefined, undefined, ConsumerBackoff.off]
+    ] as const) {
+      assert.deepInclude(Outage.scenario({ consumerBackoff }, { ...asked, consumerBackoff: form }), {
+        consumerBackoff: expected
+      })
+    }
   })
 
   it("has no answer where handlers cannot keep up, or messages are too many", () => {

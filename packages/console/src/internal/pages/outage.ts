@@ -13,8 +13,8 @@ import { alarm, facts } from "./parts.ts"
 export interface Asked extends Pick<Outage.Question, "outage" | "rate" | "handlerTime"> {
   readonly share: number
   readonly concurrency: number | undefined
-  /** Whether the consumer pauses; `undefined` as it is configured. */
-  readonly isPausing: boolean | undefined
+  /** `undefined`: as it is configured. */
+  readonly consumerBackoff: Outage.Question["consumerBackoff"]
 }
 
 /** The fields as they are at first. */
@@ -24,7 +24,7 @@ export const usual: Asked = {
   share: 1,
   handlerTime: 100,
   concurrency: undefined,
-  isPausing: undefined
+  consumerBackoff: undefined
 }
 
 const field = (name: string, label: string, value: number | undefined, hint = ""): Html => html`<label
@@ -34,15 +34,15 @@ const field = (name: string, label: string, value: number | undefined, hint = ""
 
 const choices = [
   ["", "as it is configured"],
-  ["on", "yes"],
-  ["off", "no"]
+  ["off", "off"],
+  ["consecutive", "consecutive failures"],
+  ["ratio", "ratio of failures"],
+  ["nsq", "every failure"]
 ] as const
-
-const choiceOf = (isPausing: boolean | undefined): string => (isPausing === undefined ? "" : isPausing ? "on" : "off")
 
 /** The form. It changes nothing, so that its address can be given to others. */
 const form = ({ paths }: Visit, place: Place, asked: Asked): Html => {
-  const { concurrency, handlerTime, isPausing, outage, rate, share } = asked
+  const { concurrency, consumerBackoff, handlerTime, outage, rate, share } = asked
   return html`<form method="get" action="${paths.to("queue")}#outage" class="ask">
     ${Object.entries(queryOf(place)).map(
       ([name, value]) => html`<input type="hidden" name="${name}" value="${value}" />`
@@ -52,10 +52,10 @@ const form = ({ paths }: Visit, place: Place, asked: Asked): Html => {
     ${field("concurrency", "Handlers", concurrency, "enough")}
     <label
       >Consumer backoff
-      <select name="pausing">
+      <select name="backoff">
         ${choices.map(
           ([value, text]) =>
-            html`<option value="${value}" ${value === choiceOf(isPausing) && html` selected`}>${text}</option>`
+            html`<option value="${value}" ${value === (consumerBackoff ?? "") && html` selected`}>${text}</option>`
         )}
       </select></label
     >

@@ -1,5 +1,6 @@
 /** The page of a queue. */
 import { QueueStatus } from "@requeue/operations"
+import { ConsumerBackoff } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import type { Asked } from "../pages/outage.ts"
 import { usual } from "../pages/outage.ts"
@@ -41,7 +42,7 @@ const asked = ({ timeout }: Dependencies, connection: Connection, { name, retry 
       )
     )
 
-const pausing: Readonly<Record<string, boolean | undefined>> = { "": undefined, on: true, off: false }
+const backoffs = [...ConsumerBackoff.forms, "off"] as const
 
 /** The outage that the fields ask for. */
 const questionOf = (fields: URLSearchParams): Effect.Effect<Asked, Refusal> =>
@@ -51,15 +52,18 @@ const questionOf = (fields: URLSearchParams): Effect.Effect<Asked, Refusal> =>
     const failing = yield* numberOf(fields, "failing", "decimal", 0.1, 100)
     const handlerTime = yield* numberOf(fields, "handler", "whole", 1, 3_600_000)
     const concurrency = yield* numberOf(fields, "concurrency", "whole", 1, 100_000)
-    const choice = fields.get("pausing") ?? ""
-    if (!Object.hasOwn(pausing, choice)) return yield* wrong("pausing must be on, off or nothing", "Nothing was done")
+    const choice = fields.get("backoff") ?? ""
+    const consumerBackoff = backoffs.find((each) => each === choice)
+    if (consumerBackoff === undefined && choice !== "") {
+      return yield* wrong(`backoff must be one of ${backoffs.join(", ")}, or nothing`, "Nothing was done")
+    }
     return {
       outage: minutes === undefined ? usual.outage : minutes * 60_000,
       rate: rate ?? usual.rate,
       share: failing === undefined ? usual.share : failing / 100,
       handlerTime: handlerTime ?? usual.handlerTime,
       concurrency,
-      isPausing: pausing[choice]
+      consumerBackoff
     }
   })
 
@@ -82,16 +86,13 @@ export const queueRoute: Route = {
   answer: ({ fields, signal, visit }, dependencies) =>
     Effect.gen(function* () {
       const { connection, queue: own } = yield* queueOf(fields, dependencies)
-      const { isPausing: consumerBackoff, ...question } = yield* questionOf(fields)
+      const question = yield* questionOf(fields)
       const { compare, simulate } = dependencies
       const [told, comparison] = yield* Effect.all([asked(dependencies, connection, own), compare(connection, own)], {
         concurrency: "unbounded"
       })
       const answer = fields.has("outage")
-        ? yield* whileHere(
-            signal,
-            simulate(own.options ?? { retry: own.retry }, { ...question, consumerBackoff, seed: 1 })
-          )
+        ? yield* whileHere(signal, simulate(own.options ?? { retry: own.retry }, { ...question, seed: 1 }))
         : undefined
       return {
         page: queue(visit, {
@@ -99,7 +100,7 @@ export const queueRoute: Route = {
           place: { broker: connection.name, queue: own.name },
           queue: own,
           comparison,
-          asked: { ...question, isPausing: consumerBackoff },
+          asked: question,
           answer
         })
       }

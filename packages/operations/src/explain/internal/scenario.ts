@@ -23,8 +23,8 @@ export interface Scenario {
 export interface Question extends Pick<Scenario, "rate" | "outage" | "share" | "handlerTime" | "seed"> {
   /** Handlers at a time. Default: twice as many as the rate needs. */
   readonly concurrency?: number | undefined
-  /** Whether the consumer pauses while handlers fail. Default: as its options say. */
-  readonly consumerBackoff?: boolean | undefined
+  /** The form of the consumer's backoff, or `off`. Default: as its options say. */
+  readonly consumerBackoff?: ConsumerBackoff.Form | "off" | undefined
 }
 
 /** Why a question has no answer: its field, and what to do. */
@@ -32,6 +32,17 @@ export interface Refusal {
   readonly field: "concurrency" | "rate"
   readonly detail: string
   readonly remedy: string
+}
+
+/** The backoff to simulate: the consumer's own where it has the form that is asked for. */
+const backoffOf = (
+  asked: Question["consumerBackoff"],
+  own: ConsumerBackoff.ConsumerBackoff = ConsumerBackoff.off
+): ConsumerBackoff.ConsumerBackoff => {
+  if (asked === "off") return ConsumerBackoff.off
+  return asked === undefined || (asked === own.form && own.maxBackoffDuration > 0)
+    ? own
+    : ConsumerBackoff.make({ form: asked })
 }
 
 /** The largest number of messages in one outage that a simulation takes by default. */
@@ -74,12 +85,11 @@ export const scenario = (
     }
   }
   const { retry, retryDelay = 0 } = ConsumerOptions.resolve(options)
-  const isPausing = consumerBackoff ?? options.consumerBackoff !== undefined
   return {
     ...asked,
     concurrency,
     retry,
     retryDelay,
-    consumerBackoff: isPausing ? (options.consumerBackoff ?? ConsumerBackoff.make()) : ConsumerBackoff.off
+    consumerBackoff: backoffOf(consumerBackoff, options.consumerBackoff)
   }
 }
