@@ -71,8 +71,8 @@ export const groups = [
       },
       {
         title: "`consumerBackoff`: `ConsumerBackoff.make(options)`",
-        file: core("policy/ConsumerBackoff"),
-        type: "Options",
+        file: core("policy/internal/backoffForms"),
+        type: ["Options", "ConsecutiveOptions", "RatioOptions"],
         kinds: "kinds"
       },
       { title: "`deadLetterBudget`", file: core("policy/DeadLetterBudget"), type: "Options", kinds: "kinds" }
