@@ -341,6 +341,12 @@ describe("options", () => {
     const redriving = letters.redrive(options)
     options.dryRun = false
     await broker.finish(redriving)
+    const reading = { limit: 1 }
+    const pages = letters.read(reading)
+    reading.limit = 2
+    const read: Array<unknown> = []
+    for await (const letter of pages) read.push(letter)
+    assert.lengthOf(read, 1)
     assert.strictEqual(await broker.finish(letters.count()), 2)
   })
 })

@@ -142,6 +142,27 @@ it("refuses numbers out of range, and the queue of dead letters itself for a tar
   }
 })
 
+it("makes no queue again that is deleted after it was looked up", async () => {
+  await using broker = await open({}, (broker) => {
+    const counts: typeof broker.admin.counts = (queue) =>
+      Effect.map(broker.admin.counts(queue), (now) => ({ ...now, isMissing: false }))
+    return { ...broker, admin: { ...broker.admin, counts } }
+  })
+  await broker.requeue.send("q.dlq", 1)
+  const letters = deadLetters(broker.requeue, "q.dlq")
+  const [letter] = await broker.finish(letters.list())
+  const options = { to: "q", create: false }
+  for (const call of ["redrive", "park"] as const) {
+    const report = await broker.finish(letters[call](options))
+    assert.deepInclude(report, { ...all, published: 0, refused: 1 }, call)
+  }
+  const editing = letters.edit(letter!, { ...options, headers: { fixed: "yes" } })
+  const error = await broker.finish(editing.catch((error: unknown) => error))
+  assert.deepInclude(error, { reason: "QueueMissing", queue: "q" })
+  assert.deepStrictEqual(await broker.waiting("q.dlq"), ["1"])
+  assert.isTrue((await Effect.runPromise(broker.broker.admin.counts("q"))).isMissing)
+})
+
 it.effect("waits for letters that the broker has counted and is slow to hand over", () =>
   VirtualTime.run(
     Effect.gen(function* () {

@@ -96,6 +96,22 @@ describe("settlements that fail", () => {
     )
     assert.strictEqual(await broker.finish(letters.purge({ filter: () => true })), 0)
   })
+
+  it("a removal that the broker takes later is tried again", async () => {
+    const error = broken("remove", "Throttled")
+    let tries = 0
+    const busy = browsing(({ remove }) => ({
+      remove: (deliveries) => {
+        if (tries++ > 0) return remove(deliveries)
+        return Effect.succeed(deliveries.map((delivery) => ({ delivery, error, fate: "transient" as const })))
+      }
+    }))
+    await using broker = await open({}, busy)
+    await fill(broker, 3)
+    await broker.finish(deadLetters(broker.requeue, "q.dlq").redrive({ to: "q" }))
+    assert.deepStrictEqual(await idsIn(broker, "q"), numbers(3))
+    assert.deepStrictEqual(await idsIn(broker, "q.dlq"), [])
+  })
 })
 
 describe("a stage", () => {

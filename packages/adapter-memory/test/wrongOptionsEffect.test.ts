@@ -1,7 +1,7 @@
-/** What is said of wrong options by the functions for programs with Effect: they die of it, and the stack leads to the call. */
+/** Options of the functions for programs with Effect: they die of wrong ones, and the stack leads to the call. */
 import { assert, it } from "@effect/vitest"
-import { type Broker, Consumer, Producer, Puller, QueueDefinition } from "@requeue/core"
-import { DeadLetters } from "@requeue/operations"
+import { Broker, Consumer, Producer, Puller, QueueDefinition } from "@requeue/core"
+import { DeadLetters, DelayedMessages } from "@requeue/operations"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -84,3 +84,18 @@ it.each(rows)("%s", async (call, message) => {
   assert.strictEqual(error.message, message)
   assert.match(error.stack!.replace(message, ""), /wrongOptionsEffect\.test\.ts/)
 })
+
+it.effect("options are those of the call: what is changed before the effect runs changes nothing", () =>
+  Effect.gen(function* () {
+    const producer = yield* Producer.make("q.dlq")
+    yield* producer.sendBatch([{ body: 1 }, { body: 2, delay: "1 hour" }])
+    const [letters, delayed] = [yield* DeadLetters.make("q.dlq"), yield* DelayedMessages.make("q.dlq")]
+    const options = { filter: () => true, dryRun: true }
+    const [purge, purgeDelayed] = [letters.purge(options), delayed.purge(options)]
+    options.dryRun = false
+    yield* purge
+    yield* purgeDelayed
+    const { admin } = yield* Broker.Broker
+    assert.deepStrictEqual(yield* admin.counts("q.dlq"), { ready: 1, inFlight: 0, delayed: 1 })
+  }).pipe(Effect.scoped, Effect.provide(MemoryBroker.layer()))
+)

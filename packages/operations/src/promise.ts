@@ -137,9 +137,11 @@ const deadLetterQueue = (
     ...promised(requeue, make, calls, refusals),
     read: (options) => {
       OptionNames.orThrow(refusals.read(options))
+      // It begins later, when the caller may have changed them.
+      const own = options && { ...options }
       return reading(
         requeue,
-        Effect.flatMap(make, ({ read }) => read(options))
+        Effect.flatMap(make, ({ read }) => read(own))
       )
     }
   }

@@ -203,39 +203,35 @@ export const of = (
 
 type IsOrigin = (origin: string) => Effect.Effect<boolean, BrokerError.BrokerError>
 
-/** A copy, which the caller cannot change any more. */
-const own = <O extends object | undefined>(options: O): O => options && { ...options }
-
 const ofBroker = (broker: Broker.Service, queue: string, found?: ReadonlyArray<string>): DeadLetters => {
   const refused = Options.refusals(queue)
-  /** A call whose functions run in the async context of the call. */
+  /** A call whose functions run in the async context of the call. What the caller changes from now on changes nothing. */
   const calling = <O extends object | undefined, A, E, R>(
     operation: string,
     refusal: RangeError | undefined,
-    asked: O,
+    options: O,
     call: (watched: Broker.Service, given: O) => Effect.Effect<A, E, R>
   ) =>
     OptionNames.orDie(refusal, () => {
-      const options = own(asked)
-      return tell(broker, queue, operation, (watched) => call(watched, AsyncContext.bound(options)))
+      const own = options && { ...options }
+      return tell(broker, queue, operation, (watched) => call(watched, AsyncContext.bound(own)))
     })
   /** One that moves or removes letters. */
   const acting = <O extends Options.Acting | undefined, A, E, R>(
     operation: string,
     refusal: RangeError | undefined,
-    asked: O,
+    options: O,
     call: (watched: Broker.Service, given: O, isOrigin: IsOrigin) => Effect.Effect<A, E, R>,
-    isOfOrigin = asked?.origin !== undefined
+    isOfOrigin = options?.origin !== undefined
   ) => {
-    const options = own(asked)
     const acts = { operation, of: found, isOfOrigin }
-    const isOrigin: IsOrigin = (origin) =>
-      origin === options?.origin || found?.includes(origin) === true
-        ? Effect.succeed(true)
-        : KnownQueues.isOrigin(broker, queue, origin)
     return calling(operation, refusal, options, (watched, given) => {
+      const isOrigin: IsOrigin = (origin) =>
+        origin === given?.origin || found?.includes(origin) === true
+          ? Effect.succeed(true)
+          : KnownQueues.isOrigin(broker, queue, origin)
       const acted = call(watched, Options.ofOrigin(given), isOrigin)
-      return options?.force === queue ? acted : Effect.andThen(Role.check(broker, watched, queue, acts), acted)
+      return given?.force === queue ? acted : Effect.andThen(Role.check(broker, watched, queue, acts), acted)
     })
   }
   return {

@@ -1,6 +1,6 @@
 /** Calls of a module, as promises. */
 import type { Broker } from "@requeue/core"
-import { OptionKind, OptionNames } from "@requeue/core/port"
+import { OptionNames } from "@requeue/core/port"
 import type { Requeue } from "@requeue/core/promise"
 import * as Effect from "effect/Effect"
 import * as Closing from "./Closing.ts"
@@ -31,9 +31,8 @@ export const promised = <Calls extends object, const Name extends keyof Calls & 
     (name: Name) =>
     async (...args: ReadonlyArray<unknown>) => {
       OptionNames.orThrow(refusals[name]?.(...args))
-      // What the caller changes from here on changes nothing.
-      const own = args.map((arg, index) => (index === args.length - 1 && OptionKind.isObject(arg) ? { ...arg } : arg))
-      const called = Effect.flatMap(make, (calls) => effectOf(calls[name], own))
+      // It begins at once, so the call copies its options before the caller can change them.
+      const called = Effect.flatMap(make, (calls) => effectOf(calls[name], args))
       return run(Effect.provideService(called, Closing.isClosing, true))
     }
   // Cast, because `fromEntries` knows no names.
