@@ -54,10 +54,11 @@ it.effect.each(policies)("for $reasons", ({ bodies, reasons, retry }) => {
     )
     const known = given().map(({ attempts, error, id, queue, reason, ...event }, index) => ({
       queue,
-      id,
+      messageId: id,
       attempts,
       reason,
-      error: `${error.name}: ${error.message}`,
+      errorName: error.name,
+      errorMessage: error.message,
       ...(event._tag === "DeadLettered" ? { target: event.target } : {}),
       age: lines[index]?.["age"]
     }))

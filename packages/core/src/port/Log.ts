@@ -6,7 +6,7 @@
 import type * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 
-/** The rest of a line beside its message, by name. */
+/** The fields of a line beside its message. docs/observability.md lists their names. */
 export type Annotations = Readonly<Record<string, unknown>>
 
 const writer =
@@ -36,3 +36,18 @@ export const warning = writer(Effect.logWarning)
 
 /** Writes a line of the level `Error`, as {@link info} does: what does not work. */
 export const error = writer(Effect.logError)
+
+/** The fields of an error: `errorName`, `errorMessage`, and `errorStack` where it has a stack. */
+export const errorFields = ({
+  message,
+  name,
+  stack
+}: {
+  readonly name: string
+  readonly message: string
+  readonly stack?: string | undefined
+}): Annotations => ({
+  errorName: name,
+  errorMessage: message,
+  ...(stack === undefined ? {} : { errorStack: stack })
+})

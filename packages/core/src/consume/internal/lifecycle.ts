@@ -106,6 +106,7 @@ export const make = <R>(settings: Settings): Effect.Effect<Started, StartError, 
       hook: telemetry === undefined ? onEvent : both((event) => watch?.onEvent(event), onEvent),
       warn: (message, annotations) => void fork(Log.warning(message, annotations)),
       redact: (error) => DeadLetterRouting.redacted(retry.deadLetter, error),
+      timers,
       wallClock
     })
     const about: Telemetry.About = {
@@ -135,7 +136,7 @@ export const make = <R>(settings: Settings): Effect.Effect<Started, StartError, 
       onFatal: (error) => shutdown.fail(error)
     })
     const forget = yield* know(broker, queue.name, retry)
-    const onClosed = closing(forget, watch)
+    const onClosed = closing(forget, reporter, watch)
     const deadLetterQueues = RetryPolicy.deadLetterQueues(retry, queue.name)
     const { onDelivery, onReconnect, onRefused } = engine
     const maxBatchSize = limits.single ? 1 : limits.batch.maxBatchSize
@@ -159,8 +160,9 @@ export const make = <R>(settings: Settings): Effect.Effect<Started, StartError, 
     return { engine, consumer: { queue: queue.name, ...status, pause, resume, drain, done } }
   })
 
-const closing = (forget: () => void, watch: Telemetry.Watch | undefined) => (): void => {
+const closing = (forget: () => void, reporter: Reporter.Reporter, watch: Telemetry.Watch | undefined) => (): void => {
   forget()
+  reporter.close()
   watch?.close()
 }
 
