@@ -53,7 +53,9 @@ it.effect.each(policies)("for $reasons", ({ bodies, reasons, retry }) => {
       reasons
     )
     const known = given().map(({ attempts, error, id, queue, reason, ...event }, index) => ({
+      broker: "memory",
       queue,
+      consumer: 1,
       messageId: id,
       attempts,
       reason,
