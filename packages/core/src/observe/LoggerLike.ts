@@ -39,9 +39,9 @@ const methods: Readonly<Record<string, ReadonlyArray<string>>> = {
 /** Whether an object has a method of this name. */
 export const has = (logger: object, name: string): boolean => typeof Reflect.get(logger, name) === "function"
 
-/** The method of a logger for a level in lower case; `undefined` where it has none. */
+/** The method of a logger for a level in lower case; `undefined` where it has none. That of `console` for traces prints a stack. */
 export const methodOf = (logger: object, level: string): string | undefined =>
-  (methods[level] ?? []).find((name) => has(logger, name))
+  (methods[level] ?? []).find((name) => has(logger, name) && (name !== "trace" || has(logger, "child")))
 
 /** Whether it is a logger of Effect. `Logger.isLogger` would load more than all of this library. */
 export const isEffect = (logger: object): logger is Logger.Logger<unknown, unknown> => "~effect/Logger" in logger

@@ -71,7 +71,7 @@ const causeFields = (cause: Cause.Cause<unknown>): Annotations => {
   return errorFields({ ...Failure.summarize(Cause.squash(cause)), stack: Cause.pretty(cause) })
 }
 
-/** What a logger of Effect is given, as data. */
+/** The line that a logger of Effect is given, as data. */
 export const toLine = ({ cause, date, fiber, logLevel, message }: Logger.Options<unknown>): Line => ({
   level: logLevel.toLowerCase(),
   message: [message].flat().map(shown).join(" "),
@@ -84,7 +84,7 @@ export const toLine = ({ cause, date, fiber, logLevel, message }: Logger.Options
   }
 })
 
-/** What a logger of Effect is given, as one line of JSON: `timestamp`, `level`, `message` and the fields. */
+/** The line that a logger of Effect is given, as one line of JSON: `timestamp`, `level`, `message` and the fields. */
 export const toJson = (options: Logger.Options<unknown>): string => {
   const { fields, level, message } = toLine(options)
   const own = { timestamp: options.date.toISOString(), level, message }

@@ -121,7 +121,7 @@ describe("a handler that fails", () => {
   it.effect("floods neither the log nor the memory with texts that never repeat", () =>
     Effect.gen(function* () {
       const { fail, news, waiting } = yield* make
-      const word = (number: number) => [...String(number)].map((digit) => "abcdefghij"[Number(digit)]).join("")
+      const word = (number: number) => String(number).replaceAll(/\d/g, (digit) => "abcdefghij"[Number(digit)]!)
       for (let number = 0; number < 1000; number++) fail(`no ${word(number)}`)
       assert.strictEqual(waiting(), 51)
       yield* TestClock.adjust("1 minute")
