@@ -1,6 +1,7 @@
 /** Loggers that a program may hand over for the lines of the log. */
 import type * as Logger from "effect/Logger"
 import * as OptionKind from "../options/OptionKind.ts"
+import { isEffect, methodOf } from "./internal/loggerMethods.ts"
 
 // Any, because each library has signatures of its own.
 type Method = (...args: ReadonlyArray<any>) => unknown
@@ -22,29 +23,6 @@ export interface LoggerLike {
 
 /** Where the lines of the log go: to standard error as JSON, nowhere, or to a logger. */
 export type LogTarget = "json" | false | LoggerLike | Logger.Logger<unknown, unknown>
-
-/**
- * The methods of a level, the best one first. `silly` and `warning`, `crit` are those of winston's levels `npm` and `syslog`; Nest's
- * logger has `log` in place of `info`.
- */
-const methods: Readonly<Record<string, ReadonlyArray<string>>> = {
-  trace: ["trace", "silly", "debug"],
-  debug: ["debug"],
-  info: ["info", "log"],
-  warn: ["warn", "warning"],
-  error: ["error"],
-  fatal: ["fatal", "crit", "error"]
-}
-
-/** Whether an object has a method of this name. */
-export const has = (logger: object, name: string): boolean => typeof Reflect.get(logger, name) === "function"
-
-/** The method of a logger for a level in lower case; `undefined` where it has none. That of `console` for traces prints a stack. */
-export const methodOf = (logger: object, level: string): string | undefined =>
-  (methods[level] ?? []).find((name) => has(logger, name) && (name !== "trace" || has(logger, "child")))
-
-/** Whether it is a logger of Effect. `Logger.isLogger` would load more than all of this library. */
-export const isEffect = (logger: object): logger is Logger.Logger<unknown, unknown> => "~effect/Logger" in logger
 
 const isLogger = (value: unknown): boolean =>
   OptionKind.isObject(value) &&

@@ -5,8 +5,9 @@ import * as Thenable from "../../message/Thenable.ts"
 import { summarize } from "../../policy/Failure.ts"
 import * as Log from "../../port/Log.ts"
 import * as BoundedMap from "../../runtime/BoundedMap.ts"
-import { isEffect, has, type LoggerLike, type LogTarget, methodOf } from "../LoggerLike.ts"
+import type { LoggerLike, LogTarget } from "../LoggerLike.ts"
 import * as LogFmt from "./logFmt.ts"
+import { has, isEffect, methodOf } from "./loggerMethods.ts"
 
 type Write = (options: Logger.Options<unknown>) => unknown
 
