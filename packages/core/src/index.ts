@@ -2,7 +2,7 @@
  * Retry, batch and dead-letter policies for message consumers, and the consumer that runs them on any broker.
  *
  * Each concept has one module. Programs without Effect use `@requeue/core/promise`, adapters `@requeue/core/port`.
- * Modules that need `effect/Schema` are in `@requeue/core/schema`, because it takes longer to load than all the rest.
+ * `@requeue/core/schema` has the modules that need `effect/Schema`, which loads slowly.
  */
 export * as Adapters from "./faces/Adapters.ts"
 export * as Backoff from "./policy/Backoff.ts"

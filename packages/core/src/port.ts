@@ -1,7 +1,7 @@
 /**
- * The port: what an adapter implements, the values that cross it, and what the consumer itself runs on.
+ * The port: what adapters implement, the values that cross it, and what the consumer itself runs on.
  *
- * When to use: to write an adapter for a broker of your own, with `@requeue/kit`.
+ * When to use: to write an adapter for your own broker, with `@requeue/kit`.
  */
 export * as Acknowledgement from "./policy/Acknowledgement.ts"
 export * as Adapter from "./port/Adapter.ts"

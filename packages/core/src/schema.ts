@@ -1,6 +1,2 @@
-/**
- * Bodies of messages from any Effect Schema.
- *
- * They have an entry of their own, because Schema takes longer to load than all the rest.
- */
+/** Bodies of messages from any Effect Schema. A separate entry, because Schema takes longer to load than all the rest. */
 export * as SchemaCodec from "./message/SchemaCodec.ts"

@@ -1,6 +1,6 @@
 /**
- * Options of adapters, which come from code, a config file and a URL's query. The same kinds hold for all of them; errors
- * name the option, and never show a value that may be secret.
+ * Options of adapters, from code, a config file and a URL's query, by the same kinds. Errors name the option and hide
+ * values that may be secret.
  */
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
@@ -10,10 +10,10 @@ import * as OptionTree from "./OptionTree.ts"
 /** The kinds of options by name. */
 export type Fields = OptionTree.Kinds
 
-/** The types of options, of which none is missing. */
+/** The types of options, all present. */
 export type Values<F extends Fields> = { readonly [K in keyof F]: OptionKind.Value<F[K]> }
 
-/** The options that were given. One that no source has is missing. */
+/** The options that were given; others are missing. */
 export type Given<F extends Fields> = Partial<Values<F>>
 
 const withoutUndefined = (options: object): Record<string, unknown> =>
@@ -24,12 +24,12 @@ const elsewhere = OptionTree.optional({
   holds: () => false
 } satisfies OptionKind.OptionKind)
 
-/** The text of a secret that {@link secretProblem} has not refused. */
+/** Returns the text of a secret that {@link secretProblem} has accepted. */
 export const textOf = (secret: string | Redacted.Redacted): string =>
   typeof secret === "string" ? secret : Redacted.value(secret)
 
 /**
- * The error of the first secret that is not text, such as a password of digits without quotes in a config file. One that is
+ * Returns the error of the first secret that is not text, such as a password of digits without quotes in a config file.
  * `undefined` counts as left out. `broker` is the adapter's name, and `secrets` has the values by option.
  */
 export const secretProblem = (
@@ -50,10 +50,10 @@ export const secretProblem = (
 }
 
 /**
- * Makes a decoder of options from several sources. A later source beats an earlier one, and `undefined` counts as missing.
- * The option's kind converts text: `"5"` to a number, `"10s"` to milliseconds. It fails for an unknown name, and for a value of
- * another kind. `broker` is the adapter's name, for errors. `others` are the names of options that the adapter reads itself, which
- * errors suggest as well. Default: none.
+ * Makes a decoder of options from several sources. Later sources override earlier ones, and `undefined` counts as missing.
+ * The option's kind converts text: `"5"` to a number, `"10s"` to milliseconds. The decoder fails for an unknown name, and
+ * for a value of the wrong kind. `broker` is the adapter's name, for errors. `others` are options that the adapter reads
+ * itself; errors suggest them too. Default: none.
  *
  * @example
  * ```ts
@@ -73,7 +73,7 @@ export const decoder = <F extends Fields>(broker: string, fields: F, others: Rea
     const problem =
       sources.map((source) => OptionTree.problemOfSource(source, fields)).find(Boolean) ??
       OptionTree.problem(options, kind)
-    if (problem === undefined) return Result.succeed(options as Given<F>) // All of them are of their kinds.
+    if (problem === undefined) return Result.succeed(options as Given<F>) // All kinds are checked.
     const { detail, place, remedy = `See the options table of the adapter for ${broker}` } = problem
     return Result.fail(new ConfigurationError.ConfigurationError({ field: place.slice(1), detail, remedy, broker }))
   }

@@ -1,8 +1,8 @@
 /**
  * A browser for brokers that show messages only by delivering them: a consumer that holds its deliveries.
  *
- * When to use: as an adapter's `admin.browse`, where the broker offers nothing better. It returns messages by `Release`, which
- * counts as an attempt unless `capabilities.uncountedRelease` is true. A page ends when no message has come for a second.
+ * When to use: as an adapter's `admin.browse`, if the broker offers nothing better. It returns messages by `Release`, which
+ * counts as an attempt unless `capabilities.uncountedRelease` is true. A page ends after a second without a message.
  *
  * @example
  * ```ts
@@ -22,11 +22,11 @@ import { type Broker, BrokerError, type Delivery, RetryPolicy, Settlement } from
 
 /** The parts of a broker that such a browser uses. */
 export interface Subscribable extends Pick<Broker.Service, "capabilities" | "subscribe"> {
-  /** Whether a queue of this name exists, where a subscription would create it. Default: it does. */
+  /** Whether a queue exists, if a subscription would create it. Default: it exists. */
   readonly exists?: ((queue: string) => Effect.Effect<boolean, BrokerError.BrokerError>) | undefined
 }
 
-/** Milliseconds without a message after which a page ends. */
+/** Milliseconds without a message that end a page. */
 const silence = 1000
 
 /** Extensions of a lease within its duration. */
@@ -38,9 +38,9 @@ const retry = RetryPolicy.make({ maxAttempts: "unlimited", deadLetter: "discard"
 /** The deliveries that a browser holds. */
 class Held {
   readonly all = new Set<Delivery.Delivery>()
-  /** Those that are still to be shown. */
+  /** Those not yet shown. */
   #arrived = new Set<Delivery.Delivery>()
-  /** The loss of a message that was shown, until it is reported. */
+  /** The loss of a shown message, until it is reported. */
   #lost: BrokerError.BrokerError | undefined = undefined
   readonly #change = Latch.makeUnsafe()
 
@@ -70,8 +70,8 @@ class Held {
   }
 
   /**
-   * Returns up to so many that were not shown, once that many have arrived, or none for a while. It fails when one that was
-   * shown is lost: then the rest is shown again.
+   * Returns up to `count` new messages, once they have arrived or none came for a while. Fails when a shown one is lost;
+   * then the rest is shown again.
    */
   page(count: number): Effect.Effect<ReadonlyArray<Delivery.Delivery>, BrokerError.BrokerError> {
     if (this.#lost !== undefined) {
@@ -109,7 +109,7 @@ const holding = (
       onReconnect: (isGone = () => true) => held.lose(isGone, lost("ConnectionLost", "the connection was lost"))
     })
     const calls = yield* Semaphore.make(1)
-    // No lease is extended while its delivery is settled. An interruption waits, so that the outcome is known.
+    // No lease is extended during a settlement. An interruption waits, so the outcome is known.
     const ask = (of: () => ReadonlyArray<Delivery.Delivery>, call: Broker.Subscription["extend"]) => {
       const asked = Effect.suspend(() => (of().length === 0 ? Effect.succeed([]) : call(of())))
       return Effect.uninterruptible(calls.withPermit(asked))
@@ -140,7 +140,7 @@ const holding = (
     return { subscription, settle }
   })
 
-/** Opens a browser over a subscription. It fails with `Unsupported` for delayed messages. */
+/** Opens a browser over a subscription. Fails with `Unsupported` for delayed messages. */
 export const overSubscription = (
   broker: Subscribable,
   { from, limit, queue }: Broker.BrowseOptions
@@ -170,7 +170,7 @@ export const overSubscription = (
     })
 
     const remove = Effect.fnUntraced(function* (deliveries: ReadonlyArray<Delivery.Delivery>) {
-      // Neither the renewal of leases nor the end of the scope may settle them as well.
+      // Neither lease renewal nor the end of the scope may settle them too.
       const ours = new Set(deliveries.filter((delivery) => held.delete(delivery)))
       const error = failure("remove")("LeaseLost", "the browser does not hold the message")
       const others = deliveries.filter((delivery) => !ours.has(delivery))

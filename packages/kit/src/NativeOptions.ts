@@ -1,8 +1,8 @@
 /**
- * Wishes: options of one message that only one broker can fulfil. Checked when they are made, and unchangeable from then on.
+ * Native options: options of one message that only one broker supports, checked when made, and immutable.
  *
- * When to use: in an adapter whose broker can do more with a message than others, as publish it to an exchange. Core passes
- * the wishes on as the `native` of an outgoing message, and other adapters pass over them.
+ * When to use: in an adapter whose broker has features that others lack, such as exchanges. Core passes them on as the
+ * `native` of an outgoing message, and other adapters ignore them.
  *
  * @example
  * ```ts
@@ -20,17 +20,16 @@
  */
 import { Failure, type Message, OptionKind, OptionNames } from "@requeue/core/port"
 
-/** The wishes of one broker. */
+/** The native options of one broker. */
 export interface NativeOptions<in Options extends object, out A extends object> {
   /**
-   * The `native` of a message that is sent. `call` names the function in errors.
+   * Makes the `native` of a message to send. `call` names the function in errors.
    *
-   * @throws RangeError when an option is unknown, of another kind, or refused
+   * @throws RangeError when an option is unknown, of the wrong kind, or refused
    */
   readonly make: (call: string, options: Options) => Message.Native
   /**
-   * The wishes of a message, or why they cannot be fulfilled: somebody may have written them by hand. `undefined` where
-   * there are none for this broker.
+   * Returns a message's native options, or why handwritten ones are wrong; `undefined` if there are none for this broker.
    */
   readonly of: (native: Message.Native | undefined) => A | RangeError | undefined
 }
@@ -40,7 +39,7 @@ export interface Definition<Options extends object, A extends object> {
   /** The name under which core passes them on. */
   readonly broker: string
   readonly kinds: OptionNames.Of<Options>
-  /** Reads options of the right kinds, and copies what others could change. A text says why they are none. */
+  /** Reads options of the right kinds, and copies what others could change. Returns text to refuse them. */
   readonly read: (options: Options) => A | string
 }
 
@@ -50,13 +49,13 @@ interface Checked<A> {
   readonly value: A
 }
 
-/** Defines the wishes of a broker. */
+/** Defines the native options of a broker. */
 export const define = <Options extends object, A extends object>({
   broker,
   kinds,
   read
 }: Definition<Options, A>): NativeOptions<Options, A> => {
-  /** The wishes that `make` has read, by the options that it passes on. */
+  /** The results of `make`, by the options that it passes on. */
   const made = new WeakMap<object, A>()
 
   const checked = (call: string, given: unknown): Checked<A> | RangeError => {

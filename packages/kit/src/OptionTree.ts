@@ -1,8 +1,8 @@
 /**
- * Kinds of options that have members: lists, and objects whose names are known, or free. A wrong member is told with its
- * place, however deep it lies.
+ * Kinds of options with members: lists, and objects with known or free names. Errors name the path of a wrong member at any
+ * depth.
  *
- * When to use: for the options of an adapter that are more than numbers and words, with `AdapterOptions`.
+ * When to use: for an adapter's options that are more than numbers and words, with `AdapterOptions`.
  *
  * @example
  * ```ts
@@ -54,7 +54,7 @@ export const optional = <A>(kind: OptionKind.OptionKind<A>): Optional<A> => ({
 export const list = <A>(kind: OptionKind.OptionKind<A>): OptionKind.OptionKind<ReadonlyArray<A>> =>
   compound("an array", (value) => (Array.isArray(value) ? each(value, kind) : undefined))
 
-/** An object whose names are free, with members of one kind. */
+/** An object with free names and members of one kind. */
 export const record = <A>(kind: OptionKind.OptionKind<A>): OptionKind.OptionKind<{ readonly [name: string]: A }> =>
   compound("an object", (value) => (OptionKind.isObject(value) ? each(value, kind) : undefined))
 
@@ -64,11 +64,11 @@ export const struct = <const Members extends Kinds>(members: Members): OptionKin
     OptionKind.isObject(value) ? members : undefined
   )
 
-/** A fault of a value, and its place. */
+/** A problem of a value, and its place. */
 export interface Problem {
   /** The place in the value, such as `[1].port`; empty for the value itself. */
   readonly place: string
-  /** The rule that was broken, and the value. Texts and the content of objects are not shown: they may be secrets. */
+  /** The broken rule and the value, without texts or the content of objects, which may be secrets. */
   readonly detail: string
   readonly remedy: string | undefined
 }
@@ -76,7 +76,7 @@ export interface Problem {
 const shown = (value: unknown): string =>
   value === undefined ? "" : `, got ${typeof value === "string" && value !== "" ? "a text" : OptionKind.show(value)}`
 
-/** The first member of a value that is unknown or not of its kind; `undefined` when there is none. */
+/** Returns the first member that is unknown or of the wrong kind; `undefined` if all are right. */
 export const problem = (value: unknown, kind: OptionKind.OptionKind): Problem | undefined => {
   const members = kind.members?.(value)
   if (members === undefined || !isContainer(value)) {
@@ -101,13 +101,13 @@ export const problem = (value: unknown, kind: OptionKind.OptionKind): Problem | 
   return undefined
 }
 
-/** The first of these members that is not the object's own value. */
+/** Returns the first of these members that is not the object's own value. */
 export const problemOfSource = (value: object, members: Kinds): Problem | undefined => {
   const problem = OptionNames.problemOfSource(value, members)
   return problem && { place: `.${problem.name}`, detail: problem.detail, remedy: problem.remedy }
 }
 
-/** Converts each member of a value as its kind does; see `OptionKind.read`. */
+/** Converts each member of a value by its kind; see `OptionKind.read`. */
 export const read = (value: unknown, kind: OptionKind.OptionKind): unknown => {
   const members = kind.members?.(value)
   if (members === undefined || !isContainer(value)) return kind.read === undefined ? value : kind.read(value)

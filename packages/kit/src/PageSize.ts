@@ -1,10 +1,9 @@
 /**
- * Sizes of pages: how many messages a browser asks for at once, by the bytes of those that it has seen.
+ * Sizes of pages: how many messages a browser requests at once, by the bytes of those that it has seen.
  *
- * When to use: in an adapter whose broker tells the size of a message only by handing it out, so that the next page may
- * be of any size. The first page has one message, each further one at most 16 times as many as the last, 256 at most, and
- * about 4 MiB if all were as large as the largest of the last page. Where large messages stand behind a page of small ones, one
- * page may still have 256 of them.
+ * When to use: in an adapter whose broker shows a message's size only on delivery. The first page has one message. Each
+ * next page has at most 16 times as many, 256 at most, and about 4 MiB if all were as large as the largest of the last
+ * page. If large messages follow a page of small ones, one page may still have 256 of them.
  *
  * @example
  * ```ts
@@ -27,11 +26,11 @@ const bytesOfPage = 4 * 2 ** 20
 export interface PageSize {
   /** The most messages of the next page, at least 1. */
   readonly size: () => number
-  /** Must be called with the bytes of each message of a page. A page without messages changes nothing. */
+  /** Call it with the bytes of each message of a page. An empty page changes nothing. */
   readonly seen: (page: ReadonlyArray<number>) => void
 }
 
-/** Makes the sizes for a browser that has seen nothing. */
+/** Makes the sizes for a new browser. */
 export const make = (): PageSize => {
   let size = 1
   return {

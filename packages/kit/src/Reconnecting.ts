@@ -1,8 +1,8 @@
 /**
- * Reconnecting: a connection that is made again whenever it is lost.
+ * Reconnecting: a connection that is reopened whenever it is lost.
  *
- * When to use: for an adapter whose driver does not reconnect. The adapter is told of each connection that opens or ends,
- * and itself opens channels, declares queues and drops deliveries: nothing is carried over from one to the next.
+ * When to use: for an adapter whose driver does not reconnect. The adapter is notified of each connection that opens or
+ * ends, and itself opens channels, declares queues and drops deliveries: nothing carries over to the next connection.
  *
  * @example
  * ```ts
@@ -32,27 +32,27 @@ import * as Exit from "effect/Exit"
 import type * as Scope from "effect/Scope"
 import { Log, Reconnect } from "@requeue/core/port"
 
-/** How connections of a driver are made, watched and closed. */
+/** How to open, watch and close a driver's connections. */
 export interface Options<A, E> {
-  /** Opens a connection; runs again until it succeeds. If it is interrupted, it must close a connection that opens later. */
+  /** Opens a connection; repeated until it succeeds. If interrupted, it must close a connection that opens later. */
   readonly connect: Effect.Effect<A, E>
-  /** Whether a connection is open at this moment, even before `ended` tells of its end. */
+  /** Whether a connection is open now, even before `ended` reports its end. */
   readonly isOpen: (connection: A) => boolean
   /** Succeeds when a connection has ended. */
   readonly ended: (connection: A) => Effect.Effect<unknown>
   /** Closes the open connection; called when the scope closes. */
   readonly close: (connection: A) => Effect.Effect<unknown>
-  /** The pauses between attempts. The first attempt is at once if the connection before it lived for a second. */
+  /** The pauses between attempts. After a connection of a second or more, the first attempt is immediate. */
   readonly pauses: Reconnect.Pauses
   /** Annotations of log lines, such as the role of the connection. */
   readonly annotations: Readonly<Record<string, unknown>>
-  /** Called with each new connection, and with `undefined` when one has ended. Default: nothing is called. */
+  /** Called with each new connection, and with `undefined` when one has ended. Default: none. */
   readonly onChange?: ((connection: A | undefined) => void) | undefined
-  /** A connection that is open already. Default: none, so that the first one is opened too. */
+  /** A connection that is already open. Default: none; the first one is opened too. */
   readonly initial?: A | undefined
 }
 
-/** A connection that is kept. */
+/** A maintained connection. */
 export interface Reconnecting<A, E> {
   /** The open connection; `undefined` while there is none. */
   readonly current: () => A | undefined
@@ -60,14 +60,14 @@ export interface Reconnecting<A, E> {
   readonly live: Effect.Effect<A>
   /** Waits for the first attempt to connect, and fails with its error. */
   readonly tried: Effect.Effect<void, E>
-  /** The error of the last attempt to connect, while there is no connection; `undefined` where none has failed since. */
+  /** The error of the last attempt while disconnected; `undefined` if none has failed since. */
   readonly error: () => E | undefined
 }
 
-/** A connection that lived for so many milliseconds is replaced without a pause. */
+/** A connection that lasted this many milliseconds is replaced without a pause. */
 const healthy = 1000
 
-/** Keeps a connection until the scope closes. It never fails; `tried` tells of the first attempt. */
+/** Keeps a connection until the scope closes. Never fails; `tried` reports the first attempt. */
 export const make = <A, E extends { readonly message: string }>(
   options: Options<A, E>
 ): Effect.Effect<Reconnecting<A, E>, never, Scope.Scope> =>
@@ -78,7 +78,7 @@ export const make = <A, E extends { readonly message: string }>(
     let next = Deferred.makeUnsafe<A>()
     let isNews = false
     let refusal: E | undefined
-    /** In a row: attempts that failed, and connections that did not last. */
+    /** In a row: failed attempts, and connections that did not last. */
     let failures = 0
 
     const gained = (connection: A): void => {
@@ -102,7 +102,7 @@ export const make = <A, E extends { readonly message: string }>(
     }
 
     const connect = Effect.tapError(options.connect, (error) => Effect.sync(() => failed(error)))
-    // Only waiting can be interrupted: a connection that was opened is noted, so that it will be closed.
+    // Only waiting can be interrupted: an opened connection is recorded, so it will be closed.
     const reconnect = Effect.uninterruptibleMask((restore) =>
       Effect.map(
         restore(Reconnect.persist(connect, { pauses, message: "not connected", annotations, failures })),
@@ -121,7 +121,7 @@ export const make = <A, E extends { readonly message: string }>(
       }
     })
     if (initial !== undefined) gained(initial)
-    // Added before the fiber below, so that it runs when that no longer connects.
+    // Added before the fiber below, so it runs after that has stopped connecting.
     yield* Effect.addFinalizer(() => {
       const open = current
       if (open === undefined) return Effect.void

@@ -1,5 +1,5 @@
 /**
- * Options of TLS, decoded as strictly as all others: one that is misspelt leaves a connection less secure.
+ * TLS options, decoded strictly: a misspelt one would leave a connection less secure.
  *
  * When to use: in an adapter whose driver takes the options of `node:tls`.
  */
@@ -8,13 +8,13 @@ import * as Result from "effect/Result"
 import { ConfigurationError, Failure, OptionKind } from "@requeue/core/port"
 import { decoder } from "./AdapterOptions.ts"
 
-/** Options of TLS, as `node:tls` takes them. https://nodejs.org/api/tls.html#tlscreatesecurecontextoptions */
+/** TLS options, as `node:tls` takes them. https://nodejs.org/api/tls.html#tlscreatesecurecontextoptions */
 export interface Tls {
-  /** Certificates of the authorities that are trusted, as PEM. Default: those of Node.js. */
+  /** Certificates of trusted authorities, as PEM. Default: those of Node.js. */
   readonly ca?: string | Buffer | Array<string | Buffer> | undefined
   /** The path of a file of such certificates, read for each connection. Default: none. */
   readonly caFile?: string | undefined
-  /** The client's own certificate, as PEM. Goes with `key`. Default: none. */
+  /** The client's certificate, as PEM. Goes with `key`. Default: none. */
   readonly cert?: string | Buffer | undefined
   /** The path of a file with the client's certificate, read for each connection. Default: none. */
   readonly certFile?: string | undefined
@@ -26,7 +26,7 @@ export interface Tls {
   readonly pfx?: Buffer | undefined
   /** The passphrase of `key` or `pfx`. Default: none. */
   readonly passphrase?: string | Redacted.Redacted | undefined
-  /** The name that the server's certificate must have. Default: the host that is connected to. */
+  /** The name that the server's certificate must have. Default: the host of the connection. */
   readonly servername?: string | undefined
   /** Whether the server's certificate is checked. Default: `true`. */
   readonly rejectUnauthorized?: boolean | undefined
@@ -34,25 +34,25 @@ export interface Tls {
 
 const materials = ["ca", "cert", "key"] as const
 
-/** Node ignores material that is not PEM, such as a path, and then trusts other authorities than were meant. */
+/** Node ignores material that is not PEM, such as a path, and then trusts other authorities than intended. */
 const isPem = (value: unknown): boolean => textOf(value).includes("-----BEGIN ")
 
 /** Text, or bytes as text; empty for anything else. */
 const textOf = (value: unknown): string =>
   typeof value === "string" ? value : value instanceof Uint8Array ? new TextDecoder().decode(value) : ""
 
-/** The fault that keeps OpenSSL from reading PEM: it needs lines that begin with the markers. It ignores such an authority silently. */
+/** The defect that prevents OpenSSL from reading PEM: markers must begin lines. It silently ignores such an authority. */
 const lineFault = (value: unknown): string | undefined => {
   const text = textOf(value)
   if (/-----BEGIN [^-]*-----(?![ \t]*\r?\n)|\S-----(BEGIN|END) /.test(text)) return "its line breaks are missing"
   return /[ \t]-----(BEGIN|END) /.test(text) ? "its lines begin with spaces" : undefined
 }
 
-/** The remedy of such a fault. */
+/** The remedy of such a defect. */
 const lineRemedy =
   "Give PEM text with its line breaks, unindented; if they are written as \\n, as in a .env file, replace each by a line break"
 
-/** The kind of text that is given in the place of a path; `undefined` for a path. */
+/** The kind of text that is given instead of a path; `undefined` for a path. */
 const pathFault = (value: unknown): string | undefined => {
   if (typeof value !== "string") return undefined
   if (isPem(value)) return "PEM text"
@@ -86,8 +86,8 @@ const fields = {
 }
 
 /**
- * Decodes TLS options. It fails for one that is unknown or of the wrong kind, and for a certificate without its key or a
- * key without its certificate. `broker` and `option` are the names of the adapter and of its option, for errors.
+ * Decodes TLS options. Fails for one that is unknown or of the wrong kind, and for a certificate or a key without the
+ * other. `broker` and `option` are the names of the adapter and its option, for errors.
  *
  * @example
  * ```ts
@@ -122,7 +122,7 @@ export const decode = (
       /^(Use|Did|Give) /.test(remedy) ? remedy : "See the TLS options of node:tls"
     )
   }
-  const given = decoded.success as Tls // All of them are of their kinds.
+  const given = decoded.success as Tls // All kinds are checked.
   const twice = materials.find((name) => given[name] !== undefined && given[`${name}File`] !== undefined)
   if (twice !== undefined) return refuse(`${option}.${twice}File`, `${twice} is given as well`, "Leave one of them out")
   const [cert, key] = (["cert", "key"] as const).map((name) =>
@@ -137,7 +137,7 @@ export const decode = (
   return Result.succeed(typeof passphrase === "string" ? { ...given, passphrase: Redacted.make(passphrase) } : given)
 }
 
-/** The longest path that an error shows, in characters. Longer text may be a secret in the place of a path. */
+/** The longest path that an error shows, in characters. Longer text may be a misplaced secret. */
 const longestPath = 255
 
 /** Reads one of the options that are paths. No error has a cause: it would show the path again. */
@@ -159,7 +159,7 @@ const contentOf = (option: string, path: string, readFile: (path: string) => Buf
   return fault === undefined ? content : fail(`${shown} has PEM text, but ${fault}`)
 }
 
-/** Errors of OpenSSL and of {@link toNode}, and what to do; the first that fits counts. `$` is the name of the option. */
+/** Errors of OpenSSL and {@link toNode}, and what to do; the first match counts. `$` is the name of the option. */
 const remedies: ReadonlyArray<readonly [RegExp, string]> = [
   [/TLS: (\w+) cannot be read/, "Set $.<1> to the path of a file that this process may read"],
   [/TLS: (\w+) .*(has|must be a path, got)( no)? (PEM )?text/, "Set $.<1> to the path of a file of PEM text"],
@@ -169,7 +169,7 @@ const remedies: ReadonlyArray<readonly [RegExp, string]> = [
     "Set $.passphrase to that of the private key, or of $.pfx"
   ],
   [
-    // One wrong passphrase in 256 looks like this as well: it decrypts the key to bytes that are no key.
+    // One wrong passphrase in 256 also causes this: it decrypts the key to invalid bytes.
     /DECODER routines|ASN1|asn1 encoding/,
     "Set $.key or $.keyFile to a whole private key in PEM, and $.passphrase to its passphrase if it has one"
   ],
@@ -178,8 +178,8 @@ const remedies: ReadonlyArray<readonly [RegExp, string]> = [
 ]
 
 /**
- * Returns the remedy for an error of {@link toNode}, or of Node.js about a certificate or a key of these options; `undefined` for
- * other errors. `text` has the code and the message of the error, and `option` is the name of the adapter's option.
+ * Returns the remedy for an error of {@link toNode}, or of Node.js about a certificate or key of these options; `undefined`
+ * for other errors. `text` has the code and message of the error, and `option` is the name of the adapter's option.
  *
  * @example
  * ```ts
@@ -198,8 +198,8 @@ export const remedy = (text: string, option: string): string | undefined => {
 }
 
 /**
- * Returns the options as `node:tls` and drivers take them: the passphrase in the clear, and the content of files, which
- * `readFile` reads. Call it for each connection, so a renewed certificate counts from the next connection.
+ * Returns the options as `node:tls` and drivers take them: with the passphrase in clear text and the content of files,
+ * which `readFile` reads. Call it for each connection, so a renewed certificate applies to the next one.
  *
  * @throws Error when a file cannot be read or is not PEM
  */

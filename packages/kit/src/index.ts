@@ -1,7 +1,7 @@
 /**
- * The parts that adapters are built with, beside the port of `@requeue/core/port`.
+ * The parts to build adapters with, in addition to the port of `@requeue/core/port`.
  *
- * When to use: to write an adapter for a broker of your own.
+ * When to use: to write an adapter for your own broker.
  */
 export * as AdapterOptions from "./AdapterOptions.ts"
 export * as Browser from "./Browser.ts"

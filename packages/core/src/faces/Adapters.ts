@@ -1,17 +1,15 @@
 /**
- * From a broker's address to its adapter.
- *
- * An adapter is found in this order:
+ * Finds the adapter for a broker's address, in this order:
  *
  * 1. the `adapter` of the address: an adapter, or the name of a package that exports one as `adapter`;
- * 2. one of the adapters that are handed over, if it serves the URL's scheme;
+ * 2. one of the given adapters, if it serves the URL's scheme;
  * 3. the package of the scheme: `@requeue/adapter-rabbitmq` for `amqp:`, and so on; `requeue-adapter-redis` for `redis:`,
- *    and so for every scheme that is not one of ours.
+ *    and so on for schemes of other authors.
  *
- * `schemes` of the adapter decides: one that does not list the URL's scheme is refused. Only the adapter that is used is
- * imported, and an adapter that is handed over needs no import at all, so that a bundle can hold it.
+ * The adapter's `schemes` must list the URL's scheme. Only the adapter that is used is imported, and a given adapter needs
+ * no import, so a bundle can contain it.
  *
- * When to use: where the broker is chosen by configuration. A program that has one broker for good imports its adapter.
+ * When to use: if configuration chooses the broker. A program with a fixed broker imports its adapter.
  */
 import type * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
@@ -31,24 +29,21 @@ export type { Resolved, Sources }
 /** A broker's URL. A `Redacted` one keeps its password out of logs. */
 export type Url = string | URL | Redacted.Redacted
 
-/**
- * A broker's URL, or an object of it, its adapter and the adapter's own options:
- * `{ url: "redis://localhost", adapter: "@acme/requeue-redis", database: 2 }`.
- */
+/** A URL, or an object with the adapter's options: `{ url: "redis://host", adapter: "@acme/requeue-redis", db: 2 }`. */
 export type Address = Url | ({ readonly url: Url; readonly adapter?: string | Adapter | undefined } & Options)
 
 /**
- * The adapter that serves an address, without a connection.
+ * Finds the adapter of an address, without connecting.
  *
- * Fails with `ConfigurationError` when there is none, when it is not installed or cannot be imported, or when it does not
- * serve the scheme.
+ * Fails with `ConfigurationError` when there is none, when it is not installed or cannot be imported, or does not serve the
+ * scheme.
  */
 export const find = (address: Address, sources?: Sources): Effect.Effect<Resolved, ConfigurationError> =>
   Effect.tryPromise({ try: () => resolve(address, sources), catch: (error) => error }).pipe(
     Effect.catch((error) => (error instanceof ConfigurationError ? Effect.fail(error) : Effect.die(error)))
   )
 
-/** The broker of an address that has been resolved. An adapter that throws, or answers no Layer, is a `ConfigurationError`. */
+/** Makes the broker of a resolved address. Fails with `ConfigurationError` if the adapter throws or returns no Layer. */
 export const layerOf = ({ adapter, address }: Resolved): Layer.Layer<Broker, BrokerError | ConfigurationError> => {
   const { options, url } = Redacted.value(address)
   const made = Effect.try({
@@ -69,7 +64,7 @@ export const layerOf = ({ adapter, address }: Resolved): Layer.Layer<Broker, Bro
   return Layer.unwrap(made)
 }
 
-/** The operations of an address that has been resolved: its adapter's functions on the queues there. */
+/** The adapter's queue operations for a resolved address. */
 export interface Operations {
   /** Plans a queue without a connection; see `Adapter.Operations`. */
   readonly plan: (request: PlanRequest) => Effect.Effect<Plan, ConfigurationError>
@@ -77,7 +72,7 @@ export interface Operations {
   readonly operate: Effect.Effect<Operator, BrokerError | ConfigurationError, Scope.Scope>
 }
 
-/** The operations of an address that has been resolved. It fails where the adapter has none. */
+/** Returns the operations of a resolved address. Fails if the adapter has none. */
 export const operationsOf = ({ adapter, address, scheme }: Resolved): Effect.Effect<Operations, ConfigurationError> => {
   const { operations } = adapter
   const { options, url } = Redacted.value(address)
@@ -96,7 +91,7 @@ export const operationsOf = ({ adapter, address, scheme }: Resolved): Effect.Eff
 }
 
 /**
- * The broker of an address; see {@link find}.
+ * Makes the broker of an address; see {@link find}.
  *
  * @example
  * ```ts
@@ -110,7 +105,7 @@ export const operationsOf = ({ adapter, address, scheme }: Resolved): Effect.Eff
 export const layer = (address: Address, sources?: Sources): Layer.Layer<Broker, BrokerError | ConfigurationError> =>
   Layer.unwrap(Effect.map(find(address, sources), layerOf))
 
-/** The broker of an address that comes from Effect's Config, for example `Config.Redacted("BROKER_URL")`. */
+/** Makes the broker of an address from Effect's Config, for example `Config.Redacted("BROKER_URL")`. */
 export const layerConfig = (
   address: Config.Config<Address>,
   sources?: Sources

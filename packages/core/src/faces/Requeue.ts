@@ -1,8 +1,8 @@
 /**
- * The Promise face: the same engine for programs that use no Effect.
+ * The Promise face: the same engine for programs without Effect.
  *
- * `connect` returns a {@link Requeue}: send, consume, pull, close. Every promise rejects with
- * the typed errors of the modules behind it.
+ * `connect` returns a {@link Requeue}: send, consume, pull, close. Promises reject with the typed errors of the modules
+ * behind it.
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -36,20 +36,14 @@ export { ConnectionClosed, type Worker } from "./internal/session.ts"
 
 /** A running puller. Leaving its `await using` block drains it. */
 export interface PullWorker<A> extends Worker {
-  /**
-   * The next batch; `undefined` when no message came within `wait` (default 5 seconds). Rejects with `PullerDrained`
-   * once the puller has been drained.
-   */
+  /** The next batch; `undefined` if none came within `wait` (default 5 s). Rejects with `PullerDrained` once drained. */
   readonly pull: (options?: Puller.PullOptions) => Promise<Puller.PulledBatch<A> | undefined>
 }
 
-/**
- * The answers that a handler may give: all but Effects that need services, since nobody provides them here. Such a handler is
- * for `Consumer.start`, or provides them itself with `Effect.provide`.
- */
+/** Results of handlers: no Effects that need services; `Consumer.start` allows them, `Effect.provide` adds services. */
 export type Runnable<T> = [Needs<Awaited<T>>] extends [never]
   ? unknown
-  : // Nothing is known of the Effects that `any` may be.
+  : // `any` may be any Effect.
     unknown extends Needs<Awaited<T>>
     ? unknown
     : { readonly "this Effect needs services": Needs<Awaited<T>> }
@@ -59,8 +53,8 @@ type Needs<T> = T extends Effect.Effect<unknown, unknown, infer R> ? R : never
 /** Options of `counts`. */
 export interface CountsOptions {
   /**
-   * Longest wait for the broker's answer, 1 ms to 24 hours; a number counts milliseconds. When it is over, `counts` rejects
-   * with a `BrokerError` whose reason is `Timeout`; the first time is logged. Default: the adapter's own limit.
+   * Longest wait for the broker's answer, 1 ms to 24 hours; a number counts milliseconds. Then `counts` rejects with a
+   * `BrokerError` with reason `Timeout`, and logs the first one. Default: the adapter's own limit.
    */
   readonly timeout?: Delay.DurationInput | undefined
 }
@@ -72,19 +66,18 @@ const countsKinds: OptionNames.Of<CountsOptions> = { timeout: Delay.kind(1, Dela
 /**
  * A connection to a broker. Leaving its `await using` block closes it.
  *
- * Every function rejects with RangeError for an option that is unknown, of another kind or out of its range, before
- * anything is done.
+ * Before doing anything, every function rejects with RangeError if an option is unknown, of the wrong kind or out of range.
  */
 export interface Requeue extends AsyncDisposable {
   /** The broker's name, for example `memory`. */
   readonly broker: string
-  /** Resolves with the message's id once the broker has confirmed it. */
+  /** Sends a message, and resolves with its id once the broker has confirmed it. */
   readonly send: <A = QueueDefinition.AnyBody>(
     queue: QueueDefinition.Input<unknown, A>,
     body: NoInfer<A>,
     options?: Producer.SendOptions
   ) => Promise<string>
-  /** Resolves with the ids once the broker has confirmed all. */
+  /** Sends messages, and resolves with their ids once the broker has confirmed all. */
   readonly sendBatch: <A = QueueDefinition.AnyBody>(
     queue: QueueDefinition.Input<unknown, A>,
     entries: ReadonlyArray<Producer.BatchEntry<NoInfer<A>>>,
@@ -102,31 +95,24 @@ export interface Requeue extends AsyncDisposable {
     options: ConsumeOptions,
     handler: (batch: Batch<A>, context: Context) => T & Runnable<T>
   ) => Promise<Worker>
-  /** Makes a puller: take a batch when there is room for it, settle it later. */
+  /** Makes a puller: take a batch when you have room for it, and settle it later. */
   readonly puller: <A = QueueDefinition.AnyBody>(
     queue: QueueDefinition.Input<A, never>,
     options?: PullerOptions
   ) => Promise<PullWorker<A>>
-  /**
-   * Runs an Effect on this connection, such as an operation of a module that has no promises. Its scope is the connection's:
-   * what it holds is returned when the connection closes.
-   */
+  /** Runs an Effect on this connection, for modules without promises. Its scope ends when the connection closes. */
   readonly run: <A, E>(effect: Effect.Effect<A, E, Broker | Scope.Scope>) => Promise<A>
-  /** Counts the messages of a queue, as far as the broker can tell. */
+  /** Counts the messages of a queue, as far as the broker can. */
   readonly counts: (queue: string, options?: CountsOptions) => Promise<Counts>
-  /**
-   * How the connection and every consumer and puller are, as a value that can be printed as JSON. Answers within about a
-   * second; see `isReady` and `isLive`.
-   */
+  /** Reports on the connection, consumers and pullers within about a second, as JSON data; see `isReady` and `isLive`. */
   readonly health: () => Promise<Health.Health>
   /**
-   * Drains every consumer within the timeout (default: the consumer's `drainTimeout`; see there what it means for
-   * a broker that does not answer), waits for sends under way, for `publishTimeout` at most, and closes the connection.
+   * Drains every consumer within the timeout (default: the consumer's `drainTimeout`, which also describes a broker that
+   * does not answer), waits for sends in flight, at most for `publishTimeout`, and closes the connection.
    *
-   * Sends that have no answer by then, or when the timeout is over, reject with a `BrokerError`: its reason is
-   * `ConnectionLost` when the broker may have the message, `ConnectionFailed` when it was not sent. Whatever else is under
-   * way, or is used later, rejects with `ConnectionClosed`. A second call waits for the first, and its timeout may cut it
-   * short.
+   * Unanswered sends then reject with a `BrokerError`: reason `ConnectionLost` if the broker may have the message,
+   * `ConnectionFailed` if it was not sent. All other calls, now or later, reject with `ConnectionClosed`. A second call
+   * waits for the first, and its timeout may shorten it.
    */
   readonly close: (timeout?: Delay.DurationInput) => Promise<void>
 }
@@ -134,11 +120,12 @@ export interface Requeue extends AsyncDisposable {
 /**
  * Connects to a broker.
  *
- * @param broker a URL such as `memory:`, or an object of it and the adapter's options; the adapter is one of
- * `options.adapters`, or a package that is named as `adapter` or by the URL's scheme. Or the Layer of an adapter
+ * Rejects with RangeError for an option that is unknown or of the wrong kind, with `ConfigurationError` for an invalid URL,
+ * an unknown option or an adapter that is not installed, and with `BrokerError` when the broker cannot be reached within
+ * `options.waitForBroker`.
  *
- * Rejects with RangeError for an option that is unknown or of another kind, with `ConfigurationError` for a URL that cannot be used, an unknown option, or an adapter that is not installed,
- * and with `BrokerError` when the broker cannot be reached within `options.waitForBroker`.
+ * @param broker a URL such as `memory:`, an object of it and the adapter's options, or the Layer of an adapter. The adapter
+ * is one of `options.adapters`, or a package: the address's `adapter`, or by the URL's scheme
  *
  * @example
  * ```ts
@@ -166,8 +153,7 @@ export const connect = async <E>(
 
   return {
     broker: session.broker,
-    // Options are checked before anything is awaited, so that the error's stack leads to the call. No `async`: a send has
-    // one promise.
+    // Options are checked synchronously, so the error's stack leads to the call. Not `async`: a send has one promise.
     send: (queue, body, sendOptions) => {
       try {
         OptionNames.orThrow(Checks.send("requeue.send", queue, sendOptions))
@@ -183,12 +169,12 @@ export const connect = async <E>(
     },
     consume: async (queue, consumeOptions, given) => {
       const checked = Options.consume("requeue.consume", queue, consumeOptions, given)
-      const handler = given as MessageHandler<QueueDefinition.AnyBody> // Whatever else it answers is ignored.
+      const handler = given as MessageHandler<QueueDefinition.AnyBody> // Any other result is ignored.
       return (await start(Consumer.start(queue, checked, handler))).worker
     },
     consumeBatch: async (queue, consumeOptions, given) => {
       const checked = Options.consume("requeue.consumeBatch", queue, consumeOptions, given)
-      const handler = given as BatchHandler<QueueDefinition.AnyBody> // Whatever else it answers is ignored.
+      const handler = given as BatchHandler<QueueDefinition.AnyBody> // Any other result is ignored.
       return (await start(Consumer.startBatch(queue, checked, handler))).worker
     },
     puller: async (queue, pullerOptions = {}) => {
@@ -232,7 +218,7 @@ const rejected = (reason: unknown): Promise<never> => {
   return promise
 }
 
-/** The broker, with the telemetry that is asked for. */
+/** The broker, with telemetry if given. */
 const layerOf = async <E>(
   broker: Adapters.Address | Layer.Layer<Broker, E>,
   { adapters, telemetry, waitForBroker = 0 }: ConnectOptions
@@ -244,7 +230,7 @@ const layerOf = async <E>(
   return telemetry === undefined ? layer : Layer.merge(layer, Layer.succeed(Telemetry.Telemetry, telemetry))
 }
 
-/** Counts within so many milliseconds. That the broker did not answer by then is logged once. */
+/** Counts within `millis` milliseconds, and logs the first timeout. */
 const counter = (): ((queue: string, millis: number) => Effect.Effect<Counts, BrokerError, Broker>) => {
   let isTold = false
   return (queue, millis) =>
@@ -262,7 +248,7 @@ const isLayer = <E>(broker: Adapters.Address | Layer.Layer<Broker, E>): broker i
   Layer.isLayer(broker)
 
 /**
- * Says what a retry policy amounts to: its schedule, the most handler runs, the longest time, and all of it in one line.
+ * Describes a retry policy: its schedule, the most handler runs, the longest time, and all of it in one line.
  *
  * @example
  * ```ts

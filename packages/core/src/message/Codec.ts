@@ -1,9 +1,9 @@
 /**
- * Codecs: a codec turns a body into bytes and back. There are codecs for bytes, text, JSON, and JSON that a schema checks.
+ * Codecs turn a body into bytes and back. There are codecs for bytes, text, JSON, and JSON that a schema checks.
  *
- * A message whose body cannot be decoded is dead-lettered at once with its original bytes; no handler sees it. A codec
- * that cannot tell yet, because what it asks does not answer, throws an error with `permanent: false`: then the attempt
- * counts as failed, and the retry policy decides.
+ * A message whose body cannot be decoded is dead-lettered at once with its original bytes; no handler sees it. If a codec
+ * cannot decode yet, because a service that it uses does not answer, it throws an error with `permanent: false`: then the
+ * attempt counts as failed, and the retry policy decides.
  */
 import type { StandardSchemaV1 } from "effect/StandardSchema"
 import { copy, isSeparate } from "./OwnBytes.ts"
@@ -14,7 +14,7 @@ import * as OptionNames from "../options/OptionNames.ts"
 import type { Headers, Native } from "./Message.ts"
 
 /**
- * A way to write bodies as bytes. `A` is what a handler gets, `I` what a sender gives; they differ where a schema transforms.
+ * Encodes and decodes bodies. `A` is what a handler gets, `I` what a sender gives; they differ if a schema transforms.
  *
  * @example
  * ```ts
@@ -33,38 +33,35 @@ export interface Codec<out A, in I = A> {
   readonly contentType: string | undefined
   /** The encoding of the bytes, such as `gzip`, sent as the `content-encoding` header. Default: none is sent. */
   readonly contentEncoding?: string | undefined
-  /**
-   * Encodes a body. It throws when the value cannot be encoded; `send` then fails with an `EncodeError`. The bytes may be
-   * those of the body: they are copied.
-   */
+  /** Encodes a body. If it throws, `send` fails with an `EncodeError`. The result may share the body's bytes. */
   readonly encode: (value: I) => Uint8Array
   /**
    * Decodes a body, which may keep the bytes: they are a copy. It throws, or rejects, when the bytes are not an `A`. A
-   * promise has 30 seconds; after that the attempt counts as failed with a `DecodeTimeout`, and the retry policy decides.
-   * So it is with an error that has `permanent: false`, in itself or in its `cause` chain.
+   * promise has 30 seconds. After that the attempt fails with a `DecodeTimeout`, and the retry policy decides, as for an
+   * error with `permanent: false` in itself or its `cause` chain.
    */
   readonly decode: (bytes: Uint8Array, headers: Headers) => A | Promise<A>
   /**
-   * Decodes a body together with the headers that its handler sees, on the terms of `decode`, in whose place a consumer
-   * calls it. For a codec that finds headers in the body, as one of an envelope. Copies of the message keep its own headers
-   * and bytes. A codec that spreads another one and replaces its `decode` replaces this as well. Default: the headers are
-   * the message's own.
+   * Decodes a body together with the headers that its handler sees. A consumer calls it instead of `decode`, under the same
+   * rules. For a codec that finds headers in the body, such as an envelope's. Copies of the message keep its own headers
+   * and bytes. A codec that spreads another one and replaces its `decode` must replace this too. Default: the message's
+   * headers.
    */
   readonly decodeMessage?:
     | ((bytes: Uint8Array, headers: Headers) => DecodedMessage<A> | Promise<DecodedMessage<A>>)
     | undefined
   /**
-   * Encodes a body together with the headers and wishes of its message, on the terms of `encode`, in whose place a send
-   * calls it. For a codec that adds some, or that needs time: what it puts elsewhere is there before the message. A promise
-   * has the send's `publishTimeout`. Whoever replaces `encode` replaces this as well. Default: `encode` alone.
+   * Encodes a body together with the headers and native options of its message. A send calls it instead of `encode`, under
+   * the same rules. For a codec that adds some, or that needs time to store data elsewhere before the message is sent. A
+   * promise has the send's `publishTimeout`. Replace it together with `encode`. Default: `encode` alone.
    */
   readonly encodeMessage?: ((body: I, given: MessageParts) => EncodedMessage | Promise<EncodedMessage>) | undefined
 }
 
-/** The part of a message that is not its body. */
+/** A message without its body. */
 export interface MessageParts {
   readonly headers: Headers
-  /** The program's wishes to brokers; `undefined` for none. */
+  /** The program's options for single brokers; `undefined`: none. */
   readonly native: Native | undefined
 }
 
@@ -80,17 +77,9 @@ export interface DecodedMessage<out A> {
 }
 
 /**
- * Seals a body with any codec.
+ * Encodes a body and headers with any codec.
  *
- * When to use: in a codec around another one, as {@link decodeMessage}.
- *
- * @example
- * ```ts
- * import { Codec } from "@requeue/core"
- *
- * const given = { headers: { from: "me" }, native: undefined }
- * Codec.encodeMessage(Codec.text, "", given) // => { body: new Uint8Array(), headers: { from: "me" }, native: undefined }
- * ```
+ * When to use: in a codec that wraps another one.
  */
 export const encodeMessage = <I>(
   codec: Codec<unknown, I>,
@@ -100,16 +89,9 @@ export const encodeMessage = <I>(
   codec.encodeMessage === undefined ? { ...given, body: codec.encode(body) } : codec.encodeMessage(body, given)
 
 /**
- * Opens a body with any codec.
+ * Decodes a body and headers with any codec.
  *
- * When to use: in a codec around another one, so that the headers which that one finds are not lost.
- *
- * @example
- * ```ts
- * import { Codec } from "@requeue/core"
- *
- * Codec.decodeMessage(Codec.text, new Uint8Array([104, 105]), { from: "me" }) // => { body: "hi", headers: { from: "me" } }
- * ```
+ * When to use: in a codec that wraps another one, so headers that the inner one finds are not lost.
  */
 export const decodeMessage = <A>(
   codec: Codec<A, never>,
@@ -122,12 +104,12 @@ export const decodeMessage = <A>(
 
 const encoder = new TextEncoder()
 const decoder = new TextDecoder("utf-8", { fatal: true })
-// A byte order mark is part of a text, and no part of JSON.
+// A byte order mark is part of text, but not of JSON.
 const textDecoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 
 /**
- * Bodies that are bytes already. They are copied, so that neither side sees later changes to the other's buffer. Like
- * Node's small Buffers, bodies of up to 1,024 bytes are views of a larger `buffer`.
+ * Bodies that are bytes already. They are copied, so neither side sees the other's later changes. Like Node's small
+ * Buffers, bodies of up to 1,024 bytes are views of a larger `buffer`.
  */
 export const bytes: Codec<Uint8Array> = isSeparate({
   contentType: "application/octet-stream",
@@ -143,11 +125,11 @@ export const text: Codec<string> = isSeparate({
 })
 
 /**
- * Any JSON value, unchecked: the default of every queue. It cannot encode `undefined`, functions, symbols, a `bigint` or
- * a cycle. Inside a body, JSON changes some values without an error: a Map, a Set and an Error become `{}`, NaN becomes null,
- * and functions are left out. A producer logs the first of these with its place, once for each queue.
+ * Any JSON value, unchecked: the default of every queue. It cannot encode `undefined`, functions, symbols, a `bigint` or a
+ * cycle. Inside a body, JSON silently changes some values: a Map, a Set and an Error become `{}`, NaN becomes null, and
+ * functions are left out. A producer logs the first such value with its path, once for each queue.
  */
-// Any, because the type of an unchecked body is whatever the program says it is.
+// Any, because the program decides the type of an unchecked body.
 export const json: Codec<any> = isSeparate({
   contentType: "application/json",
   encode: (value) => {
@@ -160,16 +142,16 @@ export const json: Codec<any> = isSeparate({
 })
 
 /**
- * JSON that a Standard Schema (zod, valibot, arktype, Effect's `Schema.toStandardSchemaV1`, …) checks on both sides. What is
- * sent is the schema's input, and the handler gets its output: a schema that transforms does so when the message is read.
- * What is checked before a send is the JSON, as its reader will have it, so that a schema of dates refuses a `Date`: it would
- * be text there. https://standardschema.dev
+ * JSON that a Standard Schema (zod, valibot, arktype, Effect's `Schema.toStandardSchemaV1`, …) checks on both sides. The
+ * sender gives the schema's input, and the handler gets its output: a schema transforms when the message is read. A send
+ * checks the JSON as the reader will get it, so a schema of dates refuses a `Date`: it would arrive as text.
+ * https://standardschema.dev
  *
- * A body that does not fit is an `InvalidBody`, which names the place: nothing is sent, and a message that is read is
- * dead-lettered at once. A schema may be asynchronous: it has 30 seconds to read, and the send's `publishTimeout` before that.
- * For an Effect schema, `SchemaCodec` carries what JSON lacks.
+ * A body that does not fit is an `InvalidBody`, which names the path: nothing is sent, and a received message is
+ * dead-lettered at once. An asynchronous schema has 30 seconds to read, and the send's `publishTimeout` to send. For an
+ * Effect schema, `SchemaCodec` also carries values that JSON lacks.
  *
- * @throws RangeError when it is no Standard Schema of version 1
+ * @throws RangeError when it is not a Standard Schema of version 1
  *
  * @example
  * ```ts

@@ -1,9 +1,8 @@
 /**
  * Delays of messages: whole milliseconds from 0 to 24 hours.
  *
- * Every public function that takes a delay takes a {@link DurationInput} (`"10 seconds"`, `"10s"`, `{ minutes: 5 }`, or a number of
- * milliseconds) and turns it into a `Delay` here, before anything is sent. Fractions are rounded up, so a delay is
- * never shorter than asked.
+ * Public functions take a {@link DurationInput} (`"10 seconds"`, `"10s"`, `{ minutes: 5 }`, or a number of milliseconds)
+ * and turn it into a `Delay` here, before anything is sent. Fractions round up, so no delay is shorter than asked.
  */
 import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
@@ -20,11 +19,10 @@ export type DurationInput = Duration.Input | Short | `${Short} ${Short}`
 /** The longest delay of a message: 24 hours, in milliseconds. */
 export const max: Delay = 24 * 60 * 60 * 1000
 
-/** A delay that is no duration, negative, or longer than the broker keeps. It is raised before anything is sent. */
+/** A delay that is not a duration, negative, or longer than the broker keeps. It is raised before anything is sent. */
 export class InvalidDelay extends Data.TaggedError("InvalidDelay")<{
   /** The argument, for example `send.delay` or `message.retry.delay`. */
   readonly field: string
-  /** The value that was given. */
   readonly got: unknown
   /** The longest delay that the broker keeps, in milliseconds. Default: 24 hours. */
   readonly limit?: Delay
@@ -55,7 +53,7 @@ const day = 24 * hour
 /** The short names of units, in milliseconds. */
 const shortUnits = { ms: 1, s: second, m: minute, h: hour, d: day, w: 7 * day }
 
-/** Text such as `10s`, `1h 30m` and `500 ms`: all that {@link format} writes, and more. */
+/** Text such as `10s`, `1h 30m` and `500 ms`, including everything that {@link format} writes. */
 const shortForm = /^(?:\d+(?:\.\d+)? ?(?:ms|[smhdw])(?: (?=\d)|$))+$/
 
 const ofShort = (text: string): number =>
@@ -64,7 +62,7 @@ const ofShort = (text: string): number =>
     0
   )
 
-/** The length of a duration in milliseconds, with fractions; NaN when the input is no duration. */
+/** Returns the length of a duration in milliseconds, with fractions; NaN if the input is not a duration. */
 export const toMillis = (input: DurationInput): number => {
   if (typeof input === "number") return input
   if (typeof input === "string" && shortForm.test(input)) return ofShort(input)
@@ -78,7 +76,7 @@ export const toMillis = (input: DurationInput): number => {
 
 const units = ["weeks", "days", "hours", "minutes", "seconds", "milliseconds", "microseconds", "nanoseconds"]
 
-/** Whether an object has a misspelt unit or a NaN, which `Duration` would ignore and read as 0. */
+/** Whether an object has a misspelt unit or a NaN, which `Duration` would read as 0. */
 const isVague = (input: Duration.Input): boolean => {
   if (typeof input !== "object" || Duration.isDuration(input)) return false
   const given = Object.entries(input).filter(([, count]) => count !== undefined)
@@ -88,7 +86,7 @@ const isVague = (input: Duration.Input): boolean => {
   )
 }
 
-/** Whole milliseconds, rounded up; NaN when the input is negative or no duration. */
+/** Returns whole milliseconds, rounded up; NaN if the input is negative or not a duration. */
 const wholeMillis = (input: DurationInput): number => {
   const millis = toMillis(input)
   // Adding 0 turns -0 into 0.
@@ -96,16 +94,9 @@ const wholeMillis = (input: DurationInput): number => {
 }
 
 /**
- * Parses a delay that a user gave. `field` names the argument in the error.
+ * Parses a delay that a user gave, into milliseconds. `field` names the argument in the error.
  *
- * @throws InvalidDelay when the input is negative, NaN, longer than 24 hours, or no duration at all
- *
- * @example
- * ```ts
- * import { Delay } from "@requeue/core"
- *
- * Delay.parse("send.delay", "10 seconds") // => 10000
- * ```
+ * @throws InvalidDelay when the input is negative, NaN, longer than 24 hours, or not a duration
  */
 export const parse = (field: string, input: DurationInput): Delay => {
   const millis = wholeMillis(input)
@@ -114,16 +105,9 @@ export const parse = (field: string, input: DurationInput): Delay => {
 }
 
 /**
- * Parses a duration that is an option of a constructor; `min` and `limit` are in milliseconds. Returns milliseconds.
+ * Parses a duration that is an option of a constructor. `min`, `limit` and the result are in milliseconds.
  *
  * @throws RangeError naming the field when the duration is outside `min` to `limit`
- *
- * @example
- * ```ts
- * import { Delay } from "@requeue/core"
- *
- * Delay.constrain("Poller.make: interval", "1 minute", 0, Delay.max) // => 60000
- * ```
  */
 export const constrain = (field: string, input: DurationInput, min: number, limit: number): number => {
   const millis = wholeMillis(input)
@@ -139,7 +123,7 @@ const range = (min: number, limit: number): string =>
     ? `a duration of at least ${format(min)}, or Infinity`
     : `a duration from ${format(min)} to ${format(limit)}`
 
-/** How to write a duration that is none; `undefined` for one that is only too short or too long. */
+/** How to write a duration; `undefined` for one that is only too short or too long. */
 const remedy = (value: unknown): string | undefined => {
   if (typeof value === "number" || !Number.isNaN(toMillis(value as DurationInput))) return undefined // toMillis takes anything.
   return 'Write a number of milliseconds, or text such as "10 seconds" or "5 minutes"'
@@ -149,39 +133,30 @@ const remedy = (value: unknown): string | undefined => {
 export const kind = (min: number, limit: number): OptionKind.OptionKind<number> => ({
   expected: range(min, limit),
   holds: (value) => {
-    const millis = wholeMillis(value as DurationInput) // It answers NaN for what is no duration.
+    const millis = wholeMillis(value as DurationInput) // It returns NaN for any other value.
     return millis >= min && millis <= limit
   },
   read: (value) => {
-    const millis = wholeMillis(OptionKind.readNumber(value) as DurationInput) // It answers NaN for what is no duration.
+    const millis = wholeMillis(OptionKind.readNumber(value) as DurationInput) // It returns NaN for any other value.
     return Number.isNaN(millis) ? value : millis
   },
   remedy,
   example: '"10 seconds"'
 })
 
-/**
- * Reads a duration that a person typed: `500ms`, `10s`, `2h`, `30d`, `2 minutes`. Returns milliseconds; NaN for other text.
- *
- * @example
- * ```ts
- * import { Delay } from "@requeue/core"
- *
- * Delay.ofText("15m") // => 900000
- * ```
- */
+/** Reads a typed duration: `500ms`, `10s`, `2h`, `30d`, `2 minutes`. Returns milliseconds; NaN for other text. */
 export const ofText = (text: string): number => {
   const trimmed = text.trim()
-  return /^\d/.test(trimmed) ? toMillis(trimmed as DurationInput) : Number.NaN // toMillis answers NaN for other texts.
+  return /^\d/.test(trimmed) ? toMillis(trimmed as DurationInput) : Number.NaN // toMillis returns NaN for other texts.
 }
 
-/** The first candidate that is not `undefined`; 0 when all are. An explicit 0 is a delay like any other. */
+/** Returns the first candidate that is not `undefined`, which may be an explicit 0; 0 when all are. */
 export const first = (...candidates: ReadonlyArray<Delay | undefined>): Delay => {
   for (const candidate of candidates) if (candidate !== undefined) return candidate
   return 0
 }
 
-/** A delay as text for people: `1.5s`, `2m`, `1h 30m`. `Infinity` is `unlimited`. */
+/** Formats a delay for people: `1.5s`, `2m`, `1h 30m`. `Infinity` is `unlimited`. */
 export const format = (millis: number): string => {
   if (millis === Number.POSITIVE_INFINITY) return "unlimited"
   if (Math.round(millis) < 1000) return `${Math.round(millis)}ms`
@@ -201,5 +176,5 @@ export const format = (millis: number): string => {
     .join(" ")
 }
 
-/** The kind of a delay that {@link parse} checks, where it is known how long it may be. */
+/** The kind of a delay that {@link parse} checks later, once the limit is known. */
 export const parsed: OptionKind.OptionKind = { ...kind(0, max), holds: () => true }

@@ -1,46 +1,40 @@
-/** Deliveries: an adapter gives the core one for each time that the broker hands a message to this consumer. */
+/** Deliveries: an adapter gives the core one each time the broker hands a message to this consumer. */
 import type { Headers, Native } from "./Message.ts"
 import type { ErrorSummary, Metadata } from "./Metadata.ts"
 
-/** One handing-out of a message to one consumer. */
+/** One handover of a message to one consumer. */
 export interface Delivery {
   /** The bytes as they were published. */
   readonly body: Uint8Array
-  /**
-   * The message's headers, without the broker's own and without the metadata. They are frozen: a handler sees them, and
-   * copies of the message carry them.
-   */
+  /** The message's headers, frozen, without the broker's own and the metadata. Handlers see them, and copies carry them. */
   readonly headers: Headers
-  /**
-   * Deliveries of this message so far, this one included: the attempts of the metadata plus the broker's own count of
-   * deliveries of this copy.
-   */
+  /** Deliveries of this message so far, with this one: the metadata's attempts plus the broker's count for this copy. */
   readonly attempts: number
   /**
-   * The metadata that the message carries. For a foreign message, the adapter makes it from the broker's own id and
-   * timestamp, the same on every delivery: by `id` and `firstPublished` the core recognises a message whose ack was lost.
+   * The metadata of the message. For a foreign message, the adapter makes it from the broker's id and timestamp, the same
+   * on every delivery: the core recognises a message whose ack was lost by `id` and `firstPublished`.
    */
   readonly metadata: Metadata
-  /** Whether the broker has delivered this copy before; `undefined` where it does not tell. */
+  /** Whether the broker has delivered this copy before; `undefined` if unknown. */
   readonly redelivered?: boolean | undefined
   /**
-   * The broker's own facts of this delivery, under the broker's name, and frozen. An adapter makes it a getter, because few
-   * handlers ask, and one of a class, because an object with a getter of its own is slow to make and to read. They are no part
-   * of a copy: the adapter keeps what a copy must have. Default: there are none.
+   * The broker's own facts of this delivery, under the broker's name, frozen. Make it a getter of a class: few handlers
+   * read it, and a getter per object is slow. Copies do not carry it: the adapter keeps what a copy must have. Default:
+   * none.
    */
   readonly native?: Native | undefined
   /**
-   * The group in whose order the message is handled, where the broker keeps the order of groups. Its messages are handed to
-   * the handler in the order of their deliveries, one batch or single message of them at a time, and none is acked before
-   * those in front of it: with the first that is retried, those behind it are released, unless every retry is a copy. The
-   * broker MUST deliver these behind it, and nothing of the group while it waits for its delay. The number of deliveries alone gives none of them up, because
-   * each of them is delivered as often as those in front of it. Default: the message is in no group.
+   * The group in whose order the message is handled, if the broker orders groups. The handler gets its messages in the
+   * order of their deliveries, one batch or single message at a time, and none is acked before those ahead of it. When one
+   * is retried, those after it are released, unless every retry is a copy. The broker MUST deliver these after it, and
+   * nothing of the group while it waits for its delay. The number of deliveries alone dead-letters none of them, because
+   * each is delivered as often as those ahead of it. Default: no group.
    */
   readonly group?: string | undefined
   /**
-   * Why the adapter could not read the message. It is given up as undecodable, with this error and with the bytes of `body`,
-   * and no handler sees it. An adapter MUST tell it rather than throw: there is nobody to catch it but the process. Default:
-   * the message was read.
+   * Why the adapter could not read the message. It is dead-lettered as undecodable, with this error and the bytes of
+   * `body`; no handler sees it. An adapter MUST set it instead of throwing, which would end the process. Default: the
+   * message was read.
    */
   readonly unreadable?: ErrorSummary | undefined
   /** The adapter's own handle for settling; opaque to the core. */
@@ -49,5 +43,5 @@ export interface Delivery {
 
 const none: Native = Object.freeze({})
 
-/** The broker's own facts of a delivery; an empty object where there are none. */
+/** Returns the broker's own facts of a delivery; an empty object if there are none. */
 export const nativeOf = ({ native }: Delivery): Native => native ?? none

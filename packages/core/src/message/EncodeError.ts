@@ -2,7 +2,7 @@
 import * as Data from "effect/Data"
 import { quoted } from "../options/quoted.ts"
 
-/** The characters of the problem, and of its remedy, that the error's message shows: either may be a codec's own text. */
+/** The most characters that the error shows of a problem or remedy, which may be a codec's own text. */
 const longest = 2000
 
 const cut = (text: string): string => (text.length > longest ? `${text.slice(0, longest)}…` : text)
@@ -10,11 +10,11 @@ const cut = (text: string): string => (text.length > longest ? `${text.slice(0, 
 /** A body, id or header that cannot be sent. `send` fails with it before anything is sent. */
 export class EncodeError extends Data.TaggedError("EncodeError")<{
   readonly queue: string
-  /** The part of the message: `body`, `id` or `headers`; of one among several, with its place: `entries[3].body`. */
+  /** `body`, `id` or `headers`; in a batch with its place: `entries[3].body`. */
   readonly field: string
-  /** The id that the sender gave to one among several messages. */
+  /** The id that the sender gave to this message of a batch. */
   readonly id?: string | undefined
-  /** The problem, with the limit where there is one. */
+  /** The problem, with the limit if there is one. */
   readonly detail: string
   /** How to solve it. */
   readonly remedy: string

@@ -5,10 +5,7 @@ import type { Message } from "./Message.ts"
 
 /** Options of `retry` and `retryAll`. */
 export interface RetryOptions {
-  /**
-   * Time until the next delivery, 0 to 24 hours; a number counts milliseconds. An explicit 0 is a delay like any other.
-   * Default: the policy's delay.
-   */
+  /** Time until the next delivery, 0 (at once) to 24 hours; a number counts milliseconds. Default: the policy's delay. */
   readonly delay?: DurationInput | undefined
   /** Whether this retry counts towards consumer backoff. Default: true. */
   readonly backoff?: boolean | undefined
@@ -17,11 +14,11 @@ export interface RetryOptions {
 /**
  * A message that a handler has received.
  *
- * The first call decides (see `Acknowledgement`); a later one is ignored and logged once. A handler that calls nothing
- * acks when it succeeds and retries when it fails.
+ * The first call decides (see `Acknowledgement`); later ones are ignored and logged once. Without a call, the message is
+ * acked when the handler succeeds and retried when it fails.
  *
- * The methods and `native` belong to the message: call them on the message itself. A copy by spread, `Object.assign` or
- * `structuredClone` has only its data, and a method that is taken off the message throws a `TypeError`.
+ * Call the methods, and read `native`, on the message itself. A copy by spread, `Object.assign` or `structuredClone` has
+ * only its data, and a detached method throws a `TypeError`.
  *
  * @example
  * ```ts
@@ -34,19 +31,19 @@ export interface RetryOptions {
  * ```
  */
 export interface Received<A> extends Message<A> {
-  /** Acks the message, whatever happens to the rest of its batch. The broker is told at once. */
+  /** Acks the message at once, whatever happens to the rest of its batch. */
   ack(): void
   /**
    * Asks for another delivery. On the last allowed attempt the message is dead-lettered instead.
    *
-   * @throws InvalidDelay when the delay is not 0 to 24 hours, or beyond what the broker can honour
+   * @throws InvalidDelay when the delay is not 0 to 24 hours, or longer than the broker supports
    */
   retry(options?: RetryOptions): void
   /**
-   * Says that this message has failed with this error, as if a handler of its own had thrown it: its classification, its
-   * `permanent` and its `retryAfter` count. Otherwise it is a call like `retry`.
+   * Fails the message as if its own handler had thrown this error: the error's classification, `permanent` and `retryAfter`
+   * count. Otherwise like `retry`.
    *
-   * @throws InvalidDelay when the delay is not 0 to 24 hours, or beyond what the broker can honour
+   * @throws InvalidDelay when the delay is not 0 to 24 hours, or longer than the broker supports
    *
    * @example
    * ```ts
@@ -65,27 +62,26 @@ export interface Received<A> extends Message<A> {
 
 /** The messages of one run of a batch handler. */
 export interface Batch<A> {
-  /** The queue's name. */
   readonly queue: string
-  /** The messages, at least one, in the order in which they arrived. */
+  /** At least one message, in order of arrival. */
   readonly messages: ReadonlyArray<Received<A>>
-  /** Acks every message that has no verdict yet. */
+  /** Acks every message without a verdict. */
   ackAll(): void
   /**
-   * Retries every message that has no verdict yet.
+   * Retries every message without a verdict.
    *
-   * @throws InvalidDelay when the delay is not 0 to 24 hours, or beyond what the broker can honour
+   * @throws InvalidDelay when the delay is not 0 to 24 hours, or longer than the broker supports
    */
   retryAll(options?: RetryOptions): void
 }
 
 /** The second argument of every handler. */
 export interface Context {
-  /** Aborted when `handlerTimeout` has passed, or when the deadline of a shutdown has. */
+  /** Aborted at `handlerTimeout`, or at the deadline of a shutdown. */
   readonly signal: AbortSignal
 }
 
-/** A handler's return value: an Effect, a promise, or nothing. Only its success or failure counts, not its value. */
+/** A handler's return value: an Effect, a promise, or nothing. Only success or failure counts, not the value. */
 export type Result<R = never> = Effect.Effect<unknown, unknown, R> | PromiseLike<unknown> | void
 
 /** A handler of single messages. */

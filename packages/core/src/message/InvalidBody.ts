@@ -1,11 +1,11 @@
 /** The error of a body that does not fit its queue's schema. */
 import * as Data from "effect/Data"
 
-/** One thing that is wrong with a body. */
+/** One problem of a body. */
 export interface Issue {
   /** Where in the body, such as `items[2].price`; empty for the body itself. Cut after 256 characters. */
   readonly path: string
-  /** The schema's own words, cut after 256 characters. Those of some libraries show the value. */
+  /** The schema's own words, cut after 256 characters. Some libraries include the value. */
   readonly message: string
 }
 
@@ -16,11 +16,11 @@ const shown = 5
 const longest = 300
 
 /**
- * A body that does not fit its queue's schema. Sent, it is the `cause` of an `EncodeError`, and nothing leaves the process.
- * Received, its message is dead-lettered at once with the reason `undecodable`, and no handler sees it.
+ * A body that does not fit its queue's schema. On send it is the `cause` of an `EncodeError`, and nothing is sent. On
+ * receipt the message is dead-lettered at once as `undecodable`, and no handler sees it.
  */
 export class InvalidBody extends Data.TaggedError("InvalidBody")<{
-  /** All that is wrong, in the schema's order. */
+  /** All problems, in the schema's order. */
   readonly issues: ReadonlyArray<Issue>
 }> {
   readonly remedy = "Send a body that fits the queue's schema"
@@ -31,7 +31,7 @@ export class InvalidBody extends Data.TaggedError("InvalidBody")<{
   }
 }
 
-/** Some libraries name the path in the message already. */
+/** Some libraries include the path in the message. */
 const render = ({ message, path }: Issue): string => {
   const text = path === "" || message.startsWith(path) ? message : `${path}: ${message}`
   return text.length > longest ? `${text.slice(0, longest)}…` : text

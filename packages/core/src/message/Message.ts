@@ -4,27 +4,26 @@
 export type Headers = Readonly<Record<string, string>>
 
 /**
- * Facts that only one broker has, such as the properties of AMQP, under the broker's name. The broker's adapter makes and
- * reads them: `RabbitMqNative.of(message)`. It passes over those of other brokers, so that a message that is sent may carry
- * those of several.
+ * Facts and options of single brokers, by broker name, such as the properties of AMQP. The broker's adapter makes and reads
+ * them: `RabbitMqNative.of(message)`. Adapters ignore those of other brokers, so a message may carry several.
  */
 export type Native = Readonly<Record<string, unknown>>
 
 /** A message with a decoded body. */
 export interface Message<A> {
-  /** The message's id, which stays the same over every retry, hop, dead letter and redrive. */
+  /** The message's id, the same across retries, hops, dead letters and redrives. */
   readonly id: string
-  /** The body as the queue's codec, or schema, has made it of the bytes. Without either, it is JSON that nobody has checked. */
+  /** The body as decoded by the queue's codec or schema; by default unchecked JSON. */
   readonly body: A
-  /** Frozen: an attempt to change them throws in strict code. */
+  /** Frozen: changing them throws in strict code. */
   readonly headers: Headers
-  /** When the message was first published, in milliseconds since the epoch. */
+  /** When the message was first published, in epoch milliseconds. */
   readonly timestamp: number
   /**
-   * Deliveries of this message so far, this one included: 1 on the first. After a crash the count may be too high,
-   * because a delivery that never reached a handler counts too; it is never too low.
+   * Deliveries of this message so far, this one included: 1 on the first. It is never too low. After a crash it may be too
+   * high, because deliveries that never reached a handler count too.
    */
   readonly attempts: number
-  /** The broker's own facts of this delivery, frozen. Default: none, for a broker that has none to tell. */
+  /** The broker's own facts of this delivery, frozen. Default: none. */
   readonly native: Native
 }

@@ -1,9 +1,9 @@
 /**
- * Metadata: the data of Requeue's own that travels with a message, and that every copy of it keeps (a retry, a hop of a
- * long delay, a dead letter, a redrive).
+ * Metadata: Requeue's own data, which travels with a message and which every copy of it keeps (a retry, a hop of a long
+ * delay, a dead letter, a redrive).
  *
  * On the wire it is one compact JSON object of at most {@link budget} bytes, in a header, a message attribute or an
- * envelope, as the broker allows. A message without it comes from a foreign producer and is consumed as it is.
+ * envelope. A message without it comes from a foreign producer and is consumed unchanged.
  *
  * | key | field | meaning |
  * | --- | --- | --- |
@@ -16,19 +16,19 @@
  * | `op` | `operation` | the redrive that published this copy, or the one it was made from; absent when there was none |
  * | `h` | `history` | last failed attempts, `[attempt, epoch ms, error, delay ms]`, newest last; absent when empty |
  * | `dl` | `deadLetter` | `{ q, a, r, t, n, m }`: origin queue, attempts, reason, epoch ms, error name, error message |
- * | `c` | `cut` | what was left out because the broker refused a larger copy, 1 to 4; absent when nothing was |
+ * | `c` | `truncation` | what was left out because the broker refused a larger copy, 1 to 4; absent when nothing was |
  */
 import { type Delay, max as longestDelay } from "./Delay.ts"
 
 /**
- * Why a message was given up:
+ * Why a message was dead-lettered:
  *
  * - `retries-exhausted`: the last allowed attempt failed, or asked for a retry.
- * - `permanent`: the error says that no retry can help.
+ * - `permanent`: the error rules out retries.
  * - `undecodable`: the codec cannot read the body.
  * - `too-old`: the next retry would be due after the policy's `maxAge`.
- * - `too-many-deliveries`: it was delivered more often than `maxDeliveries` allows, without an end: it may have killed its
- *   process each time.
+ * - `too-many-deliveries`: it had more than `maxDeliveries` deliveries without an end, perhaps because it kills its
+ *   process.
  */
 export type Reason = "retries-exhausted" | "permanent" | "undecodable" | "too-old" | "too-many-deliveries"
 
@@ -46,7 +46,7 @@ export const reasons: ReadonlyArray<Reason> = [
  *
  * - `history`: the failed attempts.
  * - `error-text`: the message of a dead letter's error.
- * - `error`: the name of a dead letter's error as well.
+ * - `error`: the name of a dead letter's error.
  * - `all`: everything that only tells where a dead letter comes from.
  */
 export type Truncation = "history" | "error-text" | "error" | "all"
@@ -63,9 +63,9 @@ export interface ErrorSummary {
 
 /** One failed attempt in a message's history. */
 export interface Attempt {
-  /** The number of the attempt, 1 for the first delivery. */
+  /** The number of the attempt, from 1. */
   readonly attempt: number
-  /** When it failed, in milliseconds since the epoch. */
+  /** When it failed, in epoch milliseconds. */
   readonly at: number
   /** The error's name and message, cut to {@link errorLimit} characters. */
   readonly error: string
@@ -75,90 +75,82 @@ export interface Attempt {
 
 /** How a message became a dead letter. */
 export interface DeadLetter {
-  /** The queue that it was consumed from. */
+  /** The queue from which it was consumed. */
   readonly queue: string
-  /** The deliveries that it had there. */
+  /** Its deliveries there. */
   readonly attempts: number
   readonly reason: Reason
-  /** When it was given up, in milliseconds since the epoch. */
+  /** When it was dead-lettered, in epoch milliseconds. */
   readonly at: number
   /** The error of the last attempt. */
   readonly error: ErrorSummary
 }
 
-/** The metadata of one message. Times are in milliseconds since the epoch. */
+/** The metadata of one message; the table above describes the fields. Times are in epoch milliseconds. */
 export interface Metadata {
-  /** The message's id. */
   readonly id: string
-  /** Attempts that were used up before this copy was published. */
+  /** Attempts used up before this copy was published. */
   readonly attempts: number
-  /** The time before which no handler may run; 0 for none. */
+  /** No handler may run before; 0: none. */
   readonly notBefore: number
-  /** The time of the first publish. */
   readonly firstPublished: number
-  /**
-   * `true` where neither the message nor the broker tells when it was published: `firstPublished` is then the time of this
-   * delivery. It does not travel. Left out otherwise.
-   */
+  /** `true` if the publish time is unknown: `firstPublished` is then the time of this delivery. It does not travel. */
   readonly isUndated?: true | undefined
   /** How often the message was redriven from a dead-letter queue. */
   readonly redrives: number
   /**
-   * The redrive that published this copy, or the one that it is a retry or a dead letter of: `<operation>:<run>:<stage>`, of
-   * letters, digits, ".", "_" and "-", and 64 characters at most. `undefined` when there was none.
+   * The redrive that published this copy, or of which it is a retry or a dead letter: `<operation>:<run>:<stage>`, at most
+   * 64 letters, digits, ".", "_" and "-". `undefined`: none.
    */
   readonly operation?: string | undefined
-  /** The last failed attempts, newest last, {@link historyLimit} at most. */
+  /** The last failed attempts, newest last, at most {@link historyLimit}. */
   readonly history: ReadonlyArray<Attempt>
   /** Set on dead letters only. */
   readonly deadLetter: DeadLetter | undefined
-  /** The part that was left out because the broker refused a larger copy; `undefined` when nothing was. */
+  /** The part that was left out because the broker refused a larger copy. */
   readonly truncation?: Truncation | undefined
 }
 
-/** The name of the header, or message attribute, that carries the metadata. */
+/** The header or message attribute that carries the metadata. */
 export const header = "requeue"
 
-/** The most bytes that the encoded metadata may have, in UTF-8. */
+/** The longest encoded metadata, in bytes of UTF-8. */
 export const budget = 2048
 
 /** The longest message id, in characters. */
 export const idLimit = 200
 
-/** The length to which an error's text is cut, in characters. */
+/** The most characters of an error's text. */
 export const errorLimit = 256
 
-/** The most failed attempts that a history keeps. */
+/** The most failed attempts in a history. */
 export const historyLimit = 10
 
-/** The most attempts, or redrives, that metadata tells; what counts further counts as so many. */
+/** The highest count of attempts or redrives; higher ones are stored as this. */
 export const countLimit = 0x7fffffff
 
-/** The length to which an error's name is cut, in characters. */
+/** The most characters of an error's name. */
 const nameLimit = 64
 
-/** The name of a redrive as it travels: short, and of characters that each have one byte. */
+/** The name of a redrive as it travels: short, of one-byte characters. */
 const operationPattern = /^[\w.:-]{1,64}$/
 
-/** The last time that a `Date` can hold, in milliseconds since the epoch. */
+/** The last time that a `Date` can hold, in epoch milliseconds. */
 const timeLimit = 8.64e15
 
-/** Milliseconds by which clocks that are kept right may differ. */
+/** How far synchronised clocks may differ, in milliseconds. */
 const clockTolerance = 60_000
 
 const noHistory: ReadonlyArray<Attempt> = []
 
-/** The nearest whole number from 0 to the limit, fractions rounded up; 0 for NaN. */
+/** Rounds fractions up, and returns the nearest number from 0 to the limit; 0 for NaN. */
 const within = (n: number, limit: number): number => Math.min(Math.max(0, Math.ceil(n) || 0), limit)
 
 const countOf = (n: number): number => within(n, countLimit)
 const timeOf = (n: number): number => within(n, timeLimit)
 const delayOf = (n: number): Delay => within(n, longestDelay)
 
-/**
- * The metadata of a message that is published for the first time. `now` and `notBefore` are epoch milliseconds. They may
- * be a foreign sender's: what is no time becomes the nearest that is one.
- */
+/** Makes the metadata of a first publish, in epoch ms. Invalid times of foreign senders become the nearest valid ones. */
 export const make = (id: string, now: number, notBefore = 0): Metadata => ({
   id,
   attempts: 0,
@@ -169,17 +161,17 @@ export const make = (id: string, now: number, notBefore = 0): Metadata => ({
   deadLetter: undefined
 })
 
-/** The metadata of a foreign message of which nobody knows when it was published; `now` stands for it. */
+/** Makes the metadata of a foreign message whose publish time is unknown; `now` stands for it. */
 export const undated = (id: string, now: number): Metadata => ({ ...make(id, now), isUndated: true })
 
-/** When the message was first published, in milliseconds since the epoch; `undefined` where nobody knows. */
+/** Returns when the message was first published, in epoch milliseconds; `undefined` if unknown. */
 export const publishedAt = ({ firstPublished, isUndated }: Metadata): number | undefined =>
   isUndated === true ? undefined : firstPublished
 
-/** The part of {@link Metadata.operation} that names the operation: the `operation` of its report, and of events. */
+/** Returns the part of {@link Metadata.operation} that names the operation in its report and in events. */
 export const operationId = (operation: string): string => operation.split(":", 1)[0]!
 
-/** The metadata without what `cut` names. What was left out before stays out. */
+/** Returns the metadata without the parts that `cut` names. Parts that are missing already stay out. */
 export const reduce = (self: Metadata, cut: Truncation | undefined): Metadata => {
   if (cut === undefined) return self
   const { deadLetter } = self
@@ -196,31 +188,28 @@ export const reduce = (self: Metadata, cut: Truncation | undefined): Metadata =>
   }
 }
 
-/**
- * The beginning of a text, as a text of its own: what `slice` answers would keep all of it in memory.
- */
+/** Copies the beginning of a text: the result of `slice` would keep the whole text in memory. */
 const truncate = (limit: number, text: string): string =>
   text.length <= limit ? text : String(JSON.parse(JSON.stringify(text.slice(0, limit))))
 
-/** The error as a dead letter keeps it: its name cut to 64 characters, its message to {@link errorLimit}. */
+/** Cuts an error as a dead letter keeps it: its name to 64 characters, its message to {@link errorLimit}. */
 export const truncateError = ({ message, name }: ErrorSummary): ErrorSummary => ({
   name: truncate(nameLimit, name),
   message: truncate(errorLimit, message)
 })
 
-/** The history with one more failed attempt. Beyond {@link historyLimit}, the oldest is left out. */
+/** Adds a failed attempt to a history. Beyond {@link historyLimit} it removes the oldest. */
 export const remember = (history: ReadonlyArray<Attempt>, attempt: Attempt): ReadonlyArray<Attempt> => [
   ...history.slice(1 - historyLimit),
   { ...attempt, error: truncate(errorLimit, attempt.error) }
 ]
 
 /**
- * The milliseconds for which a message must still wait before a handler may run; `now` is in milliseconds since the epoch.
+ * Returns how many milliseconds a message must still wait before a handler may run; `now` is in epoch milliseconds.
  *
- * `notBefore` comes from another machine's clock, or from a foreign sender, so that it is believed within limits. A delay
- * has at most 24 hours, and clocks may differ by as much: a time that is further ahead than both is no delay of ours, and
- * is ignored. No retry is due after the policy's `maxAge` (milliseconds since the first publish), and no first delivery
- * later than 24 hours after the first publish.
+ * `notBefore` may come from another machine's clock or a foreign sender, so it is trusted within limits. A time more than
+ * 48 hours ahead (the longest delay, and as much clock difference) is ignored. No retry waits beyond the policy's `maxAge`
+ * (milliseconds since the first publish), and no first delivery longer than 24 hours after the first publish.
  */
 export const wait = (self: Metadata, now: number, maxAge: number): Delay => {
   const due = Math.min(self.notBefore, self.firstPublished + Math.max(maxAge, longestDelay))
@@ -228,16 +217,9 @@ export const wait = (self: Metadata, now: number, maxAge: number): Delay => {
 }
 
 /**
- * Encodes metadata as JSON of at most {@link budget} bytes. Where it would be longer, it leaves out the oldest attempts
- * first, then the end of the dead letter's error message, then the dead letter. The id and the queue's name are never
- * cut: with up to {@link idLimit} printable characters each, they fit.
- *
- * @example
- * ```ts
- * import { Metadata } from "@requeue/core/port"
- *
- * Metadata.encode(Metadata.make("m1", 1_700_000_000_000)) // => '{"v":1,"id":"m1","a":0,"t0":1700000000000}'
- * ```
+ * Encodes metadata as JSON of at most {@link budget} bytes. If it is longer, it drops the oldest attempts, then the end of
+ * the dead letter's error message, then the dead letter. It never cuts the id and the queue's name: with up to
+ * {@link idLimit} printable characters each, they fit.
  */
 export const encode = (self: Metadata): string => {
   if (isNew(self)) return `{"v":1,"id":${JSON.stringify(self.id)},"a":0,"t0":${timeOf(self.firstPublished)}}`
@@ -254,7 +236,7 @@ export const encode = (self: Metadata): string => {
   return fits(text) ? text : render({ ...self, deadLetter: undefined }, [], 0)
 }
 
-/** Whether there is nothing to tell but id and time, as of nearly all that is sent, and both are within their limits. */
+/** Whether there is only an id and a time, as in nearly all sent messages, and both are within their limits. */
 const isNew = ({ attempts, truncation, deadLetter, history, id, notBefore, operation, redrives }: Metadata): boolean =>
   attempts === 0 &&
   notBefore === 0 &&
@@ -269,9 +251,9 @@ const render = (self: Metadata, history: ReadonlyArray<Attempt>, messageLimit: n
   JSON.stringify(plain(self, history, messageLimit))
 
 /**
- * The metadata as a plain object of the same keys, of any size: what {@link fromJson} reads.
+ * Returns the metadata as a plain object of any size, for {@link fromJson}.
  *
- * When to use: to keep a message outside of a broker. What travels with a message is {@link encode}.
+ * When to use: to store a message outside of a broker. Messages carry {@link encode}.
  */
 export const toJson = (self: Metadata): Readonly<Record<string, unknown>> =>
   plain(self, self.history.slice(-historyLimit), errorLimit)
@@ -302,18 +284,17 @@ const plain = (self: Metadata, history: ReadonlyArray<Attempt>, messageLimit: nu
   }
 }
 
-/** A character has three bytes at most, so that the bytes of a short text need not be counted. */
+/** A character has at most three bytes, so short texts need no counting. */
 const fits = (text: string): boolean => text.length * 3 <= budget || new TextEncoder().encode(text).length <= budget
 
 /**
- * Decodes the text that {@link encode} returned; `undefined` for any other text. A foreign header of the same name thus
- * makes a foreign message, not an error. Whatever the text, counts and times are whole numbers within their limits.
+ * Decodes text of {@link encode}; `undefined` for any other, so a foreign header of the same name makes a foreign message,
+ * not an error. Counts and times are always whole numbers within their limits.
  *
- * @param published when the broker took this copy, in milliseconds since the epoch by its own clock, where it tells that.
- * The times of a publisher whose clock is more than a minute ahead of the broker's are set back by the difference
+ * @param published when the broker accepted this copy, in epoch milliseconds by its clock, if known; see {@link setBack}
  */
 export const decode = (text: string, published?: number): Metadata | undefined => {
-  // No other text is ours, and its size may be anything.
+  // Ours is never longer, and foreign text may have any size.
   if (text.length > budget) return undefined
   try {
     return fromJson(JSON.parse(text), published)
@@ -322,10 +303,7 @@ export const decode = (text: string, published?: number): Metadata | undefined =
   }
 }
 
-/**
- * Decodes metadata that is parsed JSON already, as in an envelope; `undefined` for anything else. `published` is that of
- * {@link decode}.
- */
+/** Decodes metadata from parsed JSON, as in an envelope; otherwise as {@link decode}. */
 export const fromJson = (json: unknown, published?: number): Metadata | undefined => {
   if (!isRecord(json) || json["v"] !== 1) return undefined
   const [id, attempts, firstPublished] = [json["id"], count(json["a"]), time(json["t0"])]
@@ -346,12 +324,12 @@ export const fromJson = (json: unknown, published?: number): Metadata | undefine
 }
 
 /**
- * The metadata of a copy that the broker took at this time, in milliseconds since the epoch by its own clock. The times of a
- * publisher whose clock is more than a minute ahead are set back by the difference.
+ * Corrects the times of a publisher whose clock is more than a minute ahead of the broker's, by the difference. `published`
+ * is when the broker accepted this copy, in epoch milliseconds by its clock.
  */
 export const setBack = (self: Metadata, published: number): Metadata => {
   const ahead = self.firstPublished - published
-  // It is NaN where the broker reports no time.
+  // NaN where the broker reports no time.
   if (!(ahead > clockTolerance)) return self
   return { ...self, notBefore: Math.max(0, self.notBefore - ahead), firstPublished: published }
 }
@@ -390,7 +368,7 @@ const text = (u: unknown): string => (typeof u === "string" ? u : "")
 
 const isRecord = (u: unknown): u is Record<string, unknown> => typeof u === "object" && u !== null
 
-/** A whole number >= 0, cut to the limit; `undefined` for anything else. Adding 0 turns -0 into 0. */
+/** Returns a whole number >= 0, cut to the limit; `undefined` for anything else. Adding 0 turns -0 into 0. */
 const whole = (u: unknown, limit: number): number | undefined =>
   typeof u === "number" && Number.isInteger(u) && u >= 0 ? Math.min(u, limit) + 0 : undefined
 

@@ -1,8 +1,8 @@
 /**
- * Messages on their way to a broker, and the rules by which a copy of a delivery is made.
+ * Messages on their way to a broker, and the rules for copies of a delivery.
  *
- * The attempts and times that a copy carries are the same on every broker, so that they are decided here; an adapter only
- * turns an `Outgoing` into its wire format. It settles the original only after the broker has confirmed the copy.
+ * The attempts and times of a copy are decided here, because they are the same on every broker. An adapter only turns an
+ * `Outgoing` into its wire format.
  */
 import type { Delay } from "./Delay.ts"
 import type { Delivery } from "./Delivery.ts"
@@ -12,39 +12,28 @@ import type { Settlement } from "./Settlement.ts"
 
 /** A message to publish. */
 export interface Outgoing {
-  /** The queue to publish to. */
   readonly queue: string
   readonly body: Uint8Array
-  /** The headers, without the metadata: the adapter adds it. */
+  /** Without the metadata: the adapter adds it. */
   readonly headers: Headers
   /**
-   * The program's wishes to this broker and to others, each under the broker's name. An adapter checks its own, and passes
-   * over the others. A copy has none: it goes to its queue, and nowhere else. Default: none.
+   * The program's options for single brokers, by broker name. An adapter checks its own and ignores the others. A copy has
+   * none: it goes only to its queue. Default: none.
    */
   readonly native?: Native | undefined
   /** Milliseconds from now before which the message must not be delivered. */
   readonly delay: Delay
   readonly metadata: Metadata.Metadata
   /**
-   * Whether its queue may be made where it is missing. With `false`, the publish fails with `QueueMissing` or `Unroutable`
-   * instead, also where the queue was deleted since it was last used. Default: true.
+   * Whether a missing queue may be created. If `false`, the publish fails with `QueueMissing` or `Unroutable`, even if the
+   * queue was deleted since it was last used. Default: true.
    */
   readonly create?: boolean | undefined
 }
 
 const dueAt = (delay: Delay, now: number): number => (delay === 0 ? 0 : now + delay)
 
-/**
- * A message that is published for the first time. `delay` is in milliseconds, `now` in milliseconds since the epoch.
- *
- * @example
- * ```ts
- * import { Outgoing } from "@requeue/core/port"
- *
- * const message = { queue: "orders", id: "m1", body: new Uint8Array(), headers: {}, delay: 5000 }
- * Outgoing.make(message, 1_700_000_000_000).metadata.notBefore // => 1700000005000
- * ```
- */
+/** Makes a message that is published for the first time. `delay` is in milliseconds, `now` in epoch milliseconds. */
 export const make = (
   message: {
     readonly queue: string
@@ -79,9 +68,9 @@ const copy = (
 })
 
 /**
- * The metadata from which a copy of a delivery starts. A dead letter that is back in the queue that it came from was
- * moved by another tool (a shovel, a move task): it is counted as redriven, since nothing else would end such a loop. It is
- * no copy of an earlier redrive any more.
+ * Returns the metadata from which a copy starts. A dead letter that is back in its queue of origin was moved by another
+ * tool (a shovel, a move task): it counts as redriven, since nothing else would end such a loop, and no longer belongs to
+ * an earlier redrive.
  */
 const metadataAt = (queue: string, { metadata }: Delivery): Metadata.Metadata => {
   if (metadata.deadLetter?.queue !== queue) return metadata
@@ -89,10 +78,7 @@ const metadataAt = (queue: string, { metadata }: Delivery): Metadata.Metadata =>
   return { ...rest, redrives: metadata.redrives + 1, deadLetter: undefined }
 }
 
-/**
- * The copy that is published for a retry where the broker cannot delay the original. The attempt that failed counts.
- * `queue` is the queue of the delivery; `now` is in milliseconds since the epoch.
- */
+/** Makes the copy for a retry if the broker cannot delay the original; the attempt counts. `now` is in epoch ms. */
 export const retry = (
   delivery: Delivery,
   settlement: Extract<Settlement, { _tag: "Retry" }>,
@@ -112,7 +98,7 @@ export const retry = (
     settlement.cut
   )
 
-/** The history of a delivery with the attempt that has just failed. `now` is in milliseconds since the epoch. */
+/** Returns the history of a delivery with its failed attempt. `now` is in epoch milliseconds. */
 export const historyAfter = (
   delivery: Delivery,
   settlement: Extract<Settlement, { _tag: "Retry" }>,
@@ -125,10 +111,7 @@ export const historyAfter = (
     delay: settlement.delay
   })
 
-/**
- * The copy that is published for the next hop of a long delay. No attempt counts, because the delivery reached no
- * handler. `queue` is the queue of the delivery, `delay` is in milliseconds, `now` in milliseconds since the epoch.
- */
+/** Makes the copy for the next hop of a long delay; no attempt counts. `delay` is in ms, `now` in epoch ms. */
 export const hop = (
   delivery: Delivery,
   settlement: Pick<Extract<Settlement, { _tag: "Release" }>, "delay" | "cut">,
@@ -143,7 +126,7 @@ export const hop = (
     settlement.cut
   )
 
-/** The dead letter of a delivery from the queue `origin`. `now` is in milliseconds since the epoch. */
+/** Makes the dead letter of a delivery from the queue `origin`. `now` is in epoch milliseconds. */
 export const deadLetter = (
   delivery: Delivery,
   settlement: Extract<Settlement, { _tag: "DeadLetter" }>,
@@ -156,7 +139,7 @@ export const deadLetter = (
     0,
     {
       ...metadataAt(origin, delivery),
-      // In its new queue, the dead letter is yet to be delivered; `deadLetter` has its former attempts.
+      // The dead letter has no deliveries in its new queue yet; `deadLetter` has its former attempts.
       attempts: 0,
       notBefore: 0,
       deadLetter: {
@@ -170,10 +153,7 @@ export const deadLetter = (
     settlement.cut
   )
 
-/**
- * A dead letter that goes back to work: its attempts start again at 1, the redrive is counted, and the history stays.
- * `operation` names the redrive in the metadata. Default: it has no name.
- */
+/** Makes the copy of a redriven dead letter: attempts restart, `redrives` grows, history stays. `operation` names it. */
 export const redrive = (
   delivery: Pick<Delivery, "body" | "headers" | "metadata">,
   queue: string,

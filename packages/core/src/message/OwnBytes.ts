@@ -1,16 +1,16 @@
-/** Bytes that nobody else holds: copies, and codecs that share no bytes with a sender, a handler or a broker. */
+/** Bytes that are not shared: copies, and codecs that share no bytes with a sender, a handler or a broker. */
 import type { Headers, Native } from "./Message.ts"
 
 /**
- * Small copies share an ArrayBuffer of so many bytes, because an ArrayBuffer for each copy would cost more than all else
- * that a consumer does for a message. A larger one would stay in memory for the sake of one body that is kept.
+ * Small copies share an ArrayBuffer of this many bytes, because one for each copy would cost more than all other work for a
+ * message. In a larger one, a single kept body would hold more memory.
  */
 const slabSize = 8192
 const largestShared = slabSize / 8
 let slab = new Uint8Array(slabSize)
 let used = 0
 
-/** A copy as a plain Uint8Array. `slice` would not do: on a Node Buffer it makes a view. */
+/** Copies to a plain Uint8Array. On a Node Buffer, `slice` would make a view. */
 export const copy = (source: Uint8Array): Uint8Array => {
   if (source.length > largestShared) return new Uint8Array(source)
   if (used + source.length > slabSize) {
@@ -51,7 +51,7 @@ interface DecodedMessage<out A> {
 
 const separate = new WeakSet<object>()
 
-/** Says of a codec that its bytes are new, and that no body which it decodes keeps the bytes. It then needs no copies. */
+/** Marks a codec that returns new bytes and keeps none, so it needs no copies. */
 export const isSeparate = <C extends object>(codec: C): C => {
   separate.add(codec)
   return codec
@@ -59,7 +59,7 @@ export const isSeparate = <C extends object>(codec: C): C => {
 
 const guards = new WeakMap<object, Coding<any, any>>() // Any, because each guard is of its codec's type.
 
-/** The codec, made to share no bytes: copies are made on both ways, unless it needs none. */
+/** Makes a codec share no bytes, by copies both ways unless it needs none. */
 export const guard = <A, I>(codec: Coding<A, I>): Coding<A, I> => {
   if (separate.has(codec)) return codec
   const known = guards.get(codec)
@@ -78,7 +78,7 @@ export const guard = <A, I>(codec: Coding<A, I>): Coding<A, I> => {
 
 const separated = (sealed: EncodedMessage): EncodedMessage => ({ ...sealed, body: copy(verified(sealed.body)) })
 
-/** By its tag, since bytes may come from another realm. */
+/** By tag, since bytes may come from another realm. */
 const verified = (bytes: unknown): Uint8Array => {
   const tag = ArrayBuffer.isView(bytes) ? Reflect.get(bytes, Symbol.toStringTag) : typeof bytes
   if (tag === "Uint8Array") return bytes as Uint8Array // Its tag says so.
@@ -86,6 +86,6 @@ const verified = (bytes: unknown): Uint8Array => {
     `codec.encode must answer a Uint8Array, got ${bytes instanceof Promise ? "a promise" : String(tag)}`
   )
   if (!(bytes instanceof Promise)) throw error
-  bytes.catch(() => {}) // It is not waited for.
+  bytes.catch(() => {}) // It is not awaited.
   throw Object.assign(error, { remedy: "encode must be synchronous: make it answer bytes, or write an async seal" })
 }

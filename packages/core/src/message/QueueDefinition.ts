@@ -1,4 +1,4 @@
-/** Queue definitions: a queue as the program sees it, with its name, its codec, and the delay of its messages. */
+/** Queue definitions: a queue's name, its codec, and the default delay of its messages. */
 import type { StandardSchemaV1 } from "effect/StandardSchema"
 import * as Codec from "./Codec.ts"
 import { guard } from "./OwnBytes.ts"
@@ -7,16 +7,12 @@ import * as Delay from "./Delay.ts"
 import * as OptionKind from "../options/OptionKind.ts"
 import * as OptionNames from "../options/OptionNames.ts"
 
-/**
- * A queue whose handlers get bodies of type `A`, and whose senders give bodies of type `I`. The two differ where a schema
- * transforms.
- */
+/** A queue whose handlers get bodies of type `A`, and whose senders give `I`; they differ if a schema transforms. */
 export interface QueueDefinition<out A, in I = A> {
   /** The queue's name at the broker. */
   readonly name: string
-  /** Encodes and decodes the bodies. */
   readonly codec: Codec.Codec<A, I>
-  /** Delay of every message that is sent without one, in milliseconds; `undefined` for none. */
+  /** Delay of messages that are sent without one, in milliseconds; `undefined`: none. */
   readonly delay: Delay.Delay | undefined
 }
 
@@ -24,19 +20,13 @@ export interface QueueDefinition<out A, in I = A> {
 export interface Options<A, I = A> {
   /** Encodes and decodes the bodies. Default: `Codec.json`, which checks nothing. */
   readonly codec?: Codec.Codec<A, I> | undefined
-  /**
-   * A Standard Schema (zod, valibot, arktype, …) that bodies must fit when they are sent and when they are read, in place of
-   * a codec: short for `Codec.standard(schema)`. Default: none.
-   */
+  /** A Standard Schema (zod, …) that bodies must fit, sent and read: short for `Codec.standard(schema)`. Default: none. */
   readonly schema?: StandardSchemaV1<I, A> | undefined
-  /** Delay of every message that is sent without one, 0 to 24 hours; a number counts milliseconds. Default: none. */
+  /** Delay of messages that are sent without one, 0 to 24 hours; a number counts milliseconds. Default: none. */
   readonly delay?: Delay.DurationInput | undefined
 }
 
-/**
- * Why a queue cannot have this name; `undefined` where it can. All broken surrogates become the same character in UTF-8, and so
- * several names one queue.
- */
+/** Returns why a name is invalid, if it is. In UTF-8, names that differ in broken surrogates would be one queue. */
 export const problemOfName = (name: string): string | undefined => {
   if (name.length < 1 || name.length > 200) return `must have 1 to 200 characters, got ${JSON.stringify(name)}`
   return name.isWellFormed() ? undefined : `must have no broken surrogates, got ${JSON.stringify(name)}`
@@ -50,7 +40,7 @@ const codecKind = OptionKind.object("a codec, such as Codec.text", "encode", "de
 const kinds: OptionNames.Of<Options<AnyBody>> = {
   codec: {
     ...codecKind,
-    // Those of zod have functions of these names.
+    // Zod's schemas have functions of these names.
     holds: (value) => codecKind.holds(value) && !Standard.kind.holds(value),
     remedy: (value) => (Standard.kind.holds(value) ? "It is a schema: write schema in place of codec" : undefined)
   },
@@ -61,10 +51,10 @@ const kinds: OptionNames.Of<Options<AnyBody>> = {
 /**
  * Defines a queue.
  *
- * When to use: in place of a queue's name, where bodies have a type or messages a default delay.
+ * When to use: instead of a queue's name, when bodies have a type or messages a default delay.
  *
- * @throws RangeError when the name does not have 1 to 200 characters, or has broken surrogates, an option is unknown or of another kind, the delay is not 0
- * to 24 hours, or there are both a codec and a schema
+ * @throws RangeError when the name does not have 1 to 200 characters or has broken surrogates, an option is unknown or of
+ * the wrong kind, the delay is not 0 to 24 hours, or there are both a codec and a schema
  *
  * @example
  * ```ts
@@ -92,14 +82,13 @@ export const make = <A = AnyBody, I = A>(name: string, options: Options<A, I> = 
 export type Input<A, I = A> = string | QueueDefinition<A, I>
 
 /**
- * The definition itself, or a definition of the queue with this name. Its codec shares no bytes with anybody: where one
- * might, as one of your own may, its bytes are copied on both ways.
+ * Returns the definition, or one for a name. Bytes of a codec that may share them, such as your own, are copied both ways.
  *
- * @throws RangeError when the input is neither, or the name does not have 1 to 200 characters, or has broken surrogates
+ * @throws RangeError when the input is neither, or the name does not have 1 to 200 characters or has broken surrogates
  */
 export const from = <A, I = A>(queue: Input<A, I>): QueueDefinition<A, I> => {
   if (typeof queue === "string") return make<A, I>(queue)
-  // JavaScript may pass anything, for example an environment variable that is not set.
+  // JavaScript may pass anything, for example an unset environment variable.
   if (typeof queue === "object" && queue !== null && "codec" in queue) {
     const codec = guard(queue.codec)
     return codec === queue.codec ? queue : { ...queue, codec }
@@ -109,5 +98,5 @@ export const from = <A, I = A>(queue: Input<A, I>): QueueDefinition<A, I> => {
   )
 }
 
-/** The bodies of a queue of which only the name is known, and of code that asks for no check. */
-export type AnyBody = any // A name tells nothing, and `unknown` would make every handler begin with a cast.
+/** The bodies of a queue that is given by name only, unchecked. */
+export type AnyBody = any // A name has no type, and `unknown` would force every handler to cast.

@@ -7,8 +7,8 @@ import * as Standard from "./internal/standard.ts"
 import { isSeparate } from "./OwnBytes.ts"
 
 /**
- * A codec for the values of a schema, also for values that JSON lacks (`Date`, `Map`, `bigint`, …). The type is the same on
- * both sides. What does not fit is an `InvalidBody`, as with `Codec.standard`.
+ * Makes a codec for the values of a schema, including values that JSON lacks (`Date`, `Map`, `bigint`, …). The type is the
+ * same on both sides. A body that does not fit is an `InvalidBody`, as with `Codec.standard`.
  *
  * @example
  * ```ts

@@ -1,19 +1,16 @@
-/**
- * Settlements: the core decides how a delivery ends, and the adapter translates that into its broker's own operations.
- */
+/** Settlements: how a delivery ends. The core decides it, and the adapter translates it into operations of its broker. */
 import type { Delay } from "./Delay.ts"
 import type { Truncation, ErrorSummary, Reason } from "./Metadata.ts"
 
 /**
- * How a delivery ends. Delays are in milliseconds. `cut` makes the copy smaller, where there is one: the broker has
- * refused a larger one.
+ * How a delivery ends. Delays are in milliseconds. `cut` makes a copy smaller after the broker refused a larger one.
  *
  * - `Ack`: removes the message; it is done.
- * - `Retry`: delivers the message again after `delay`, never earlier; the attempt counts.
- * - `DeadLetter`: copies the message to `queue`, and removes the original only then.
- * - `Drop`: removes the message without a trace in the broker; only where the policy or the error asks for it.
- * - `Release`: gives the message back untouched, to be delivered after `delay`: at shutdown, or because it came before its
- *   time. The attempt does not count, where the broker can do that. `isBegun` tells that a handler has had the message.
+ * - `Retry`: delivers the message again after `delay`, never earlier; the attempt counts. `error` is that of the attempt.
+ * - `DeadLetter`: copies the message to `queue`, and only then removes the original.
+ * - `Drop`: removes the message without a trace in the broker; only if the policy or the error requires it.
+ * - `Release`: returns the message unchanged, to be delivered after `delay`: at shutdown, or because it came before its
+ *   time. The attempt does not count, if the broker supports that. `isBegun`: a handler has had the message.
  */
 export type Settlement =
   | { readonly _tag: "Ack" }
@@ -41,7 +38,7 @@ export type Settlement =
 /** Removes a message that is done. */
 export const Ack: Settlement = { _tag: "Ack" }
 
-/** Delivers the message again after `delay` milliseconds. `error` is that of the failed attempt, if it failed. */
+/** Delivers the message again after `delay` milliseconds. `error` is that of the attempt, if it failed. */
 export const Retry = (delay: Delay, error?: ErrorSummary): Settlement => ({ _tag: "Retry", delay, error })
 
 /** Moves the message to a dead-letter queue. */
@@ -52,8 +49,8 @@ export const DeadLetter = (reason: Reason, queue: string, error: ErrorSummary): 
   error
 })
 
-/** Removes a message that is given up, and keeps no dead letter. */
+/** Removes a message without a dead letter. */
 export const Drop = (reason: Reason | "dropped", error: ErrorSummary): Settlement => ({ _tag: "Drop", reason, error })
 
-/** Gives the message back, to be delivered after `delay` milliseconds. Default: at once. */
+/** Returns the message to the queue, to be delivered after `delay` milliseconds. Default: at once. */
 export const Release = (delay: Delay = 0): Settlement => ({ _tag: "Release", delay })

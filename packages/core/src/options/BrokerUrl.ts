@@ -1,8 +1,8 @@
 /**
- * URLs of brokers. Each part arrives exactly as it was written, or the URL is refused. No error shows a part of the URL:
- * where a password is not percent-encoded, any part can belong to it.
+ * URLs of brokers. Each part arrives exactly as written, or the URL is refused. No error shows a part of the URL: any part
+ * may belong to a password that is not percent-encoded.
  *
- * When to use: in an adapter, in place of `new URL`.
+ * When to use: in an adapter, instead of `new URL`.
  *
  * @example
  * ```ts
@@ -34,7 +34,7 @@ export interface BrokerUrl {
 /** A reason to refuse a URL. */
 export interface Problem {
   readonly detail: string
-  /** Default: an example of the adapter's own. */
+  /** Default: the adapter's own example. */
   readonly remedy?: string
 }
 
@@ -52,11 +52,11 @@ const decoded = (text: string): string | undefined => {
   }
 }
 
-/** Whether the URL parser would remove or replace a part of the text silently. */
+/** Whether the URL parser would silently remove or replace text. */
 const isAltered = (text: string): boolean =>
   /[\t\n\r]/.test(text.trim()) || !text.isWellFormed() || /\/(\.|%2e){1,2}(?=[/?#]|$)/i.test(text.trim())
 
-/** A parameter that is unknown or given twice, or a plus: a form means a space by it, and a person means a plus. */
+/** Finds a parameter that is unknown or given twice, or a plus, which means a space in forms and a plus to people. */
 const problemOfQuery = ({ search, searchParams }: URL, known: ReadonlyArray<string>): Problem | undefined => {
   if (search.includes("+")) {
     return { detail: "it has a + in its query", remedy: "Write %2B for a plus, and %20 for a space" }
@@ -70,7 +70,7 @@ const problemOfQuery = ({ search, searchParams }: URL, known: ReadonlyArray<stri
   return twice === undefined ? undefined : { detail: `the parameter ${twice} is given twice`, remedy: "Give it once" }
 }
 
-/** Parses a URL. `known` are the parameters that its query may have, each once. Default: any, and the last of a name counts. */
+/** Parses a URL. `known` are the parameters that it may have, each once. Default: any; the last of a name counts. */
 export const parse = (
   input: string | URL | Redacted.Redacted,
   known?: ReadonlyArray<string>

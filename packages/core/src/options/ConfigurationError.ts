@@ -3,9 +3,9 @@ import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import { quoted } from "./quoted.ts"
 
-/** A configuration that cannot work. It is found when a consumer or producer is built, never when a message comes. */
+/** A configuration that cannot work. It is found when a consumer or producer is built, never when a message arrives. */
 export class ConfigurationError extends Data.TaggedError("ConfigurationError")<{
-  /** The field of the policy or option, for example `retry.backoff`. */
+  /** The policy's field or the option, for example `retry.backoff`. */
   readonly field: string
   /** The problem, with the limit. */
   readonly detail: string
@@ -13,7 +13,7 @@ export class ConfigurationError extends Data.TaggedError("ConfigurationError")<{
   readonly remedy: string
   readonly broker?: string | undefined
   readonly queue?: string | undefined
-  /** The error behind it, for example of a package that cannot be imported. */
+  /** The error that caused it, for example of a package that cannot be imported. */
   readonly cause?: unknown
 }> {
   override get message() {
@@ -22,6 +22,6 @@ export class ConfigurationError extends Data.TaggedError("ConfigurationError")<{
   }
 }
 
-/** An effect of what a pure function answered: it fails with the error, or succeeds with anything else. */
+/** Fails with a returned error, or succeeds with any other value. */
 export const orFail = <A>(value: A | ConfigurationError): Effect.Effect<A, ConfigurationError> =>
   value instanceof ConfigurationError ? Effect.fail(value) : Effect.succeed(value)

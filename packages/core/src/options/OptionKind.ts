@@ -1,31 +1,22 @@
-/**
- * Kinds of options: what a value must be, how to tell, and how to write it. Plain predicates, because a program that only
- * sends must not load `effect/Schema`.
- */
+/** Kinds of options, as plain predicates, because a program that only sends must not load `effect/Schema`. */
 import { nearest } from "./nearest.ts"
 import { withoutPassword } from "./urlPassword.ts"
 
 /** A kind of value. */
 export interface OptionKind<out A = unknown> {
-  /** A description of the values; completes "must be". */
+  /** Describes the values; completes "must be". */
   readonly expected: string
-  /** Whether a value is of this kind. It is not asked about `undefined`, which counts as left out. */
+  /** Whether a value is of this kind. Never called with `undefined`, which counts as left out. */
   readonly holds: (value: unknown) => boolean
-  /** How to mend a value that is not of this kind, as a sentence without its full stop. Default: nothing is said. */
+  /** How to fix a wrong value: a sentence without its full stop. Default: no remedy. */
   readonly remedy?: ((value: unknown) => string | undefined) | undefined
-  /**
-   * Converts text from a URL or an environment variable, such as digits, to a value of this kind. Returns everything else
-   * unchanged. Default: converts nothing.
-   */
+  /** Converts text of a URL or environment variable, such as digits; keeps other values. Default: no conversion. */
   readonly read?: ((value: unknown) => unknown) | undefined
-  /** A value as it is written in a program. Default: none. */
+  /** A value as written in a program. Default: none. */
   readonly example?: string | undefined
-  /**
-   * The kinds of a value's members by name, so that an error can tell which one is wrong; others are unknown. `undefined`
-   * for a value that is no container. Default: none.
-   */
+  /** The kinds of members by name, so an error can name the wrong one; `undefined` if not a container. Default: none. */
   readonly members?: ((value: unknown) => Readonly<Record<string, OptionKind>> | undefined) | undefined
-  /** The type of the values, which the compiler alone reads: there is never such a value. */
+  /** The type of the values, for the compiler only: it is never set. */
   readonly Type?: A | undefined
 }
 
@@ -35,7 +26,7 @@ export type Value<Kind> = Kind extends OptionKind<infer A> ? A : never
 /** A function. */
 export const callback: OptionKind = { expected: "a function", holds: (value) => typeof value === "function" }
 
-/** `true` or `false`. */
+/** A boolean; also the text `true` or `false` in {@link OptionKind.read}. */
 export const flag: OptionKind<boolean> = {
   expected: "true or false",
   holds: (value) => typeof value === "boolean",
@@ -55,7 +46,7 @@ export const nonEmpty: OptionKind<string> = {
   holds: (value) => typeof value === "string" && value !== ""
 }
 
-/** Text that matches a pattern. `expected` says what it is. */
+/** Text that matches a pattern. `expected` describes it. */
 export const matching = (expected: string, pattern: RegExp): OptionKind<string> => ({
   expected,
   holds: (value) => typeof value === "string" && pattern.test(value)
@@ -74,14 +65,14 @@ export const number = (min: number): OptionKind<number> => ({
   read: readNumber
 })
 
-/** A whole number from `min` to `max`. Default: of any size. */
+/** A whole number from `min` to `max`. Default: no upper limit. */
 export const whole = (min: number, max = Number.POSITIVE_INFINITY): OptionKind<number> => ({
   expected: `a whole number ${max === Number.POSITIVE_INFINITY ? `>= ${min}` : `from ${min} to ${max}`}`,
   holds: (value) => Number.isSafeInteger(value) && Number(value) >= min && Number(value) <= max,
   read: readNumber
 })
 
-/** One of some words, or of some numbers. */
+/** One of several words or numbers. */
 export const oneOf = <const Word extends string | number>(words: ReadonlyArray<Word>): OptionKind<Word> => ({
   expected: `one of ${words.map((word) => JSON.stringify(word)).join(", ")}`,
   holds: (value) => words.some((word) => word === value),
@@ -98,23 +89,20 @@ export const oneOf = <const Word extends string | number>(words: ReadonlyArray<W
   }
 })
 
-/** An object that is no list and no function. It has these members, where some are named. `expected` says what it is. */
+/** An object, not a list or function, with the named members. `expected` describes it. */
 export const object = (expected: string, ...members: ReadonlyArray<string>): OptionKind => ({
   expected,
   holds: (value) => isObject(value) && members.every((name) => name in value)
 })
 
-/**
- * An object whose own properties are all that it has, such as a literal: no `Map`, and nothing that a class has made. Of
- * those, the content would be passed over unseen. `expected` says what it is.
- */
+/** An object literal, not a `Map` or a class instance, whose content would be ignored. `expected` describes it. */
 export const plain = (expected: string): OptionKind => ({
   expected,
   holds: isPlain,
   remedy: (value) => (hasEntries(value) ? remedyOfEntries : undefined)
 })
 
-/** Whether a value is an object without a prototype of its own. Another realm's `Object.prototype` is no other one. */
+/** Whether a value is a plain object; another realm's `Object.prototype` counts. */
 export const isPlain = (value: unknown): value is object => {
   if (!isObject(value)) return false
   const prototype: unknown = Object.getPrototypeOf(value)
@@ -122,7 +110,7 @@ export const isPlain = (value: unknown): value is object => {
   return isObject(prototype) && Object.getPrototypeOf(prototype) === null && Object.hasOwn(prototype, "hasOwnProperty")
 }
 
-/** Whether it is a promise, which the caller has not awaited. */
+/** Whether it is a promise that the caller forgot to await. */
 export const isPromise = (value: object): boolean => typeof Reflect.get(value, "then") === "function"
 
 /** The remedy for a collection of pairs. */
@@ -136,12 +124,12 @@ export const hasEntries = (value: unknown): boolean =>
 export const isObject = (value: unknown): value is object =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** The longest text that an error shows, in characters. */
+/** The most characters of a text that an error shows. */
 const longest = 40
 
 /**
- * A value that was given, for an error. The content of objects is not shown: it may be a message, or a secret. Nor is a part
- * of a long text, because what masks secrets in an error finds whole ones only.
+ * Shows a given value in an error. It hides the content of objects, which may be a message or a secret, and does not
+ * shorten long texts, because masks for secrets find only whole ones.
  */
 export const show = (value: unknown): string => {
   if (value === undefined || value === null) return String(value)

@@ -1,15 +1,8 @@
 /**
- * Options objects: their names, and the kinds of their values. What is misspelt, or of another kind, is refused, because
- * an ignored limit could lose messages or flood a service.
+ * Names and kinds of options. Misspelt options and wrong values are refused, because an ignored limit could lose messages
+ * or flood a service.
  *
- * When to use: in a constructor or a function of your own that takes options.
- *
- * @example
- * ```ts
- * import { OptionNames } from "@requeue/core/port"
- *
- * OptionNames.remedy("maxRetires", ["maxRetries", "maxAge"]) // => "Did you mean maxRetries?"
- * ```
+ * When to use: in your own constructor or function that takes options.
  */
 import * as Effect from "effect/Effect"
 import { nearest } from "./nearest.ts"
@@ -19,16 +12,13 @@ import { withoutPassword } from "./urlPassword.ts"
 
 export { nearest } from "./nearest.ts"
 
-/**
- * The options of a type: the kind of each, or `true` where the value is checked elsewhere. The compiler refuses a value of
- * this type that lacks one.
- */
+/** The kind of each option of a type, or `true` if it is checked elsewhere. The compiler requires all of them. */
 export type Of<Options> = { readonly [K in keyof Required<Options>]: true | OptionKind }
 
-/** The queue that a call is about: its name, or its definition. */
+/** The queue of a call: its name or definition. */
 export type Queue = string | { readonly name: string } | undefined
 
-/** An error that names the call as the user wrote it, and the queue. Made in the call itself, its stack leads there. */
+/** Makes an error that names the call as the user wrote it, and the queue. Make it in the call itself, for its stack. */
 export const error = (call: string, queue: Queue, problem: string, remedy?: string): RangeError => {
   const name = typeof queue === "string" ? queue : queue?.name
   return new RangeError(
@@ -43,13 +33,13 @@ interface Problem {
   readonly remedy?: string | undefined
 }
 
-/** The problem of a value that is not of its kind; `undefined` when it is. */
+/** Returns the problem of a value of the wrong kind. */
 const problemOfValue = (name: string, value: unknown, kind: OptionKind): Problem | undefined =>
   kind.holds(value)
     ? undefined
     : { detail: `${name} must be ${kind.expected}, got ${show(value)}`, remedy: kind.remedy?.(value) }
 
-/** Why a copy lacks an option, or a second read may return another value; `undefined` where neither is so. */
+/** Why a copy lacks an option, or a second read may differ; `undefined` if neither. */
 const formOf = (options: object, name: string): string | undefined => {
   const own = Object.getOwnPropertyDescriptor(options, name)
   if (own === undefined) return "one that is inherited"
@@ -57,7 +47,7 @@ const formOf = (options: object, name: string): string | undefined => {
   return own.enumerable === true ? undefined : "one that is not enumerable"
 }
 
-/** The first known name whose value is not the object's own: it would be passed over, or be another one once it is used. */
+/** Returns the first known name that is not the object's own value: it would be ignored, or could change before use. */
 export const problemOfSource = (
   options: object,
   known: Readonly<Record<string, unknown>>
@@ -74,12 +64,12 @@ export const problemOfSource = (
   return undefined
 }
 
-/** The first problem of an options object; `undefined` when there is none. */
+/** Returns the first problem of an options object. */
 const problemOf = (options: unknown, known: Known): Problem | undefined => {
   if (!isObject(options) || hasEntries(options) || isPromise(options)) return problemOfForm(options, known)
   const source = problemOfSource(options, known)
   if (source !== undefined) return { ...source, detail: `${source.name} ${source.detail}` }
-  // It runs for every send and retry. So it makes no list of the names, and checks ownership only of unknown ones.
+  // This runs for every send and retry, so it lists no names and checks ownership only of unknown ones.
   for (const name in options) {
     const kind = known[name]
     if (kind === true) continue
@@ -125,7 +115,7 @@ const exampleOf = (known: Known, name: string): string | undefined => {
   return typeof kind === "object" ? kind.example : undefined
 }
 
-/** The error of an argument that is not of its kind; `undefined` when it is. */
+/** Returns the error of an argument of the wrong kind; `undefined` if it is right. */
 export const argument = (
   call: string,
   name: string,
@@ -137,16 +127,13 @@ export const argument = (
   return problem && error(call, queue, problem.detail, problem.remedy)
 }
 
-/**
- * The error of an options object: the first option that is unknown or of the wrong kind; `undefined` when there is none.
- * An option that is `undefined` counts as left out. `call` names the function as the user wrote it.
- */
+/** Returns the error of the first option that is unknown or of the wrong kind. `undefined` counts as left out. */
 export const refusal = (call: string, options: unknown, known: Known, queue?: Queue): RangeError | undefined => {
   const problem = problemOf(options, known)
   return problem && error(call, queue, problem.detail, problem.remedy)
 }
 
-/** The error of the first entry of a batch that has no body, or an option that is unknown or of the wrong kind. */
+/** Returns the error of the first batch entry without a body, or with an unknown option or a wrong kind. */
 export const entries = (
   call: string,
   field: string,
@@ -169,7 +156,7 @@ const problemOfEntry = (entry: unknown): Problem => ({
 })
 
 /**
- * Checks an options object, for code that no compiler checks. `call` names the function in the error.
+ * Checks an options object at run time. `call` names the function in the error.
  *
  * @throws RangeError naming the first option that is unknown or of the wrong kind
  */
@@ -185,13 +172,13 @@ export const orThrow = (refused: Error | undefined): void => {
   if (refused !== undefined) throw refused
 }
 
-/** The effect, or one that dies of the error. What was refused when a function was called has the caller in its stack. */
+/** Returns the effect, or one that dies of the error, whose stack leads to the caller. */
 export const orDie = <A, E, R>(
   refused: RangeError | undefined,
   effect: () => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> => (refused === undefined ? effect() : Effect.die(refused))
 
-/** The advice for an unknown name: the nearest known name, or all of them. */
+/** Returns the advice for an unknown name: the nearest known name, or all of them. */
 export const remedy = (name: string, known: ReadonlyArray<string>): string => {
   if (known.length === 0) return "There are none; add it first"
   const meant = nearest(name, known)

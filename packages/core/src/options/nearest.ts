@@ -1,6 +1,6 @@
-/** The known name that somebody probably meant. */
+/** Finds the known name that was probably meant. */
 
-/** The edit distance of two words: letters that are changed, missing, added, or swapped with their neighbour. */
+/** The edit distance of two words: letters changed, missing, added, or swapped with their neighbour. */
 const distance = (a: string, b: string): number => {
   const rows: Array<Array<number>> = [Array.from({ length: b.length + 1 }, (_, j) => j)]
   for (let i = 1; i <= a.length; i++) {
@@ -16,7 +16,7 @@ const distance = (a: string, b: string): number => {
   return rows[a.length]![b.length]!
 }
 
-/** The known name that is most like this one, or else one that begins it: `delay` of `delaySeconds`, `retry` of `retries`. */
+/** Returns the most similar known name, or else one that begins it: `delay` of `delaySeconds`, `retry` of `retries`. */
 export const nearest = (name: string, known: ReadonlyArray<string>): string | undefined => {
   const given = name.toLowerCase()
   const [best] = known

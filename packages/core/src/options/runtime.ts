@@ -1,13 +1,13 @@
-/** The runtime that Requeue needs. npm only warns where it is older. */
+/** Checks the runtime's version, because npm only warns. */
 import { ConfigurationError } from "./ConfigurationError.ts"
 
-/** Functions of the language that an older Node.js lacks. Other runtimes count by what they have, not by their version. */
+/** Functions that an older Node.js lacks. Other runtimes are judged by features, not by version. */
 const needed = (): ReadonlyArray<unknown> => [Reflect.get(Promise, "withResolvers"), Reflect.get(URL, "parse")]
 
 /**
- * Checks that Node.js is new enough. Without it, a later call would fail with an error of the language.
+ * Checks that Node.js is new enough. Otherwise a later call would fail with an error of the language.
  *
- * @throws ConfigurationError where Node.js is too old
+ * @throws ConfigurationError if Node.js is too old
  */
 export const check = (): void => {
   if (needed().every((each) => typeof each === "function")) return

@@ -1,15 +1,12 @@
 /**
  * Acknowledgement: which of a handler's calls decides what happens to a message.
  *
- * Every message has one verdict, set by the first call that reaches it. `ackAll` and `retryAll` reach every message that
- * has none yet. A message without a verdict when the handler ends is acked on success and retried on failure. The delay
- * of a retry is chosen apart from the verdict: the first one given on the message itself, else the first one given to
- * `retryAll`, else the policy's.
+ * The first call that reaches a message sets its verdict. `ackAll` and `retryAll` reach every message without one. A
+ * message without a verdict is acked when the handler succeeds and retried when it fails. The delay of a retry is chosen
+ * separately: the first one given on the message, else the first one given to `retryAll`, else the policy's. `fail` is a
+ * retry with an error, which counts as if the message's handler had thrown it.
  *
- * A `fail` is a retry with an error of the message's own, which counts as if its handler had thrown it.
- *
- * The rule is about one message, whatever the size of its batch: one pure reducer over the calls that reach it,
- * {@link record}, and one pure function, {@link finalise}.
+ * The rule is per message, whatever the batch: a pure reducer, {@link record}, and a pure function, {@link finalise}.
  */
 import type { Delay } from "../message/Delay.ts"
 
@@ -30,7 +27,7 @@ export type Call =
 /** How the handler ended. */
 export type Outcome = "success" | "failure"
 
-/** The decision for one message, and by what it was made: a call on the message or the batch, or the handler's outcome. */
+/** The decision for one message, and what made it: a call on the message or the batch, or the handler's outcome. */
 export type Verdict =
   | { readonly _tag: "Ack"; readonly by: "message" | "batch" | "outcome" }
   | {
@@ -38,26 +35,15 @@ export type Verdict =
       readonly by: "message" | "batch" | "outcome"
       /** The explicit delay, in milliseconds; `undefined` for the policy's. */
       readonly delay: Delay | undefined
-      /** The first delay given to `retryAll`, which holds unless one is given on the message itself. */
+      /** The first delay given to `retryAll`; one given on the message overrides it. */
       readonly batchDelay?: Delay | undefined
       /** Whether the retry counts towards consumer backoff. */
       readonly backoff: boolean
-      /** The error that the message has failed with, if `fail` decided it. */
+      /** The error given to `fail`, if that decided. */
       readonly failed?: { readonly error: unknown }
     }
 
-/**
- * The verdict of a message after one more call that reaches it: one on the message, or on its batch. A call that changes
- * nothing is ignored: the same object is returned.
- *
- * @example
- * ```ts
- * import { Acknowledgement } from "@requeue/core/port"
- *
- * const acked = Acknowledgement.record(undefined, { _tag: "Ack", index: 0 })
- * Acknowledgement.record(acked, { _tag: "RetryAll" }) === acked // => true
- * ```
- */
+/** Returns the verdict after a call that reaches the message, or the same object if the call changes nothing. */
 export const record = (self: Verdict | undefined, call: Call): Verdict => {
   switch (call._tag) {
     case "Ack":
@@ -90,7 +76,7 @@ const onBatch = (
   return isWanted ? { ...verdict, batchDelay: delay } : verdict
 }
 
-/** Whether a call that was ignored asked for something else than was decided. A second ack, for example, did not. */
+/** Whether an ignored call contradicts the verdict. A second ack, for example, does not. */
 export const contradicts = (self: Verdict | undefined, call: Call): boolean => {
   const wanted = call._tag === "Ack" || call._tag === "AckAll" ? "Ack" : "Retry"
   const hasDelay = "delay" in call && call.delay !== undefined
@@ -99,17 +85,14 @@ export const contradicts = (self: Verdict | undefined, call: Call): boolean => {
 
 type Retry = Extract<Verdict, { _tag: "Retry" }>
 
-/** Whether a verdict is a retry to which a delay may still be given. */
+/** Whether a verdict is a retry that may still get a delay. */
 const isOpen = (verdict: Verdict | undefined): verdict is Retry =>
   verdict?._tag === "Retry" && verdict.delay === undefined
 
-/**
- * Whether no later call can change the verdict: an ack, or a retry with a delay of its own. The message then need not wait
- * for the rest of its batch.
- */
+/** Whether no later call can change the verdict: an ack, or a retry with its own delay. It need not wait for the batch. */
 export const isFinal = (verdict: Verdict | undefined): verdict is Verdict => verdict !== undefined && !isOpen(verdict)
 
-/** The verdict of a message once the handler has ended; `undefined` for one that no call reached. */
+/** Returns the verdict once the handler has ended; `self` is `undefined` if no call reached the message. */
 export const finalise = (self: Verdict | undefined, outcome: Outcome): Verdict => {
   if (self === undefined) return byOutcome[outcome]
   return isOpen(self) && self.batchDelay !== undefined ? { ...self, delay: self.batchDelay } : self

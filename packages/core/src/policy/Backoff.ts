@@ -1,10 +1,9 @@
 /**
  * Backoffs: a backoff turns the number of attempts into the delay of the next delivery.
  *
- * A backoff is plain immutable data, and {@link delayAfter} a pure, total function of it: after every attempt from 1 on,
- * the delay is a whole number of milliseconds from 0 to the cap. The curve is computed first, then the cap, then jitter,
- * which draws below the cap. The number of attempts is the only state, because the retries of one message may run in
- * different processes.
+ * A backoff is plain immutable data. {@link delayAfter} is pure and total: from attempt 1 on, the delay is a whole number
+ * of milliseconds from 0 to the cap. The cap applies to the curve, then jitter draws below the cap. The number of attempts
+ * is the only state, because the retries of one message may run in different processes.
  */
 import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
@@ -17,7 +16,7 @@ import * as OptionKind from "../options/OptionKind.ts"
 import * as OptionNames from "../options/OptionNames.ts"
 import * as Jitter from "./Jitter.ts"
 
-/** How the delay grows before cap and jitter. Delays are in milliseconds. */
+/** How the delay grows before cap and jitter, in milliseconds. */
 export type Curve =
   | { readonly _tag: "Constant"; readonly delay: number }
   | { readonly _tag: "Linear"; readonly step: number }
@@ -29,7 +28,7 @@ export type Curve =
 export interface Backoff {
   readonly curve: Curve
   readonly jitter: Jitter.Jitter
-  /** The cap: no delay is longer, in milliseconds. */
+  /** The cap: the longest delay, in milliseconds. */
   readonly max: Delay.Delay
 }
 
@@ -43,7 +42,7 @@ export interface Options {
 
 /** Options of {@link exponential}. */
 export interface ExponentialOptions extends Options {
-  /** By how much each delay is longer than the one before, a number >= 1. Default: 2. */
+  /** The factor by which each delay grows, a number >= 1. Default: 2. */
   readonly factor?: number
 }
 
@@ -64,7 +63,7 @@ const duration = (field: string, input: Delay.DurationInput, min = 0): number =>
 /**
  * The same delay after every attempt.
  *
- * @throws RangeError when the delay is not a duration from 0 to 24 hours, or an option is out of its range
+ * @throws RangeError when the delay is not a duration from 0 to 24 hours, or an option is out of range
  */
 export const constant = (delay: Delay.DurationInput, options: Options = {}): Backoff => {
   check("constant", options)
@@ -74,7 +73,7 @@ export const constant = (delay: Delay.DurationInput, options: Options = {}): Bac
 /**
  * `attempts x step`, up to the cap.
  *
- * @throws RangeError when the step is not a duration from 0 to 24 hours, or an option is out of its range
+ * @throws RangeError when the step is not a duration from 0 to 24 hours, or an option is out of range
  */
 export const linear = (step: Delay.DurationInput, options: Options = {}): Backoff => {
   check("linear", options)
@@ -85,7 +84,7 @@ export const linear = (step: Delay.DurationInput, options: Options = {}): Backof
  * `base x factor^(attempts - 1)`, up to the cap. The default factor is 2.
  *
  * @throws RangeError when the base is not a duration from 1 ms to 24 hours, the factor is below 1, or an option is out of
- * its range
+ * range
  *
  * @example
  * ```ts
@@ -112,7 +111,7 @@ const listed: OptionKind.OptionKind = {
 /**
  * An explicit list of delays; the last one repeats.
  *
- * @throws RangeError when the list is empty, a delay is not a duration from 0 to 24 hours, or an option is out of its range
+ * @throws RangeError when the list is empty, a delay is not a duration from 0 to 24 hours, or an option is out of range
  */
 export const sequence = (delays: ReadonlyArray<Delay.DurationInput>, options: Options = {}): Backoff => {
   OptionNames.orThrow(OptionNames.argument("Backoff.sequence", "delays", delays, listed))
@@ -132,7 +131,7 @@ const built: OptionKind.OptionKind = {
 }
 
 /**
- * One backoff for the first `after` attempts and another one from there on, which starts at its first delay.
+ * One backoff for the first `after` attempts, then another, starting at its first delay.
  *
  * @throws RangeError when `after` is not a whole number >= 1, or the others are not backoffs
  *
@@ -164,16 +163,16 @@ export const capped = (self: Backoff, max: Delay.DurationInput): Backoff => ({
   max: Math.min(self.max, duration("capped: max", max))
 })
 
-/** The number of delays that {@link fromSchedule} takes from a schedule. */
+/** How many delays {@link fromSchedule} takes. */
 const scheduleSteps = 100
 
 /**
- * The first 100 delays of an Effect `Schedule`, the last of which repeats. Delays beyond 24 hours are cut to that.
+ * The first 100 delays of an Effect `Schedule`; the last one repeats. Longer delays become 24 hours.
  *
- * When to use: to reuse a schedule that exists already. The schedule decides the delays, not the number of attempts. It
- * runs once, here: its own jitter would be the same for all messages, so use {@link Options.jitter}.
+ * When to use: to reuse an existing schedule. It decides the delays, not the number of attempts. It runs once, here, so its
+ * own jitter would be the same for all messages: use {@link Options.jitter}.
  *
- * @throws RangeError when the schedule ends before its first delay, or an option is out of its range
+ * @throws RangeError when the schedule ends before its first delay, or an option is out of range
  */
 export const fromSchedule = <Output>(schedule: Schedule.Schedule<Output>, options?: Options): Backoff => {
   const delays = Effect.runSync(
@@ -215,18 +214,18 @@ const curveAt = (curve: Plain, attempts: number): number => {
   }
 }
 
-/** The delays before jitter. A power that overflows is Infinity, which the cap makes finite. */
+/** The delays before jitter. A power that overflows is Infinity; the cap makes it finite. */
 const baseAt = (curve: Plain, attempts: number, max: number): Jitter.Base => ({
   delay: Math.min(curveAt(curve, attempts), max),
   first: Math.min(curveAt(curve, 1), max),
   previous: Math.min(curveAt(curve, Math.max(1, attempts - 1)), max)
 })
 
-/** A whole number from 1 on. Attempts that are counted wrongly must not give a delay that is none. */
+/** Returns a whole number >= 1, also for a wrong count. */
 const countOf = (attempts: number): number =>
   attempts >= 1 ? Math.min(Math.floor(attempts), Number.MAX_SAFE_INTEGER) : 1
 
-/** The range before rounding. A cap around a switch holds for what is in it. */
+/** The range before rounding. The cap of a switch applies to its parts. */
 const exactRange = (self: Backoff, attempts: number, max: number): readonly [number, number] => {
   const { curve, jitter } = self
   const cap = Math.min(self.max, max)
@@ -236,28 +235,28 @@ const exactRange = (self: Backoff, attempts: number, max: number): readonly [num
     : exactRange(curve.next, attempts - curve.after, cap)
 }
 
-/** Milliseconds by which a product of floating-point numbers may be too large. They are not rounded up to a whole one. */
+/** The floating-point error of a product, in milliseconds, that must not round up. */
 const tolerance = 1e-6
 
 /** Whole milliseconds. Adding 0 turns -0 into 0. */
 const rounded = (millis: number): Delay.Delay => Math.ceil(millis - tolerance) + 0
 
 /**
- * The delay between a failed delivery and the next one, in milliseconds. `attempts` counts deliveries so far, from 1;
- * `random` is from 0 (inclusive) to 1 (exclusive), and matters for jitter only.
+ * Returns the delay between a failed delivery and the next one, in milliseconds. `attempts` counts deliveries so far, from
+ * 1; `random` is from 0 (inclusive) to 1 (exclusive), for jitter.
  */
 export const delayAfter = (self: Backoff, attempts: number, random = 0): Delay.Delay => {
   const [low, high] = exactRange(self, countOf(attempts), self.max)
   return rounded(low + random * (high - low))
 }
 
-/** The shortest and the longest delay that {@link delayAfter} can return after so many attempts, in milliseconds. */
+/** Returns the shortest and the longest delay that {@link delayAfter} can return, in milliseconds. */
 export const range = (self: Backoff, attempts: number): readonly [Delay.Delay, Delay.Delay] => {
   const [low, high] = exactRange(self, countOf(attempts), self.max)
   return [rounded(low), rounded(high)]
 }
 
-/** The longest delay of the whole backoff, in milliseconds: a broker must be able to keep it. */
+/** Returns the longest delay of the whole backoff, in milliseconds: the broker must be able to keep it. */
 export const longest = (self: Backoff): Delay.Delay => rounded(longestOf(self, self.max))
 
 const longestOf = ({ curve, jitter, max }: Backoff, limit: number): number => {

@@ -1,13 +1,12 @@
-/** Batch policies: how many messages a handler gets at once, and how long the first of them may wait for the others. */
+/** Batch policies: how many messages a handler gets at once, and how long the first of them waits for others. */
 import * as Delay from "../message/Delay.ts"
 import * as OptionKind from "../options/OptionKind.ts"
 import * as OptionNames from "../options/OptionNames.ts"
 
-/** When a batch is handed to the handler. */
+/** When a batch is handed to the handler. See {@link Options}. */
 export interface BatchPolicy {
-  /** Messages of a full batch. */
   readonly maxBatchSize: number
-  /** Milliseconds that the first message of a batch waits for others; 0 hands over at once what has arrived. */
+  /** In milliseconds; 0 hands over at once what has arrived. */
   readonly maxBatchTimeout: number
 }
 
@@ -25,18 +24,10 @@ const kinds: OptionNames.Of<Options> = {
 }
 
 /**
- * Builds a policy: a batch is handed over when it is full or when its first message has waited long enough, whichever
- * comes first.
+ * Builds a policy: a batch is handed over when it is full or its first message has waited long enough.
  *
- * @throws RangeError when an option is unknown, `maxBatchSize` is not a whole number from 1 to 100, or `maxBatchTimeout`
- * is not 0 to 60 seconds
- *
- * @example
- * ```ts
- * import { BatchPolicy } from "@requeue/core"
- *
- * BatchPolicy.make({ maxBatchSize: 50 }) // => { maxBatchSize: 50, maxBatchTimeout: 5000 }
- * ```
+ * @throws RangeError when an option is unknown, `maxBatchSize` is not a whole number from 1 to 100, or `maxBatchTimeout` is
+ * not 0 to 60 seconds
  */
 export const make = (options: Options = {}): BatchPolicy => {
   OptionNames.check("BatchPolicy.make", options, kinds)
@@ -44,5 +35,5 @@ export const make = (options: Options = {}): BatchPolicy => {
   return { maxBatchSize, maxBatchTimeout: Delay.parse("maxBatchTimeout", maxBatchTimeout) }
 }
 
-/** One message at a time, handed over as it arrives: the default of consumers of single messages. */
+/** One message at a time, handed over on arrival: the default of consumers of single messages. */
 export const single: BatchPolicy = make({ maxBatchSize: 1, maxBatchTimeout: 0 })

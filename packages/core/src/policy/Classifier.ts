@@ -1,4 +1,4 @@
-/** Classifiers: a classifier decides whether a failed message may be tried again, and whether the failure counts. */
+/** Classifiers decide whether a failed message may be retried, and whether the failure counts. */
 import * as OptionKind from "../options/OptionKind.ts"
 import * as OptionNames from "../options/OptionNames.ts"
 import * as Thenable from "../message/Thenable.ts"
@@ -9,49 +9,38 @@ import type { Failure } from "./Failure.ts"
  *
  * - `retry`: the policy decides, and the failure counts towards consumer backoff.
  * - `retry-uncounted`: the policy decides, and the failure does not count towards consumer backoff.
- * - `dead-letter`: the message is given up at once, with reason `permanent`.
- * - `drop`: the message is removed, and no dead letter is kept.
+ * - `dead-letter`: the message is dead-lettered at once, with reason `permanent`.
+ * - `drop`: the message is removed without a dead letter.
  */
 export type Classification = "retry" | "retry-uncounted" | "dead-letter" | "drop"
 
-/**
- * The failures that are not simply retried. Lists have names or `_tag`s of errors, which are looked for in the error and
- * its cause chain; `drop` beats `permanent`, and both beat `uncounted`.
- */
+/** The failures that are not simply retried. See {@link Options}. */
 export interface Classifier {
-  /** Errors that no retry can mend: `dead-letter`. */
   readonly permanent: ReadonlyArray<string>
-  /** Errors of messages that are worthless: `drop`. */
   readonly drop: ReadonlyArray<string>
-  /** Errors that say nothing about other messages: `retry-uncounted`. */
   readonly uncounted: ReadonlyArray<string>
-  /** A function that decides before the lists do; it returns `undefined`, or throws, to leave the failure to them. */
   readonly with: ((failure: Failure) => Classification | undefined) | undefined
 }
 
-/** Options of {@link make}: those fields of a classifier that are not the default. */
-// One by one, because editors show nothing of a mapped type.
+/** Options of {@link make}. Cause chains count too; `drop` overrides `permanent`, and both override `uncounted`. */
+// One by one, because editors show no docstrings of a mapped type.
 export interface Options {
-  /** Names or `_tag`s of errors that no retry can mend: `dead-letter`. Default: none. */
+  /** Names or `_tag`s of errors that no retry can fix: `dead-letter`. Default: none. */
   readonly permanent?: Classifier["permanent"] | undefined
-  /** Names or `_tag`s of errors of messages that are worthless: `drop`. Default: none. */
+  /** Names or `_tag`s of errors of worthless messages: `drop`. Default: none. */
   readonly drop?: Classifier["drop"] | undefined
-  /** Names or `_tag`s of errors that say nothing about other messages: `retry-uncounted`. Default: none. */
+  /** Names or `_tag`s of errors that concern one message only: `retry-uncounted`. Default: none. */
   readonly uncounted?: Classifier["uncounted"] | undefined
-  /**
-   * A function that decides before the lists do; it returns `undefined`, or throws, to leave the failure to them. Default:
-   * none.
-   */
+  /** Decides before the lists. If it returns `undefined` or throws, the lists decide. Default: none. */
   readonly with?: Classifier["with"] | undefined
 }
 
 const names: OptionNames.Of<Options> = { permanent: true, drop: true, uncounted: true, with: true }
 
 /**
- * Builds a classifier. Default: empty lists and no function, so that only an error's own properties (see `Failure`) keep
- * its message from being retried.
+ * Builds a classifier. By default only an error's own properties (see `Failure`) prevent a retry.
  *
- * @throws RangeError when an option is unknown or of a wrong kind
+ * @throws RangeError when an option is unknown or of the wrong kind
  *
  * @example
  * ```ts
@@ -80,7 +69,7 @@ const listOf = (field: string, list: ReadonlyArray<string> = []): ReadonlyArray<
   throw new RangeError(`RetryPolicy.make: classify.${field} must be a list of names, got ${OptionKind.show(list)}`)
 }
 
-/** Classifies a failure. It never throws, even when the classifier's own function does. */
+/** Classifies a failure. It never throws, even when the classifier's function does. */
 export const classify = (self: Classifier, failure: Failure): Classification => {
   const own = validOf(() => self.with?.(failure))
   if (own !== undefined) return own
@@ -92,7 +81,7 @@ export const classify = (self: Classifier, failure: Failure): Classification => 
 
 const classifications: ReadonlyArray<unknown> = ["retry", "retry-uncounted", "dead-letter", "drop"]
 
-/** The classification that a user's function returns; `undefined` when it throws or returns anything else. */
+/** Returns the result of a user's function; `undefined` if it throws or returns anything else. */
 const validOf = (classifyIt: () => Classification | undefined): Classification | undefined => {
   try {
     const classification = classifyIt()

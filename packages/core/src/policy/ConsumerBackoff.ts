@@ -1,9 +1,9 @@
 /**
- * Consumer backoff: pauses of a whole consumer while something that all its messages need is down. The backoff of one
- * message is another thing, see `Backoff`.
+ * Consumer backoff: pauses of a whole consumer while something that all its messages need is down. For the backoff of one
+ * message, see `Backoff`.
  *
  * It is a pure state machine: {@link step} takes a state and an event, and returns the next state and commands. The
- * consumer only needs a credit and a timer. Its states are those of NSQ's client protocol (`RDY 0`, wait, `RDY 1`, full
+ * consumer needs only a credit and a timer. The states are those of NSQ's client protocol (`RDY 0`, wait, `RDY 1`, full
  * `RDY`), see https://nsq.io/clients/building_client_libraries.html#backoff.
  *
  * | state | event | next |
@@ -23,15 +23,13 @@ import * as Delay from "../message/Delay.ts"
 import * as OptionKind from "../options/OptionKind.ts"
 import * as OptionNames from "../options/OptionNames.ts"
 
-/** How a consumer slows down, and how it recovers. */
+/** How a consumer slows down and recovers. See {@link Options}. */
 export interface ConsumerBackoff {
-  /** The unit of pauses, in milliseconds: at level n, a pause is `multiplier x 2^n`. */
+  /** In milliseconds: at level n, a pause is `multiplier x 2^n`. */
   readonly multiplier: number
   /** The longest pause, in milliseconds; 0 turns consumer backoff off. */
   readonly maxBackoffDuration: number
-  /** How the length of a pause is chosen. */
   readonly strategy: "exponential" | "full-jitter"
-  /** How the consumer goes on after a successful probe. */
   readonly recovery: "resume" | "stepwise"
 }
 
@@ -41,7 +39,7 @@ export interface Options {
   readonly multiplier?: Delay.DurationInput | undefined
   /** The longest pause, 0 to 24 hours; 0 turns consumer backoff off. Default: 2 minutes. */
   readonly maxBackoffDuration?: Delay.DurationInput | undefined
-  /** `full-jitter` draws each pause between 0 and the exponential one or the longest. Default: `exponential`. */
+  /** `full-jitter`: each pause is random, from 0 to the exponential one or the longest. Default: `exponential`. */
   readonly strategy?: "exponential" | "full-jitter" | undefined
   /** After a successful probe: full credit at once, or one level at a time. Default: `resume`. */
   readonly recovery?: "resume" | "stepwise" | undefined
@@ -57,7 +55,7 @@ const kinds: OptionNames.Of<Options> = {
 /**
  * Builds a consumer backoff.
  *
- * @throws RangeError when an option is unknown, of another kind or out of its range
+ * @throws RangeError when an option is unknown, of the wrong kind or out of range
  *
  * @example
  * ```ts
@@ -85,7 +83,7 @@ export const off: ConsumerBackoff = make({ maxBackoffDuration: 0 })
 export type Mode =
   | { readonly _tag: "Running" }
   | { readonly _tag: "Paused" }
-  /** `probe` is the delivery whose outcome decides; `undefined` until one has started. */
+  /** The delivery whose outcome decides; `undefined` until one has started. */
   | { readonly _tag: "Probing"; readonly probe: DeliveryId | undefined }
 
 /** The state of the machine. */
@@ -100,10 +98,7 @@ export interface State {
 /** Identifies a delivery, not a message: each redelivery has an id of its own. */
 export type DeliveryId = string | number
 
-/**
- * An event: a handler run of a delivery started or ended (`Uncounted`: in a way that does not count), a pause elapsed,
- * or the broker's connection was made again.
- */
+/** A handler run started or ended (`Uncounted`: without counting), a pause elapsed, or the broker reconnected. */
 export type Event =
   | { readonly _tag: "Started"; readonly id: DeliveryId }
   | { readonly _tag: "Succeeded"; readonly id: DeliveryId }
@@ -112,15 +107,15 @@ export type Event =
   | { readonly _tag: "Elapsed" }
   | { readonly _tag: "Reconnected" }
 
-/** A command to the consumer: change the credit, or report `Elapsed` after so many milliseconds. */
+/** A command to the consumer: change the credit, or send `Elapsed` after `millis` milliseconds. */
 export type Command =
   | { readonly _tag: "Credit"; readonly amount: "none" | "one" | "full" }
   | { readonly _tag: "Wait"; readonly millis: number }
 
-/** The next state, and the commands to carry out in this order. */
+/** The next state, and the commands to run in this order. */
 export type Step = readonly [State, ReadonlyArray<Command>]
 
-/** The state of a consumer that starts. */
+/** The state of a new consumer. */
 export const initial: State = { mode: { _tag: "Running" }, level: 0, window: 0 }
 
 const none: ReadonlyArray<Command> = []
@@ -128,7 +123,7 @@ const credit = (amount: "none" | "one" | "full"): Command => ({ _tag: "Credit", 
 
 const exponential = (policy: ConsumerBackoff, level: number): number => policy.multiplier * 2 ** level
 
-/** The length of a pause at this level, in milliseconds; `random` is from 0 (inclusive) to 1 (exclusive). */
+/** Returns the length of a pause at this level, in milliseconds; `random` is from 0 (inclusive) to 1 (exclusive). */
 export const wait = (policy: ConsumerBackoff, level: number, random: number): number => {
   const longest = Math.min(exponential(policy, level), policy.maxBackoffDuration)
   return Math.ceil(policy.strategy === "full-jitter" ? random * longest : longest)
@@ -148,13 +143,13 @@ const probe = (state: State): Step => [{ ...state, mode: { _tag: "Probing", prob
 
 const resume = (state: State, level: number): Step => [{ ...state, mode: { _tag: "Running" }, level }, [credit("full")]]
 
-/** Whether {@link step} would neither change the state nor return a command, whatever the random number. */
+/** Whether {@link step} would change nothing and return no command, whatever the random number. */
 export const ignores = (policy: ConsumerBackoff, { level, mode }: State, { _tag }: Event): boolean =>
   policy.maxBackoffDuration === 0
     ? _tag !== "Reconnected"
     : mode._tag === "Running" && level === 0 && _tag !== "Failed" && _tag !== "Reconnected"
 
-/** The state and the commands after an event. `random` is from 0 (inclusive) to 1 (exclusive). */
+/** Returns the state and the commands after an event. `random` is from 0 (inclusive) to 1 (exclusive). */
 export const step = (policy: ConsumerBackoff, state: State, event: Event, random: number): Step => {
   if (policy.maxBackoffDuration === 0) return event._tag === "Reconnected" ? [state, [credit("full")]] : [state, none]
   switch (state.mode._tag) {
@@ -188,7 +183,7 @@ const probing = (
   event: Event,
   random: number
 ): Step => {
-  // The probe is gone with the connection that delivered it.
+  // The probe is lost with its connection.
   if (event._tag === "Reconnected") return probe(state)
   if (event._tag === "Elapsed") return [state, none]
   if (event._tag === "Started") {

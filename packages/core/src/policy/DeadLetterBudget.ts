@@ -1,26 +1,24 @@
 /**
- * Dead-letter budgets: an outage must stop the consumer instead of moving its whole queue to the dead letters.
+ * Dead-letter budgets: in an outage the consumer stops instead of dead-lettering its whole queue.
  *
- * Every dead letter costs 1, even when the policy discards it, and every success earns a fraction back. When less than 1
- * is left, the consumer gives the message back and stops with {@link DeadLetterBudgetExhausted}.
+ * Every dead letter costs 1, even when the policy discards it, and every success earns a fraction back. When less than 1 is
+ * left, the consumer returns the message and stops with {@link DeadLetterBudgetExhausted}.
  */
 import * as Data from "effect/Data"
 import * as OptionKind from "../options/OptionKind.ts"
 import * as OptionNames from "../options/OptionNames.ts"
 
-/** How many dead letters a consumer may make. */
+/** How many dead letters a consumer may make. See {@link Options}. */
 export interface DeadLetterBudget {
-  /** The budget at the start, and the most that it can be. */
   readonly max: number
-  /** The part of a dead letter that each success earns. */
   readonly perSuccess: number
 }
 
 /** A budget as plain options. */
 export interface Options {
-  /** The budget at the start, and the most that it can be: a whole number >= 1. */
+  /** The initial and highest budget: a whole number >= 1. */
   readonly max: number
-  /** The part of a dead letter that each success earns, a number >= 0. Default: 0.1. */
+  /** The part of a dead letter that each success earns back, a number >= 0. Default: 0.1. */
   readonly perSuccess?: number | undefined
 }
 
@@ -34,17 +32,10 @@ const maxKind = OptionKind.whole(1)
 const kinds: OptionNames.Of<Options> = { max: maxKind, perSuccess: perSuccessKind }
 
 /**
- * Builds a budget of `max` dead letters, of which each success earns `perSuccess` back (default: 0.1, that is one dead
- * letter for ten successes).
+ * Builds a budget of `max` dead letters. Each success earns `perSuccess` back; the default 0.1 is one dead letter for ten
+ * successes.
  *
  * @throws RangeError when `max` is not a whole number >= 1, `perSuccess` is negative or not finite, or an option is unknown
- *
- * @example
- * ```ts
- * import { DeadLetterBudget } from "@requeue/core"
- *
- * DeadLetterBudget.make(100) // => { max: 100, perSuccess: 0.1 }
- * ```
  */
 export const make = (max: number, options: Omit<Options, "max"> = {}): DeadLetterBudget => {
   OptionNames.orThrow(OptionNames.argument("DeadLetterBudget.make", "max", max, maxKind))
@@ -54,28 +45,27 @@ export const make = (max: number, options: Omit<Options, "max"> = {}): DeadLette
 }
 
 /**
- * The budget that {@link make} builds from plain options. A built budget stays what it is.
+ * Builds a budget from plain options, or returns an equal one for a built budget.
  *
- * @throws RangeError when an option is unknown or out of its range, or the input is no object
+ * @throws RangeError when an option is unknown or out of range, or the input is not an object
  */
 export const from = (input: Options): DeadLetterBudget => {
   OptionNames.check("DeadLetterBudget.from", input, kinds)
   return make(input.max, { perSuccess: input.perSuccess })
 }
 
-/** The budget that is left after a success. */
+/** Returns the budget that is left after a success. */
 export const credited = (self: DeadLetterBudget, left: number): number => Math.min(self.max, left + self.perSuccess)
 
-/** The error that a sum of fractions may have: ten times 0.1 must do for a dead letter. */
+/** Floating-point error: ten times 0.1 must pay for a dead letter. */
 const tolerance = 1e-9
 
-/** The budget that is left after a dead letter; `undefined` when there was not enough for it. */
+/** Returns the budget that is left after a dead letter; `undefined` if there was not enough. */
 export const debited = (left: number): number | undefined => (left >= 1 - tolerance ? Math.max(0, left - 1) : undefined)
 
-/** A consumer stopped itself because its budget was used up. Its messages stay in the queue. */
+/** The consumer stopped because its budget was used up. Its messages stay in the queue. */
 export class DeadLetterBudgetExhausted extends Data.TaggedError("DeadLetterBudgetExhausted")<{
   readonly queue: string
-  /** The budget that it had at the start. */
   readonly max: number
 }> {
   override get message() {

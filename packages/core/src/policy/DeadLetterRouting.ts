@@ -1,25 +1,22 @@
-/** Dead-letter routing: the queues that take dead letters, and the part of their errors that travels with them. */
+/** Dead-letter routing: the queues of dead letters, and the part of their errors that travels with them. */
 import * as Predicate from "effect/Predicate"
 import * as OptionKind from "../options/OptionKind.ts"
 import * as OptionNames from "../options/OptionNames.ts"
 import * as Thenable from "../message/Thenable.ts"
 import { type ErrorSummary, type Reason, reasons } from "../message/Metadata.ts"
 
-/** A truth that a routing has and nobody writes, so that a built routing can stand in the place of options. */
+/** A branded boolean that only a built routing has, so a routing can be passed as options. */
 export type Discard = boolean & { readonly built: "DeadLetterRouting" }
 
 /** Where dead letters go. */
 export interface DeadLetterRouting {
-  /** The dead-letter queue; `undefined` for `<queue>.dlq`. */
+  /** The dead-letter queue; `undefined`: `<queue>.dlq`. */
   readonly queue: string | undefined
-  /** Whether a reason without a route of its own keeps no dead letter. */
+  /** Whether reasons without a route keep no dead letter. */
   readonly discard: Discard
   /** The dead-letter queue of single reasons, or `"discard"`. */
   readonly routes: Readonly<Partial<Record<Reason, string>>>
-  /**
-   * Rewrites the error before it travels with a message, for example to take secrets out of it. When it throws or
-   * returns no error, the error's message is withheld.
-   */
+  /** Rewrites an error before it travels; `undefined`: the error is unchanged. */
   readonly redact: ((error: ErrorSummary) => ErrorSummary) | undefined
 }
 
@@ -29,9 +26,12 @@ export type Options =
   | {
       /** The dead-letter queue, or `"discard"`. Default: `<queue>.dlq`. */
       readonly queue?: string | undefined
-      /** The dead-letter queue of single reasons, or `"discard"`. Default: none, so that all reasons use `queue`. */
+      /** The dead-letter queue of single reasons, or `"discard"`. Default: none; all reasons use `queue`. */
       readonly routes?: Partial<Record<Reason, string>> | undefined
-      /** Rewrites the error before it travels with a message. Default: the error is kept as it is. */
+      /**
+       * Rewrites an error before it travels with a message, for example to remove secrets. If it throws or returns no
+       * error, the error's message is withheld. Default: the error is unchanged.
+       */
       readonly redact?: ((error: ErrorSummary) => ErrorSummary) | undefined
       /** Not an option: `queue: "discard"` keeps no dead letters. */
       readonly discard?: Discard | undefined
@@ -39,7 +39,7 @@ export type Options =
 
 const names: OptionNames.Of<DeadLetterRouting> = { queue: true, discard: true, routes: true, redact: true }
 
-/** Whether the value is a routing that {@link make} built. No options are: they have no `discard`. */
+/** Whether {@link make} built the value. Options have no `discard`. */
 export const isRouting = (value: unknown): value is DeadLetterRouting =>
   Predicate.isObject(value) &&
   Object.keys(names).every((name) => Object.hasOwn(value, name)) &&
@@ -48,15 +48,8 @@ export const isRouting = (value: unknown): value is DeadLetterRouting =>
 /**
  * Builds a routing. Default: `<queue>.dlq`, for every reason.
  *
- * @throws RangeError when an option or a reason is unknown, a queue's name is empty, no text or has broken surrogates, or `redact` is no function
- *
- * @example
- * ```ts
- * import { DeadLetterRouting } from "@requeue/core/port"
- *
- * const routing = DeadLetterRouting.make({ routes: { undecodable: "unreadable" } })
- * DeadLetterRouting.queues(routing, "orders") // => ["orders.dlq", "unreadable"]
- * ```
+ * @throws RangeError when an option or a reason is unknown, a queue's name is empty, not text or has broken surrogates, or
+ * `redact` is not a function
  */
 export const make = (options: Options = {}): DeadLetterRouting => {
   const details = typeof options === "string" ? { queue: options } : options
@@ -72,7 +65,7 @@ export const make = (options: Options = {}): DeadLetterRouting => {
   }
   if (redact !== undefined && typeof redact !== "function") refuse("redact must be a function", redact)
   const isDiscarded = queue === "discard"
-  const own = isDiscarded as Discard // Nobody else makes one.
+  const own = isDiscarded as Discard // Made only here.
   return { queue: isDiscarded ? undefined : queue, discard: own, routes, redact }
 }
 
@@ -86,20 +79,20 @@ const checkName = (field: string, name: unknown): void => {
   if (!String(name).isWellFormed()) refuse(`${field}must have no broken surrogates`, name)
 }
 
-/** The queue that takes a dead letter from `origin` with this reason; `undefined` when none is kept. */
+/** Returns the queue for a dead letter from `origin` with this reason; `undefined` when none is kept. */
 export const queueFor = (self: DeadLetterRouting, origin: string, reason: Reason): string | undefined => {
   const route = self.routes[reason]
   if (route !== undefined) return route === "discard" ? undefined : route
   return self.discard ? undefined : (self.queue ?? `${origin}.dlq`)
 }
 
-/** Every queue that a dead letter from `origin` can go to. */
+/** Returns every queue that a dead letter from `origin` can go to. */
 export const queues = (self: DeadLetterRouting, origin: string): ReadonlyArray<string> => {
   const names = reasons.map((reason) => queueFor(self, origin, reason))
   return [...new Set(names.filter((name) => name !== undefined))]
 }
 
-/** The error as it may travel with a message. When `redact` fails, or answers anything but two texts, its message is withheld. */
+/** Returns the error as it may travel. If `redact` fails or returns anything but two texts, the message is withheld. */
 export const redacted = ({ redact }: DeadLetterRouting, error: ErrorSummary): ErrorSummary => {
   if (redact === undefined) return error
   try {
@@ -108,7 +101,7 @@ export const redacted = ({ redact }: DeadLetterRouting, error: ErrorSummary): Er
     const { message, name } = answer
     if (typeof name === "string" && typeof message === "string") return { name, message }
   } catch {
-    // It is withheld as well.
+    // Withheld as well.
   }
   return { name: error.name, message: "(withheld: redact failed)" }
 }

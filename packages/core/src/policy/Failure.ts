@@ -1,14 +1,14 @@
 /**
- * Failures: how a handler fails, and whether and when its message may be tried again.
+ * Failures: how a handler failed, and whether and when its message may be retried.
  *
  * Any thrown value is a failure. An error, or one in its `cause` chain, may have these properties:
  *
- * - `permanent: true`: no retry can help; the message is dead-lettered at once. `permanent: false` says of a codec's error
- *   that a retry may help: without it, a body that cannot be decoded is dead-lettered at once.
- * - `retryAfter`: the time until the next attempt, in seconds, or as an HTTP date, as in the Retry-After header.
+ * - `permanent: true`: no retry can help; the message is dead-lettered at once. `permanent: false` on a codec's error: a
+ *   retry may help; without it, an undecodable body is dead-lettered at once.
+ * - `retryAfter`: when to try again: seconds, or an HTTP date, as in the Retry-After header.
  *   https://www.rfc-editor.org/rfc/rfc9110#field.retry-after
  *
- * {@link PermanentError} and {@link RetryLaterError} have them; {@link DropError} removes its message.
+ * {@link PermanentError} and {@link RetryLaterError} set them; {@link DropError} removes its message.
  */
 import * as Data from "effect/Data"
 import * as Delay from "../message/Delay.ts"
@@ -17,22 +17,22 @@ import * as Thenable from "../message/Thenable.ts"
 
 /** The content of an error of this module. */
 export interface Report {
-  /** The fault, for people. It travels with a dead letter. */
+  /** The problem. It travels with a dead letter. */
   readonly message: string
-  /** The error behind it, whose chain is classified as well. Default: none. */
+  /** The error that caused it; its chain is classified too. Default: none. */
   readonly cause?: unknown
 }
 
 /** The content of a {@link RetryLaterError}. */
 export interface Later extends Report {
-  /** When the next attempt may be: seconds, an HTTP date, or a `Date`. */
+  /** The earliest next attempt: seconds, an HTTP date, or a `Date`. */
   readonly retryAfter: number | string | Date
 }
 
 const toReport = (report: string | Report): Report => (typeof report === "string" ? { message: report } : report)
 
 /**
- * The error to throw, or fail with, when no retry can help: the message is dead-lettered at once with reason `permanent`.
+ * Throw it, or fail with it, when no retry can help: the message is dead-lettered at once with reason `permanent`.
  *
  * @example
  * ```ts
@@ -49,8 +49,7 @@ export class PermanentError extends Data.TaggedError("PermanentError")<Report> {
 }
 
 /**
- * The error to throw, or fail with, when the time of the next attempt is known. `retryAfter` is in seconds, or an HTTP
- * date.
+ * Throw it, or fail with it, when you know the time of the next attempt. `retryAfter` is in seconds, or an HTTP date.
  *
  * @example
  * ```ts
@@ -61,21 +60,18 @@ export class PermanentError extends Data.TaggedError("PermanentError")<Report> {
  */
 export class RetryLaterError extends Data.TaggedError("RetryLaterError")<Later> {
   constructor(report: Later) {
-    super(toReport(report) as Later) // In JavaScript it may be text. The consumer logs that there is no time.
+    super(toReport(report) as Later) // In JavaScript it may be text; the consumer logs the missing time.
   }
 }
 
-/**
- * The error to throw, or fail with, when a message is worthless: it is removed without a dead letter. Only a `Dropped`
- * event tells of it.
- */
+/** Throw it, or fail with it, to remove a worthless message without a dead letter. Only a `Dropped` event reports it. */
 export class DropError extends Data.TaggedError("DropError")<Report> {
   constructor(report: string | Report) {
     super(toReport(report))
   }
 }
 
-/** The handler did not end within `handlerTimeout`. It was interrupted, and the attempt counts as failed. */
+/** The handler exceeded `handlerTimeout` and was interrupted. The attempt counts as failed. */
 export class HandlerTimeout extends Data.TaggedError("HandlerTimeout")<{
   /** Milliseconds. */
   readonly timeout: number
@@ -85,7 +81,7 @@ export class HandlerTimeout extends Data.TaggedError("HandlerTimeout")<{
   }
 }
 
-/** The codec did not decode a body in time. The attempt counts as failed: what the codec asks may be down. */
+/** The codec did not decode a body in time. The attempt counts as failed: a service that the codec uses may be down. */
 export class DecodeTimeout extends Data.TaggedError("DecodeTimeout")<{
   /** Milliseconds. */
   readonly timeout: number
@@ -95,26 +91,22 @@ export class DecodeTimeout extends Data.TaggedError("DecodeTimeout")<{
   }
 }
 
-/** A thrown value, and the parts of it that decide about its message. */
+/** A thrown value, and what decides about its message. */
 export interface Failure {
-  /** The thrown value itself. */
   readonly error: unknown
   /** The part that travels with the message. */
   readonly summary: ErrorSummary
   /** Names and tags of the error and of every error in its cause chain. */
   readonly tags: ReadonlyArray<string>
-  /** Whether the error says that no retry can help. */
+  /** Whether the error rules out retries. */
   readonly permanent: boolean
   /** The error's `retryAfter` in milliseconds, at most 24 hours. */
   readonly retryAfter: Delay.Delay | undefined
-  /** Why `permanent` or `retryAfter` of the error is not followed as it was written. Default: it is. */
+  /** Why the error's `permanent` or `retryAfter` is ignored or changed; `undefined` if it is not. */
   readonly problem?: string | undefined
 }
 
-/**
- * The failure that any thrown value is. Of the errors in its cause chain, the outermost one that has a property decides
- * it. This never throws, whatever was thrown. `now` is in milliseconds since the epoch.
- */
+/** Makes the failure of any thrown value; never throws. In a chain, the outermost property wins. `now` is in epoch ms. */
 export const make = (error: unknown, now: number): Failure => {
   const chain = causes(error)
   const tags = chain.flatMap(({ name, _tag }) => [_tag, name].filter((tag) => typeof tag === "string"))
@@ -128,13 +120,13 @@ export const make = (error: unknown, now: number): Failure => {
   }
 }
 
-/** Whether the error says that a retry may help, by `permanent: false`. This never throws, whatever was thrown. */
+/** Whether the error has `permanent: false`, so a retry may help. Never throws. */
 export const isTemporary = (error: unknown): boolean =>
   causes(error).find(({ permanent }) => typeof permanent === "boolean")?.permanent === false
 
-/** The name and message of an Error, or of anything else that was thrown. */
+/** Returns the name and message of any thrown value. */
 export const summarize = (error: unknown): ErrorSummary => {
-  // A promise that was thrown, and that nobody else has.
+  // A thrown promise must not cause an unhandled rejection.
   Thenable.onRejected(error, () => {})
   if (!isRecord(error)) return { name: `NonError(${kindOf(error)})`, message: show(error) }
   const [tag, name, message] = [read(error, "_tag"), read(error, "name"), read(error, "message")]
@@ -145,30 +137,22 @@ export const summarize = (error: unknown): ErrorSummary => {
   }
 }
 
-/** A name or a code that a program chooses, and no text. */
+/** A name or a code that a program chooses, not free text. */
 const word = /^[A-Za-z][\w.-]{0,63}$/
 
 const isWord = (value: unknown): value is string => typeof value === "string" && word.test(value)
 
 /**
- * An error that stands for one whose text may hold a secret. It has the name of that error, and its code or that of its cause, such
- * as `ECONNREFUSED`, but neither its text nor the error itself. `what` is what failed. This never throws, whatever was thrown.
+ * Returns an error to show instead of one whose text may hold a secret. It keeps the name and the code, such as
+ * `ECONNREFUSED`, of the error or its cause, but no text and no reference. `what` is what failed. Never throws.
  *
- * When to use: in an adapter, for what a function of the program that gives credentials has thrown.
- *
- * @example
- * ```ts
- * import { Failure } from "@requeue/core/port"
- *
- * Failure.withoutText("the function", new TypeError("the token t0ken is wrong")).message
- * // => "the function has failed with TypeError; its text may hold a secret, and is not shown"
- * ```
+ * When to use: in an adapter, for errors of the program's function that gives credentials.
  */
 export const withoutText = (what: string, error: unknown): Error => {
   const record = isRecord(error) ? error : {}
   const inside = [record, read(record, "cause")].filter(isRecord)
   const type = read(record, "constructor")
-  // A class that sets no name has that of all errors.
+  // A class that sets no name inherits "Error".
   const own =
     isRecord(error) && isError(error) && read(record, "name") === "Error" && typeof type === "function"
       ? read(type, "name")
@@ -181,9 +165,8 @@ export const withoutText = (what: string, error: unknown): Error => {
 }
 
 /**
- * The delay that a Retry-After value asks for, in milliseconds: the value is seconds (a number or digits), an HTTP or ISO
- * 8601 date, or a `Date`. A time in the past is 0, one beyond 24 hours is 24 hours, anything else is `undefined`. `now`
- * is in milliseconds since the epoch.
+ * Parses a Retry-After value into milliseconds: seconds (a number or digits), an HTTP or ISO 8601 date, or a `Date`. Past
+ * times give 0, times beyond 24 hours give 24 hours, anything else `undefined`. `now` is in epoch milliseconds.
  */
 export const parseRetryAfter = (value: unknown, now: number): Delay.Delay | undefined => {
   const millis = millisOf(value, now)
@@ -196,15 +179,15 @@ const millisOf = (value: unknown, now: number): number => {
   return Math.max(0, (typeof value === "string" ? parseDate(value) : timeOf(value)) - now)
 }
 
-/** `Date.parse` alone would take almost any text that ends in a number for a date in the past, which means "at once". */
+/** `Date.parse` alone reads almost any text that ends in a number as a past date, which would mean "at once". */
 const parseDate = (text: string): number => {
   if (/^\s*\d{4}-\d{2}-\d{2}/.test(text)) return Date.parse(text)
   if (!/^\s*(mon|tue|wed|thu|fri|sat|sun)[a-z]*,? .*\d{2}:\d{2}:\d{2}/i.test(text)) return Number.NaN
-  // The oldest of the three forms of an HTTP date is in GMT without saying so.
+  // The oldest of the three HTTP date formats omits GMT.
   return Date.parse(/\d\s*$/.test(text) ? `${text} GMT` : text)
 }
 
-/** A subclass of Date may answer anything. */
+/** A subclass of Date may return anything. */
 const timeOf = (value: unknown): number => {
   try {
     const time: unknown = value instanceof Date ? value.getTime() : undefined
@@ -221,7 +204,7 @@ type Properties = {
   readonly retryAfter: unknown
 }
 
-/** The number of errors of a cause chain that are read; a chain may be a cycle. */
+/** A chain may be a cycle. */
 const chainLimit = 10
 
 const causes = (error: unknown): ReadonlyArray<Properties> => {
@@ -237,7 +220,7 @@ const causes = (error: unknown): ReadonlyArray<Properties> => {
   return chain
 }
 
-/** The first property of the errors of a chain that is not followed as it was written, with its place. */
+/** Describes the first property in a chain that is ignored or changed, with its path. */
 const problemOf = (chain: ReadonlyArray<Properties>, now: number): string | undefined => {
   let path = "error"
   for (const { _tag, permanent, retryAfter } of chain) {
@@ -265,10 +248,10 @@ const problemOfTime = (place: string, retryAfter: unknown, now: number): string 
 const quoted = (value: unknown): string =>
   (typeof value === "string" ? JSON.stringify(value) : show(value)).slice(0, 100)
 
-/** An HTTP date has whole seconds, so one that means now may be so many milliseconds old. */
+/** HTTP dates have whole seconds, so the current time may look up to this many milliseconds old. */
 const datesAreWhole = 1000
 
-/** The value of a property; `undefined` when it is a getter, or belongs to a proxy, that throws. */
+/** Reads a property; `undefined` if a getter or proxy throws. */
 const read = (from: object, key: string): unknown => {
   try {
     return Reflect.get(from, key)
@@ -287,20 +270,20 @@ const isError = (u: object): boolean => {
 
 const show = (value: unknown): string => {
   if (typeof value === "string") return value
-  // JSON would make null of NaN.
+  // JSON would turn NaN into null.
   if (typeof value === "number") return String(value)
   for (const render of [JSON.stringify, unusual, String]) {
     try {
       const text = render(value)
       if (text !== undefined && (text !== "{}" || kindOf(value) === "object")) return text
     } catch {
-      // The next way may work.
+      // Try the next way.
     }
   }
   return `an unprintable ${typeof value}`
 }
 
-/** The text of an object without JSON members: its kind, and the status of an HTTP response. */
+/** Describes an object without JSON members: its kind, and the status of an HTTP response. */
 const unusual = (value: unknown): string | undefined => {
   const kind = kindOf(value)
   if (kind === "object" || !isRecord(value)) return undefined
@@ -308,7 +291,7 @@ const unusual = (value: unknown): string | undefined => {
   return [kind, ...[status, text].filter((part) => part !== undefined && part !== "")].join(" ")
 }
 
-/** The kind of a value that is no Error, for example `Response` or `null`. */
+/** The kind of a value that is not an Error, for example `Response` or `null`. */
 const kindOf = (value: unknown): string => {
   if (value === null) return "null"
   if (typeof value !== "object") return typeof value

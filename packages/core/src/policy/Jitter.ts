@@ -1,9 +1,8 @@
 /**
- * Jitters: a jitter spreads delays at random, so that messages that failed together do not come back together.
+ * Jitters spread delays at random, so messages that failed together are not retried together.
  *
- * A jitter is data, and {@link range} a pure function of it; a delay is drawn from that range with equal chances. The cap
- * limits the range, not the delay that was drawn: else the delays of late attempts would lie on the cap, most of them at
- * the same moment.
+ * A jitter is data. {@link range} is pure; the delay is drawn uniformly from that range. The cap limits the range, not the
+ * drawn delay: otherwise most late delays would be exactly the cap.
  */
 import * as OptionKind from "../options/OptionKind.ts"
 import * as OptionNames from "../options/OptionNames.ts"
@@ -12,17 +11,15 @@ import * as OptionNames from "../options/OptionNames.ts"
  * How delays are spread.
  *
  * - `none`: the delay itself.
- * - `full`: from 0 to the delay. This spreads best, but a retry may come at once.
+ * - `full`: from 0 to the delay. It spreads best, but a retry may be immediate.
  * - `equal`: from half the delay to the delay.
- * - `decorrelated`: from the first delay to three times the previous one, whatever the backoff's own growth.
- * - `{ proportional: p }`: the delay plus or minus the share `p` (0 to 1) of it. Once the delay has reached the cap, only
- *   minus is left.
+ * - `decorrelated`: from the first delay to three times the previous one, whatever the backoff's growth.
+ * - `{ proportional: p }`: the delay plus or minus the share `p` (0 to 1) of it; at the cap, only minus.
  *
- * Delays are capped first, and no range goes beyond the cap. The formulas of full and equal jitter are those of
- * https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/, for example `random_between(0, min(cap,
- * base * 2 ** attempt))`. That of decorrelated jitter, `min(cap, random_between(base, sleep * 3))`, is changed in two ways:
- * the cap limits what is drawn from, and `sleep` is the previous delay before jitter, since messages do not carry the one
- * that was drawn.
+ * Full and equal jitter use the formulas of https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/, such
+ * as `random_between(0, min(cap, base * 2 ** attempt))`. Decorrelated jitter, there `min(cap, random_between(base, sleep *
+ * 3))`, differs: the cap limits the range, and `sleep` is the previous delay before jitter, since messages do not carry the
+ * drawn one.
  */
 export type Jitter = "none" | "full" | "equal" | "decorrelated" | { readonly proportional: number }
 
@@ -30,16 +27,14 @@ export type Jitter = "none" | "full" | "equal" | "decorrelated" | { readonly pro
 export interface Base {
   /** The delay of this attempt. */
   readonly delay: number
-  /** The delay of the first attempt. */
   readonly first: number
-  /** The delay of the attempt before this one. */
   readonly previous: number
 }
 
 /**
- * Checks a jitter, and returns it.
+ * Checks and returns a jitter.
  *
- * @throws RangeError when the share of a proportional jitter is not within 0 to 1, or the name is unknown
+ * @throws RangeError when `proportional` is not within 0 to 1, or the name is unknown
  */
 export const make = (jitter: Jitter): Jitter => {
   if (OptionKind.isObject(jitter)) {
@@ -53,18 +48,7 @@ export const make = (jitter: Jitter): Jitter => {
   )
 }
 
-/**
- * The shortest and the longest delay after jitter, in milliseconds. `max` is the cap, which the delays of the base keep.
- *
- * @example
- * ```ts
- * import { Jitter } from "@requeue/core"
- *
- * const base = { delay: 1000, first: 1000, previous: 1000 }
- * Jitter.range("equal", base, 60_000) // => [500, 1000]
- * Jitter.range({ proportional: 0.1 }, base, 1000) // => [900, 1000]
- * ```
- */
+/** Returns the shortest and longest delay after jitter, in milliseconds. `max` is the cap; `base` must not exceed it. */
 export const range = (jitter: Jitter, base: Base, max: number): readonly [number, number] => {
   const { delay, first, previous } = base
   switch (jitter) {

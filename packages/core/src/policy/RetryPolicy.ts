@@ -1,5 +1,5 @@
 /**
- * Retry policies: how often and when a failed message is delivered again, and where it goes when it is given up.
+ * Retry policies: how often and when a failed message is retried, and where it is dead-lettered.
  *
  * A policy is plain immutable data, built by {@link make} or decoded from JSON by `PolicyConfig`. The pure function
  * {@link decide} turns a delivery and its failure into a settlement.
@@ -17,21 +17,19 @@ import * as Settlement from "../message/Settlement.ts"
 
 export { describe, type Description, schedule, scheduleLimit, type Step } from "./internal/schedule.ts"
 
-/** When a message is retried, and when it is given up. */
+/** When a message is retried, and when it is dead-lettered. See {@link Options}. */
 export interface RetryPolicy {
-  /** Attempts allowed, the first included; `Infinity` when unlimited. */
+  /** Attempts, the first included; `Infinity`: unlimited. */
   readonly maxAttempts: number
-  /** Deliveries after which a message that never came to an end is given up; `Infinity` when unlimited. */
+  /** Deliveries of a message whose handler never ends; `Infinity`: unlimited. */
   readonly maxDeliveries: number
-  /** Milliseconds since the first publish after which no retry may become due; `Infinity` when unlimited. */
+  /** Milliseconds from the first publish until a retry is due; `Infinity`: unlimited. */
   readonly maxAge: number
-  /** Further handler runs in the same delivery, before its attempt counts as failed. */
+  /** Further handler runs in the same delivery. */
   readonly immediate: number
-  /** The delays of retries; `undefined` for the consumer's `retryDelay`, else none. */
+  /** The delays of retries; `undefined`: the consumer's `retryDelay`, else none. */
   readonly backoff: Backoff.Backoff | undefined
-  /** The failures that are not simply retried. */
   readonly classify: Classifier.Classifier
-  /** Where messages go that are given up. */
   readonly deadLetter: DeadLetterRouting.DeadLetterRouting
 }
 
@@ -51,20 +49,20 @@ export type Limit =
 /** Options of {@link make}. */
 export type Options = Limit & {
   /**
-   * Deliveries, the first included, after which a message is given up though its handler never came to an end, because
-   * it kills its process: a whole number >= `maxAttempts`, or `"unlimited"`. Deliveries that a restart or a crash took away
-   * count; those that this process has lost with their connection or lease, and knows when they come again, do not. Set it
-   * to `maxAttempts` where a handler may never run more often than that, whatever happens; then a message may be given up
-   * that no handler has seen. Default: `maxAttempts` + 10.
+   * Deliveries, the first included, after which a message is dead-lettered although its handler never ended, because it
+   * kills its process: a whole number >= `maxAttempts`, or `"unlimited"`. Deliveries lost by a restart or a crash count.
+   * Those that this process lost with a connection or lease, and recognises when they return, do not. Set it to
+   * `maxAttempts` if a handler must never run more often; then a message may be dead-lettered that no handler has seen.
+   * Default: `maxAttempts` + 10.
    */
   readonly maxDeliveries?: number | "unlimited" | undefined
   /** Longest time from the first publish until a retry is due; a number counts milliseconds. Default: no limit. */
   readonly maxAge?: Delay.DurationInput | undefined
   /** Further handler runs in the same delivery, 0 to 10; none after a handler timeout. Default: 0. */
   readonly immediate?: number | undefined
-  /** The delays of retries. Default: none, so that the consumer's `retryDelay` counts, else retries are at once. */
+  /** The delays of retries. Default: the consumer's `retryDelay`, else retries are at once. */
   readonly backoff?: Backoff.Backoff | undefined
-  /** The failures that are not simply retried. Default: only those whose error says so itself, see `Failure`. */
+  /** The failures that are not simply retried. Default: only errors that decide it themselves, see `Failure`. */
   readonly classify?: Classifier.Options | undefined
   /** The dead-letter queue, `"discard"` to keep no dead letters, or details. Default: `<queue>.dlq`. */
   readonly deadLetter?: DeadLetterRouting.Options | undefined
@@ -75,7 +73,7 @@ const limit = (min: number): OptionKind.OptionKind => ({
   holds: (value) => value === "unlimited" || OptionKind.whole(min).holds(value)
 })
 
-/** Those that are `true` are checked where they are built. */
+/** `true`: checked where it is built. */
 const kinds: OptionNames.Of<Options> = {
   maxRetries: limit(0),
   maxAttempts: limit(1),
@@ -87,17 +85,17 @@ const kinds: OptionNames.Of<Options> = {
   deadLetter: true
 }
 
-/** The retries of a policy without a limit of its own. */
+/** The retries of a policy without a limit. */
 export const defaultMaxRetries = 3
 
-/** How many deliveries more than attempts a policy allows that does not say so itself. */
+/** The default of `maxDeliveries` beyond the attempts. */
 const crashes = 10
 
 /**
  * Builds a policy.
  *
- * @throws RangeError when an option is unknown or out of its range, both limits are given, `backoff` is not a built
- * backoff, or a queue's name is empty
+ * @throws RangeError when an option is unknown or out of range, both limits are given, `backoff` is not built, or a queue's
+ * name is empty
  *
  * @example
  * ```ts
@@ -128,13 +126,13 @@ export const make = (options: Options = {}): RetryPolicy => {
 }
 
 /**
- * The policy itself, or the policy that {@link make} builds from the options.
+ * Returns a built policy unchanged, or builds one from options.
  *
  * @throws RangeError when the input is neither
  */
 export const from = (input: Options | RetryPolicy): RetryPolicy => (isBuilt(input) ? input : make(input))
 
-/** The fields of a built policy. Options may have the same names, but their `deadLetter` is no built routing. */
+/** The fields of a built policy. Options may have the same names, but not a built `deadLetter`. */
 const fields = Object.keys(kinds).filter((name) => name !== "maxRetries")
 
 const isBuilt = (input: Options | RetryPolicy): input is RetryPolicy =>
@@ -160,34 +158,34 @@ const deliveriesOf = (value: number | "unlimited", min: number): number => {
   return numberOf(value)
 }
 
-/** The queue that takes a dead letter from `queue` with this reason; `undefined` when the policy discards it. */
+/** Returns the queue for a dead letter from `queue` with this reason; `undefined` if the policy discards it. */
 export const deadLetterQueue = (policy: RetryPolicy, queue: string, reason: Reason): string | undefined =>
   DeadLetterRouting.queueFor(policy.deadLetter, queue, reason)
 
-/** Every queue that a dead letter from `queue` can go to. */
+/** Returns every queue that a dead letter from `queue` can go to. */
 export const deadLetterQueues = (policy: RetryPolicy, queue: string): ReadonlyArray<string> =>
   DeadLetterRouting.queues(policy.deadLetter, queue)
 
-/** The delivery that {@link decide} decides about. */
+/** The delivery that {@link decide} decides about. Delays and ages are in milliseconds. */
 export interface RetryContext {
   readonly queue: string
   /** Deliveries of the message so far, this one included. */
   readonly attempts: number
-  /** Milliseconds since the first publish. */
+  /** Time since the first publish. */
   readonly age: number
-  /** The delay of an explicit `retry` or `retryAll`, in milliseconds. */
+  /** The delay of an explicit `retry` or `retryAll`. */
   readonly delay: Delay.Delay | undefined
-  /** Whether the handler called `retry` or `retryAll`; the failure's classification then does not matter. */
+  /** Whether the handler called `retry` or `retryAll`: then the failure's classification does not matter. */
   readonly asked: boolean
-  /** The handler's failure; `undefined` when it succeeded. */
+  /** `undefined` when the handler succeeded. */
   readonly failure: Failure | undefined
-  /** The consumer's `retryDelay`, in milliseconds. */
+  /** The consumer's `retryDelay`. */
   readonly defaultDelay: Delay.Delay | undefined
   /** From 0 (inclusive) to 1 (exclusive). */
   readonly random: number
 }
 
-/** The settlement of a message that is given up for this reason: a dead letter, or a drop where none is kept. */
+/** Returns the settlement that ends a message for this reason: a dead letter, or a drop if the policy keeps none. */
 export const giveUp = (
   policy: RetryPolicy,
   queue: string,
@@ -202,11 +200,10 @@ export const giveUp = (
 const explicit: ErrorSummary = { name: "Retry", message: "the handler asked for a retry" }
 
 /**
- * The settlement of a delivery that failed, or whose handler asked for a retry.
+ * Decides the settlement of a delivery that failed, or whose handler asked for a retry.
  *
- * It is decided in this order: a failure that is classified `drop` or `dead-letter`; the limit of attempts; the limit of
- * age. Else it is a retry, whose delay is the first of the explicit one, the failure's `retryAfter`, the backoff's, the
- * consumer's, and 0.
+ * In this order: a failure classified `drop` or `dead-letter`; the limit of attempts; the limit of age; else a retry. Its
+ * delay is the first of: the explicit one, the failure's `retryAfter`, the backoff's, the consumer's, 0.
  */
 export const decide = (policy: RetryPolicy, context: RetryContext): Settlement.Settlement => {
   const { asked, attempts, failure, queue } = context
@@ -214,7 +211,7 @@ export const decide = (policy: RetryPolicy, context: RetryContext): Settlement.S
   const classification = asked || failure === undefined ? "retry" : Classifier.classify(policy.classify, failure)
   if (classification === "drop") return Settlement.Drop("dropped", DeadLetterRouting.redacted(policy.deadLetter, error))
   if (classification === "dead-letter") return giveUp(policy, queue, "permanent", error)
-  // Attempts that are no number are not within the limit.
+  // Also false for NaN.
   if (!(attempts < policy.maxAttempts)) return giveUp(policy, queue, "retries-exhausted", error)
   const delay = Delay.first(
     context.delay,
@@ -233,7 +230,7 @@ export const decide = (policy: RetryPolicy, context: RetryContext): Settlement.S
 export const cloudflareQueues: RetryPolicy = make({ maxRetries: 3 })
 
 /**
- * The default of NSQ's own clients: 5 attempts, requeued after 90 s x attempts, at most 15 minutes.
+ * The default of NSQ's clients: 5 attempts, requeued after 90 s x attempts, at most 15 minutes.
  * https://github.com/nsqio/go-nsq (Config: DefaultRequeueDelay, MaxRequeueDelay, MaxAttempts)
  */
 export const nsqRequeue: RetryPolicy = make({
@@ -253,8 +250,7 @@ export const webhookSender: RetryPolicy = make({
 })
 
 /**
- * A growing retry as configured with Spring AMQP on RabbitMQ: 10 retries, after 1 s, then 1.5 times as long each, at most
- * 1 minute.
+ * A growing retry as with Spring AMQP on RabbitMQ: 10 retries, after 1 s, then 1.5 times as long each, at most 1 minute.
  * https://docs.spring.io/spring-amqp/reference/amqp/resilience-recovering-from-errors-and-broker-failures.html
  */
 export const rabbitMqGrowing: RetryPolicy = make({

@@ -9,28 +9,28 @@ import type { ConfigurationError } from "../options/ConfigurationError.ts"
 import type { Inspection, Plan } from "./Plan.ts"
 import type { RetryPolicy } from "../policy/RetryPolicy.ts"
 
-/** The adapter's own options as plain JSON, which the adapter checks. They beat those of the URL. */
+/** The adapter's own options as plain JSON, which the adapter checks. They override those of the URL. */
 export type Options = Readonly<Record<string, unknown>>
 
-/** A queue to plan. Its dead-letter queues follow from its name and its policy. */
+/** A queue to plan. Its dead-letter queues follow from its name and policy. */
 export interface PlanRequest {
   readonly queue: string
   /** The policy of the queue's consumer. */
   readonly retry: RetryPolicy
 }
 
-/** A connection for people who set up queues and operate them. Opening it creates nothing. */
+/** A connection for people who create and operate queues. Opening it creates nothing. */
 export interface Operator {
   readonly capabilities: Capabilities
   /** Plans the queue for this server. */
   readonly plan: (request: PlanRequest) => Effect.Effect<Plan, ConfigurationError>
   /** Compares the plan with the server's objects. It changes nothing. */
   readonly inspect: (request: PlanRequest) => Effect.Effect<Inspection, BrokerError | ConfigurationError>
-  /** Creates missing objects, as the first consumer would. It fails with `QueueMismatch` when one has other settings. */
+  /** Creates missing objects, as the first consumer would. Fails with `QueueMismatch` if one has other settings. */
   readonly create: (request: PlanRequest) => Effect.Effect<void, BrokerError | ConfigurationError>
   /**
-   * Pauses a queue, or ends that: while it is paused, the broker takes messages for it and gives them to no consumer.
-   * Returns why parts of the broker, each with its error, have stayed as they were. Default: the broker cannot do it.
+   * Pauses or resumes a queue: while it is paused, the broker accepts messages for it and delivers none. Returns the errors
+   * of the parts of the broker that did not change. Default: unsupported.
    */
   readonly setPaused?:
     | ((
@@ -42,7 +42,7 @@ export interface Operator {
 
 /** The functions of an adapter behind `requeue check`, `plan`, `verify`, `create`, `pause` and `resume`. */
 export interface Operations {
-  /** Plans a queue without a connection. A plan that depends on the server's version is that of the newest. */
+  /** Plans a queue without a connection, for the newest server version if the plan depends on it. */
   readonly plan: (request: PlanRequest, url: URL, options?: Options) => Effect.Effect<Plan, ConfigurationError>
   /** Opens a connection that lasts as long as the scope. */
   readonly operate: (
@@ -55,21 +55,15 @@ export interface Operations {
 export interface Adapter {
   /** The URL schemes that it serves, without the colon, for example `["amqp", "amqps"]`. */
   readonly schemes: ReadonlyArray<string>
-  /**
-   * Makes a broker from a URL of one of the schemes. An error names the wrong part of the URL, or the wrong option; it never
-   * contains a password.
-   */
+  /** Makes a broker from a URL of these schemes. Errors name the wrong part or option, and contain no password. */
   readonly layer: (url: URL, options?: Options) => Layer.Layer<Broker, BrokerError | ConfigurationError>
-  /**
-   * Whether its queues live in the process that opens them, so that no other one sees them: an operator is told so. Default:
-   * false.
-   */
+  /** Whether its queues live in the process that opens them, unseen by others; operators are told. Default: false. */
   readonly inProcess?: boolean | undefined
-  /** Plans and creates queues. Default: none, so that the broker's queues cannot be planned. */
+  /** Plans and creates queues. Default: unsupported. */
   readonly operations?: Operations | undefined
 }
 
-/** Whether a value is an adapter, as far as its members tell. */
+/** Whether a value has the members of an adapter. */
 export const isAdapter = (value: unknown): value is Adapter => {
   const { layer, schemes }: { readonly layer?: unknown; readonly schemes?: unknown } = Object(value)
   return typeof layer === "function" && Array.isArray(schemes) && schemes.every((each) => typeof each === "string")

@@ -1,48 +1,48 @@
 /**
- * The backlog of a queue: all that waits for its consumers, and where, as far as the broker can tell.
+ * The backlog of a queue: all waiting messages, and where they wait.
  *
- * When to use: to show somebody what waits. `counts` is for what asks again and again.
+ * When to use: to show people the state of a queue. Use `counts` for repeated queries.
  */
 import * as Effect from "effect/Effect"
 import type { BrokerError } from "./BrokerError.ts"
 import type { Counts } from "./Counts.ts"
 import type { RetryPolicy } from "../policy/RetryPolicy.ts"
 
-/** The queue that is meant. */
+/** The queue to describe. */
 export interface Request {
   readonly queue: string
-  /** The policy of its consumers: where a broker has a place for each delay, it says which delays there are. */
+  /** The policy of its consumers. It gives the delays, where the broker has a place for each. */
   readonly retry: RetryPolicy
 }
 
 /** Delayed messages that are due about the same time. */
 export interface Due {
-  /** Milliseconds within which they are due. */
+  /** They are due within this many milliseconds. */
   readonly within: number
   readonly count: number
 }
 
-/** The numbers of a backlog. */
+/** The figures of a backlog. */
 export type Field = "ready" | "inFlight" | "delayed" | "backoff" | "undelivered" | "oldest" | "consumers"
 
-/** All that waits in a queue. A number that the broker cannot tell is `undefined`, and `remarks` says why. */
+/** The waiting messages of a queue. A figure that the broker cannot report is `undefined`; see `remarks`. */
 export interface Backlog extends Pick<Counts, "ready" | "inFlight" | "delayed" | "isMissing" | "isPaused" | "missing"> {
-  /** The delayed messages by when they are due, the soonest first. None of it has a count of 0. */
+  /** The delayed messages by due time, soonest first; no count is 0. */
   readonly backoff: ReadonlyArray<Due> | undefined
-  /** Messages that were due, and found their queue gone; the broker keeps them aside. 0 on brokers that have no such place. */
+  /** Messages that were due when their queue was missing, and that the broker keeps; 0 on brokers without such a place. */
   readonly undelivered: number | undefined
-  /** Milliseconds since the first publish of the message that has been ready for longest; 0 when none is. */
+  /** Milliseconds since the first publish of the message that has been ready longest; 0 if none is ready. */
   readonly oldest: number | undefined
-  /** Those who are subscribed to the queue now, as the broker counts them. */
+  /** Current subscribers of the queue, as the broker counts them. */
   readonly consumers: number | undefined
-  /** Remarks on single numbers: why one is unknown, or what else it counts. Plain sentences without a full stop. */
+  /** Why a figure is unknown, or what else it counts: plain sentences without a full stop. */
   readonly remarks: Readonly<Partial<Record<Field, string>>>
 }
 
-/** Why an adapter that has no `backlog` does not tell a number. */
+/** The remark on figures that an adapter without `backlog` does not report. */
 const untold = "the adapter does not tell"
 
-/** The part of a broker that tells of queues. */
+/** The part of a broker that reports on queues. */
 export interface Teller {
   readonly admin: {
     readonly counts: (queue: string) => Effect.Effect<Counts, BrokerError>
@@ -50,7 +50,7 @@ export interface Teller {
   }
 }
 
-/** The backlog of a queue on a broker; what `counts` tells, where the adapter knows no more. */
+/** Returns the backlog of a queue, or the figures of `counts` if the adapter has no `backlog`. */
 export const of = ({ admin }: Teller, request: Request): Effect.Effect<Backlog, BrokerError> =>
   admin.backlog?.(request) ?? Effect.map(admin.counts(request.queue), ofCounts)
 
@@ -61,7 +61,7 @@ const ofCounts = ({ delayed, inFlight, isMissing, isPaused, missing, ready }: Co
   return { ...all, isMissing, isPaused, missing, remarks: Object.fromEntries(unknown) }
 }
 
-/** Delayed messages grouped by when they are due, in steps in which people think: 1 s, 10 s, 1 min, 10 min, 1 h, 6 h, 24 h. */
+/** Groups delayed messages by due time: within 1 s, 10 s, 1 min, 10 min, 1 h, 6 h, 24 h. `waits` are milliseconds. */
 export const group = (waits: Iterable<number>): ReadonlyArray<Due> => {
   const counted = new Map<number, number>()
   for (const wait of waits) {
@@ -73,7 +73,7 @@ export const group = (waits: Iterable<number>): ReadonlyArray<Due> => {
 
 const steps = [1000, 10_000, 60_000, 600_000, 3_600_000, 21_600_000, 86_400_000]
 
-/** Each `within` once, the soonest first, without those that have no messages. */
+/** Merges groups: each `within` once, soonest first, without empty ones. */
 export const sum = (parts: ReadonlyArray<Due>): ReadonlyArray<Due> => {
   const counted = new Map<number, number>()
   for (const { count, within } of parts) counted.set(within, (counted.get(within) ?? 0) + count)

@@ -43,22 +43,19 @@ const retryable: ReadonlySet<Reason> = new Set([
   "QueueFull"
 ])
 
-/** The reasons after which it is not known whether the operation was done. */
+/** The reasons that leave open whether the operation was done. */
 const doubtful: ReadonlySet<Reason> = new Set(["ConnectionLost", "Timeout"])
 
-/**
- * The outcome of one message of a batch: the broker has confirmed it, does not have it, or may have it. Only what is
- * `failed` can be sent again without a duplicate.
- */
+/** The outcome of one message of a batch. Only a `failed` message can be resent without risk of a duplicate. */
 export interface Entry {
-  /** The message's id; `undefined` where only the adapter has told. */
+  /** The message's id; `undefined` in an adapter's own error. */
   readonly id?: string | undefined
   readonly status: "sent" | "failed" | "unknown"
   /** Why it is not `sent`. */
   readonly error?: BrokerError | undefined
 }
 
-/** An operation that the broker refused, or whose answer never came. */
+/** An operation that the broker refused or did not answer. */
 export class BrokerError extends Data.TaggedError("BrokerError")<{
   /** The broker's name, for example `memory`. */
   readonly broker: string
@@ -66,13 +63,13 @@ export class BrokerError extends Data.TaggedError("BrokerError")<{
   readonly operation: string
   readonly reason: Reason
   readonly queue?: string | undefined
-  /** The problem, with the broker's own limit where there is one. */
+  /** The problem, with the broker's limit if there is one. */
   readonly detail: string
   /** How to solve it. */
   readonly remedy?: string | undefined
   /** The driver's own error. */
   readonly cause?: unknown
-  /** Of a publish: what became of each message, in their order. Default: what the error itself says, of all of them. */
+  /** Of a publish: the outcome of each message, in order. Default: the error applies to all of them. */
   readonly entries?: ReadonlyArray<Entry> | undefined
 }> {
   override get message() {
@@ -88,31 +85,19 @@ export class BrokerError extends Data.TaggedError("BrokerError")<{
 }
 
 /**
- * Whether an operation that has failed with this error may have been done all the same.
+ * Whether an operation that failed with this error may have been done.
  *
- * When to use: in an adapter, before it does an operation again whose repetition does harm.
+ * When to use: in an adapter, before it repeats an operation that must not happen twice.
  */
 export const isDoubtful = ({ reason }: BrokerError): boolean => doubtful.has(reason)
 
-/**
- * The error of an operation that was tried again, from those of both tries; `undefined` for one that was confirmed. What may
- * have been done at first stays so, however definite the failure of the second try is.
- *
- * @example
- * ```ts
- * import { BrokerError } from "@requeue/core"
- *
- * const error = (reason: BrokerError.Reason) =>
- *   new BrokerError.BrokerError({ broker: "mine", operation: "publish", reason, detail: "no" })
- * BrokerError.ofRepetition(error("Timeout"), error("BodyTooLarge"))?.reason // => "Timeout"
- * ```
- */
+/** Returns the error of an operation tried twice; `undefined`: confirmed. If the first outcome is unknown, it stays so. */
 export const ofRepetition = (
   first: BrokerError | undefined,
   second: BrokerError | undefined
 ): BrokerError | undefined => (first !== undefined && second !== undefined && isDoubtful(first) ? first : second)
 
-/** The outcome of a message whose publish has ended with this error; with `undefined`, it is confirmed. */
+/** The outcome of a message whose publish ended with this error; `undefined`: it was confirmed. */
 const entryOf = (error: BrokerError | undefined): Entry =>
   error === undefined ? { status: "sent" } : { status: isDoubtful(error) ? "unknown" : "failed", error }
 
@@ -122,8 +107,8 @@ const withEntries = (error: BrokerError, entries: ReadonlyArray<Entry>): BrokerE
 }
 
 /**
- * The error of a publish, from those of its messages in their order, `undefined` for one that is confirmed: the first of
- * them, which says of each message what became of it. `undefined` when all are confirmed.
+ * Returns the error of a publish from the errors of its messages in order (`undefined`: confirmed): the first one, with an
+ * entry for each message. `undefined` when all are confirmed.
  *
  * When to use: in an adapter, for the error of `publish`.
  *
@@ -140,7 +125,7 @@ export const ofBatch = (errors: ReadonlyArray<BrokerError | undefined>): BrokerE
   return first === undefined || errors.length === 1 ? first : withEntries(first, errors.map(entryOf))
 }
 
-/** The error of a batch, with an entry for each of these ids, whether or not the adapter has told of each. */
+/** Returns the error of a batch with an entry for each id, also where the adapter gave none. */
 export const withIds = (error: BrokerError, ids: ReadonlyArray<string>): BrokerError => {
   const { entries } = error
   const known = entries?.length === ids.length ? entries : undefined
@@ -150,6 +135,6 @@ export const withIds = (error: BrokerError, ids: ReadonlyArray<string>): BrokerE
   )
 }
 
-/** The error of a plan as a broker's error, for functions that fail with nothing else. */
+/** Turns the error of a plan into a `BrokerError`. */
 export const ofPlan = (broker: string, { detail, field, queue, remedy }: ConfigurationError): BrokerError =>
   new BrokerError({ broker, operation: "plan", queue, reason: "Unsupported", detail: `${field}: ${detail}`, remedy })

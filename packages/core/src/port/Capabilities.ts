@@ -1,14 +1,14 @@
 /**
- * Capabilities: an adapter declares what its broker can do. The core reads them when a consumer is built, the conformance
- * suite chooses its cases by them, and users can read them.
+ * Capabilities: what a broker can do, as its adapter declares it. The core reads them when a consumer is built, the
+ * conformance suite selects its cases by them, and users can read them.
  */
 import * as Delay from "../message/Delay.ts"
 
 /** The delays that a broker can keep. */
 export interface DelayReach {
-  /** The longest delay that the broker keeps by itself, in milliseconds. */
+  /** The longest delay that the broker itself keeps, in milliseconds. */
   readonly native: number
-  /** How longer delays, up to 24 hours, are kept, in words; `undefined` when they cannot be. */
+  /** How longer delays, up to 24 hours, are kept, in words; `undefined` if they cannot be. */
   readonly beyond: string | undefined
 }
 
@@ -16,7 +16,7 @@ export interface DelayReach {
 export interface Lease {
   /** Length of a lease that is not extended, in milliseconds. */
   readonly duration: number
-  /** Longest time from the delivery to the end of its lease, in milliseconds; `Infinity` for no limit. */
+  /** Longest time from the delivery to the end of its lease, in milliseconds; `Infinity`: no limit. */
   readonly max: number
 }
 
@@ -28,71 +28,62 @@ export interface Capabilities {
   readonly retryDelay: DelayReach
   /** The delays of messages that are sent. */
   readonly sendDelay: DelayReach
-  /** How late a due message may be because the broker's own timers are coarse, in milliseconds. */
+  /** How late the broker's coarse timers may deliver a due message, in milliseconds. */
   readonly delayResolution: number
   /** Whether a pending delay survives a crash of the broker. */
   readonly durableDelays: boolean
   /** Whether an accepted message survives a crash of the broker. */
   readonly durableMessages: boolean
-  /** Whether a delivery that is given back by `Release` does not count as an attempt in other processes either. */
+  /** Whether a delivery returned by `Release` is not counted as an attempt in any process. */
   readonly uncountedRelease: boolean
   /** Whether messages of any producer can have text headers. */
   readonly headers: boolean
-  /** Whether the history has every failed attempt. Else it lacks those whose retry gave the original back. */
+  /** Whether the history has every failed attempt. Otherwise it lacks those whose retry returned the original. */
   readonly historyOnRetry: boolean
   /** The largest body, in bytes. */
   readonly maxBodySize: number
-  /**
-   * Bytes of the largest body that the broker may take, by its content; the adapter refuses what it cannot. Default:
-   * `maxBodySize`.
-   */
+  /** Bytes of the largest body possible for some content; the adapter refuses the rest. Default: `maxBodySize`. */
   readonly maxTextSize?: number | undefined
   /**
-   * Whether a delivery ends with the connection that brought it: its message is delivered again, and `onReconnect` is
-   * called. Else it lasts until its lease ends, whatever becomes of connections.
+   * Whether a delivery ends with its connection: its message is redelivered, and `onReconnect` is called. Otherwise it
+   * lasts until its lease ends.
    */
   readonly connectionBound: boolean
-  /** The lease of deliveries; `undefined` when they last as long as their connection. */
+  /** The lease of deliveries; `undefined` if they last as long as their connection. */
   readonly lease: Lease | undefined
-  /**
-   * Whether messages without a delay are delivered in the order in which they were published; one that is given back at
-   * once comes before those that were published after it.
-   */
+  /** Whether undelayed messages are delivered in publish order; one returned at once comes before later ones. */
   readonly ordered: boolean
-  /**
-   * The number of settlements in one call of the broker, which the core gathers. The adapter must split longer lists: when
-   * a large batch ends, the core settles all of it in one call of `settle`.
-   */
+  /** How many settlements the core gathers for one call. The adapter must split longer lists, as of a large batch. */
   readonly settleBatch: number
-  /** Milliseconds that a settlement waits for others at most. */
+  /** The longest that a settlement waits for others, in milliseconds. */
   readonly settleWait: number
-  /** Which counts of a queue the broker can tell. */
+  /** Which counts of a queue the broker can report. */
   readonly counts: { readonly ready: boolean; readonly inFlight: boolean; readonly delayed: boolean }
-  /** How to let it tell the counts that it does not tell: a sentence without a full stop. Default: it cannot. */
+  /** How to make the missing counts available: a sentence without a full stop. Default: impossible. */
   readonly countsRemedy?: string | undefined
-  /** Whether `delayedAtMost` bounds the delayed messages that `counts` does not tell. Default: false. */
+  /** Whether `delayedAtMost` bounds delayed messages that `counts` cannot count. Default: false. */
   readonly boundsDelayed?: boolean | undefined
-  /** Whether `counts` tells that there is no such queue. Default: false. */
+  /** Whether `counts` reports a missing queue. Default: false. */
   readonly tellsMissing?: boolean | undefined
   /** Whether the counts are exact at any moment. */
   readonly exactCounts: boolean
   /** Whether `browse` changes neither messages nor their attempts. */
   readonly uncountedBrowse: boolean
-  /** Whether `browse` shows messages that wait for their delay. Default: false. */
+  /** Whether `browse` can show delayed messages. Default: false. */
   readonly delayedMessages?: boolean | undefined
 }
 
-/** The longest delay of a retry that the broker keeps, natively or otherwise, in milliseconds. */
+/** Returns the longest delay of a retry, native or emulated, in milliseconds. */
 export const longestRetry = ({ retryDelay }: Capabilities): Delay.Delay =>
   retryDelay.beyond === undefined ? Math.min(retryDelay.native, Delay.max) : Delay.max
 
-/** The longest delay of a send that the broker keeps, natively or otherwise, in milliseconds. */
+/** Returns the longest delay of a send, native or emulated, in milliseconds. */
 export const longestSend = ({ sendDelay }: Capabilities): Delay.Delay =>
   sendDelay.beyond === undefined ? Math.min(sendDelay.native, Delay.max) : Delay.max
 
 /**
- * Why nobody knows what becomes of redriven letters that do not come back, and what would let the broker tell: sentences
- * without a full stop at the end. `undefined` where it tells, and where nothing would let it.
+ * Returns why the fate of redriven letters that do not return is unknown, and how to make it known: sentences without the
+ * last full stop. `undefined` where it is known, or cannot be.
  */
 export const untold = ({ broker, countsRemedy }: Pick<Capabilities, "broker" | "countsRemedy">): string | undefined =>
   countsRemedy &&

@@ -1,4 +1,4 @@
-/** Connections: whether a broker can be reached, as its adapter saw it last. */
+/** Connections: whether a broker can be reached, as its adapter last saw it. */
 
 /** The state of the connection to a broker. */
 export interface Connection {
@@ -6,20 +6,11 @@ export interface Connection {
   readonly state: "up" | "down"
   /** When this state began, in milliseconds since the epoch. */
   readonly since: number
-  /** Why it is down, as the last attempt to connect has failed; `undefined` where none has, or the adapter does not report it. */
+  /** Why the last attempt to connect failed; `undefined` if none failed, or the adapter does not report it. */
   readonly because?: string | undefined
 }
 
-/**
- * The state of several connections that are all needed: up since the last came up, or down since the first went down.
- *
- * @example
- * ```ts
- * import { Connection } from "@requeue/core/port"
- *
- * Connection.all({ state: "up", since: 10 }, { state: "up", since: 20 }) // => { state: "up", since: 20 }
- * ```
- */
+/** Combines connections that are all needed: up since the last came up, or down since the first went down. */
 export const all = (first: Connection, ...others: ReadonlyArray<Connection>): Connection =>
   others.reduce((one, other) => {
     if (one.state !== other.state) return one.state === "down" ? one : other
@@ -30,7 +21,7 @@ export const all = (first: Connection, ...others: ReadonlyArray<Connection>): Co
 /** Keeps the state of a connection, and the time at which it changed. */
 export interface Tracker {
   readonly current: () => Connection
-  /** Sets the state, and why it is down. Setting the current state again keeps the time since when it holds. */
+  /** Sets the state and why it is down. Setting the same state again keeps its time. */
   readonly set: (state: Connection["state"], because?: string) => void
 }
 

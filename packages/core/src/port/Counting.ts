@@ -1,4 +1,4 @@
-/** Counts of a queue for those who cannot wait long. */
+/** Counts of a queue within a time limit. */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -6,10 +6,10 @@ import type { Counts, Service } from "./Broker.ts"
 import { BrokerError } from "./BrokerError.ts"
 import * as Delay from "../message/Delay.ts"
 
-/** Longest wait for counts that are only shown beside something else, in milliseconds. */
+/** Time limit for counts that only accompany other output, in milliseconds. */
 export const brief = 1000
 
-/** The counts, or a `Timeout` after so many milliseconds. It does not wait for a call that cannot be interrupted. */
+/** Returns the counts, or fails with `Timeout` after `millis` milliseconds, even if the call cannot be interrupted. */
 export const within = (
   { admin, capabilities: { broker } }: Service,
   queue: string,

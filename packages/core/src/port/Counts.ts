@@ -1,7 +1,7 @@
-/** Counts: what a broker tells of a queue at any time. */
+/** Counts: the figures of a queue that a broker can report at any time. */
 import type { BrokerError } from "./BrokerError.ts"
 
-/** The number of messages in a queue, by their state; `undefined` where the broker cannot tell. */
+/** The number of messages in a queue by state; `undefined` where the broker cannot report it. */
 export interface Counts {
   /** Messages that wait for a consumer. */
   readonly ready: number | undefined
@@ -9,15 +9,12 @@ export interface Counts {
   readonly inFlight: number | undefined
   /** Messages that wait for their delay to pass. */
   readonly delayed: number | undefined
-  /**
-   * Whether a consumer, or a look, may have messages of the queue, where the broker tells that more exactly than their
-   * number. Default: `inFlight` says it.
-   */
+  /** Whether a consumer or a browser may hold messages, if known better than their number. Default: read `inFlight`. */
   readonly isRead?: boolean | undefined
-  /** Whether the broker has no such queue; to count makes none. Default: it has one, or cannot tell (`tellsMissing`). */
+  /** Whether the queue is missing; counting does not create it. Default: it exists, or that is unknown (`tellsMissing`). */
   readonly isMissing?: boolean | undefined
-  /** Whether an operator has paused the queue, so that the broker gives its messages to no consumer. Default: false. */
+  /** Whether an operator has paused the queue: the broker delivers none of its messages. Default: false. */
   readonly isPaused?: boolean | undefined
-  /** Why parts of the broker, each with its error, have not answered; the numbers are those of the others. Default: none. */
+  /** Errors of the parts of the broker that did not answer; the figures leave them out. Default: none. */
   readonly missing?: ReadonlyArray<BrokerError> | undefined
 }

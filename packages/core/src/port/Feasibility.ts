@@ -5,9 +5,7 @@ import { ConfigurationError } from "../options/ConfigurationError.ts"
 import * as Delay from "../message/Delay.ts"
 import { deadLetterQueues, type RetryPolicy } from "../policy/RetryPolicy.ts"
 
-/**
- * How a broker meets one requirement: exactly, by an emulation, by a shorter delay (milliseconds), or not at all.
- */
+/** How a broker meets a requirement: exactly, emulated, by a shorter delay (milliseconds), or not at all. */
 export type Support =
   | { readonly _tag: "Exact" }
   | { readonly _tag: "Emulated"; readonly how: string }
@@ -18,28 +16,27 @@ export type Support =
 export interface Finding {
   /** The field that requires it, for example `retry.backoff`. */
   readonly field: string
-  /** How the broker meets it. */
   readonly support: Support
 }
 
-/** The options of a consumer that its broker must be able to honour. */
+/** The options of a consumer that its broker must support. */
 export interface Requirements {
   readonly retry: RetryPolicy
   /** The consumer's `retryDelay`, in milliseconds. Default: none. */
   readonly retryDelay?: Delay.Delay | undefined
   /** The consumer's `handlerTimeout`, in milliseconds. Default: none. */
   readonly handlerTimeout?: number | undefined
-  /** Whether a delay that the broker cannot keep is refused, or shortened to the longest that it can. */
+  /** Whether to refuse a delay that the broker cannot keep, or to shorten it to the longest possible. */
   readonly onLimit: "fail" | "clamp"
 }
 
-/** How a broker meets a requirement, as a word and its details. */
+/** A {@link Support} as a word and its details. */
 export interface Told {
   readonly support: "exact" | "emulated" | "clamped" | "impossible"
   readonly detail: string
 }
 
-/** A support in words. */
+/** Describes a support in words. */
 export const describe = (support: Support): Told => {
   switch (support._tag) {
     case "Exact":
@@ -87,8 +84,8 @@ const ownDeadLetters = (queue: string): Finding => ({
 })
 
 /**
- * Checks each requirement against the capabilities. With the queue's name, a queue that is its own dead-letter queue is
- * reported as impossible too.
+ * Checks each requirement against the capabilities. Given the queue's name, it also reports a queue that is its own
+ * dead-letter queue as impossible.
  *
  * @example
  * ```ts
@@ -135,7 +132,7 @@ export const check = (
   return findings
 }
 
-/** The backoff under the cap of the longest delay that the policy's retries can have. */
+/** The backoff, capped at the longest delay of the policy's retries. */
 const reachable = ({ maxAttempts }: RetryPolicy, backoff: Backoff.Backoff): Backoff.Backoff => {
   if (maxAttempts > 100) return backoff
   let longest = 0
@@ -144,7 +141,7 @@ const reachable = ({ maxAttempts }: RetryPolicy, backoff: Backoff.Backoff): Back
   return { ...backoff, max: Math.min(backoff.max, longest) }
 }
 
-/** The error of the first requirement that the broker cannot meet; `undefined` when it meets all. */
+/** Returns the error of the first requirement that the broker cannot meet; `undefined` if it meets all. */
 export const refusal = (
   findings: ReadonlyArray<Finding>,
   capabilities: Capabilities,

@@ -1,7 +1,6 @@
 /**
- * The dead-letter queues that a program knows: those that the policies of its consumers and of its config file name.
- *
- * They belong to one connected broker. A name by convention, such as `orders.dlq` or `orders.dlq.parked`, is known everywhere.
+ * The dead-letter queues that a program knows from the policies of its consumers and its config file, for one connected
+ * broker. Names by convention, such as `orders.dlq` or `orders.dlq.parked`, are always known.
  */
 import * as Effect from "effect/Effect"
 import * as RetryPolicy from "../policy/RetryPolicy.ts"
@@ -10,10 +9,10 @@ import type { BrokerError } from "./BrokerError.ts"
 
 const known = new WeakMap<Service, Map<string, ReadonlyArray<string>>>()
 
-/** `orders.dlq`, and how brokers write it where a name has no dots: `orders-dlq`, `orders-dlq.fifo`. */
+/** `orders.dlq`, or `orders-dlq` and `orders-dlq.fifo` where names have no dots. */
 const convention = /[^\w]dlq([^\w]parked)?(\.fifo)?$|[^\w]parked(\.fifo)?$/
 
-/** Adds the dead-letter queues that a queue's policy names. */
+/** Records the dead-letter queues of a queue's policy. */
 export const add = (broker: Service, queue: string, retry: RetryPolicy.RetryPolicy): void => {
   const queues = known.get(broker) ?? new Map<string, ReadonlyArray<string>>()
   known.set(broker, queues)
@@ -24,8 +23,8 @@ export const add = (broker: Service, queue: string, retry: RetryPolicy.RetryPoli
 const running = new WeakMap<Service, Map<string, Set<ReadonlyArray<string>>>>()
 
 /**
- * Adds a consumer that runs, until `end`. `others` are the dead-letter queues of another consumer of its queue that has other
- * ones: chance would decide where a dead letter goes.
+ * Records a running consumer until `end`. `others` are the dead-letter queues of another consumer of the same queue, if
+ * they differ: chance would decide where a dead letter goes.
  */
 export const start = (broker: Service, queue: string, retry: RetryPolicy.RetryPolicy) => {
   add(broker, queue, retry)
@@ -39,7 +38,7 @@ export const start = (broker: Service, queue: string, retry: RetryPolicy.RetryPo
   return { others, end: () => void consumers.delete(names) }
 }
 
-/** Returns the dead-letter queues of a queue; those of the default policy where no policy of the queue is known. */
+/** Returns the dead-letter queues of a queue, by the default policy if no policy of it is known. */
 export const deadLetterQueues = (broker: Service, queue: string): ReadonlyArray<string> =>
   known.get(broker)?.get(queue) ?? RetryPolicy.deadLetterQueues(RetryPolicy.make(), queue)
 
@@ -47,7 +46,7 @@ export const deadLetterQueues = (broker: Service, queue: string): ReadonlyArray<
 export const origins = (broker: Service, name: string): ReadonlyArray<string> =>
   [...(known.get(broker) ?? [])].flatMap(([queue, names]) => (names.includes(name) ? [queue] : []))
 
-/** Whether two names are one queue, as the broker sees it. */
+/** Whether the broker treats two names as one queue. */
 export const isSame = ({ admin }: Service, one: string, other: string): Effect.Effect<boolean, BrokerError> =>
   one === other ? Effect.succeed(true) : (admin.isSame?.(one, other) ?? Effect.succeed(false))
 
@@ -57,7 +56,7 @@ const firstSame = (broker: Service, names: Iterable<string>, name: string) =>
     return undefined
   })
 
-/** Whether letters in `name` may be those of the queue: its policy says so, or where none is known, the default policy. */
+/** Whether letters in `name` may come from the queue, by its known policy, else by the default one. */
 export const isOrigin = (broker: Service, name: string, queue: string): Effect.Effect<boolean, BrokerError> =>
   Effect.gen(function* () {
     const queues = known.get(broker) ?? new Map<string, ReadonlyArray<string>>()
@@ -69,6 +68,6 @@ export const isOrigin = (broker: Service, name: string, queue: string): Effect.E
     return false
   })
 
-/** Whether a policy that is known, or convention, makes this a dead-letter queue. */
+/** Whether a known policy or the naming convention makes this a dead-letter queue. */
 export const isDeadLetterQueue = (broker: Service, name: string): boolean =>
   convention.test(name) || origins(broker, name).length > 0

@@ -1,7 +1,7 @@
 /**
- * Lines of the log. The logger is the program's own: what it throws is left out, because it would end whatever writes the line.
+ * Log lines. Errors of the program's own logger are ignored, because they would end the code that logs.
  *
- * When to use: in core and in adapters, in place of `Effect.log*`.
+ * When to use: in core and in adapters, instead of `Effect.log*`.
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
@@ -10,7 +10,7 @@ import type * as Logger from "effect/Logger"
 import * as References from "effect/References"
 import * as Failure from "../policy/Failure.ts"
 
-/** The fields of a line beside its message. docs/observability.md lists their names. */
+/** The fields of a line beside its message, by name; docs/observability.md lists them. */
 export type Annotations = Readonly<Record<string, unknown>>
 
 const writer =
@@ -22,23 +22,13 @@ const writer =
   ): Effect.Effect<void> =>
     Effect.catchDefect(Effect.annotateLogs(write(message, ...causes), annotations), () => Effect.void)
 
-/**
- * Writes a line of the level `Info`: what is as it should be.
- *
- * @example
- * ```ts
- * import { Log } from "@requeue/core/port"
- * import * as Effect from "effect/Effect"
- *
- * Effect.runSync(Log.info("consuming again", { queue: "orders" }))
- * ```
- */
+/** Writes a line of level `Info`: everything is normal. */
 export const info = writer(Effect.logInfo)
 
-/** Writes a line of the level `Warn`, as {@link info} does: what somebody should look at. */
+/** Writes a line of level `Warn`: something needs attention. */
 export const warning = writer(Effect.logWarning)
 
-/** Writes a line of the level `Error`, as {@link info} does: what does not work. */
+/** Writes a line of level `Error`: something does not work. */
 export const error = writer(Effect.logError)
 
 /** The fields of an error: `errorName`, `errorMessage`, and `errorStack` where it has a stack. */

@@ -1,7 +1,4 @@
-/**
- * Plans: the objects that a queue and its retry policy need on a broker, in a form that is the same for all brokers. It can
- * be printed, drawn, and compared with the server. An adapter makes it from its own plan.
- */
+/** Plans: the objects that a queue and its policy need, in one form for all brokers, to print, draw or compare. */
 import * as Delay from "../message/Delay.ts"
 import { reasons } from "../message/Metadata.ts"
 import type { RetryPolicy } from "../policy/RetryPolicy.ts"
@@ -12,19 +9,17 @@ export interface PlannedObject {
   /** The kind, in the broker's own words: `queue`, `exchange`, `binding`, `topic`, `channel`. */
   readonly kind: string
   readonly name: string
-  /** Its arguments or attributes, as text for people. */
+  /** Its arguments or attributes, for people. */
   readonly details: string
   /** The group to which it belongs, such as that of objects that all queues share. A group is printed as one. */
   readonly group?: string
 }
 
-/** A way that messages take between two objects. */
+/** A path of messages between two objects or groups, by name. */
 export interface Flow {
-  /** The name of an object, or of a group. */
   readonly from: string
-  /** The name of an object, or of a group. */
   readonly to: string
-  /** When or why a message goes this way, for example `after 5s`. */
+  /** When or why messages go this way, for example `after 5s`. */
   readonly label: string
 }
 
@@ -35,27 +30,27 @@ export interface Plan {
   readonly queue: string
   /** How delays are kept, in one line. */
   readonly delays: string
-  /** The objects, in the order in which they are created. */
+  /** The objects, in the order of creation. */
   readonly objects: ReadonlyArray<PlannedObject>
   readonly flows: ReadonlyArray<Flow>
   /** Remarks for users. */
   readonly notes: ReadonlyArray<string>
 }
 
-/** The state of a planned object on the server; `unknown` when the server cannot be asked. */
+/** The state of a planned object on the server; `unknown` if the server cannot be asked. */
 export type State = "present" | "missing" | "different" | "unknown"
 
-/** A planned object, and its state. */
+/** A planned object and its state. */
 export interface Inspected extends PlannedObject {
   readonly state: State
   /** The difference, or the reason why the state is unknown. */
   readonly why?: string | undefined
 }
 
-/** A planned object, with its state where the server was asked. */
+/** A planned object, with its state if the server was asked. */
 export type Shown = PlannedObject & Partial<Inspected>
 
-/** States, worst first: a group has the worst state of its members. */
+/** Worst first: a group has the worst state of its members. */
 const worst: ReadonlyArray<State> = ["different", "missing", "unknown", "present"]
 
 const asOne = (group: string, members: ReadonlyArray<Shown>): Shown => {
@@ -66,7 +61,7 @@ const asOne = (group: string, members: ReadonlyArray<Shown>): Shown => {
   return { kind: "group", name: group, details: `${kinds.join(", ")}, shared by all queues`, ...(state && { state }) }
 }
 
-/** The objects, those of a group as one, where the first of them stands. */
+/** Returns the objects, with each group as one object in the place of its first member. */
 export const grouped = (objects: ReadonlyArray<Shown>): ReadonlyArray<Shown> => {
   const groups = Map.groupBy(objects, ({ group }) => group)
   return objects.flatMap((object) => {
@@ -96,7 +91,7 @@ export interface Inspection {
   readonly findings: ReadonlyArray<Finding>
 }
 
-/** The label of a flow of these retries, of which there is at least one. */
+/** Returns the label of the flow of these retries; `steps` is not empty. */
 export const after = (steps: ReadonlyArray<Policy.Step>): string => {
   if (steps.every(({ delay }) => delay[1] === 0)) return "retry at once"
   const listed = steps.slice(0, 5).map(({ delay: [low, high] }) => {
@@ -105,13 +100,13 @@ export const after = (steps: ReadonlyArray<Policy.Step>): string => {
   return `retry after ${listed.join(", ")}${steps.length > 5 ? ", …" : ""}`
 }
 
-/** The flow of retries straight back to their queue, for brokers that need no other object for it. */
+/** Returns the flow of retries straight back to their queue, for brokers that need no other object. */
 export const retries = (queue: string, retry: RetryPolicy): ReadonlyArray<Flow> => {
   const steps = Policy.schedule(retry)
   return steps.length === 0 ? [] : [{ from: queue, to: queue, label: after(steps) }]
 }
 
-/** The flows of dead letters to their queues, each labelled with its reasons. */
+/** Returns the flows of dead letters to their queues, labelled with reasons. */
 export const deadLetters = (queue: string, retry: RetryPolicy): ReadonlyArray<Flow> => {
   const byTarget = Map.groupBy(reasons, (reason) => Policy.deadLetterQueue(retry, queue, reason))
   return [...byTarget].flatMap(([to, found]) => {
@@ -123,19 +118,7 @@ export const deadLetters = (queue: string, retry: RetryPolicy): ReadonlyArray<Fl
 
 const quoted = (text: string): string => `"${text.replaceAll('"', "#quot;")}"`
 
-/**
- * The flows as a Mermaid flowchart.
- *
- * @example
- * ```ts
- * import { Plan } from "@requeue/core/port"
- *
- * const objects = ["orders", "orders.dlq"].map((name) => ({ kind: "queue", name, details: "" }))
- * const flows = [{ from: "orders", to: "orders.dlq", label: "given up" }]
- * const plan = { broker: "memory", queue: "orders", delays: "timers", objects, flows, notes: [] }
- * Plan.mermaid(plan).split("\n")[1] // => '  n0["orders"] -->|"given up"| n1["orders.dlq"]'
- * ```
- */
+/** Draws the flows as a Mermaid flowchart. */
 export const mermaid = ({ flows }: Plan): string => {
   const ids = new Map<string, string>()
   const node = (name: string): string => {

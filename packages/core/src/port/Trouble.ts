@@ -1,8 +1,4 @@
-/**
- * Troubles of subscriptions: a broker that can be reached does not give the messages of a queue, because a permission is
- * missing, because the queue is gone and may not be made, because somebody has paused it there, or because it fails at
- * every call.
- */
+/** Troubles of subscriptions: a reachable broker does not deliver: no permission, no queue, a pause, or failing calls. */
 import * as Effect from "effect/Effect"
 import type { BrokerError } from "./BrokerError.ts"
 import * as Log from "./Log.ts"
@@ -15,17 +11,17 @@ export interface Trouble {
   readonly error: BrokerError
 }
 
-/** Keeps the trouble of one subscription, and logs it. */
+/** Tracks and logs the trouble of one subscription. */
 export interface Tracker {
   readonly current: () => Trouble | undefined
-  /** The queue is not consumed. A reason that is another one than the last is logged. */
+  /** The queue is not consumed. Logs a reason that differs from the last. */
   readonly tell: (error: BrokerError) => Effect.Effect<void>
-  /** The queue is consumed, which is logged where it was not. */
+  /** The queue is consumed. Logs that, if it was not. */
   readonly over: Effect.Effect<void>
 }
 
 /**
- * No trouble, at first. `now` returns milliseconds since the epoch.
+ * Starts without trouble. `now` returns milliseconds since the epoch.
  *
  * When to use: in an adapter, whose `Subscription.trouble` is then `current`.
  */

@@ -1,4 +1,4 @@
-/** Producers: a producer sends messages to a queue, and waits for the broker's confirmation of each. */
+/** Producers send messages to a queue, and wait until the broker has confirmed each. */
 import * as Effect from "effect/Effect"
 import type { Broker } from "../port/Broker.ts"
 import * as Checks from "./internal/checks.ts"
@@ -14,11 +14,11 @@ export type { Options } from "./internal/limits.ts"
 export type { Producer, SendError } from "./internal/producer.ts"
 
 /**
- * Makes a producer for a queue. It fails when the broker cannot keep the queue's delay.
+ * Makes a producer for a queue. Fails when the broker cannot keep the queue's delay.
  *
- * A call of `send` or `sendBatch` with an option that is unknown or of another kind dies of a RangeError.
+ * A `send` or `sendBatch` with an option that is unknown or of the wrong kind dies of a RangeError.
  *
- * @throws RangeError when an option is unknown, of another kind or out of its range
+ * @throws RangeError when an option is unknown, of the wrong kind or out of range
  *
  * @example
  * ```ts

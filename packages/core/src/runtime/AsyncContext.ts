@@ -1,27 +1,24 @@
 /**
  * Async contexts: the values of `AsyncLocalStorage` that a function sees, such as a tenant, a transaction or a span.
  *
- * A function that a program passes to us runs in the context in which the program passed it. Without this, the function
- * runs in the context of whatever calls it: another request's send, the handler of another message, a socket or a timer.
+ * A program's functions run in the context in which the program passed them. Otherwise they would run in that of their
+ * caller: another request's send, the handler of another message, a socket or a timer.
  */
 import type { AsyncResource } from "node:async_hooks"
 
-/**
- * Calls a function in one async context, with these arguments, and returns its result. What the function enters by
- * `enterWith` ends with the call.
- */
+/** Calls a function in one async context and returns its result. Contexts entered by `enterWith` end with the call. */
 export type Within = <Args extends ReadonlyArray<unknown>, A>(call: (...args: Args) => A, ...args: Args) => A
 
 const unchanged: Within = (call, ...args) => call(...args)
 
-// Not by an import: some platforms do not have the module, and there a program cannot have contexts either.
+// Not an import: some platforms lack the module, and their programs have no contexts either.
 const hooks = globalThis.process?.getBuiltinModule?.("node:async_hooks")
 
 // `AsyncLocalStorage.snapshot` costs six times as much. https://nodejs.org/api/async_context.html#class-asyncresource
 const makeResource = ({ AsyncResource }: NonNullable<typeof hooks>) =>
   new AsyncResource("requeue", { requireManualDestroy: true })
 
-/** Whether a call in a resource finds what an earlier one has entered there, as it does before Node 24. */
+/** Whether a call in a resource sees what an earlier call entered there, as before Node 24. */
 const keepsEntered = ({ AsyncLocalStorage }: NonNullable<typeof hooks>, resource: AsyncResource): boolean => {
   const storage = new AsyncLocalStorage<boolean>()
   resource.runInAsyncScope(() => storage.enterWith(true))
@@ -31,19 +28,7 @@ const keepsEntered = ({ AsyncLocalStorage }: NonNullable<typeof hooks>, resource
 }
 let isKept: boolean | undefined
 
-/**
- * Captures the current async context.
- *
- * @example
- * ```ts
- * import { AsyncContext } from "@requeue/core/port"
- * import { AsyncLocalStorage } from "node:async_hooks"
- *
- * const tenant = new AsyncLocalStorage<string>()
- * const within = tenant.run("acme", AsyncContext.capture)
- * tenant.run("other", () => within(() => tenant.getStore())) // => "acme"
- * ```
- */
+/** Captures the current async context. */
 export const capture = (): Within => {
   if (hooks === undefined) return unchanged
   const context = makeResource(hooks)
@@ -63,7 +48,7 @@ export const bind = <F extends Callable | undefined>(within: Within, call: F): F
   return inside as F // It has the parameters of F.
 }
 
-/** Returns a copy of options, whose functions run in the current async context. Everything else stays as it is. */
+/** Returns a copy of options whose functions run in the current async context. */
 export const bound = <Options extends object | undefined>(options: Options): Options => {
   if (options === undefined) return options
   const functions = Object.entries(options).filter(([, value]) => typeof value === "function")

@@ -1,18 +1,8 @@
 /**
- * Bags: a bag holds objects in no order. Adding and removing take constant time and allocate nothing.
+ * Bags hold objects in no order. Adding and removing take constant time and allocate nothing.
  *
- * When to use: instead of a `Set` that every message enters and leaves, in a consumer or an adapter. Such a `Set` is
- * rebuilt again and again; its former tables keep their members alive until the next full garbage collection.
- *
- * @example
- * ```ts
- * import { Bag } from "@requeue/core/port"
- *
- * const bag = Bag.make<Bag.Member & { readonly id: string }>()
- * const job = { id: "m1", place: -1 }
- * bag.add(job)
- * Array.from(bag, ({ id }) => id) // => ["m1"]
- * ```
+ * When to use: instead of a `Set` that every message enters and leaves. A `Set` is rebuilt repeatedly, and its old tables
+ * keep their members alive until the next full garbage collection.
  */
 
 /** A member of a bag. It can be in one bag at a time. */
@@ -21,12 +11,12 @@ export interface Member {
   place: number
 }
 
-/** A bag. It may change while it is iterated, which goes through those who were members at the start. */
+/** A bag. It may change during iteration, which visits the members at the start. */
 export interface Bag<A extends Member> extends Iterable<A> {
   readonly size: () => number
   /** Adds a member that is in no bag. */
   readonly add: (member: A) => void
-  /** Removes a member. Does nothing for one that is not in the bag. */
+  /** Removes a member, if it is in the bag. */
   readonly delete: (member: A) => void
 }
 

@@ -1,24 +1,14 @@
 /**
- * Bounded maps: a bounded map keeps the keys that were set last, and forgets older ones.
+ * Bounded maps keep the keys that were set last, and forget older ones.
  *
- * When to use: to remember messages that may be delivered again, such as those whose settlement never reached the broker.
- * Nothing tells when they will not come any more, so that the memory needs a bound.
- *
- * @example
- * ```ts
- * import { BoundedMap } from "@requeue/core/port"
- *
- * const settled = BoundedMap.make<true>(10_000)
- * settled.set("m1", true)
- * settled.has("m1") // => true
- * ```
+ * When to use: to remember messages that may be redelivered, such as those whose settlement never reached the broker.
+ * Nothing reports when they can no longer arrive, so the memory needs a bound.
  */
 
-/** A map with text as keys. Every operation takes constant time. */
+/** A map with text keys. Every operation takes constant time. */
 export interface BoundedMap<A> {
-  /** Sets the value of a key, which becomes the youngest. */
+  /** Sets the value of a key, which becomes the newest. */
   readonly set: (key: string, value: A) => void
-  /** The value of a key; `undefined` when it was never set, or is deleted or forgotten. */
   readonly get: (key: string) => A | undefined
   readonly has: (key: string) => boolean
   readonly delete: (key: string) => void
@@ -26,10 +16,10 @@ export interface BoundedMap<A> {
 }
 
 /**
- * Makes an empty map. It keeps the last `limit` keys, and up to as many before them, which it forgets all at once. A limit
+ * Makes an empty map. It keeps the last `limit` keys, and up to as many older ones, which it forgets all at once. A limit
  * of 0 keeps none.
  *
- * @throws RangeError when the limit is not a whole number, 0 or more
+ * @throws RangeError when the limit is not a whole number >= 0
  */
 export const make = <A>(limit: number): BoundedMap<A> => {
   if (!(Number.isSafeInteger(limit) && limit >= 0)) {

@@ -3,18 +3,6 @@
  *
  * When to use: for a timeout of an operation that every message needs. `Effect.timeout` costs two fibers and a timer each
  * time; a deadline costs a place in a {@link Bag}.
- *
- * @example
- * ```ts
- * import { Deadlines, Timers } from "@requeue/core/port"
- * import * as Effect from "effect/Effect"
- *
- * const program = Effect.gen(function* () {
- *   const deadlines = Deadlines.make(yield* Timers.make, 10)
- *   return yield* deadlines.within(Effect.never, () => Effect.succeed("late"))
- * })
- * await Effect.runPromise(Effect.scoped(program)) // => "late"
- * ```
  */
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -22,13 +10,10 @@ import * as Fiber from "effect/Fiber"
 import * as Bag from "./Bag.ts"
 import type { Timer, Timers } from "./Timers.ts"
 
-/**
- * The floating-point error of a sum of two times, in milliseconds: a time that is nearer than this has come. Without it, a
- * timer that wakes on time could find its own deadline in the future.
- */
+/** Floating-point error of times, in milliseconds: a punctual timer must not find its own deadline in the future. */
 export const tolerance = 0.001
 
-/** The deadline of one operation. {@link deadline} makes one; an object that exists per operation anyway can be one. */
+/** The deadline of one operation. Make it with {@link deadline}, or use an object that exists per operation anyway. */
 export interface Deadline extends Bag.Member {
   /** The monotonic time of the deadline, in milliseconds. Only {@link Deadlines} changes it. */
   at: number
@@ -41,13 +26,13 @@ export const deadline = (pass: () => void): Deadline => ({ at: Number.POSITIVE_I
 
 /** Running deadlines with the same timeout. */
 export interface Deadlines {
-  /** The timeout, in milliseconds; `Infinity` for none. */
+  /** In milliseconds; `Infinity`: none. */
   readonly timeout: number
   /** Starts a deadline. Its timeout begins when the current turn of the event loop ends. */
   readonly start: (deadline: Deadline) => void
-  /** Ends a deadline before it passes. Does nothing when it is not running. */
+  /** Ends a deadline that is running. */
   readonly end: (deadline: Deadline) => void
-  /** Runs an effect in a fiber of its own. When the timeout has passed, it interrupts that and continues with `late`. */
+  /** Runs an effect in its own fiber. At the timeout it interrupts the effect and continues with `late`. */
   readonly within: <A, E, R, E2>(
     effect: Effect.Effect<A, E, R>,
     late: () => Effect.Effect<A, E2>
@@ -57,12 +42,12 @@ export interface Deadlines {
 /**
  * Makes deadlines that last as long as the timers. `timeout` is in milliseconds.
  *
- * @param stopsWhenIdle whether the timer stops whenever no deadline is running. Default: false. A timer that goes on is
- * cheaper where operations follow one another, but keeps the process alive
+ * @param stopsWhenIdle whether the timer stops when no deadline is running. Default: false. A running timer is cheaper for
+ * successive operations, but keeps the process alive
  */
 export const make = (timers: Timers, timeout: number, stopsWhenIdle = false): Deadlines => {
   const running = Bag.make<Deadline>()
-  /** Deadlines that started in this turn of the event loop. The clock is read once for all of them. */
+  /** Deadlines started in this turn of the event loop. The clock is read once for all of them. */
   let fresh: Array<Deadline> = []
   /** The timer, from its start until its callback has ended. */
   let timer: Timer | undefined

@@ -1,18 +1,11 @@
 /**
- * Digests: short names for bytes. Equal bytes have equal digests; other bytes have most likely another one.
+ * Digests: short names for bytes. Different bytes almost always have different digests.
  *
- * When to use: for a native name that would be too long or not legal, and for the id of a foreign message that has none.
- * Not for secrets, and not where somebody may try to make two digests equal.
- *
- * @example
- * ```ts
- * import { Digest } from "@requeue/core/port"
- *
- * Digest.hex("orders") // => "00125d9250be8b4c"
- * ```
+ * When to use: for a native name that would be too long or invalid, and for the id of a foreign message without one. Not
+ * for secrets, nor where an attacker may try to make two digests equal.
  */
 
-/** The digest of all parts, FNV-1a with 64 bits, as 16 hexadecimal digits. http://www.isthe.com/chongo/tech/comp/fnv/ */
+/** The digest of all parts: FNV-1a, 64 bits, as 16 hexadecimal digits. http://www.isthe.com/chongo/tech/comp/fnv/ */
 export const hex = (...parts: ReadonlyArray<Uint8Array | string>): string => {
   let [high, low] = [0xcbf29ce4, 0x84222325]
   for (const part of parts) {

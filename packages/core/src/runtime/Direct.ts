@@ -1,8 +1,8 @@
 /**
- * Direct effects: effects that end in a callback, and that can therefore be run without a fiber.
+ * Direct effects end in a callback, and therefore run without a fiber.
  *
- * When to use: for what an adapter does for every message and does not compose of other effects, as `publish`. The core runs a
- * direct effect by calling it. As any other effect it can be composed, and then runs in the fiber of what it is composed with.
+ * When to use: for work that an adapter does for every message without composing effects, such as `publish`. The core calls
+ * a direct effect. It can also be composed like any effect, and then runs in that fiber.
  *
  * @example
  * ```ts
@@ -23,12 +23,12 @@ import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 
 /**
- * Begins the work, and calls `onExit` once, now or later. The function that it returns gives the work up: whatever calls
- * `onExit` then is ignored, and the error that it answers is what is known of the work by then; `undefined` for nothing.
+ * Begins the work, and calls `onExit` once, now or later. The returned function abandons the work: later `onExit` calls are
+ * ignored. It returns the error that describes the work so far; `undefined`: unknown.
  */
 export type Begin<A, E> = (onExit: (exit: Exit.Exit<A, E>) => void) => () => E | undefined
 
-/** An effect that can be run without a fiber, by {@link run} or by its `begin`. */
+/** An effect that runs without a fiber, by {@link run} or its `begin`. */
 export class Direct<A, E> extends Effectable.Class<A, E> {
   readonly begin: Begin<A, E>
 
@@ -53,20 +53,20 @@ export class Direct<A, E> extends Effectable.Class<A, E> {
   }
 }
 
-/** Makes a direct effect. What is thrown while it begins is a defect. */
+/** Makes a direct effect. Anything thrown while it begins is a defect. */
 export const make = <A, E>(begin: Begin<A, E>): Direct<A, E> => new Direct(begin)
 
 const nothingToGiveUp = () => undefined
 
-/** The end of what has ended before it began. */
+/** Ends work that finishes before it begins. */
 export const ended = <A, E>(onExit: (exit: Exit.Exit<A, E>) => void, exit: Exit.Exit<A, E>): (() => undefined) => {
   onExit(exit)
   return nothingToGiveUp
 }
 
 /**
- * Runs an effect: a direct one without a fiber, any other in the one that `fork` starts. `onExit` is called once, maybe before
- * this returns. The function that it returns interrupts the effect, which a direct one answers at once.
+ * Runs an effect: a direct one without a fiber, any other in the one that `fork` starts. `onExit` is called once, possibly
+ * before this returns. The returned function interrupts the effect; a direct one ends at once.
  */
 export const run = <A, E, R>(
   effect: Effect.Effect<A, E, R>,

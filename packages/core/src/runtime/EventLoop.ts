@@ -1,12 +1,12 @@
 /**
- * Jobs of the event loop: each is one callback, with all that runs at once after it. Many messages come in one, so that what
- * each of them would cost is paid once for all.
+ * Jobs of the event loop: each is one callback and everything that runs synchronously after it. Many messages arrive in one
+ * job, so shared costs can be paid once.
  *
  * When to use: in an adapter, for work that follows every message or settlement.
  */
 
 /**
- * Puts off work to the end of the current job, once for all who ask for it in that job.
+ * Returns a function that runs `work` at the end of the current job, once however often it is called.
  *
  * @example
  * ```ts
@@ -32,21 +32,7 @@ export const atEndOfJob = (work: () => void): (() => void) => {
   }
 }
 
-/**
- * A clock, or another value, that is read once for all who ask in one job: for what is noted of every message.
- *
- * @example
- * ```ts
- * import { EventLoop } from "@requeue/core/port"
- *
- * let reads = 0
- * const now = EventLoop.oncePerJob(() => ++reads)
- * now() // => 1
- * now() // => 1
- * await Promise.resolve()
- * now() // => 2
- * ```
- */
+/** Returns a function that reads a clock or another value at most once per job. */
 export const oncePerJob = (read: () => number): (() => number) => {
   let known: number | undefined
   const forget = atEndOfJob(() => {

@@ -6,7 +6,7 @@ interface Entry<A> {
   readonly value: A
 }
 
-/** Values by their keys, the lowest key first; of equal keys, the value that came first. */
+/** Values by key, lowest first; among equal keys, in order of arrival. */
 export interface Heap<A> {
   readonly size: () => number
   readonly push: (key: number, value: A) => void

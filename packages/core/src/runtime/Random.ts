@@ -1,14 +1,11 @@
-/**
- * Effect's source of random numbers, by its key. `effect/Random` has more, and loads the modules of ids and of cryptography
- * with it, which nobody here needs: they take a twentieth of the time that a program's import of this package takes.
- */
+/** Effect's source of random numbers, by its key: `effect/Random` would load unused modules, 5 % of our import time. */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as EffectRandom from "effect/Random"
 
 /** The service that `Random.withSeed` and a program's own source replace. */
 export const source: typeof EffectRandom.Random = Context.Reference("effect/Random", {
-  // What Effect's own default is: it is the same source, whoever names it first.
+  // Same as Effect's default: the first to name the source defines it.
   // oxlint-disable no-restricted-properties
   defaultValue: () => ({
     nextIntUnsafe: () => Math.floor(2 ** 53 * (2 * Math.random() - 1)),
@@ -17,7 +14,7 @@ export const source: typeof EffectRandom.Random = Context.Reference("effect/Rand
   // oxlint-enable no-restricted-properties
 })
 
-/** A number from 0 to below 1, whatever the source does: the middle where it throws, or answers anything else. */
+/** Returns a number from 0 to below 1; 0.5 if the source throws or returns anything else. */
 export const draw = (from: EffectRandom.Random): number => {
   try {
     const number: unknown = from.nextDoubleUnsafe()
@@ -30,7 +27,7 @@ export const draw = (from: EffectRandom.Random): number => {
 /** A number from 0 to below 1. */
 export const next: Effect.Effect<number> = Effect.map(source, draw)
 
-/** A list in random order: the one that `Random.shuffle` of Effect makes of the same numbers. */
+/** Shuffles a list, as `Random.shuffle` of Effect does with the same numbers. */
 export const shuffle = <A>(list: ReadonlyArray<A>): Effect.Effect<Array<A>> =>
   Effect.map(source, (random) => {
     const order = [...list]

@@ -1,38 +1,38 @@
 /**
- * Repeated attempts, such as those to connect again: the pauses between them, and the failures that are logged.
+ * Repeated attempts, for example to connect: the pauses between them, and which failures are logged.
  *
- * When to use: for an operation that an adapter tries until it succeeds. `Reconnecting` keeps a connection for good.
+ * When to use: for an operation that an adapter repeats until it succeeds. `Reconnecting` keeps a connection permanently.
  */
 import * as Effect from "effect/Effect"
 import * as Log from "../port/Log.ts"
 import * as Random from "./Random.ts"
 
-/** The pauses between attempts. */
+/** The pauses between attempts, in milliseconds. */
 export interface Pauses {
-  /** The pause before the second attempt, in milliseconds; the first attempt is at once. */
+  /** Before the second attempt; the first one is immediate. */
   readonly first: number
-  /** The longest pause, in milliseconds. */
+  /** The longest pause. */
   readonly max: number
 }
 
-/** How many times as long as the one before each pause is. */
+/** How much each pause grows. */
 const factor = 1.5
 
 /**
- * The pause before the next attempt, after so many failures in a row, in milliseconds: 0 after none, then growing. Jitter
- * takes up to half of it, so that many clients do not connect at the same moment. `random` is from 0 to 1.
+ * Returns the pause before the next attempt, in milliseconds: 0 without failures, then growing with `failures` in a row.
+ * Jitter takes up to half of it, so many clients do not connect at the same moment. `random` is from 0 to 1.
  */
 export const pause = (failures: number, random: number, { first, max }: Pauses): number =>
   failures === 0 || first === 0 ? 0 : Math.min(first * factor ** (failures - 1), max) * (0.5 + random / 2)
 
-/** Whether a failure is logged: the first two of an outage, then every twentieth. `failures` counts those before it. */
+/** Whether a failure is logged: the first two of an outage, then every twentieth. `failures` counts the earlier ones. */
 export const isTold = (failures: number): boolean => failures < 2 || failures % 20 === 0
 
 /** Options of {@link persist}. */
 export interface PersistOptions {
   /** The pauses between attempts, in milliseconds. */
   readonly pauses: Pauses
-  /** The message of the warning that is logged for a failure, with the error and the failures before it. */
+  /** The message of the warning for a failure, which also has the error and the number of earlier failures. */
   readonly message: string
   /** Further annotations of the warning. Default: none. */
   readonly annotations?: Readonly<Record<string, unknown>> | undefined
@@ -41,7 +41,7 @@ export interface PersistOptions {
 }
 
 /**
- * Runs an effect until it succeeds, with growing pauses. Failures are logged, but not all of them, see {@link isTold}.
+ * Runs an effect until it succeeds, with growing pauses. Logs failures as {@link isTold} says.
  *
  * @example
  * ```ts

@@ -2,8 +2,8 @@
  * Timers: many timers on one sleeping fiber of Effect's Clock.
  *
  * When to use: in a consumer or an adapter that may need a timer for each message. A timer costs a heap entry instead of a
- * fiber, and a `TestClock` governs it. It never runs early, and jumps of the wall clock do not affect it. When no timer is
- * set, nothing keeps the process alive.
+ * fiber, and obeys a `TestClock`. It never runs early, and jumps of the wall clock do not affect it. Without timers,
+ * nothing keeps the process alive.
  *
  * @example
  * ```ts
@@ -39,23 +39,23 @@ export interface Timer {
 
 /** Timers of one scope. */
 export interface Timers {
-  /** Monotonic time in milliseconds, with fractions. Only differences mean anything. */
+  /** Monotonic time in milliseconds, with fractions. Only differences are meaningful. */
   readonly now: () => number
-  /** Runs the callback once, `delay` milliseconds from now or a little later, as {@link contain} does. */
+  /** Runs the callback once, `delay` milliseconds from now or slightly later, as {@link contain} does. */
   readonly after: (delay: number, run: () => void) => Timer
-  /** Cancels a timer. Does nothing for one that has run, and for `undefined`. */
+  /** Cancels a timer that has not run. */
   readonly cancel: (timer: Timer | undefined) => void
-  /** Runs the callback now. What it throws is logged as an error, and goes no further. */
+  /** Runs the callback now. Logs what it throws as an error. */
   readonly contain: (callback: () => void) => void
 }
 
-/** Cancelled timers are removed from the heap when they are this many, and at least half of it. */
+/** Cancelled timers leave the heap when they are at least this many and half of it. */
 const sweepFrom = 64
 
-/** The clock of whoever does not provide another one, which reads the system's. */
+/** The default clock, which reads the system's time. */
 const system = Context.get(Context.empty(), Clock.Clock)
 
-/** The system's monotonic time costs half as much without a BigInt, and a consumer asks for it twice a message. */
+/** Without a BigInt, monotonic time costs half as much, and a consumer reads it twice per message. */
 const monotonic = (clock: Clock.Clock): (() => number) =>
   clock === system ? () => performance.now() : () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
 
@@ -69,13 +69,13 @@ const containing =
     }
   }
 
-/** Makes timers. Once the scope is closed, none of them runs. */
+/** Makes timers. None runs once the scope is closed. */
 export const make: Effect.Effect<Timers, never, Scope.Scope> = Effect.gen(function* () {
   const clock = yield* Clock.Clock
   const run = Effect.runForkWith(yield* Effect.context())
   const contain = containing(run)
   const heap = Heap.make<Timer>()
-  /** The number of cancelled timers in the heap. */
+  /** Cancelled timers in the heap. */
   let cancelled = 0
   let closed = false
   let sleeper: { readonly fiber: Fiber.Fiber<void>; readonly until: number } | undefined
@@ -94,7 +94,7 @@ export const make: Effect.Effect<Timers, never, Scope.Scope> = Effect.gen(functi
     const until = now()
     const due: Array<Timer> = []
     while ((heap.peekKey() ?? Number.POSITIVE_INFINITY) <= until) due.push(take())
-    // A timer that a callback sets waits for the next turn even if it is due, lest callbacks that set each other never end.
+    // A timer set by a callback waits for the next turn even if due, so callbacks that set each other cannot loop forever.
     for (const timer of due) if (!closed && timer.run !== undefined) contain(timer.run)
     arm()
   }
@@ -111,7 +111,7 @@ export const make: Effect.Effect<Timers, never, Scope.Scope> = Effect.gen(functi
     })
   }
 
-  /** Clears `sleeper` before the interruption, whose observer would else wake, and arm a second sleeper. */
+  /** Clears `sleeper` before interrupting it: its observer would otherwise wake and arm a second one. */
   const rest = (): void => {
     const outdated = sleeper
     sleeper = undefined

@@ -1,23 +1,23 @@
 /**
- * Virtual clocks: a `TestClock` that starts at any date and tells when the next sleeper wakes, so that a test can go from
+ * Virtual clocks: a `TestClock` that starts at any date and reports when the next sleeper wakes, so a test can step from
  * one wake-up to the next.
  *
- * When to use: to run a broker or a consumer in virtual time. All of Requeue takes its time from Effect's Clock, so that
- * a virtual clock governs all delays, timeouts and time stamps.
+ * When to use: to run a broker or a consumer in virtual time. Requeue takes all time from Effect's Clock, so a virtual
+ * clock controls all delays, timeouts and time stamps.
  */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as TestClock from "effect/testing/TestClock"
 
-/** A virtual clock. Its times are in milliseconds since the epoch. */
+/** A virtual clock. Its times are in epoch milliseconds. */
 export interface VirtualClock extends TestClock.TestClock {
-  /** The time at which the next sleeper wakes; `undefined` when nobody sleeps. */
+  /** When the next sleeper wakes; `undefined` without sleepers. */
   readonly next: () => number | undefined
 }
 
 /**
- * Makes a virtual clock from a test clock: its wall clock starts at `epoch` (milliseconds since the epoch), and its
- * monotonic time is that of the test clock.
+ * Makes a virtual clock from a test clock: its wall clock starts at `epoch` (epoch milliseconds), and its monotonic time is
+ * the test clock's.
  *
  * @example
  * ```ts
@@ -35,7 +35,7 @@ export interface VirtualClock extends TestClock.TestClock {
  * ```
  */
 export const make = (clock: TestClock.TestClock, epoch: number): VirtualClock => {
-  /** When sleepers wake, by the test clock: with the epoch added, fractions of a millisecond are rounded. */
+  /** When sleepers wake, by the test clock: adding the epoch would round fractions of a millisecond. */
   const wakes: Array<number> = []
   const millis = () => clock.currentTimeMillisUnsafe() + epoch
   const nanos = () => clock.currentTimeNanosUnsafe() + BigInt(epoch) * 1_000_000n
@@ -45,7 +45,7 @@ export const make = (clock: TestClock.TestClock, epoch: number): VirtualClock =>
     currentTimeMillis: Effect.sync(millis),
     currentTimeNanosUnsafe: nanos,
     currentTimeNanos: Effect.sync(nanos),
-    // A sleeper wakes at the time that `next` returned for it, though the difference may be rounded down.
+    // Wakes a sleeper at the time that `next` returned, even if the difference is rounded down.
     setTime: (time) => clock.setTime(wakes.reduce((to, at) => (at > to && at + epoch <= time ? at : to), time - epoch)),
     sleep: (duration) =>
       Effect.suspend(() => {

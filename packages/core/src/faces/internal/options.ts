@@ -16,19 +16,17 @@ import * as RetryPolicy from "../../policy/RetryPolicy.ts"
 /** Policies as plain objects. */
 export interface Policies {
   /**
-   * When and how often a failed message is delivered again, and where it goes in the end, such as
-   * `{ maxRetries: 5, backoff: exponential("1 second") }`. Default: 3 retries at once, then the queue `<queue>.dlq`.
+   * When and how often a failed message is retried, and where it is dead-lettered, such as `{ maxRetries: 5, backoff:
+   * exponential("1 second") }`. Default: 3 retries at once, then the queue `<queue>.dlq`.
    */
-  // A built policy is of this type, too. A union would leave editors without a word on either.
+  // A built policy has this type, too. A union would hide the docstrings in editors.
   readonly retry?: RetryPolicy.Options | undefined
   /**
    * How messages are gathered into batches, such as `{ maxBatchSize: 50 }`. Default: single messages for `consume`; 10
    * messages or 5 seconds for `consumeBatch` and pullers.
    */
   readonly batch?: BatchPolicy.Options | undefined
-  /**
-   * When the whole consumer pauses because its messages fail: `true` for the defaults, or options. Default: never.
-   */
+  /** When the whole consumer pauses because its messages fail: `true` for the defaults, or options. Default: never. */
   readonly consumerBackoff?: ConsumerBackoff.Options | boolean | undefined
 }
 
@@ -38,12 +36,9 @@ export interface ConsumeOptions extends Policies, ConsumerOptions.Running {}
 /** See `Puller.Options`. */
 export interface PullerOptions extends Policies, Puller.Pulling {}
 
-/** How a connection sends, logs and is watched, and which adapters there are beside ours. */
+/** How a connection sends, logs and is observed, and which further adapters it uses. */
 export interface ConnectOptions extends Limits.Options {
-  /**
-   * Adapters of brokers that are not among ours, or that a bundle holds: one that serves the URL's scheme is used.
-   * Default: none, and the scheme's package is imported.
-   */
+  /** Adapters by other authors, or in a bundle. Default: none; a scheme that none serves imports its package. */
   readonly adapters?: ReadonlyArray<Adapter> | undefined
   /**
    * Where the log goes: `"json"` for lines of JSON on standard error, `false` for silence, or a logger, such as pino's or winston's,
@@ -53,8 +48,9 @@ export interface ConnectOptions extends Limits.Options {
   /** Lowest level that is logged. Default: `"Info"` with a `logger` that is an object, which has its own level; else `"Warn"`. */
   readonly logLevel?: LogLevel.LogLevel | undefined
   /**
-   * How long to wait for a broker that cannot be reached, such as one that starts after the program: up to 24 hours. A warning
-   * reports each wait. SQS, which has no connection, is asked for an answer only with this option. Default: 0, so `connect` rejects after the first attempt.
+   * How long to wait for an unreachable broker, such as one that starts after the program: up to 24 hours. A warning
+   * reports each wait. SQS, which has no connection, is called only with this option. Default: 0, so `connect` rejects
+   * after the first attempt.
    */
   readonly waitForBroker?: Delay.DurationInput | undefined
   /** For example `OpenTelemetry.make()` of `@requeue/opentelemetry`. Default: none, which costs nothing. */
@@ -93,9 +89,9 @@ const connectKinds: OptionNames.Of<ConnectOptions> = {
 export const connect = (options: ConnectOptions): void => OptionNames.check("connect", options, connectKinds)
 
 /**
- * The options of a consumer, with its policies built.
+ * Returns the options of a consumer with built policies.
  *
- * @throws RangeError for a wrong option, or a handler that is none
+ * @throws RangeError for a wrong option or an invalid handler
  */
 export const consume = (call: string, queue: OptionNames.Queue, options: ConsumeOptions, handler: unknown) => {
   OptionNames.orThrow(ConsumerOptions.handlerRefusal(call, queue, options, handler))
@@ -104,7 +100,7 @@ export const consume = (call: string, queue: OptionNames.Queue, options: Consume
 }
 
 /**
- * The options of a puller, with its policies built.
+ * Returns the options of a puller with built policies.
  *
  * @throws RangeError for a wrong option
  */
@@ -127,7 +123,7 @@ const withPolicies = <O extends Policies>(call: string, queue: OptionNames.Queue
 const backoffOf = (wanted: Policies["consumerBackoff"]): ConsumerBackoff.ConsumerBackoff | undefined =>
   wanted === undefined || wanted === false ? undefined : ConsumerBackoff.make(wanted === true ? {} : wanted)
 
-/** A policy's error, told of the call and the option in place of the constructor, which the user did not call. */
+/** Makes a policy's error name the call and the option, instead of a constructor that the user did not call. */
 const within = <A>(call: string, queue: OptionNames.Queue, option: string, make: () => A): A => {
   try {
     return make()

@@ -25,8 +25,8 @@ const givenUp = (error: BrokerError, attempts: number, waited: number): BrokerEr
 }
 
 /**
- * A layer that is built again while its broker cannot be reached, also where building it opens no connection. The last attempt begins when `wait` milliseconds are over.
- * An error that another attempt cannot solve, such as a wrong password, ends the wait at once.
+ * Rebuilds a layer while its broker cannot be reached, even if building it opens no connection. The last attempt begins
+ * after `wait` milliseconds. An error that another attempt cannot solve, such as a wrong password, ends the wait at once.
  */
 export const patient = (layer: Layer.Layer<Broker, unknown>, wait: number): Layer.Layer<Broker, unknown> => {
   if (wait === 0) return layer

@@ -1,4 +1,4 @@
-/** From a broker's address to its adapter: the one that was handed over, or the one package that the address means. */
+/** Resolves a broker's address to its adapter: a given one, or the one package that the address names. */
 import { createRequire } from "node:module"
 import { join, resolve as resolvePath } from "node:path"
 import { pathToFileURL } from "node:url"
@@ -12,7 +12,7 @@ import * as Runtime from "../../options/runtime.ts"
 import { summarize } from "../../policy/Failure.ts"
 import { type Adapter, isAdapter, type Options } from "../../port/Adapter.ts"
 
-/** The packages of schemes that have other names than their packages. */
+/** The packages of schemes whose names differ. */
 const packages: ReadonlyMap<string, string> = new Map([
   ["memory", "@requeue/adapter-memory"],
   ["amqp", "@requeue/adapter-rabbitmq"],
@@ -21,10 +21,10 @@ const packages: ReadonlyMap<string, string> = new Map([
   ["sqs", "@requeue/adapter-sqs"]
 ])
 
-/** The package that serves a scheme of somebody else's, by convention. */
+/** The package of another author's scheme, by convention. */
 const conventional = (scheme: string): string => `requeue-adapter-${scheme}`
 
-/** An adapter, and the address that it is to serve. The address may hold passwords, and is not shown. */
+/** An adapter, and its address, which may hold passwords and is not shown. */
 export interface Resolved {
   readonly adapter: Adapter
   /** The scheme of the URL, without the colon. */
@@ -32,15 +32,15 @@ export interface Resolved {
   readonly address: Redacted.Redacted<{ readonly url: URL; readonly options: Options }>
 }
 
-/** Where an adapter may come from, beside the address. */
+/** Where to find an adapter, besides the address. */
 export interface Sources {
-  /** Adapters that were handed over. Default: none. */
+  /** Adapters that were given. Default: none. */
   readonly adapters?: ReadonlyArray<Adapter> | undefined
-  /** A file that sees the adapter's package, beside the core, the program's main file and the working directory. */
+  /** A file that can import the adapter's package, besides the core, the main file and the working directory. */
   readonly from?: string | undefined
 }
 
-/** Resolves an address. An adapter that the address names comes first, then the given ones, then the scheme's package. */
+/** Resolves an address: by its own adapter first, then the given ones, then the scheme's package. */
 export const resolve = async (broker: unknown, sources: Sources = {}): Promise<Resolved> => {
   Runtime.check()
   const { adapter: named, url: address, ...options } = isConfig(broker) ? broker : { url: broker }
@@ -94,10 +94,7 @@ const serving = (scheme: string, adapter: Adapter, who: string): Adapter => {
   throw refusal("url", `${who} does not serve the scheme ${scheme}:`, `Use a URL with ${known}, or another adapter`)
 }
 
-/**
- * A package, or a module of one. What else an import may mean, such as a file, or code in a URL, is not loaded; nor is what
- * leaves its package by dots.
- */
+/** A package, or a module of one: no files, no code in a URL, no dots that leave the package. */
 const packageName = /^(@\w[\w.-]*\/)?\w[\w.+-]*(\/\w[\w.-]*)*$/
 
 const load = async (name: string, scheme: string, from: string | undefined): Promise<Adapter> => {
@@ -151,7 +148,7 @@ const missing = (name: string, scheme: string): ConfigurationError => {
     const examples = "sqs://eu-west-1/123456789012 for SQS, amqp://host for RabbitMQ or nsq://host:4150 for NSQ"
     return refusal("url", `${scheme}: is not the scheme of a broker`, `Write ${examples}`)
   }
-  // A package of this name may be anybody's, so that a mistyped scheme must not suggest to install it.
+  // Anyone may own a package of this name, so the error for a mistyped scheme must not suggest to install it.
   const meant = nearest(scheme, [...packages.keys()])
   const known = [...packages.keys()].map((each) => `${each}:`).join(", ")
   return refusal(
@@ -176,7 +173,7 @@ const codeOf = (error: unknown): unknown => (error instanceof Error && "code" in
 /** The package that a module belongs to. */
 const packageOf = (name: string): string => /^(@[^/]+\/)?[^/]+/.exec(name)![0]
 
-/** The adapter itself is missing, and not something that it imports. */
+/** Whether the adapter itself is missing, not a package that it imports. */
 const isMissing = (error: unknown, name: string): boolean =>
   codeOf(error) === "ERR_MODULE_NOT_FOUND" &&
   error instanceof Error &&

@@ -1,4 +1,4 @@
-/** A running broker for programs without Effect: runs effects on it, and knows the workers that must drain first. */
+/** A running broker for programs without Effect: runs effects on it, and tracks the workers to drain. */
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
@@ -27,22 +27,19 @@ import type { LogTarget } from "../../observe/LoggerLike.ts"
 export interface Worker extends AsyncDisposable {
   readonly queue: string
   readonly stats: () => Stats
-  /** How it is, for probes; `Requeue.health` adds what the broker knows. */
+  /** Its state, for probes; `Requeue.health` adds the broker's. */
   readonly health: () => ConsumerHealth
-  /**
-   * Takes no more messages and starts no handlers, until {@link Worker.resume}. Handlers that run go on, and messages that
-   * wait for one stay here, their leases kept.
-   */
+  /** Takes no messages and starts no handlers until {@link Worker.resume}; running ones continue, leases are extended. */
   readonly pause: () => void
-  /** Goes on after {@link Worker.pause}. */
+  /** Continues after {@link Worker.pause}. */
   readonly resume: () => void
-  /** Stops taking messages, lets handlers finish until the deadline, gives back the rest, and closes. */
+  /** Stops consuming, waits for running handlers until the deadline, returns unfinished messages, and closes. */
   readonly drain: (timeout?: Delay.DurationInput) => Promise<DrainReport>
-  /** Resolves when the consumer has stopped; rejects when it stopped itself. */
+  /** Resolves when the consumer has stopped; rejects with the error if it stopped itself. */
   readonly done: () => Promise<void>
 }
 
-/** The connection was closed, before the call or under it, by `close` or by leaving its `await using` block. */
+/** The connection was closed before or during the call, by `close` or by leaving its `await using` block. */
 export class ConnectionClosed extends Data.TaggedError("ConnectionClosed")<{ readonly broker: string }> {
   override get message() {
     return `the connection to the broker ${this.broker} was closed. Call connect again`
@@ -53,20 +50,17 @@ type Running = Pick<Consumer, "queue" | "stats" | "health" | "pause" | "resume" 
 
 export interface Session {
   readonly broker: string
-  /**
-   * Rejects with `ConnectionClosed` when the session has been closed, or is before the effect has ended. The scope of the effect
-   * ends with the session, before the connections are closed.
-   */
+  /** Rejects with `ConnectionClosed` if the session closes first. The effect's scope ends before the connections close. */
   readonly run: <A, E>(effect: Effect.Effect<A, E, Broker | Scope.Scope>) => Promise<A>
-  /** Starts something that drains by itself, in a scope of its own; nothing starts once the session is closing. */
+  /** Starts a worker in its own scope; none starts once the session is closing. */
   readonly start: <C extends Running, E>(
     effect: Effect.Effect<C, E, Broker | Scope.Scope>
   ) => Promise<{ readonly running: C; readonly worker: Worker }>
-  /** Sends to every queue, so that nothing is kept for a queue that was sent to. */
+  /** Shared by all queues, so no state is kept per queue. */
   readonly sender: Sender.Sender
-  /** Those that have been started and not yet drained. */
+  /** Workers that are not yet drained. */
   readonly workers: Iterable<Worker>
-  /** When it was closed, in milliseconds since the epoch; `undefined` before. */
+  /** When it was closed, in epoch milliseconds. */
   readonly closedAt: () => number | undefined
   /** A later call waits for the first one, and may shorten it. */
   readonly close: (timeout?: Delay.DurationInput) => Promise<void>
@@ -91,10 +85,10 @@ const checkTimeout = (call: string, timeout: Delay.DurationInput | undefined, qu
   if (timeout !== undefined) OptionNames.orThrow(OptionNames.argument(call, "timeout", timeout, timeoutKind, queue))
 }
 
-/** A worker of what runs; `drained` closes it. */
+/** Makes a worker; `drained` closes it. */
 const toWorker = (running: Running, run: Session["run"], drained: () => Promise<void>): Worker => {
   const done = run(running.done)
-  // It is for whoever asks; until then, a rejection must not count as unhandled.
+  // A rejection must not count as unhandled before anyone asks.
   done.catch(() => {})
   let ended: DrainReport | undefined
   const drain = async (timeout?: Delay.DurationInput) => {
@@ -135,7 +129,7 @@ export const open = async <E>(layer: Layer.Layer<Broker, E>, logs: Logging, limi
   const run: Session["run"] = (effect) =>
     closedAt === undefined ? runIn(effect) : Promise.reject(new ConnectionClosed({ broker }))
 
-  // A broker that cannot be reached must not keep the session open.
+  // An unreachable broker must not keep the session open.
   const closed = Effect.andThen(Deferred.await(closes), Effect.fail(new ConnectionClosed({ broker })))
   const begin = starter(run, workers, closed)
 
@@ -160,7 +154,7 @@ export const open = async <E>(layer: Layer.Layer<Broker, E>, logs: Logging, limi
       await drainAll(timeout)
     } finally {
       closedAt = Effect.runSync(Clock.currentTimeMillis)
-      // Each send ends by itself within its publish timeout.
+      // Each send ends within its publish timeout.
       await Effect.runPromise(Effect.raceFirst(sender.ended, Deferred.await(timeIsUp)))
       sender.close()
       await Effect.runPromise(Effect.andThen(Scope.close(running, Exit.void), Scope.close(held, Exit.void)))
@@ -183,7 +177,7 @@ export const open = async <E>(layer: Layer.Layer<Broker, E>, logs: Logging, limi
   return { broker, run, start, sender, workers, closedAt: () => closedAt, close }
 }
 
-/** Runs effects as the runtime would, for a third of the garbage, and without a fiber where it can: a send is one of these. */
+/** Runs effects as the runtime would, for a third of the garbage, and without a fiber where possible, such as for sends. */
 const runner =
   (
     broker: string,
@@ -193,13 +187,13 @@ const runner =
     const { promise, reject, resolve } = Promise.withResolvers<A>()
     Direct.run<A, E, Broker | Scope.Scope>(effect, fork, (exit) => {
       if (Exit.isSuccess(exit)) resolve(exit.value)
-      // The end of the connection alone interrupts what runs here.
+      // Only the end of the connection interrupts effects here.
       else reject(Cause.hasInterruptsOnly(exit.cause) ? new ConnectionClosed({ broker }) : Cause.squash(exit.cause))
     })
     return promise
   }
 
-/** Starts what drains by itself, unless `closed` fails first. What runs is among the workers until it is drained. */
+/** Starts a worker, unless `closed` fails first. It is among the workers until it is drained. */
 const starter =
   (run: Session["run"], workers: Set<Worker>, closed: Effect.Effect<never, ConnectionClosed>): Session["start"] =>
   async (effect) => {
@@ -218,7 +212,7 @@ const starter =
     return { running, worker }
   }
 
-/** A broker that cannot be reached is found now and not by the first message; what was opened by then is closed. */
+/** Finds an unreachable broker now, not with the first message; then closes what was opened. */
 const connected = async <E>(
   runtime: ManagedRuntime.ManagedRuntime<Broker, E>,
   limits: Options | undefined

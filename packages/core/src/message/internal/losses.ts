@@ -1,20 +1,17 @@
 /** The parts of a value that JSON changes without an error, such as a Map, which becomes `{}`. */
 
-/** One part of a body that its reader will not find as it was. */
+/** One part of a body that JSON changes. */
 export interface Loss {
-  /** The place in the body, for example `body.lines[0].price`. */
+  /** The path in the body, for example `body.lines[0].price`. */
   readonly path: string
   /** The value there, and what JSON makes of it. */
   readonly detail: string
 }
 
-/** Called with the loss of the encoding that is under way; `undefined` while no encoding is watched. */
+/** Called with the first loss of the current encoding; `undefined` while no encoding is watched. */
 let observer: ((loss: Loss) => void) | undefined
 
-/**
- * Encodes, and calls `onLoss` with the first part that JSON changes. The encoding is synchronous, so a variable of this module
- * reaches JSON through any codec, also one of the program's own.
- */
+/** Encodes, and calls `onLoss` with the first part that JSON changes. Synchronous: a module variable reaches any codec. */
 export const watch = <A>(onLoss: (loss: Loss) => void, encode: () => A): A => {
   const outer = observer
   observer = onLoss
@@ -25,7 +22,7 @@ export const watch = <A>(onLoss: (loss: Loss) => void, encode: () => A): A => {
   }
 }
 
-/** Reports the first loss of a value that has been encoded. Costs nothing while no encoding is watched. */
+/** Reports the first loss of an encoded value. Costs nothing while no encoding is watched. */
 export const report = (value: unknown): void => {
   const loss = observer && find(value)
   if (loss !== undefined) observer!(loss)
@@ -48,7 +45,7 @@ export const find = (value: unknown): Loss | undefined => {
   try {
     return at(value, "body", true)
   } catch {
-    // A getter or a proxy may throw the second time that it is read.
+    // A getter or a proxy may throw when it is read again.
     return undefined
   }
 }
@@ -63,7 +60,6 @@ const first = <A>(values: Iterable<A>, look: (value: A) => Loss | undefined): Lo
 
 const member = (key: string): string => (/^[\w$]+$/.test(key) ? `.${key}` : `[${JSON.stringify(key)}]`)
 
-/** Whether an object says itself what its JSON is. */
 const hasForm = (value: object): boolean => typeof Reflect.get(value, "toJSON") === "function"
 
 const lossOf = (value: unknown, isItem: boolean): string | undefined => {
@@ -82,7 +78,7 @@ const lossOf = (value: unknown, isItem: boolean): string | undefined => {
   }
 }
 
-/** Objects whose content is no part of their JSON, by their tag, since they may come from another realm. */
+/** Objects whose content JSON leaves out, by tag, since they may come from another realm. */
 const contentless = new Set(
   [
     "Map",

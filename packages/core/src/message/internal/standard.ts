@@ -1,4 +1,4 @@
-/** Standard Schemas, as a codec needs them: whether a value is one, and what it makes of a body. https://standardschema.dev */
+/** Standard Schemas for codecs: whether a value is one, and what it makes of a body. https://standardschema.dev */
 import type { StandardSchemaV1 } from "effect/StandardSchema"
 import * as OptionKind from "../../options/OptionKind.ts"
 import * as Thenable from "../Thenable.ts"
@@ -7,12 +7,12 @@ import { InvalidBody, type Issue } from "../InvalidBody.ts"
 const isHolder = (value: unknown): value is object =>
   (typeof value === "object" && value !== null) || typeof value === "function"
 
-/** The properties of a value as a Standard Schema; `undefined` for one that is none. */
+/** Returns the properties of a Standard Schema; `undefined` for other values. */
 const standardOf = (value: unknown): Readonly<Record<string, unknown>> | undefined => {
   if (!isHolder(value)) return undefined
   try {
     const standard: unknown = Reflect.get(value, "~standard")
-    return OptionKind.isObject(standard) ? (standard as Readonly<Record<string, unknown>>) : undefined // Asked by name only.
+    return OptionKind.isObject(standard) ? (standard as Readonly<Record<string, unknown>>) : undefined // Read by name only.
   } catch {
     return undefined // A getter that throws.
   }
@@ -31,30 +31,30 @@ export const kind: OptionKind.OptionKind = {
   }
 }
 
-/** The body that a schema makes of a value. It throws, or rejects with, an `InvalidBody`. */
+/** Returns the body that a schema makes of a value. Throws, or rejects with, an `InvalidBody`. */
 export const validate = <A>(schema: StandardSchemaV1<unknown, A>, value: unknown): A | Promise<A> => {
   const result: unknown = schema["~standard"].validate(value)
-  return Thenable.map(result, read) as A | Promise<A> // It is what the schema says it is.
+  return Thenable.map(result, read) as A | Promise<A> // By the type of the schema.
 }
 
 const read = (result: unknown): unknown => {
   if (typeof result !== "object" || result === null) {
     throw new TypeError(`a Standard Schema must answer a value or issues, got ${OptionKind.show(result)}`)
   }
-  // It may be a list: arktype's is one of issues, which has itself as `issues`.
+  // The result may be a list: arktype returns one of issues, which has itself as `issues`.
   const issues: unknown = Reflect.get(result, "issues")
   if (issues !== undefined) throw invalid(Array.isArray(issues) ? issues : [])
   if ("value" in result) return result.value
   throw new TypeError(`a Standard Schema must answer a value or issues, got ${OptionKind.show(result)} without either`)
 }
 
-/** The error of a body of which a schema says this. */
+/** Makes the error of a body from the issues of its schema. */
 export const invalid = (issues: ReadonlyArray<unknown>): InvalidBody =>
   new InvalidBody({ issues: issues.length === 0 ? [refused] : issues.map(toIssue) })
 
 const refused: Issue = { path: "", message: "the schema refuses it, and does not say why" }
 
-/** The characters of a path or of a message that are kept. */
+/** The most characters of a path or a message. */
 const longest = 256
 
 const cut = (text: string): string => (text.length > longest ? `${text.slice(0, longest)}…` : text)
@@ -69,7 +69,7 @@ const toIssue = (issue: unknown): Issue => {
   }
 }
 
-/** A path with one more segment, as it would be written in a program. */
+/** Appends a segment to a path, as a program would write it. */
 const extended = (path: string, segment: unknown): string => {
   const key: unknown = OptionKind.isObject(segment) ? Reflect.get(segment, "key") : segment
   if (typeof key !== "string") return `${path}[${String(key)}]`

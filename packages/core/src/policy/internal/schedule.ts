@@ -10,23 +10,20 @@ interface Scheduled {
   readonly backoff: Backoff.Backoff | undefined
 }
 
-/** One retry of a policy's schedule. */
+/** One retry of a policy's schedule. Times are ranges, in milliseconds. */
 export interface Step {
-  /** The number of the attempt that fails, 1 for the first delivery. */
+  /** The number of the failed attempt, from 1. */
   readonly attempt: number
-  /** Shortest and longest delay until the next delivery, in milliseconds. */
+  /** The delay until the next delivery. */
   readonly delay: readonly [number, number]
-  /** Shortest and longest time from the first delivery to the next one, in milliseconds, without the handler's own. */
+  /** Time from the first delivery to the next one, without handler runs. */
   readonly elapsed: readonly [number, number]
 }
 
 /** The most steps that {@link schedule} lists. */
 export const scheduleLimit = 100
 
-/**
- * The retries of a policy with their delays: all of them, or the first 100. `defaultDelay` is the consumer's `retryDelay`,
- * in milliseconds.
- */
+/** Returns the retries of a policy with their delays, at most 100. `defaultDelay`: the consumer's `retryDelay`, in ms. */
 export const schedule = (policy: Scheduled, defaultDelay: Delay.Delay = 0): ReadonlyArray<Step> => {
   const steps: Array<Step> = []
   let [low, high] = [0, 0]
@@ -45,12 +42,9 @@ export const schedule = (policy: Scheduled, defaultDelay: Delay.Delay = 0): Read
 export interface Description {
   /** The retries, at most 100. */
   readonly schedule: ReadonlyArray<Step>
-  /** The most handler runs of one message that come to an end: attempts times runs in each; `Infinity` when unlimited. */
+  /** The most completed handler runs of one message: attempts times runs in each; `Infinity` when unlimited. */
   readonly handlerRuns: number
-  /**
-   * Longest time from the first delivery to the last, in milliseconds, without handler runs and waiting in the queue.
-   * Every delay after the 100 retries of the schedule counts as the longest.
-   */
+  /** Longest time from first to last delivery, in ms, without handlers and queueing; after retry 100 at longest delays. */
   readonly worstCase: number
   /** The schedule and its totals in one line, which the consumer logs when it starts. */
   readonly text: string

@@ -1,7 +1,4 @@
-/**
- * Checks of a message before it is sent. First those of the options, which answer a RangeError or `undefined`. Each of the
- * others returns the checked value, or throws the error with which `send` fails.
- */
+/** Checks of a message before a send: `send` and `sendBatch` return a RangeError; the others throw the send's error. */
 import type { Capabilities } from "../../port/Capabilities.ts"
 import * as Delay from "../../message/Delay.ts"
 import { BrokerError } from "../../port/BrokerError.ts"
@@ -16,33 +13,33 @@ import * as OptionNames from "../../options/OptionNames.ts"
 /** Options of one message. */
 export interface SendOptions {
   /**
-   * Time until the first delivery, 0 to 24 hours; a number counts milliseconds. An explicit 0 is a delay like any other.
-   * Default: the batch's delay, else the queue's, else 0.
+   * Time until the first delivery, 0 to 24 hours; a number counts milliseconds. Default: the batch's, else the queue's,
+   * else 0.
    */
   readonly delay?: Delay.DurationInput | undefined
   /**
-   * Text headers; `requeue` is reserved, and so are the names in the table "Wire format" of the broker's adapter, such as
-   * `requeue-copy` on RabbitMQ, which are replaced. Default: none but the codec's `content-type`.
+   * Text headers. `requeue` is reserved, and so are the names in the adapter's table "Wire format", such as `requeue-copy`
+   * on RabbitMQ, which are replaced. Default: only the codec's `content-type`.
    */
   readonly headers?: Headers | undefined
   /** The message's id, 1 to 200 characters without control characters. Default: a random UUID. */
   readonly id?: string | undefined
   /**
-   * Wishes that only one broker can fulfil, such as the exchange to publish to: `RabbitMqNative.make(...)` or
-   * `SqsNative.make(...)`. A broker passes over those to others, so that both can stand here. Default: none.
+   * Options for single brokers, such as the exchange to publish to: `RabbitMqNative.make(...)` or `SqsNative.make(...)`.
+   * Brokers ignore those of others, so you can combine them. Default: none.
    */
   readonly native?: Native | undefined
 }
 
 /** One message of a batch. */
 export interface BatchEntry<A> extends SendOptions {
-  /** The body, as the queue's codec, or schema, takes it. Without either, any JSON. */
+  /** The body, as the queue's codec or schema takes it; by default any JSON. */
   readonly body: A
 }
 
 /** Options of `sendBatch`. */
 export interface BatchOptions {
-  /** Delay of those messages that have none of their own, as that of {@link SendOptions}. Default: the queue's, else 0. */
+  /** Delay of messages without their own, as in {@link SendOptions}. Default: the queue's, else 0. */
   readonly delay?: Delay.DurationInput | undefined
 }
 
@@ -51,17 +48,15 @@ const headersKind = OptionKind.plain("a plain object of text")
 const sendKinds: OptionNames.Of<SendOptions> = {
   ...batchKinds,
   headers: headersKind,
-  // What is wrong with an id is said with the message's other errors.
+  // `id` checks it, with the message's other errors.
   id: true,
   native: OptionKind.object("an object by broker, such as RabbitMqNative.make(...)")
 }
 const entryKinds: OptionNames.Of<BatchEntry<never>> = { body: true, ...sendKinds }
 
-/** The error of the options of `send`. */
 export const send = (call: string, queue: OptionNames.Queue, options: unknown): RangeError | undefined =>
   options === undefined ? undefined : OptionNames.refusal(call, options, sendKinds, queue)
 
-/** The error of the entries or of the options of `sendBatch`. */
 export const sendBatch = (
   call: string,
   queue: OptionNames.Queue,
@@ -71,10 +66,10 @@ export const sendBatch = (
   (options === undefined ? undefined : OptionNames.refusal(call, options, batchKinds, queue)) ??
   OptionNames.entries(call, "entries", entries, entryKinds, queue)
 
-/** The errors of `send`: of the broker, of a delay that it cannot keep, and of a message that cannot be sent as it is. */
+/** The errors of `send`: of the broker, of a delay that it cannot keep, and of a message that cannot be sent. */
 export type SendError = BrokerError | Delay.InvalidDelay | EncodeError
 
-/** A delay in milliseconds, at most `limit`; `undefined` when none is given. */
+/** Returns a delay in milliseconds, at most `limit`; `undefined` if none is given. */
 export const delay = (
   field: string,
   input: Delay.DurationInput | undefined,
@@ -93,7 +88,7 @@ export const encode = <A>(codec: Codec<unknown, A>, queue: string, body: A): Uin
   }
 }
 
-/** The error of a body that its codec did not encode. The codec's own error may have a remedy. */
+/** Makes the error of a failed encoding. The codec's own error may have a remedy. */
 export const unencodable = (queue: string, cause: unknown): EncodeError => {
   const { message, name } = Failure.summarize(cause)
   const own = cause instanceof Error && "remedy" in cause ? cause.remedy : undefined
@@ -117,7 +112,7 @@ export const size = (
   })
 }
 
-/** The error of one entry of a batch, which says where that stands, and the id that its sender gave it. */
+/** Adds to an error the entry's place in the batch and the id that its sender gave. */
 export const ofEntry = <E>(entries: ReadonlyArray<Pick<SendOptions, "id">>, index: number, error: E): E | SendError => {
   if (entries.length === 1) return error
   const [place, given] = [`entries[${index}]`, entries[index]?.id]
@@ -138,7 +133,7 @@ export const ofEntry = <E>(entries: ReadonlyArray<Pick<SendOptions, "id">>, inde
   return error
 }
 
-/** Control characters would take six bytes each in the metadata, and some brokers refuse them. */
+/** Control characters take six bytes each in the metadata, and some brokers refuse them. */
 const control = /\p{Cc}/u
 
 export const id = (queue: string, id: string): string => {

@@ -1,4 +1,4 @@
-/** Calls the codecs of sends: in the producer's async context, and with a warning for what JSON changes without an error. */
+/** Calls the codecs of sends in the producer's async context, and warns about values that JSON changes silently. */
 import * as Effect from "effect/Effect"
 import * as AsyncContext from "../../runtime/AsyncContext.ts"
 import * as Checks from "./checks.ts"
@@ -11,9 +11,9 @@ import * as Log from "../../port/Log.ts"
 export type EncodeMessage<A> = NonNullable<Codec<unknown, A>["encodeMessage"]>
 
 export interface Encoding {
-  /** Encodes a body. It throws an `EncodeError`. */
+  /** Throws an `EncodeError`. */
   readonly encode: <A>(codec: Codec<unknown, A>, queue: string, body: A) => Uint8Array
-  /** Seals a body. It throws what the codec throws. */
+  /** Throws the codec's error. */
   readonly encodeMessage: <A>(
     seal: EncodeMessage<A>,
     body: A,
@@ -21,7 +21,7 @@ export interface Encoding {
   ) => EncodedMessage | Promise<EncodedMessage>
 }
 
-/** The most queues whose first loss is logged. Bodies for further queues are not checked. */
+/** The most queues whose first loss is logged; further queues are not checked. */
 const loggedQueues = 100
 
 export const make: Effect.Effect<Encoding> = Effect.gen(function* () {
@@ -45,7 +45,7 @@ export const make: Effect.Effect<Encoding> = Effect.gen(function* () {
     encodeMessage: (seal, body, { headers, native, queue }) =>
       watching(queue, () => {
         const sealing = seal(body, { headers, native })
-        // A promise of its own kind begins in the same async context.
+        // Another library's promise starts in the same async context.
         return Thenable.is(sealing) ? Promise.resolve(sealing) : sealing
       })
   }

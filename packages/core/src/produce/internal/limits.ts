@@ -12,12 +12,9 @@ import * as Sends from "./sends.ts"
 
 /** Options of `Producer.make`. */
 export interface Options {
-  /** Longest wait for room and for the broker's confirmation, 1 ms to 24 hours; a number counts milliseconds. Default: 30 seconds. */
+  /** Longest wait for room and confirmation, 1 ms to 24 hours; a number counts milliseconds. Default: 30 seconds. */
   readonly publishTimeout?: Delay.DurationInput | undefined
-  /**
-   * Messages that may wait for their confirmation at a time, those of all producers of the connection counted together;
-   * further sends wait for room, first come, first served. Default: 1,000.
-   */
+  /** The most unconfirmed messages of all producers of the connection; further sends wait their turn. Default: 1,000. */
   readonly maxPending?: number | undefined
 }
 
@@ -26,14 +23,13 @@ export const kinds: OptionNames.Of<Options> = {
   maxPending: OptionKind.whole(1)
 }
 
-/** Sends with these limits, and their errors. */
 export const open = (
   broker: Service,
   { maxPending = 1000, publishTimeout = 30_000 }: Options
 ): Effect.Effect<Sends.Sends & { readonly timeout: Delay.Delay }> =>
   Effect.gen(function* () {
     const timeout = Delay.parse("publishTimeout", publishTimeout)
-    // A producer has no end, so that its scope is never closed. While no send is under way, nothing sleeps.
+    // A producer has no end, so its scope never closes. Without sends in flight, nothing sleeps.
     const timers = yield* Effect.provideService(Timers.make, Scope.Scope, yield* Scope.make())
     const sends = Sends.make({
       broker,
@@ -51,7 +47,7 @@ export const open = (
     return { ...sends, timeout }
   })
 
-/** The part of an error that says what became of the message, and what to do. */
+/** The outcome of the message, and the remedy. */
 const whyCut = (cut: Sends.Cut, isHandedOver: boolean, maxPending: number, waited: string) => {
   if (isHandedOver) {
     const what =

@@ -1,4 +1,4 @@
-/** Sending with options that have been checked: the messages that are made, and how they are sent. */
+/** Sending with checked options: making messages and sending them. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -25,14 +25,12 @@ export type { SendError } from "./checks.ts"
 
 /** A producer for one queue. */
 export interface Producer<in A> {
-  /** The queue's name. */
   readonly queue: string
   /** Sends a message, and succeeds with its id once the broker has confirmed it. */
   readonly send: (body: A, options?: SendOptions) => Effect.Effect<string, SendError>
   /**
    * Sends messages, and succeeds with their ids once the broker has confirmed all. Every entry is checked before the first
-   * is sent. `delay` is for entries that have none of their own. Where some are confirmed and others are not, the `entries` of
-   * the `BrokerError` say which, in the order of the batch.
+   * is sent. If only some are confirmed, the `entries` of the `BrokerError` report each, in the order of the batch.
    */
   readonly sendBatch: (
     entries: ReadonlyArray<BatchEntry<A>>,
@@ -40,35 +38,33 @@ export interface Producer<in A> {
   ) => Effect.Effect<ReadonlyArray<string>, SendError>
 }
 
-/** Sends to any queue of a connection. What its calls are given must have been checked by `Checks.send` or `Checks.sendBatch`. */
+/** Sends to any queue of a connection. Check arguments first, by `Checks.send` or `Checks.sendBatch`. */
 export interface Sender {
   /**
-   * The definition of a queue to which it can send.
+   * Returns the definition of a queue to send to.
    *
-   * @throws ConfigurationError when the broker cannot keep the queue's delay, RangeError for what is no queue
+   * @throws ConfigurationError when the broker cannot keep the queue's delay, RangeError for an invalid queue
    */
   readonly accept: <A>(queue: QueueDefinition.Input<unknown, A>) => QueueDefinition.QueueDefinition<unknown, A>
-  /** See {@link Producer}. It needs no fiber, unless telemetry or a codec that seals does. */
+  /** See {@link Producer}. It needs a fiber only for telemetry or a codec with `encodeMessage`. */
   readonly send: <A>(
     queue: QueueDefinition.QueueDefinition<unknown, A>,
     body: A,
     options?: SendOptions
   ) => Effect.Effect<string, SendError>
-  /** See {@link Producer}. */
   readonly sendBatch: <A>(
     queue: QueueDefinition.QueueDefinition<unknown, A>,
     entries: ReadonlyArray<BatchEntry<A>>,
     options?: BatchOptions
   ) => Effect.Effect<ReadonlyArray<string>, SendError>
-  /** Succeeds when none of its sends is under way. */
+  /** Succeeds when none of its sends is in flight. */
   readonly ended: Effect.Effect<void>
-  /** Fails all of its sends that are under way. */
+  /** Fails all of its sends in flight. */
   readonly close: () => void
 }
 
 const noOptions: SendOptions = {}
 
-/** A sender with these limits. */
 export const open = (options: Options = {}): Effect.Effect<Sender, never, Broker> =>
   Effect.gen(function* () {
     const broker = yield* Broker
@@ -137,7 +133,7 @@ export const open = (options: Options = {}): Effect.Effect<Sender, never, Broker
     }
   })
 
-/** Makes messages of what has been given. `longest` is the longest delay. */
+/** Makes messages. `longest` is the longest delay. */
 const outgoing =
   (capabilities: Capabilities.Capabilities, longest: Delay.Delay, clock: Clock.Clock, { encode }: Encoding.Encoding) =>
   <A>(
@@ -157,7 +153,6 @@ const outgoing =
     return Outgoing.make(message, clock.currentTimeMillisUnsafe())
   }
 
-/** See `Producer.make`. */
 export const make = <A>(
   queue: QueueDefinition.Input<unknown, A>,
   options: Options
@@ -189,7 +184,7 @@ const checkDelay = (
   })
 }
 
-/** Runs a check. What it throws is a failure if it is of this kind, else a defect. */
+/** Runs a check. An error of the given kind is a failure, any other a defect. */
 const attempt = <A, E>(check: () => A, isFailure: (error: unknown) => error is E): Effect.Effect<A, E> =>
   Effect.suspend(() => {
     try {
@@ -206,10 +201,7 @@ const isConfigurationError = (error: unknown): error is ConfigurationError => er
 
 type Content = Pick<Codec<unknown>, "contentEncoding" | "contentType">
 
-/**
- * A copy that cannot be changed, neither by its sender nor by a handler in this process. The type of the content may be the
- * sender's; its encoding is a fact.
- */
+/** A frozen copy, for sender and handlers. The sender may set the content type, but not the encoding. */
 const withContent = ({ contentEncoding, contentType }: Content, headers: Headers): Headers =>
   Object.freeze({
     ...(contentType === undefined ? undefined : { "content-type": contentType }),
@@ -217,7 +209,7 @@ const withContent = ({ contentEncoding, contentType }: Content, headers: Headers
     ...(contentEncoding === undefined ? undefined : { "content-encoding": contentEncoding })
   })
 
-/** By codec, the headers of messages that are given none: the same object for all of them. */
+/** The shared headers of messages without their own, by codec. */
 const contents = new WeakMap<object, Headers>()
 
 const contentOf = (codec: Content): Headers => {

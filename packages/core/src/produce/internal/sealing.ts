@@ -1,4 +1,4 @@
-/** Sends whose codec seals its messages, which may take time: what it puts elsewhere is there before the message. */
+/** Sends by a codec with `encodeMessage`, which may take time to store data elsewhere before the message is sent. */
 import * as Effect from "effect/Effect"
 import * as Checks from "./checks.ts"
 import type { Encoding, EncodeMessage } from "./encoding.ts"
@@ -12,20 +12,19 @@ import { BrokerError } from "../../port/BrokerError.ts"
 import type { Capabilities } from "../../port/Capabilities.ts"
 
 export interface Sealing {
-  /** Seals messages of which all else has been checked, and sends them. */
+  /** Encodes messages whose other parts are checked, and sends them. */
   readonly within: <A, B, E>(
     seal: EncodeMessage<A>,
     entries: ReadonlyArray<Checks.BatchEntry<A>>,
     drafts: ReadonlyArray<Outgoing>,
     send: (messages: ReadonlyArray<Outgoing>) => Effect.Effect<B, E>
   ) => Effect.Effect<B, E | Checks.SendError>
-  /** Succeeds when none of these sends is under way. */
   readonly ended: Effect.Effect<void>
 }
 
 const nothing = new Uint8Array()
 
-/** Messages of one call that are sealed at a time. */
+/** How many messages of one call are encoded at a time. */
 const concurrency = 10
 
 /** A definition whose messages have no body yet. */
@@ -34,7 +33,7 @@ export const unsealed = <A>(definition: QueueDefinition<unknown, A>): QueueDefin
   codec: { ...definition.codec, encode: () => nothing }
 })
 
-/** `timeout` is what a codec has, in milliseconds. */
+/** `timeout` limits the codec, in milliseconds. */
 export const make = (
   capabilities: Capabilities,
   timeout: Delay.Delay,
@@ -51,7 +50,7 @@ export const make = (
       try: () => encoding.encodeMessage(seal, body, draft),
       catch: (cause) => Checks.unencodable(draft.queue, cause)
     }).pipe(
-      // What takes no time keeps the order of sends.
+      // Synchronous results keep the order of sends.
       Effect.flatMap((result) => (Thenable.is(result) ? awaited(result, draft) : Effect.succeed(result))),
       Effect.flatMap((result) => finish(draft, result, capabilities))
     )
@@ -82,7 +81,7 @@ export const make = (
   }
 }
 
-/** The message with what its codec made of it. */
+/** The message with the codec's result. */
 const finish = (draft: Outgoing, { body, headers, native }: EncodedMessage, capabilities: Capabilities) =>
   Effect.try({
     try: (): Outgoing => ({
@@ -103,7 +102,7 @@ const late = (queue: string, timeout: Delay.Delay): EncodeError =>
     remedy: "Send it again later, or raise publishTimeout"
   })
 
-/** Counts what is under way. */
+/** Counts sends in flight. */
 const counting = () => {
   let count = 0
   const waiting = new Set<() => void>()

@@ -1,7 +1,4 @@
-/**
- * Sends under way: they reach the broker in the order in which they were given, each with a timeout, and with one bound on
- * unconfirmed messages for all who send on a connection.
- */
+/** Sends in flight: in call order, each with a timeout, and under the connection's limit on unconfirmed messages. */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -16,16 +13,14 @@ import type { Outgoing } from "../../message/Outgoing.ts"
 
 type Confirmation = Exit.Exit<void, BrokerError>
 
-/** Why a send was given up before the broker's answer. */
+/** Why a send ended before the broker's answer. */
 export type Cut = "late" | "closed"
 
-/** The sends of one who sends. */
+/** The sends of one producer. */
 export interface Sends {
   /** Succeeds when the broker has confirmed all of the messages. */
   readonly send: (messages: ReadonlyArray<Outgoing>) => Direct.Direct<void, BrokerError>
-  /** Succeeds when no send is under way. */
   readonly ended: Effect.Effect<void>
-  /** Fails all sends that are under way. */
   readonly close: () => void
 }
 
@@ -33,38 +28,35 @@ export interface Dependencies {
   readonly broker: Service
   readonly fork: (effect: Effect.Effect<void, BrokerError>) => Fiber.Fiber<void, BrokerError>
   readonly deadlines: Deadlines.Deadlines
-  /** Messages that may be unconfirmed at a time, those of others on the connection included. */
+  /** The most unconfirmed messages on the connection. */
   readonly maxPending: number
-  /** The error of a send that was given up. `isHandedOver`: the broker may have it. */
+  /** The error of a send that was cut short. `isHandedOver`: the broker may have it. */
   readonly cutShort: (messages: ReadonlyArray<Outgoing>, cut: Cut, isHandedOver: boolean) => BrokerError
 }
 
-/** The part of {@link make} that knows what to do with a send. */
+/** The part of {@link make} that a send uses. */
 interface Owner {
   readonly maxPending: number
   readonly handOver: (send: Send) => void
   readonly cutShort: (send: Send, cut: Cut) => void
 }
 
-/** The place of a send among those under way. It has another one among the deadlines. */
+/** A send's place among those in flight; its other place is among the deadlines. */
 interface UnderWay extends Bag.Member {
   readonly send: Send
 }
 
-/** The messages of one call. A class, because there is an object for every message. */
+/** The messages of one call. A class, because every message needs one. */
 class Send implements Deadlines.Deadline {
   at = 0
   place = -1
   readonly underWay: UnderWay = { place: -1, send: this }
-  /** False as long as it waits for room. */
   isHandedOver = false
-  /** Interrupts the broker's publish. */
   interrupt: (() => void) | undefined = undefined
-  /** Set when it is given up. */
   cut: Cut | undefined = undefined
   readonly owner: Owner
   readonly messages: ReadonlyArray<Outgoing>
-  /** The part of `maxPending` that it takes. More messages than that are sent alone. */
+  /** Its part of `maxPending`. A larger send goes alone. */
   readonly size: number
   readonly resume: (confirmation: Confirmation) => void
 
@@ -83,7 +75,6 @@ class Send implements Deadlines.Deadline {
 /** The unconfirmed messages of a connection. */
 class Room {
   pending = 0
-  /** Sends for which there is no room yet. */
   readonly waiting = new Set<Send>()
   #isProceeding = false
 
@@ -93,7 +84,7 @@ class Room {
     else this.waiting.add(send)
   }
 
-  /** Hands over what fits. A broker that confirms at once gets here again, while the loop goes on. */
+  /** Hands over what fits. A broker that confirms at once calls this again inside the loop. */
   readonly proceed = (): void => {
     if (this.#isProceeding) return
     this.#isProceeding = true
@@ -126,7 +117,7 @@ export const make = ({ broker, cutShort: errorOf, deadlines, fork, maxPending }:
   const underWay = Bag.make<UnderWay>()
   const onEnded = new Set<() => void>()
 
-  /** Answers whether it was under way. */
+  /** Returns whether it was in flight. */
   const leave = (send: Send): boolean => {
     if (send.underWay.place === -1) return false
     underWay.delete(send.underWay)
@@ -142,21 +133,21 @@ export const make = ({ broker, cutShort: errorOf, deadlines, fork, maxPending }:
 
   const cutShort = (send: Send, cut: Cut): void => {
     send.cut = cut
-    // Before the error that is told of those who tell nothing: an adapter may know what it has not written.
+    // Runs first, because an adapter may know which messages it has not written.
     send.interrupt?.()
     end(send, Exit.fail(errorOf(send.messages, cut, send.isHandedOver)))
   }
 
   const leaveRoom = (send: Send, exit: Confirmation): void => {
     room.pending -= send.size
-    // Unless it was given up here, the adapter closes.
+    // An interruption from elsewhere: the adapter closes.
     const isCut = Exit.isFailure(exit) && (send.cut !== undefined || Cause.hasInterruptsOnly(exit.cause))
     if (!isCut) {
       end(send, exit)
       return room.proceed()
     }
     end(send, Exit.fail(whatIsKnown(exit.cause, errorOf(send.messages, send.cut ?? "closed", true))))
-    // Those that are given up at the same time leave first: its room is not for them.
+    // Later, because sends that end at the same time must not get this room.
     queueMicrotask(room.proceed)
   }
 
@@ -193,7 +184,7 @@ export const make = ({ broker, cutShort: errorOf, deadlines, fork, maxPending }:
   }
 }
 
-/** The broker's publish. One that throws fails this send, and takes up no room. */
+/** Publishes. If the broker throws, the send fails and frees its room. */
 const publishing =
   (broker: Service): Service["publish"] =>
   (messages) => {
@@ -204,7 +195,7 @@ const publishing =
     }
   }
 
-/** The error of a publish that was interrupted: what the adapter tells of messages that it has not sent, of all others `doubt`. */
+/** The error of an interrupted publish: the adapter's for messages that it has not sent, `doubt` for all others. */
 const whatIsKnown = (cause: Cause.Cause<BrokerError>, doubt: BrokerError): BrokerError => {
   const told = Option.getOrUndefined(Cause.findErrorOption(cause))
   if (told?.entries === undefined) return told === undefined || isDoubtful(told) ? doubt : told
