@@ -66,7 +66,7 @@ const [whole, bare, old, ...homes] = await Promise.all([
 const command = join("node_modules", "@requeue", "cli", "dist", "main.js")
 
 const attempts = /^attempt 1: https:\/\/example\.com\/hook\nattempt 2: .*\nattempt 3: .*\n$/
-const handlerFailed = /^.* level=WARN .*message="a handler failed; .*\n$/
+const handlerFailed = /^.* level=WARN .*message="a handler failed" .*\n.*message="a handler failed again" .*\n$/
 const saysWhatToInstall = ({ code, stderr }) =>
   code !== 0 && stderr.includes("Run: npm install @requeue/adapter-memory")
     ? undefined

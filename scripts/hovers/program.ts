@@ -27,6 +27,7 @@ import { deadLetters } from "@requeue/operations/promise"
 declare const schema: Parameters<typeof standard>[0]
 
 const requeue = await connect("memory:", {
+  logger: "json",
   logLevel: "Info",
   maxPending: 10,
   publishTimeout: "5 seconds",

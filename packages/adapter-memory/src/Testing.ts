@@ -34,6 +34,7 @@ export interface OpenBroker extends Tools, AsyncDisposable {
 const openKinds: OptionNames.Of<Options & ConnectOptions> = {
   ...kinds,
   adapters: true,
+  logger: true,
   logLevel: true,
   publishTimeout: true,
   maxPending: true,
@@ -45,7 +46,7 @@ const openKinds: OptionNames.Of<Options & ConnectOptions> = {
  * Opens a broker for one test, for programs without Effect.
  *
  * It needs no fake timers of the test runner. Where some are in use that replace `setImmediate`, open the broker first;
- * else it rejects. Logs nothing unless a `logLevel` is given.
+ * else it rejects. Logs nothing unless a `logger` or a `logLevel` is given.
  *
  * @throws RangeError when an option is unknown, or a limit is not a whole number >= 1 or `Infinity`
  *
@@ -67,11 +68,17 @@ const openKinds: OptionNames.Of<Options & ConnectOptions> = {
  */
 export const open = async (options: Options & ConnectOptions = {}): Promise<OpenBroker> => {
   OptionNames.check("Testing.open", options, openKinds)
-  const { adapters, logLevel = "None", telemetry, ...brokerOptions } = options
+  const {
+    adapters,
+    logLevel,
+    logger = logLevel === undefined ? false : undefined,
+    telemetry,
+    ...brokerOptions
+  } = options
   RealTime.verify()
   const scope = Scope.makeUnsafe()
   const { context, tools, watch } = await Effect.runPromise(Scope.provide(make(brokerOptions), scope))
-  const requeue = await connect(Layer.succeedContext(context), { adapters, logLevel, telemetry })
+  const requeue = await connect(Layer.succeedContext(context), { adapters, logger, logLevel, telemetry })
   const close = async () => {
     await tools.finish(requeue.close())
     await Effect.runPromise(Scope.close(scope, Exit.void))

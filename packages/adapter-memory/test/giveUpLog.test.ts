@@ -53,11 +53,14 @@ it.effect.each(policies)("for $reasons", ({ bodies, reasons, retry }) => {
       reasons
     )
     const known = given().map(({ attempts, error, id, queue, reason, ...event }, index) => ({
+      broker: "memory",
       queue,
-      id,
+      consumer: 1,
+      messageId: id,
       attempts,
       reason,
-      error: `${error.name}: ${error.message}`,
+      errorName: error.name,
+      errorMessage: error.message,
       ...(event._tag === "DeadLettered" ? { target: event.target } : {}),
       age: lines[index]?.["age"]
     }))

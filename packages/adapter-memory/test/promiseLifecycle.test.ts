@@ -207,7 +207,7 @@ describe("what is logged", () => {
       )
       await requeue.send("q", 1)
       await failed.promise
-      assert.match(String(errors!.mock.calls[0]), /level=WARN .*Error: 503/)
+      assert.match(String(errors!.mock.calls[0]), /level=WARN .*errorName=Error errorMessage=503/)
       assert.isEmpty(output!.mock.calls)
     } finally {
       vi.restoreAllMocks()

@@ -40,12 +40,12 @@ export const turns = async (count = 20): Promise<void> => {
 /** Steps of the clock after which a promise is given up. */
 const maxSteps = 1000
 
-/** `wrap` puts something between the consumer and the broker. Nothing is logged unless a level is given. `limits` are of sends. */
+/** `wrap` puts something between the consumer and the broker. Nothing is logged unless a level or a logger is given. `more` are limits of sends, and a logger. */
 export const open = async (
   options: Options.Options = {},
   wrap: (broker: Broker.Service) => Broker.Service = (broker) => broker,
-  logLevel: ConnectOptions["logLevel"] = "None",
-  limits: Pick<ConnectOptions, "publishTimeout" | "maxPending"> = {}
+  logLevel?: ConnectOptions["logLevel"],
+  more: Pick<ConnectOptions, "publishTimeout" | "maxPending" | "logger"> = {}
 ): Promise<VirtualBroker> => {
   const scope = Scope.makeUnsafe()
   const testClock = await Effect.runPromise(Scope.provide(TestClock.make(), scope))
@@ -54,7 +54,10 @@ export const open = async (
     MemoryBroker.makeControlled(options).pipe(Scope.provide(scope), Effect.provideService(Clock.Clock, clock))
   )
   const layer = Layer.merge(Layer.succeed(Broker.Broker, wrap(broker)), Layer.succeed(Clock.Clock, clock))
-  const requeue = await connect(layer, { ...limits, logLevel })
+  const requeue = await connect(layer, {
+    ...more,
+    logLevel: logLevel ?? (more.logger === undefined ? "None" : undefined)
+  })
 
   const moveTo = async (time: number): Promise<void> => {
     await Effect.runPromise(clock.setTime(time))

@@ -26,6 +26,8 @@ const consumer =
   "retry, retryDelay, batch, concurrency, prefetch, handlerTimeout, consumerBackoff, deadLetterBudget, drainTimeout"
 const redrive =
   "to, limit, filter, origin, dryRun, rate, maxRedrives, signal, audit, onProgress, stages, stopAt, wait, create, force, watch, operation"
+const wrongLogger =
+  'connect: logger must be "json", false, or a logger with the methods info, warn and error, such as pino(), a winston logger or console, got '
 const duration = 'Write a number of milliseconds, or text such as "10 seconds" or "5 minutes"'
 
 type Wrong = readonly [string, (requeue: Loose) => unknown, string]
@@ -296,6 +298,22 @@ const rows: ReadonlyArray<Wrong> = [
     () => connect(MemoryBroker.layer(), { logLevel: "debug" } as Loose),
     'connect: logLevel must be one of "All", "Fatal", "Error", "Warn", "Info", "Debug", "Trace", "None", got "debug". Did you mean "Debug"?'
   ],
+  ["connect, a logger", () => connect(MemoryBroker.layer(), { logger: "jsno" } as Loose), `${wrongLogger}"jsno"`],
+  [
+    "connect, the function that makes a logger",
+    () => connect(MemoryBroker.layer(), { logger: () => console } as Loose),
+    `${wrongLogger}a function. Call the function first, as in pino()`
+  ],
+  [
+    "connect, an object that is no logger",
+    () => connect(MemoryBroker.layer(), { logger: { warn: () => {} } } as Loose),
+    `${wrongLogger}an object`
+  ],
+  [
+    "connect, true for a logger",
+    () => connect(MemoryBroker.layer(), { logger: true } as Loose),
+    `${wrongLogger}true. Leave it out: lines go to standard error by default`
+  ],
   [
     "connect, telemetry",
     () => connect(MemoryBroker.layer(), { telemetry: true } as Loose),
@@ -304,7 +322,7 @@ const rows: ReadonlyArray<Wrong> = [
   [
     "connect, text",
     () => connect(MemoryBroker.layer(), "Debug" as Loose),
-    'connect: options must be an object with publishTimeout, maxPending, adapters, logLevel, waitForBroker, telemetry, got "Debug"'
+    'connect: options must be an object with publishTimeout, maxPending, adapters, logger, logLevel, waitForBroker, telemetry, got "Debug"'
   ],
   [
     "MemoryBroker",

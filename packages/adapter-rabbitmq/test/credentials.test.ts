@@ -27,7 +27,7 @@ it.effect("credentials that have ended are logged once, and are asked for after 
     yield* TestClock.setTime(2e12)
     const lines: Array<string> = []
     const logger = Logger.make(({ fiber, message }) => {
-      lines.push(`${String(message)}: ${String(fiber.getRef(References.CurrentLogAnnotations)["error"])}`)
+      lines.push(`${String(message)}: ${String(fiber.getRef(References.CurrentLogAnnotations)["errorMessage"])}`)
     })
     const account = { username: "u", password: Redacted.make("p"), expiresAt: 2e12 - 5000 }
     let asked = 0

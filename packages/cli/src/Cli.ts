@@ -1,6 +1,7 @@
 /** The command line: all commands under one root, their errors and exit codes. */
 import { ConfigFileError } from "@requeue/config"
 import { BrokerError, Failure } from "@requeue/core"
+import { Log } from "@requeue/core/port"
 import { DeadLetters } from "@requeue/operations"
 import * as CliConfig from "effect/cli/CliConfig"
 import * as CliError from "effect/cli/CliError"
@@ -10,7 +11,6 @@ import * as Flag from "effect/cli/Flag"
 import * as GlobalFlag from "effect/cli/GlobalFlag"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
-import * as Formatter from "effect/Formatter"
 import * as Logger from "effect/Logger"
 import { identity } from "effect/Function"
 import * as References from "effect/References"
@@ -50,6 +50,19 @@ const Json = GlobalFlag.Setting("json")({
   )
 })
 
+const LogFormat = GlobalFlag.Setting("log-format")({
+  flag: Flag.Literals("log-format", ["text", "json"]).pipe(
+    Flag.withDescription(
+      "Write lines of the log, on standard error, as text or as one JSON object each; default: text"
+    ),
+    Flag.withDefault("text")
+  )
+})
+
+/** Whether lines of the log are JSON, from before the arguments are parsed: their own errors may have lines before them. */
+const logsJson = (args: ReadonlyArray<string>): boolean =>
+  args.some((word, index) => word === "--log-format=json" || (word === "json" && args[index - 1] === "--log-format"))
+
 const exitCodes = ExitCode.table.map(([code, meaning]) => `  ${String(code).padEnd(3)}  ${meaning}`).join("\n")
 
 const whole = (): Command.Command.Any => root
@@ -74,7 +87,7 @@ const root = Command.make("requeue").pipe(
     console,
     completion(whole)
   ]),
-  Command.withGlobalFlags([Json])
+  Command.withGlobalFlags([Json, LogFormat])
 )
 
 /** Leaves mistakes in the arguments to `explain`, which needs one line; shows the help only to those who ask for it. */
@@ -138,7 +151,10 @@ export const run = (args: ReadonlyArray<string>) => {
     // An adapter, or its driver, may repeat what it was given.
     return Console.error(Secrets.mask(said, args))
   }
-  const log = Logger.map(Logger.formatStructured, (told) => Secrets.mask(Formatter.formatJson({ log: told }), args))
+  const log = Logger.make((options) => {
+    const line = Log.toJson(options)
+    return Secrets.mask(json ? `{"log":${line}}` : line, args)
+  })
   const interrupted = Effect.flatMap(Output.Output, ({ hasTold }) =>
     json && !hasTold() ? Console.error(errorLine("interrupted", "Interrupted")) : Effect.void
   )
@@ -161,6 +177,8 @@ export const run = (args: ReadonlyArray<string>) => {
     Effect.provide(CliConfig.layer({ builtIns: [GlobalFlag.Help, GlobalFlag.Version] })),
     Effect.provideService(References.MinimumLogLevel, "Warn"),
     Effect.provideService(Logger.LogToStderr, true),
-    json ? Effect.provideService(References.CurrentLoggers, new Set([Logger.withConsoleError(log)])) : identity
+    json || logsJson(args)
+      ? Effect.provideService(References.CurrentLoggers, new Set([Logger.withConsoleError(log)]))
+      : identity
   )
 }

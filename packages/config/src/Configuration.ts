@@ -16,6 +16,7 @@ import { ConfigFile } from "./ConfigFile.ts"
 import { ConfigFileError } from "./ConfigFileError.ts"
 import type { ConfiguredQueue } from "./ConfiguredQueue.ts"
 import * as BrokerProblems from "./internal/brokerProblems.ts"
+import * as ConnectOptions from "./internal/connectOptions.ts"
 import * as Environment from "./internal/environment.ts"
 import * as Link from "./internal/link.ts"
 import * as Source from "./internal/source.ts"
@@ -145,7 +146,7 @@ const decode = (document: unknown): Result.Result<Checked, Problems> => {
   if (Result.isFailure(decoded)) {
     // Problems of brokers show no values: these may be secrets.
     const [shown] = splitBrokers(document)
-    return Result.fail(StrictSchema.problems(decoded.failure, shown))
+    return Result.fail(StrictSchema.problems(decoded.failure, shown).map(ConnectOptions.explain))
   }
   const { brokers } = decoded.success
   return Result.map(Link.link(decoded.success), (linked) => ({ linked, brokers }))

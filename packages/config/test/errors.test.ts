@@ -21,6 +21,14 @@ const cases: ReadonlyArray<readonly [what: string, yaml: string, expected: Reado
     ["queue: unknown key. Did you mean queues?"]
   ],
   [
+    "an option of connect at the top",
+    "brokers: { main: 'memory:' }\nlogger: json\nlogLevel: Info",
+    [
+      "logger: this option of connect cannot stand in a config file. Remove it, and write connect(undefined, { logger: … }) in the program",
+      "logLevel: this option of connect cannot stand in a config file. Remove it, and write connect(undefined, { logLevel: … }) in the program"
+    ]
+  ],
+  [
     "a wrong unit",
     "brokers: { main: 'memory:' }\npolicies: { slow: { backoff: { type: constant, delay: 5 secs } } }",
     [
@@ -166,6 +174,15 @@ describe("a bad broker", () => {
   it("has an option that its adapter does not know", async () => {
     const { message } = await refusal(await sound("brokers: { main: { url: 'memory:', maxMesages: 5 } }"))
     assert.strictEqual(message, `${file}brokers.main.maxMesages: unknown option. Did you mean maxMessages?`)
+  })
+
+  it("has an option of connect", async () => {
+    const { message } = await refusal(await sound("brokers: { main: { url: 'memory:', logger: json } }"))
+    assert.strictEqual(
+      message,
+      `${file}brokers.main.logger: this option of connect cannot stand in a config file. ` +
+        'Remove it, and write connect("main", { logger: … }) in the program'
+    )
   })
 
   it("has an option of an option that its adapter does not know", async () => {

@@ -12,6 +12,7 @@ export { DropError, HandlerTimeout, PermanentError, RetryLaterError } from "./po
 export type { Batch, Context, Received, RetryOptions } from "./message/Handler.ts"
 export { LeaseExpired, PullerDrained, type PulledBatch, type PullOptions } from "./consume/Puller.ts"
 export type { Headers, Message, Native } from "./message/Message.ts"
+export type { LoggerLike } from "./observe/LoggerLike.ts"
 export { type ConsumerHealth, type Health, isLive, isReady } from "./observe/Health.ts"
 export { make as queue } from "./message/QueueDefinition.ts"
 export {

@@ -33,7 +33,7 @@ const on = (
   Effect.gen(function* () {
     const lines: Lines = []
     const logger = Logger.make<unknown, void>(({ fiber, message }) => {
-      const { error, queue: about } = fiber.getRef(References.CurrentLogAnnotations)
+      const { errorMessage: error, queue: about } = fiber.getRef(References.CurrentLogAnnotations)
       if (about === queue) lines.push({ line: String([message].flat()[0]), error: String(error) })
     })
     const own = yield* apart(one)

@@ -3,6 +3,7 @@ import { BrokerError, type ConfigurationError } from "@requeue/core"
 import { type Capabilities, ConsumerOptions, Feasibility } from "@requeue/core/port"
 import { ConfigFileError } from "../ConfigFileError.ts"
 import type { ConfiguredQueue } from "../ConfiguredQueue.ts"
+import * as ConnectOptions from "./connectOptions.ts"
 import * as Environment from "./environment.ts"
 import type * as StrictSchema from "../StrictSchema.ts"
 
@@ -26,7 +27,7 @@ export const make = (
       asking !== undefined && isOfQueue(field)
         ? { path: placeOf(...asking, field), detail: `on broker ${kind}, for queue ${asking[0]}: ${detail}`, remedy }
         : { path: ["brokers", broker, ...keysOf(field)], detail, remedy }
-    return refused(broker, [problem])
+    return refused(broker, [ConnectOptions.explain(problem)])
   }
 
   /** A broker's error may repeat what it was given. Its cause, which cannot be masked, goes where there are secrets. */

@@ -146,8 +146,8 @@ export const connect = async <E>(
 ): Promise<Requeue> => {
   Runtime.check()
   Options.connect(options)
-  const { logLevel = "Warn", maxPending, publishTimeout } = options
-  const session = await Session.open(await layerOf(broker, options), logLevel, { maxPending, publishTimeout })
+  const { maxPending, publishTimeout } = options
+  const session = await Session.open(await layerOf(broker, options), options, { maxPending, publishTimeout })
   const { run, sender, start } = session
   const countWithin = counter()
 

@@ -3,10 +3,14 @@
  *
  * When to use: in core and in adapters, instead of `Effect.log*`.
  */
-import type * as Cause from "effect/Cause"
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
+import * as Formatter from "effect/Formatter"
+import type * as Logger from "effect/Logger"
+import * as References from "effect/References"
+import * as Failure from "../policy/Failure.ts"
 
-/** The annotations of a line, by name. */
+/** The fields of a line beside its message, by name; docs/observability.md lists them. */
 export type Annotations = Readonly<Record<string, unknown>>
 
 const writer =
@@ -26,3 +30,54 @@ export const warning = writer(Effect.logWarning)
 
 /** Writes a line of level `Error`: something does not work. */
 export const error = writer(Effect.logError)
+
+/** The fields of an error: `errorName`, `errorMessage`, and `errorStack` where it has a stack. */
+export const errorFields = ({
+  message,
+  name,
+  stack
+}: {
+  readonly name: string
+  readonly message: string
+  readonly stack?: string | undefined
+}): Annotations => ({
+  errorName: name,
+  errorMessage: message,
+  ...(stack === undefined ? {} : { errorStack: stack })
+})
+
+/** A line of the log as data. */
+export interface Line {
+  /** The level in lower case, such as `warn`. */
+  readonly level: string
+  readonly message: string
+  readonly fields: Annotations
+}
+
+const shown = (part: unknown): string => (typeof part === "string" ? part : Formatter.format(part))
+
+const causeFields = (cause: Cause.Cause<unknown>): Annotations => {
+  if (cause.reasons.length === 0) return {}
+  return errorFields({ ...Failure.summarize(Cause.squash(cause)), stack: Cause.pretty(cause) })
+}
+
+/** The line that a logger of Effect is given, as data. */
+export const toLine = ({ cause, date, fiber, logLevel, message }: Logger.Options<unknown>): Line => ({
+  level: logLevel.toLowerCase(),
+  message: [message].flat().map(shown).join(" "),
+  fields: {
+    ...causeFields(cause),
+    ...Object.fromEntries(
+      fiber.getRef(References.CurrentLogSpans).map(([label, start]) => [label, date.getTime() - start])
+    ),
+    ...fiber.getRef(References.CurrentLogAnnotations)
+  }
+})
+
+/** The line that a logger of Effect is given, as one line of JSON: `timestamp`, `level`, `message` and the fields. */
+export const toJson = (options: Logger.Options<unknown>): string => {
+  const { fields, level, message } = toLine(options)
+  const own = { timestamp: options.date.toISOString(), level, message }
+  // The first place gives the order, the last one the values.
+  return Formatter.formatJson({ ...own, ...fields, ...own })
+}

@@ -35,7 +35,7 @@ export const track = (queue: string, now: () => number): Tracker => {
         trouble = { since: before?.since ?? now(), error }
         return before?.error.reason === error.reason
           ? Effect.void
-          : Log.warning("not consuming", { queue, error: error.message })
+          : Log.warning("not consuming", { queue, errorMessage: error.message })
       }),
     over: Effect.suspend(() => {
       if (trouble === undefined) return Effect.void

@@ -62,7 +62,7 @@ export const persist = <A, E extends { readonly message: string }, R>(
   const wait = Effect.flatMap(Random.next, (random) => Effect.sleep(pause(failures, random, pauses)))
   return Effect.andThen(failures === 0 ? Effect.void : wait, effect).pipe(
     Effect.tapError((error) =>
-      isTold(failures) ? Log.warning(message, { ...annotations, failures, error: error.message }) : Effect.void
+      isTold(failures) ? Log.warning(message, { ...annotations, failures, errorMessage: error.message }) : Effect.void
     ),
     Effect.catch(() => persist(effect, { ...options, failures: failures + 1 }))
   )

@@ -26,6 +26,9 @@ const once = constant("1 second")
 export const accepted = [
   () => connect("memory:", { logLevel: "Debug", telemetry: undefined }),
   () => connect({ url: new URL("memory:") }),
+  () => connect("memory:", { logger: console }),
+  () => connect("memory:", { logger: Math.random() > 0.5 ? "json" : undefined }),
+  () => connect("memory:", { logger: false }),
   () => queue("lines", { codec: text, delay: "1 second" }),
   () => requeue.send("orders", {}, { delay: "1 minute", headers: { trace: "1" }, id: "7" }),
   () => requeue.sendBatch("orders", [{ body: {}, delay: 0, headers: {}, id: "7" }], { delay: "1 minute" }),
@@ -71,6 +74,12 @@ export const connecting = [
   () => connect("memory:", { loglevel: "Debug" }),
   // @ts-expect-error levels begin with a capital
   () => connect("memory:", { logLevel: "debug" }),
+  // @ts-expect-error true is no logger
+  () => connect("memory:", { logger: true }),
+  // @ts-expect-error nor is the function that makes one
+  () => connect("memory:", { logger: () => console }),
+  // @ts-expect-error nor what has no method for errors
+  () => connect("memory:", { logger: { info: () => {}, warn: () => {} } }),
   // @ts-expect-error the broker is a URL, or an object with one
   () => connect({ uri: "memory:" }),
   // @ts-expect-error the broker must be named

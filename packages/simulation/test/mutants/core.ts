@@ -153,8 +153,8 @@ const running: ReadonlyArray<Mutant> = [
   {
     name: "what a hook throws is printed without care",
     file: consume("warnings"),
-    from: "const { message, name } = summarize(error)\n  return `${name}: ${message}`",
-    to: "return String(error)",
+    from: "{ queue, event, ...Log.errorFields(summarize(error)) }",
+    to: "{ queue, event, errorMessage: String(error) }",
     was: "A hook that threw what cannot be printed stopped the consumer, and health said that it runs."
   }
 ]

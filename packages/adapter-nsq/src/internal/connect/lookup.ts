@@ -91,7 +91,7 @@ export const make = (settings: Settings): Lookup => {
     }
     if (down.has(base)) return Effect.void
     down.add(base)
-    return Log.warning("nsqlookupd does not answer", { base, error: error.message })
+    return Log.warning("nsqlookupd does not answer", { base, errorMessage: error.message })
   }
 
   const logRest = (count: number): Effect.Effect<void> => {
@@ -112,7 +112,7 @@ export const make = (settings: Settings): Lookup => {
         const logged = unresolved.has(nsqd)
         unresolved.add(nsqd)
         const error = Failure.summarize(cause).message
-        const line = Log.warning("an nsqd that nsqlookupd names is left out", { nsqd, error })
+        const line = Log.warning("an nsqd that nsqlookupd names is left out", { nsqd, errorMessage: error })
         return Effect.as(logged ? Effect.void : line, [])
       }
     })

@@ -82,7 +82,7 @@ export const connect = (
           return subscriber.onRefused?.({ ...refused, error: toBrokerError(new Error(text), context) })
         }
         const note = refused === "lost" ? "a lease was lost" : "nsqd took a message back before its settlement"
-        fork(Log.warning(note, { queue, nsqd: node.name, error: text }))
+        fork(Log.warning(note, { queue, nsqd: node.name, errorMessage: text }))
       },
       closed: () => {
         opened.session?.end()

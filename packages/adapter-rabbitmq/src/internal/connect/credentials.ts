@@ -78,7 +78,7 @@ export const ask = (
 }
 
 const tell = ({ message }: BrokerError.BrokerError) =>
-  Log.warning("a connection's credentials were not renewed", { error: message })
+  Log.warning("a connection's credentials were not renewed", { errorMessage: message })
 
 /** The part of its life after which an account is asked for again, and the shortest and the longest pause before that. */
 const [part, shortest, longest] = [4 / 5, 1000, 24 * 60 * 60 * 1000]
@@ -88,7 +88,7 @@ const longestEnded = 60_000
 
 const ended = (expiresAt: number, now: number) =>
   Log.warning("a connection's credentials have ended", {
-    error:
+    errorMessage:
       `credentials: expiresAt is ${new Date(expiresAt).toISOString()}, ${Delay.format(now - expiresAt)} ago. ` +
       "Let the function return credentials that have not ended, and check the clock of this machine"
   })

@@ -83,7 +83,7 @@ const noted = (queue: string, line: string, run: Effect.Effect<void, BrokerError
     onFailure: ({ message }) => {
       if (last === message) return Effect.void
       last = message
-      return Log.warning(line, { queue, error: message })
+      return Log.warning(line, { queue, errorMessage: message })
     }
   })
 }

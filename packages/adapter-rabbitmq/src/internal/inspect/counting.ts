@@ -30,7 +30,7 @@ export const make = ({ found, management, passive }: Dependencies) => {
       onSuccess: (count) => Effect.sync(() => ((isAway = false), count)),
       onFailure: (error) => {
         const line = "the management interface does not tell what is in flight"
-        const told = isAway ? Effect.void : Log.warning(line, { queue, error: error.message })
+        const told = isAway ? Effect.void : Log.warning(line, { queue, errorMessage: error.message })
         isAway = true
         return Effect.as(told, undefined)
       }

@@ -53,7 +53,7 @@ const byManagement = (env: Dependencies, queue: string, isOurs: boolean) =>
     : told(env, queue, isOurs).pipe(
         Effect.catch((error) =>
           Effect.as(
-            Log.warning("the management interface does not tell of a queue", { queue, error: error.message }),
+            Log.warning("the management interface does not tell of a queue", { queue, errorMessage: error.message }),
             undefined
           )
         )

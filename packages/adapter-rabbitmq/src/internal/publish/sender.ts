@@ -61,7 +61,7 @@ const telling =
     fork(
       error === undefined
         ? Log.info("messages are taken again", { queue })
-        : Log.warning("messages are refused", { queue, error: error.message })
+        : Log.warning("messages are refused", { queue, errorMessage: error.message })
     )
   }
 

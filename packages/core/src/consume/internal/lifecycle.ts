@@ -83,11 +83,28 @@ export interface Started {
   readonly consumer: Consumer
 }
 
-/** Starts the consumer of a queue. The end of its scope stops it. */
+const numbers = new WeakMap<Service, number>()
+
+/** The number of a consumer among those that were started on its broker: what tells two consumers of a queue apart in the log. */
+const nextNumber = (broker: Service): number => {
+  const number = (numbers.get(broker) ?? 0) + 1
+  numbers.set(broker, number)
+  return number
+}
+
+/** Starts the consumer of a queue. The end of its scope stops it. All its lines of the log name it, those of the adapter and the handler as well. */
 export const make = <R>(settings: Settings): Effect.Effect<Started, StartError, Broker | Scope.Scope | R> =>
+  Effect.flatMap(Broker, (broker) =>
+    Effect.annotateLogs(start<R>(settings, broker), {
+      broker: broker.capabilities.broker,
+      queue: settings.queue.name,
+      consumer: nextNumber(broker)
+    })
+  )
+
+const start = <R>(settings: Settings, broker: Service): Effect.Effect<Started, StartError, Broker | Scope.Scope | R> =>
   Effect.gen(function* () {
     const { options, queue, runHandler, ...limits } = settings
-    const broker = yield* Broker
     const { capabilities } = broker
     const telemetry = yield* Telemetry.Telemetry
     const clock = yield* Clock.Clock
@@ -106,6 +123,7 @@ export const make = <R>(settings: Settings): Effect.Effect<Started, StartError, 
       hook: telemetry === undefined ? onEvent : both((event) => watch?.onEvent(event), onEvent),
       warn: (message, annotations) => void fork(Log.warning(message, annotations)),
       redact: (error) => DeadLetterRouting.redacted(retry.deadLetter, error),
+      timers,
       wallClock
     })
     const about: Telemetry.About = {
@@ -135,7 +153,7 @@ export const make = <R>(settings: Settings): Effect.Effect<Started, StartError, 
       onFatal: (error) => shutdown.fail(error)
     })
     const forget = yield* know(broker, queue.name, retry)
-    const onClosed = closing(forget, watch)
+    const onClosed = closing(forget, reporter, watch)
     const deadLetterQueues = RetryPolicy.deadLetterQueues(retry, queue.name)
     const { onDelivery, onReconnect, onRefused } = engine
     const maxBatchSize = limits.single ? 1 : limits.batch.maxBatchSize
@@ -159,8 +177,9 @@ export const make = <R>(settings: Settings): Effect.Effect<Started, StartError, 
     return { engine, consumer: { queue: queue.name, ...status, pause, resume, drain, done } }
   })
 
-const closing = (forget: () => void, watch: Telemetry.Watch | undefined) => (): void => {
+const closing = (forget: () => void, reporter: Reporter.Reporter, watch: Telemetry.Watch | undefined) => (): void => {
   forget()
+  reporter.close()
   watch?.close()
 }
 

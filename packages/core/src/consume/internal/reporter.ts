@@ -30,6 +30,8 @@ export interface Reporter {
   /** Code that must not throw, of telemetry or of an adapter, has thrown. */
   readonly threw: (what: string, error: unknown) => void
   readonly backoff: (because: "handler" | "broker", before: ConsumerBackoff.State, after: ConsumerBackoff.State) => void
+  /** Logs what has been counted and not been logged, when the consumer has stopped. */
+  readonly close: () => void
 }
 
 export interface Options extends Warnings.Options {
@@ -91,6 +93,7 @@ export const make = (options: Options): Reporter => {
     },
     heldBack: warnings.heldBack,
     threw: warnings.threw,
+    close: warnings.close,
     backoff: (because, before, after) => {
       if (after.mode._tag === "Paused") {
         warnings.paused(because, after)

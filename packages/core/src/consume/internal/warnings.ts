@@ -1,4 +1,4 @@
-/** Log lines for operators. Those about mistakes of handlers are written once for each kind of mistake. */
+/** Log lines for operators. Those about mistakes in the program are written once for each kind of mistake. */
 import type { Call } from "../../policy/Acknowledgement.ts"
 import type { BrokerError } from "../../port/BrokerError.ts"
 import type * as ConsumerBackoff from "../../policy/ConsumerBackoff.ts"
@@ -7,14 +7,14 @@ import type { Delivery } from "../../message/Delivery.ts"
 import type { Event } from "../../observe/Event.ts"
 import { type Failure, summarize } from "../../policy/Failure.ts"
 import { truncateError, type ErrorSummary } from "../../message/Metadata.ts"
+import * as Log from "../../port/Log.ts"
 import type { Settlement } from "../../message/Settlement.ts"
+import * as FailureLog from "./failureLog.ts"
 import type { Item } from "./item.ts"
 import type { Runtime } from "./runtime.ts"
 
-export interface Options extends Pick<Runtime, "wallClock"> {
+export interface Options extends FailureLog.Options, Pick<Runtime, "wallClock"> {
   readonly queue: string
-  /** Writes a structured warning. */
-  readonly warn: (message: string, annotations: Readonly<Record<string, unknown>>) => void
   /** Removes from an error what the log must not show. */
   readonly redact: (error: ErrorSummary) => ErrorSummary
 }
@@ -34,18 +34,17 @@ export interface Warnings {
   readonly hookThrew: (event: Event, error: unknown) => void
   /** Code that must not throw, of telemetry or of an adapter, has thrown. */
   readonly threw: (what: string, error: unknown) => void
+  /** Logs the failures that no line has counted. */
+  readonly close: () => void
 }
 
-/** Number of names of errors whose first failure is logged. */
-const loggedNames = 100
-
-export const make = ({ queue, redact, wallClock, warn }: Options): Warnings => {
-  const names = new Set<string>()
+export const make = ({ queue, redact, timers, wallClock, warn }: Options): Warnings => {
+  const failures = FailureLog.make({ timers, warn })
   const defects = new Set<string>()
   let warnedOfIgnored = false
   let warnedOfHeldBack = false
   let warnedOfProblem = false
-  const subject = ({ attempts, metadata }: Told) => ({ queue, id: metadata.id, attempts })
+  const subject = ({ attempts, metadata }: Told) => ({ queue, messageId: metadata.id, attempts })
 
   return {
     // A handler that fails from the start must not look like one that is not called.
@@ -54,36 +53,28 @@ export const make = ({ queue, redact, wallClock, warn }: Options): Warnings => {
         warnedOfProblem = true
         warn(`${problem}; further ones are not logged`, subject(delivery))
       }
-      const known = truncateError(summary).name
-      if (names.has(known) || names.size >= loggedNames) return
-      names.add(known)
-      const { message, name } = truncateError(redact(summary))
-      warn("a handler failed; further errors of this name are not logged", {
-        ...subject(delivery),
-        error: `${name}: ${message}`
-      })
+      failures.add(subject(delivery), redact(summary))
     },
     gaveUp: (delivery, settlement) => {
       const target = settlement._tag === "DeadLetter" ? { target: settlement.queue } : {}
       const { reason } = settlement
-      const error = truncateError(settlement.error)
       warn("gave up a message", {
         ...subject(delivery),
         reason,
         ...target,
-        error: `${error.name}: ${error.message}`,
+        ...Log.errorFields(truncateError(settlement.error)),
         age: Delay.format(Math.max(0, wallClock() - delivery.metadata.firstPublished))
       })
     },
     settleFailed: (delivery, settlement, error) =>
-      warn("the broker did not take a settlement", { ...subject(delivery), settlement, error: error.message }),
+      warn("the broker did not take a settlement", { ...subject(delivery), settlement, errorMessage: error.message }),
     leaseLost: (delivery, error) =>
-      warn("a lease could not be extended", { ...subject(delivery), error: error.message }),
+      warn("a lease could not be extended", { ...subject(delivery), errorMessage: error.message }),
     quarantined: (delivery, settlement, error) =>
       warn("in quarantine: the broker refuses every way to settle this message; it is tried again now and then", {
         ...subject(delivery),
         settlement,
-        error: error.message
+        errorMessage: error.message
       }),
     ignored: (item, call) => {
       if (warnedOfIgnored) return
@@ -91,7 +82,7 @@ export const make = ({ queue, redact, wallClock, warn }: Options): Warnings => {
       warn("ignored a call that came too late: the first one decides; further ones are not logged", {
         queue,
         call: call._tag,
-        id: item?.delivery.metadata.id
+        messageId: item?.delivery.metadata.id
       })
     },
     heldBack: (delivery) => {
@@ -106,17 +97,14 @@ export const make = ({ queue, redact, wallClock, warn }: Options): Warnings => {
       )
     },
     paused: (because, { level, pause }) =>
-      warn(`consumer backoff: pausing for ${Delay.format(pause)}`, { queue, because, level }),
-    hookThrew: ({ _tag: event }, error) => warn("onEvent threw", { queue, event, error: shown(error) }),
+      warn(`consumer backoff: pausing for ${Delay.format(pause)}`, { queue, because, backoffLevel: level }),
+    hookThrew: ({ _tag: event }, error) =>
+      warn("onEvent threw", { queue, event, ...Log.errorFields(summarize(error)) }),
     threw: (what, error) => {
       if (defects.has(what)) return
       defects.add(what)
-      warn(`${what} threw; further errors of it are not logged`, { queue, error: shown(error) })
-    }
+      warn(`${what} threw; further errors of it are not logged`, { queue, ...Log.errorFields(summarize(error)) })
+    },
+    close: failures.close
   }
-}
-
-const shown = (error: unknown): string => {
-  const { message, name } = summarize(error)
-  return `${name}: ${message}`
 }

@@ -3,6 +3,7 @@ import type * as LogLevel from "effect/LogLevel"
 import * as ConsumerOptions from "../../consume/ConsumerOptions.ts"
 import * as Puller from "../../consume/Puller.ts"
 import * as Delay from "../../message/Delay.ts"
+import * as LoggerLike from "../../observe/LoggerLike.ts"
 import type * as Telemetry from "../../observe/Telemetry.ts"
 import type { Adapter } from "../../port/Adapter.ts"
 import * as OptionKind from "../../options/OptionKind.ts"
@@ -42,7 +43,12 @@ export interface PullerOptions extends Policies, Puller.Pulling {}
 export interface ConnectOptions extends Limits.Options {
   /** Adapters by other authors, or in a bundle. Default: none; a scheme that none serves imports its package. */
   readonly adapters?: ReadonlyArray<Adapter> | undefined
-  /** Lowest level that is logged, to standard error. Default `"Warn"`; `"None"` for silence. */
+  /**
+   * Where the log goes: `"json"` for lines of JSON on standard error, `false` for silence, or a logger, such as pino's or winston's,
+   * `console`, or one of Effect. What it throws harms no message. Default: lines of `key=value` pairs on standard error.
+   */
+  readonly logger?: LoggerLike.LogTarget | undefined
+  /** Lowest level that is logged. Default: `"Info"` with a `logger` that is an object, which has its own level; else `"Warn"`. */
   readonly logLevel?: LogLevel.LogLevel | undefined
   /**
    * How long to wait for an unreachable broker, such as one that starts after the program: up to 24 hours. A warning
@@ -80,6 +86,7 @@ const pullerKinds: OptionNames.Of<PullerOptions> = {
 const connectKinds: OptionNames.Of<ConnectOptions> = {
   ...Limits.kinds,
   adapters: OptionKind.list,
+  logger: LoggerLike.kind,
   logLevel: OptionKind.oneOf(["All", "Fatal", "Error", "Warn", "Info", "Debug", "Trace", "None"]),
   waitForBroker: Delay.kind(0, Delay.max),
   telemetry: OptionKind.object("what OpenTelemetry.make() returns, or another telemetry", "send", "consumer")

@@ -55,7 +55,7 @@ export const patient = (layer: Layer.Layer<Broker, unknown>, wait: number): Laye
         if (Reconnect.isTold(failures - 1)) {
           yield* Log.warning(`waiting for the broker, for ${Delay.format(left)} at most`, {
             broker: error.broker,
-            error: error.message
+            errorMessage: error.message
           })
         }
         yield* Effect.sleep(Math.ceil(Math.min(Reconnect.pause(failures, yield* Random.next, pauses), left)))

@@ -20,7 +20,8 @@ import * as OptionNames from "../../options/OptionNames.ts"
 import type { Consumer, DrainReport, Stats } from "../../consume/Consumer.ts"
 import type { Options } from "../../produce/internal/limits.ts"
 import * as Sender from "../../produce/internal/producer.ts"
-import { logger } from "../../observe/internal/logger.ts"
+import * as Loggers from "../../observe/internal/loggers.ts"
+import type { LogTarget } from "../../observe/LoggerLike.ts"
 
 /** A running consumer. Leaving its `await using` block drains it. */
 export interface Worker extends AsyncDisposable {
@@ -65,10 +66,17 @@ export interface Session {
   readonly close: (timeout?: Delay.DurationInput) => Promise<void>
 }
 
-const logging = (level: LogLevel.LogLevel) =>
+/** Where the lines of the log go, and the lowest level that is written. */
+export interface Logging {
+  readonly logger?: LogTarget | undefined
+  readonly logLevel?: LogLevel.LogLevel | undefined
+}
+
+/** A logger of the program decides on levels itself. */
+const logging = ({ logger, logLevel = typeof logger === "object" ? "Info" : "Warn" }: Logging) =>
   Layer.mergeAll(
-    Layer.succeed(References.CurrentLoggers, new Set([logger])),
-    Layer.succeed(References.MinimumLogLevel, level)
+    Layer.succeed(References.CurrentLoggers, Loggers.of(logger)),
+    Layer.succeed(References.MinimumLogLevel, logLevel)
   )
 
 const timeoutKind = Delay.kind(0, Delay.max)
@@ -102,12 +110,8 @@ const toWorker = (running: Running, run: Session["run"], drained: () => Promise<
   }
 }
 
-export const open = async <E>(
-  layer: Layer.Layer<Broker, E>,
-  level: LogLevel.LogLevel,
-  limits?: Options
-): Promise<Session> => {
-  const runtime = ManagedRuntime.make(Layer.provideMerge(layer, logging(level)))
+export const open = async <E>(layer: Layer.Layer<Broker, E>, logs: Logging, limits?: Options): Promise<Session> => {
+  const runtime = ManagedRuntime.make(Layer.provideMerge(layer, logging(logs)))
   const { broker, sender } = await connected(runtime, limits)
   const workers = new Set<Worker>()
   const starting = new Set<Promise<unknown>>()

@@ -71,7 +71,7 @@ export const open = (options: Options = {}): Effect.Effect<Sender, never, Broker
     const { capabilities } = broker
     const clock = yield* Clock.Clock
     const { close, ended, send, timeout } = yield* Limits.open(broker, options)
-    const encoding = yield* Encoding.make
+    const encoding = yield* Effect.annotateLogs(Encoding.make, { broker: capabilities.broker })
     const sealing = Sealing.make(capabilities, timeout, encoding)
     const telemetry = yield* Telemetry.Telemetry
     const publish = Telemetry.publisher(telemetry, capabilities.broker, send)

@@ -1,11 +1,10 @@
 /**
- * The logger of programs without Effect. It writes a line of `key=value` pairs to stderr for every message, as
- * `Logger.formatLogFmt` does. `effect/Logger` is not used, because it loads streams and a file system.
+ * A line of the log as `key=value` pairs, as `Logger.formatLogFmt` writes it. `effect/Logger` is not used, because it loads streams
+ * and a file system.
  */
 import * as Cause from "effect/Cause"
 import * as Formatter from "effect/Formatter"
 import type * as Logger from "effect/Logger"
-import * as Pipeable from "effect/Pipeable"
 import * as References from "effect/References"
 
 /** A `key=value` pair. A value with a space, a quote or a `=` is quoted as JSON. */
@@ -16,7 +15,8 @@ const field = (label: string, given: unknown): string => {
 
 const key = (label: string): string => label.replaceAll(/[\s="]/g, "_")
 
-const line = ({ cause, date, fiber, logLevel, message }: Logger.Options<unknown>): string =>
+/** The line that a logger of Effect is given, as one line of text. */
+export const line = ({ cause, date, fiber, logLevel, message }: Logger.Options<unknown>): string =>
   [
     field("timestamp", date.toISOString()),
     field("level", logLevel.toUpperCase()),
@@ -26,15 +26,3 @@ const line = ({ cause, date, fiber, logLevel, message }: Logger.Options<unknown>
     ...fiber.getRef(References.CurrentLogSpans).map(([label, start]) => `${key(label)}=${date.getTime() - start}ms`),
     ...Object.entries(fiber.getRef(References.CurrentLogAnnotations)).map(([label, value]) => field(label, value))
   ].join(" ")
-
-class LogFmt extends Pipeable.Class implements Logger.Logger<unknown, void> {
-  readonly "~effect/Logger" = "~effect/Logger"
-
-  log(options: Logger.Options<unknown>): void {
-    // Programs without Effect replace no service, and `effect/Console` is a module more to load.
-    // oxlint-disable-next-line no-console
-    console.error(line(options))
-  }
-}
-
-export const logger: Logger.Logger<unknown, void> = new LogFmt()

@@ -4,7 +4,9 @@ import * as Effect from "effect/Effect"
 import * as Logger from "effect/Logger"
 import * as References from "effect/References"
 import * as fc from "fast-check"
-import { logger } from "../../src/observe/internal/logger.ts"
+import * as Loggers from "../../src/observe/internal/loggers.ts"
+
+const logger = [...Loggers.of(undefined)][0]!
 
 const linesOf = (effect: Effect.Effect<void>, ...loggers: ReadonlyArray<Logger.Logger<unknown, void>>) => {
   const lines: Array<string> = []

@@ -1,0 +1,42 @@
+/** Loggers that a program may hand over for the lines of the log. */
+import type * as Logger from "effect/Logger"
+import * as OptionKind from "../options/OptionKind.ts"
+import { isEffect, methodOf } from "./internal/loggerMethods.ts"
+
+// Any, because each library has signatures of its own.
+type Method = (...args: ReadonlyArray<any>) => unknown
+
+/**
+ * A logger of any library that has these methods, such as pino, winston or `console`. Fields come first for one that has `child` and
+ * no `log`, as in pino: `warn(fields, message)`. One that has both, as in winston, gets `log({ level, message, ...fields })`. Any
+ * other one, such as `console`, gets `warn(message, fields)`.
+ */
+export interface LoggerLike {
+  readonly error: Method
+  readonly warn: Method
+  readonly info?: Method
+  readonly debug?: Method
+  readonly log?: Method
+  /** Makes a logger whose lines have these fields. It is called once for each queue. */
+  readonly child?: Method
+}
+
+/** Where the lines of the log go: to standard error as JSON, nowhere, or to a logger. */
+export type LogTarget = "json" | false | LoggerLike | Logger.Logger<unknown, unknown>
+
+const isLogger = (value: unknown): boolean =>
+  OptionKind.isObject(value) &&
+  (isEffect(value) || ["info", "warn", "error"].every((level) => methodOf(value, level) !== undefined))
+
+/** The kind of {@link LogTarget}. */
+export const kind: OptionKind.OptionKind = {
+  expected:
+    '"json", false, or a logger with the methods info, warn and error, such as pino(), a winston logger or console',
+  holds: (value) => value === "json" || value === false || isLogger(value),
+  remedy: (value) =>
+    typeof value === "function"
+      ? "Call the function first, as in pino()"
+      : value === true
+        ? "Leave it out: lines go to standard error by default"
+        : undefined
+}

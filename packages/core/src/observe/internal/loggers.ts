@@ -1,0 +1,83 @@
+/** The loggers of Effect that write the lines of the log where a program without Effect wants them. */
+import type * as Logger from "effect/Logger"
+import * as Pipeable from "effect/Pipeable"
+import * as Thenable from "../../message/Thenable.ts"
+import { summarize } from "../../policy/Failure.ts"
+import * as Log from "../../port/Log.ts"
+import * as BoundedMap from "../../runtime/BoundedMap.ts"
+import type { LoggerLike, LogTarget } from "../LoggerLike.ts"
+import * as LogFmt from "./logFmt.ts"
+import { has, isEffect, methodOf } from "./loggerMethods.ts"
+
+type Write = (options: Logger.Options<unknown>) => unknown
+
+/** A logger that never throws. The first error of what writes its lines is a line on standard error. */
+class Contained extends Pipeable.Class implements Logger.Logger<unknown, void> {
+  readonly "~effect/Logger" = "~effect/Logger"
+  readonly #write: Write
+  #hasFailed = false
+
+  constructor(write: Write) {
+    super()
+    this.#write = write
+  }
+
+  log(options: Logger.Options<unknown>): void {
+    const fail = (error: unknown) => this.#fail(options, error)
+    try {
+      Thenable.onRejected(this.#write(options), fail)
+    } catch (error) {
+      fail(error)
+    }
+  }
+
+  #fail(options: Logger.Options<unknown>, error: unknown): void {
+    if (this.#hasFailed) return
+    this.#hasFailed = true
+    const { message, name } = summarize(error)
+    const told = `the logger of connect failed with ${name}: ${message}; its further errors are not shown. The line was:`
+    print(LogFmt.line({ ...options, logLevel: "Error", message: [told, options.message].flat() }))
+  }
+}
+
+/** Programs without Effect replace no service, and `effect/Console` is a module more to load. */
+const print = (line: string): void => {
+  // oxlint-disable-next-line no-console
+  console.error(line)
+}
+
+/** The most queues whose child loggers are kept. */
+const maxChildren = 1000
+
+/** Writes lines by the methods of a logger, those about a queue by a child of it where it can make one. */
+const writerOf = (logger: LoggerLike): Write => {
+  const children = BoundedMap.make<LoggerLike>(maxChildren)
+  const childOf = (queue: string): LoggerLike => {
+    const child = (children.get(queue) ?? logger.child!({ queue })) as LoggerLike // One that is none throws below.
+    children.set(queue, child)
+    return child
+  }
+  return (options) => {
+    const { fields, level, message } = Log.toLine(options)
+    const { queue, ...others } = fields
+    return has(logger, "child") && typeof queue === "string"
+      ? write(childOf(queue), level, message, others)
+      : write(logger, level, message, fields)
+  }
+}
+
+const write = (logger: LoggerLike, level: string, message: string, fields: Log.Annotations): unknown => {
+  const method = methodOf(logger, level)
+  if (method === undefined) return undefined
+  const call = (...args: ReadonlyArray<unknown>): unknown => Reflect.get(logger, method).apply(logger, args)
+  if (!has(logger, "child")) return call(message.replaceAll("%", "%%"), fields)
+  return has(logger, "log") ? logger.log!({ ...fields, level: method, message }) : call(fields, message)
+}
+
+/** The loggers for a target. Default: lines of `key=value` pairs on standard error. */
+export const of = (target: LogTarget | undefined): ReadonlySet<Logger.Logger<unknown, void>> => {
+  if (target === false) return new Set()
+  if (target === undefined) return new Set([new Contained((options) => print(LogFmt.line(options)))])
+  if (target === "json") return new Set([new Contained((options) => print(Log.toJson(options)))])
+  return new Set([new Contained(isEffect(target) ? (options) => target.log(options) : writerOf(target))])
+}
