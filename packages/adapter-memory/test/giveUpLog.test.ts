@@ -58,6 +58,7 @@ it.effect.each(policies)("for $reasons", ({ bodies, reasons, retry }) => {
       attempts,
       reason,
       error: `${error.name}: ${error.message}`,
+      ...(error.stack === undefined ? {} : { stack: error.stack }),
       ...(event._tag === "DeadLettered" ? { target: event.target } : {}),
       age: lines[index]?.["age"]
     }))

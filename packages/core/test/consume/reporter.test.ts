@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Failure from "../../src/policy/Failure.ts"
+import * as StackTrace from "../../src/policy/StackTrace.ts"
 import * as Reporter from "../../src/consume/internal/reporter.ts"
 import * as Metadata from "../../src/message/Metadata.ts"
 import * as Settlement from "../../src/message/Settlement.ts"
@@ -12,7 +13,7 @@ const start = () => {
     queue: "q",
     hook: undefined,
     warn: (message, { error }) => lines.push(`${message.split(";")[0]}: ${String(error)}`),
-    redact: ({ message, name }) => ({ name, message: message.replace("secret", "***") }),
+    redact: ({ summary: { message, name, stack } }) => ({ name, message: message.replace("secret", "***"), stack }),
     wallClock: () => 0
   })
   return { lines, fail: (error: unknown) => reporter.failed(delivery("a"), Failure.make(error, 0), false) }
@@ -24,7 +25,7 @@ describe("a message that is given up", () => {
     queue: "orders",
     hook: undefined,
     warn: (message, annotations) => lines.push([message, annotations]),
-    redact: (error) => error,
+    redact: ({ summary }) => summary,
     wallClock: () => 100_000
   })
   const late = delivery("a", { attempts: 4, metadata: Metadata.make("a", 10_000) })
@@ -39,6 +40,9 @@ describe("a message that is given up", () => {
     const { reason } = settlement as Extract<typeof settlement, { reason: unknown }>
     const known = { queue: "orders", id: "a", attempts: 4, reason, error: "Error: no", age: "1m 30s", ...more }
     assert.deepStrictEqual(lines, [["gave up a message", known]])
+    const traced = { ...settlement, error: { ...error, stack: "    at handle" } }
+    reporter.settled(late, traced)
+    assert.deepStrictEqual(lines[1], ["gave up a message", { ...known, stack: "    at handle" }])
   })
 
   it("is not one that is acked, retried or given back", () => {
@@ -56,7 +60,7 @@ it("says once that what a handler acked goes back behind another one of its grou
     queue: "q",
     hook: undefined,
     warn: (message, annotations) => lines.push([message.split(":")[0], annotations]),
-    redact: (error) => error,
+    redact: ({ summary }) => summary,
     wallClock: () => 0
   })
   for (const id of ["a", "b"]) reporter.heldBack(delivery(id, { group: "g" }))
@@ -70,6 +74,20 @@ describe("a handler that fails", () => {
     fail(new Error("again"))
     fail(new TypeError("other"))
     assert.deepStrictEqual(lines, ["a handler failed: Error: the ***", "a handler failed: TypeError: other"])
+  })
+
+  it("is logged with its stack trace", () => {
+    const logged: Array<unknown> = []
+    const reporter = Reporter.make({
+      queue: "q",
+      hook: undefined,
+      warn: (_, { stack }) => logged.push(stack),
+      redact: ({ summary }) => summary,
+      wallClock: () => 0
+    })
+    const error = new TypeError("no")
+    reporter.failed(delivery("a"), Failure.make(error, 0, StackTrace.of(error)), false)
+    assert.match(String(logged[0]), /^ {4}at .*reporter\.test\.ts/)
   })
 
   it("does not fill the memory with names", () => {
@@ -86,7 +104,7 @@ it.each(Promises.foreign)("a hook's promise %s may be rejected: that is logged o
     queue: "q",
     hook,
     warn: (message) => lines.push(message),
-    redact: (error) => error,
+    redact: ({ summary }) => summary,
     wallClock: () => 0
   })
   reporter.received(delivery("a"))
@@ -102,7 +120,7 @@ it("calls a hook that throws by the name of its option", () => {
       throw new Error("full")
     },
     warn: (message, annotations) => lines.push([message, annotations]),
-    redact: (error) => error,
+    redact: ({ summary }) => summary,
     wallClock: () => 0
   })
   reporter.settled(delivery("a"), Settlement.Ack)

@@ -97,7 +97,7 @@ export const make = <R>(settings: Settings): Effect.Effect<Started, StartError, 
 
     const scope = yield* Scope.make()
     const timers = yield* Scope.provide(Timers.make, scope)
-    const runtime = yield* Runtime.make<R>(timers)
+    const runtime = yield* Runtime.make<R>(timers, resolved.stackTraces)
     const { fork, wallClock, within } = runtime
     const { onEvent, retry } = boundTo(within, options.onEvent, resolved.retry)
 
@@ -105,7 +105,7 @@ export const make = <R>(settings: Settings): Effect.Effect<Started, StartError, 
       queue: queue.name,
       hook: telemetry === undefined ? onEvent : both((event) => watch?.onEvent(event), onEvent),
       warn: (message, annotations) => void fork(Log.warning(message, annotations)),
-      redact: (error) => DeadLetterRouting.redacted(retry.deadLetter, error),
+      redact: (failure) => DeadLetterRouting.redacted(retry.deadLetter, failure),
       wallClock
     })
     const about: Telemetry.About = {

@@ -15,8 +15,8 @@ export interface Options extends Pick<Runtime, "wallClock"> {
   readonly queue: string
   /** Writes a structured warning. */
   readonly warn: (message: string, annotations: Readonly<Record<string, unknown>>) => void
-  /** Removes from an error what the log must not show. */
-  readonly redact: (error: ErrorSummary) => ErrorSummary
+  /** The error of a failure without what the log must not show. */
+  readonly redact: (failure: Failure) => ErrorSummary
 }
 
 /** The part of a delivery that is told. */
@@ -49,18 +49,20 @@ export const make = ({ queue, redact, wallClock, warn }: Options): Warnings => {
 
   return {
     // A handler that fails from the start must not look like one that is not called.
-    failed: (delivery, { problem, summary }) => {
+    failed: (delivery, failure) => {
+      const { problem, summary } = failure
       if (problem !== undefined && !warnedOfProblem) {
         warnedOfProblem = true
         warn(`${problem}; further ones are not logged`, subject(delivery))
       }
-      const known = truncateError(summary).name
+      const known = truncateError({ name: summary.name, message: "" }).name
       if (names.has(known) || names.size >= loggedNames) return
       names.add(known)
-      const { message, name } = truncateError(redact(summary))
+      const { message, name, stack } = truncateError(redact(failure))
       warn("a handler failed; further errors of this name are not logged", {
         ...subject(delivery),
-        error: `${name}: ${message}`
+        error: `${name}: ${message}`,
+        ...(stack === undefined ? {} : { stack })
       })
     },
     gaveUp: (delivery, settlement) => {
@@ -72,6 +74,7 @@ export const make = ({ queue, redact, wallClock, warn }: Options): Warnings => {
         reason,
         ...target,
         error: `${error.name}: ${error.message}`,
+        ...(error.stack === undefined ? {} : { stack: error.stack }),
         age: Delay.format(Math.max(0, wallClock() - delivery.metadata.firstPublished))
       })
     },
