@@ -38,7 +38,7 @@ export type Options =
        * and `stack` has the frames of that one. Without `stack` in the answer, no frames are kept. Default: errors are kept as
        * they are.
        */
-      readonly redact?: Redact | undefined
+      readonly redact?: ((error: ErrorSummary) => ErrorSummary) | undefined
       /** Not an option: `queue: "discard"` keeps no dead letters. */
       readonly discard?: Discard | undefined
     }
@@ -124,7 +124,7 @@ export const redacted = ({ redact }: DeadLetterRouting, { summary, trace }: Thro
   return StackTrace.traced(own, stack)
 }
 
-/** What is told of a failure: without a trace, it has no stack. */
+/** The part of a failure that others may see. Without a trace, it has no stack. */
 export type Thrown = Pick<Failure, "summary" | "trace">
 
 /** When `redact` fails, or answers no name and message, the message and the frames are withheld. */

@@ -115,10 +115,15 @@ describe("the stack trace of an error", () => {
     assert.deepStrictEqual(linesOf(getter), [`at ${handle}`])
     const cyclic = thrown("no", [handle])
     assert.deepStrictEqual(linesOf(Object.assign(cyclic, { cause: cyclic })), [`at ${handle}`])
-    for (const errors of [revoked(), throwing, { length: 1e9 }, Object.assign([cyclic], { 0: cyclic })]) {
-      assert.deepStrictEqual(linesOf(Object.assign(thrown("no", [handle]), { errors: { ...[errors] } })), [
-        `at ${handle}`
-      ])
+    const hole = Object.defineProperty([1], 0, {
+      get: () => {
+        throw new Error("hands off")
+      }
+    })
+    const sparse: Array<unknown> = []
+    sparse.length = 1e9
+    for (const errors of [revoked(), throwing, hole, sparse, { length: 1e9 }, "text"]) {
+      assert.deepStrictEqual(linesOf(Object.assign(thrown("no", [handle]), { errors })), [`at ${handle}`])
     }
     const large = thrown("no", [handle], { cause: { rows: Array.from({ length: 1e5 }, (_, n) => n) } })
     assert.deepStrictEqual(linesOf(large), [`at ${handle}`, "caused by: NonError(object)"])
