@@ -69,6 +69,7 @@ const worker = await requeue.consume(
     deadLetterBudget: { max: 100, perSuccess: 0.1 },
     drainTimeout: "20 seconds",
     onLimit: "clamp",
+    stackTraces: false,
     onEvent: (event) => event._tag
   },
   (message, context) => {

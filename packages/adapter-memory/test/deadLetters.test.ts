@@ -71,10 +71,11 @@ describe("dead letters", () => {
           attempts: 1,
           reason: "permanent",
           at: 0,
-          error: { name: "PermanentError", message: "a" }
+          error: { name: "PermanentError", message: "a", stack: first.origin?.error.stack }
         }
       }
     )
+    assert.match(first.origin?.error.stack ?? "", /^ {4}at .*deadLetters\.test\.ts/)
     const mine = (id: string, at: number) => ({
       queue: "q",
       reason: "permanent" as const,

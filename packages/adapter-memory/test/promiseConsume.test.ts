@@ -95,7 +95,8 @@ describe("failures", () => {
           ["Received", "AttemptFailed", "DeadLettered"]
         )
         const [letter] = await deadLetters(broker.requeue, "q.dlq").list()
-        assert.deepStrictEqual(letter?.origin?.error, { name, message })
+        const { stack: _, ...error } = letter!.origin!.error
+        assert.deepStrictEqual(error, { name, message })
       }
     }
   })
@@ -128,7 +129,8 @@ describe("failures", () => {
     const [letter] = await deadLetters(broker.requeue, "q.dlq").list()
     assert.strictEqual(letter?.origin?.reason, "permanent")
     assert.strictEqual(letter?.origin?.attempts, 1)
-    assert.deepStrictEqual(letter?.origin?.error, { name: "Error", message: "outer" })
+    assert.strictEqual(letter?.origin?.error.message, "outer")
+    assert.include(letter?.origin?.error.stack, "\ncaused by: PermanentError: gone\n    at ")
   })
 
   it("a handler that takes too long is told so by its signal, and the attempt counts", async () => {

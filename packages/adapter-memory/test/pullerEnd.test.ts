@@ -16,10 +16,8 @@ describe("the lease of a pulled batch", () => {
     assert.deepStrictEqual(await broker.requeue.counts("q"), { ready: 0, inFlight: 1, delayed: 0 })
     await broker.advance("1 second")
     const [letter] = await deadLetters(broker.requeue, "q.dlq").list()
-    assert.deepStrictEqual(letter?.origin?.error, {
-      name: "LeaseExpired",
-      message: "lease: the pulled batch was not settled within 1m"
-    })
+    assert.strictEqual(letter?.origin?.error.name, "LeaseExpired")
+    assert.strictEqual(letter?.origin?.error.message, "lease: the pulled batch was not settled within 1m")
     events.length = 0
     batch!.settle()
     batch!.messages[0]!.ack()

@@ -110,7 +110,7 @@ const rows: ReadonlyArray<Wrong> = [
   [
     "consume, undefined",
     (r) => r.consume("q", undefined, handler),
-    `requeue.consume (queue q): options must be an object with ${consumer}, onLimit, onEvent, got undefined. Write {} for the defaults`
+    `requeue.consume (queue q): options must be an object with ${consumer}, onLimit, stackTraces, onEvent, got undefined. Write {} for the defaults`
   ],
   [
     "consume, a name",
@@ -125,7 +125,7 @@ const rows: ReadonlyArray<Wrong> = [
   [
     "consume, an inherited name",
     (r) => r.consume("q", { constructor: 3 }, handler),
-    `requeue.consume (queue q): unknown option constructor. Use one of ${consumer}, onLimit, onEvent`
+    `requeue.consume (queue q): unknown option constructor. Use one of ${consumer}, onLimit, stackTraces, onEvent`
   ],
   [
     "consume, retry",

@@ -40,6 +40,10 @@ export const row = (letter: DeadLetters.DeadLetter, now: number): ReadonlyArray<
   ]
 }
 
+/** The stack trace of an error, below its message. */
+const traced = ({ stack = "" }: Metadata.ErrorSummary): ReadonlyArray<string> =>
+  stack === "" ? [] : stack.split("\n").map((line) => `           ${Printable.text(line)}`)
+
 /** Shows all that is known of a letter, in several lines. */
 export const detail = (letter: DeadLetters.DeadLetter): string => {
   const { headers, history, id, metadata, operation, origin, redrives } = letter
@@ -53,7 +57,10 @@ export const detail = (letter: DeadLetters.DeadLetter): string => {
     `given up   ${given}${origin === undefined ? "" : `, at ${time(origin.at)}`}`,
     ...(origin === undefined
       ? []
-      : [`error      ${Printable.line(`${origin.error.name}: ${origin.error.message}`, 300)}`]),
+      : [
+          `error      ${Printable.line(`${origin.error.name}: ${origin.error.message}`, 300)}`,
+          ...traced(origin.error)
+        ]),
     `published  ${Age.iso(Metadata.publishedAt(metadata)) ?? "nobody knows when"}`,
     `redrives   ${redrives}`,
     ...(operation === undefined ? [] : [`redriven   by operation ${operation}`]),

@@ -20,14 +20,24 @@ const letter: DeadLetters.DeadLetter = {
   redrives: 0,
   history: [{ attempt: 1, at: 1, error: evil, delay: 1 }],
   metadata: { ...Metadata.make("a", 1), id: evil },
-  origin: { queue: evil, attempts: 1, reason: "permanent", at: 1, error: { name: evil, message: evil } }
+  origin: {
+    queue: evil,
+    attempts: 1,
+    reason: "permanent",
+    at: 1,
+    error: {
+      name: evil,
+      message: evil,
+      stack: `    at ${evil.replaceAll("\n", "")}\ncaused by: ${evil.replaceAll("\n", "")}`
+    }
+  }
 }
 
 describe("text of messages", () => {
   it("is shown without what acts on a terminal", () => {
     for (const cell of LetterView.row(letter, 2)) assert.notMatch(cell, acts)
     const lines = LetterView.detail(letter).split("\n")
-    assert.lengthOf(lines, 10)
+    assert.lengthOf(lines, 12)
     for (const line of lines) assert.notMatch(line, acts)
   })
 
@@ -42,6 +52,26 @@ describe("text of messages", () => {
         assert.deepStrictEqual(JSON.parse(Printable.json(value)), JSON.parse(JSON.stringify(value)))
       )
     )
+  })
+
+  it("has the stack trace below its error, in its own lines", () => {
+    const error = {
+      name: "TypeError",
+      message: "no",
+      stack: "    at a (a.ts:1:1)\ncaused by: Error: b\n    at b (b.ts:1:1)"
+    }
+    const traced = { ...letter, origin: { ...letter.origin!, error } }
+    assert.include(
+      LetterView.detail(traced),
+      [
+        "error      TypeError: no",
+        "               at a (a.ts:1:1)",
+        "           caused by: Error: b",
+        "               at b (b.ts:1:1)",
+        "published  "
+      ].join("\n")
+    )
+    assert.deepStrictEqual(LetterView.toJson(traced).origin?.error, error)
   })
 
   it("keeps its lines and tabs where it is shown whole, and its letters", () => {

@@ -197,7 +197,8 @@ export const consumerFields = {
   consumerBackoff: Schema.optionalKey(ConsumerBackoff),
   deadLetterBudget: Schema.optionalKey(DeadLetterBudget),
   drainTimeout: Schema.optionalKey(Duration),
-  onLimit: Schema.optionalKey(Schema.Literals(["fail", "clamp"]))
+  onLimit: Schema.optionalKey(Schema.Literals(["fail", "clamp"])),
+  stackTraces: Schema.optionalKey(Schema.Boolean)
 }
 
 /** `Consumer.start`'s options, but for `onEvent`. */

@@ -10,7 +10,14 @@ export interface Content {
   readonly headers: Readonly<Record<string, string>>
   readonly id?: string | undefined
   /** The error of the last attempt. For causes and below `bodies`, the pattern of the message that is answered is shown. */
-  readonly error?: { readonly name: string; readonly message: string } | undefined
+  readonly error?:
+    | {
+        readonly name: string
+        readonly message: string
+        /** The stack trace. It is shown to those who may see bodies. */
+        readonly stack?: string | undefined
+      }
+    | undefined
   /** The errors of the attempts before, as their names and messages. */
   readonly history?: ReadonlyArray<string> | undefined
   /** The body: a JSON value, else text, else a `Uint8Array` for bytes that are no text. A text in place of any of them hides it. */
@@ -148,7 +155,11 @@ export const standard: Redact = ({ body, error, headers, history, id }) => {
       Object.entries(headers).map(([name, value]) => [name, isSecret(name) ? mark : told(value)])
     ),
     id: id === undefined ? id : told(id),
-    error: error && { name: told(error.name), message: told(error.message) },
+    error: error && {
+      name: told(error.name),
+      message: told(error.message),
+      ...(error.stack === undefined ? {} : { stack: told(error.stack) })
+    },
     history: history?.map(told),
     body: walk(body, 0)
   }

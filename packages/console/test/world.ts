@@ -20,12 +20,13 @@ export interface Letter {
   readonly body?: string | Uint8Array
   readonly headers?: Message.Headers
   readonly error?: string
+  readonly stack?: string
   readonly redrives?: number
 }
 
 /** The dead letter as it would have come from a consumer of `orders`. */
 export const outgoing = (
-  { body = "{}", error = "503 from the shop", headers = {}, id, redrives = 0 }: Letter,
+  { body = "{}", error = "503 from the shop", headers = {}, id, redrives = 0, stack }: Letter,
   now: number
 ) => {
   const bytes = typeof body === "string" ? new TextEncoder().encode(body) : body
@@ -35,7 +36,7 @@ export const outgoing = (
     attempts: 4,
     reason: "retries-exhausted",
     at: now,
-    error: { name: "Error", message: error }
+    error: { name: "Error", message: error, ...(stack === undefined ? {} : { stack }) }
   }
   return { ...made, metadata: { ...made.metadata, redrives, deadLetter } }
 }

@@ -1,8 +1,11 @@
 /** Which spans there are, whose children they are, and what they tell. */
 import { SpanStatusCode, trace } from "@opentelemetry/api"
+import { AlwaysOffSampler } from "@opentelemetry/sdk-trace-base"
 import { connect, type ConsumeOptions, PermanentError, queue, text } from "@requeue/core/promise"
+import type { Metadata } from "@requeue/core/port"
 import { setTimeout as sleep } from "node:timers/promises"
 import { assert, describe, test } from "vitest"
+import * as Recorder from "./recorder.ts"
 import { open, type Stage, until } from "./stage.ts"
 
 const parentContext = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
@@ -138,6 +141,44 @@ describe("spans of one message", () => {
       JSON.stringify(stage.recorder.spans().map(({ attributes, events }) => [attributes, events])),
       "Ada"
     )
+  })
+
+  test("an exception has the type, the message and the stack trace of its error, redacted", async () => {
+    await using stage = await open()
+    const redact = ({ message, name, stack = "" }: Metadata.ErrorSummary) => ({
+      name,
+      message: message.replaceAll("Ada", "***"),
+      stack: stack.replaceAll("Ada", "***")
+    })
+    await treeOf(
+      stage,
+      function chargeAda() {
+        throw new PermanentError({ message: "card of Ada", cause: new TypeError("Ada has no card") })
+      },
+      { retry: { deadLetter: { redact } } }
+    )
+    const [exception] = stage.recorder.named("process orders")[0]?.events ?? []
+    const { "exception.stacktrace": stacktrace, ...rest } = exception?.attributes ?? {}
+    assert.strictEqual(exception?.name, "exception")
+    assert.deepStrictEqual(rest, { "exception.type": "PermanentError", "exception.message": "card of ***" })
+    assert.match(
+      String(stacktrace),
+      /^PermanentError: card of \*\*\*\n {4}at .*charge\*\*\* .*\n(.*\n)*caused by: TypeError: \*\*\* has no card\n {4}at /
+    )
+  })
+
+  test("a span that is not sampled reads no stack", async () => {
+    let reads = 0
+    await using stage = await open({}, {}, Recorder.make(new AlwaysOffSampler()))
+    const error = Object.defineProperty(new Error("no"), "stack", { get: () => `Error: no\n    at ${++reads}` })
+    const { promise, resolve } = Promise.withResolvers<void>()
+    await stage.consume(({ attempts }) => {
+      if (attempts === 3) return resolve()
+      throw error
+    })
+    await stage.requeue.send("orders", 1)
+    await promise
+    assert.strictEqual(reads, 1) // The first failure of each name is logged.
   })
 
   test("attributes have the names of the conventions, and our own of attempts", async () => {

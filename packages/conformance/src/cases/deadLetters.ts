@@ -67,13 +67,9 @@ export const cases: ReadonlyArray<Case.Case> = [
     const { deadLetter, firstPublished, id, redrives } = letter!.metadata
     Check.equal("id", id, "a")
     Check.equal("redrives", redrives, 0)
-    const { at, ...rest } = Check.present("the dead letter's own metadata", deadLetter)
-    Check.equal("dead letter", rest, {
-      queue: lab.queue,
-      attempts: 2,
-      reason: "retries-exhausted",
-      error: { name: "TypeError", message: "no such user" }
-    })
+    const { at, error, ...rest } = Check.present("the dead letter's own metadata", deadLetter)
+    Check.equal("dead letter", rest, { queue: lab.queue, attempts: 2, reason: "retries-exhausted" })
+    Check.equal("error", [error.name, error.message], ["TypeError", "no such user"])
     Check.isTrue("times in order", sent <= firstPublished && firstPublished <= at && at <= lab.now(), {
       sent,
       firstPublished,
@@ -127,7 +123,7 @@ export const cases: ReadonlyArray<Case.Case> = [
       yield* lab.start({ retry: RetryPolicy.make({ maxRetries: 5 }) }, boom)
       const [letter] = yield* lab.untilDeadLetters(1)
       Check.equal("attempts", letter!.metadata.deadLetter?.attempts, 6)
-      Check.equal("error", letter!.metadata.deadLetter?.error, { name: "Error", message: "boom" })
+      Check.equal("error", letter!.metadata.deadLetter?.error.message, "boom")
     },
     Needs.lacks("historyOnRetry")
   ),

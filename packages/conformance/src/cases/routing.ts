@@ -55,6 +55,26 @@ export const cases: ReadonlyArray<Case.Case> = [
     Check.equal("error", letter!.metadata.deadLetter?.error.message, "refused key=…")
     Check.isTrue("no secret anywhere", !JSON.stringify(letter!.metadata).includes("secret"), letter!.metadata)
   }),
+  test("a dead letter keeps the stack trace of its last error, redacted", function* (lab) {
+    const hidden = (text: string) => text.replaceAll("secret", "…")
+    const redact = ({ message, name, stack = "" }: Metadata.ErrorSummary) => ({
+      name,
+      message: hidden(message),
+      stack: hidden(stack)
+    })
+    const secretOrder = (attempt: number): never => {
+      throw new Error("refused", { cause: new Error(`secret ${attempt}`) })
+    }
+    yield* lab.send("a")
+    yield* lab.start({ retry: RetryPolicy.make({ maxRetries: 1, deadLetter: { redact } }) }, ({ attempts }) =>
+      Effect.sync(() => secretOrder(attempts))
+    )
+    const [letter] = yield* lab.untilDeadLetters(1)
+    const stack = letter!.metadata.deadLetter?.error.stack ?? ""
+    Check.isTrue("the frames of the error first", /^ {4}at .*…Order/.test(stack), stack)
+    Check.isTrue("the cause of the last error", stack.includes("\ncaused by: Error: … 2\n    at "), stack)
+    Check.isTrue("no secret anywhere", !JSON.stringify(letter!.metadata).includes("secret"), letter!.metadata)
+  }),
   test("a queue that is its own dead-letter queue is refused", function* (lab) {
     const direct = RetryPolicy.make({ deadLetter: lab.queue })
     const routed = RetryPolicy.make({ deadLetter: { routes: { permanent: lab.queue } } })

@@ -153,6 +153,17 @@ export const mutants: ReadonlyArray<Mutant> = [
   options("takes nothing out of errors", "what the policy takes out of errors is nowhere in the message", (given) =>
     policy(given, { deadLetter: { ...(given.retry ?? RetryPolicy.make()).deadLetter, redact: undefined } })
   ),
+  options("keeps no stack traces", "a dead letter keeps the stack trace of its last error, redacted", (given) => ({
+    ...given,
+    stackTraces: false
+  })),
+  options("redacts no stack traces", "a dead letter keeps the stack trace of its last error, redacted", (given) => {
+    const { deadLetter } = given.retry ?? RetryPolicy.make()
+    const { redact = (error) => error } = deadLetter
+    return policy(given, {
+      deadLetter: { ...deadLetter, redact: (error) => ({ ...redact(error), stack: error.stack }) }
+    })
+  }),
   options("knows one dead-letter queue only", "reasons go to the queues that the policy names for them", (given) =>
     policy(given, { deadLetter: { ...(given.retry ?? RetryPolicy.make()).deadLetter, routes: {} } })
   ),

@@ -14,10 +14,14 @@ const struck = (value: unknown, secrets: ReadonlyArray<string>): unknown =>
 const isTexts = (value: unknown): boolean =>
   typeof value === "object" && value !== null && Object.values(value).every((each) => typeof each === "string")
 
+/** A hook may answer that there is no stack. */
+const isError = (value: unknown): boolean =>
+  typeof value === "object" && value !== null && isTexts({ ...value, stack: Reflect.get(value, "stack") ?? "" })
+
 /** Whether an answer of a hook is a content; hooks may be JavaScript. */
 const isContent = (answer: unknown): answer is Redaction.Content => {
   const { error = {}, headers, history = [], id = "" } = Object(answer) as Readonly<Record<string, unknown>> // Each is looked at.
-  return isTexts(headers) && isTexts(error) && Array.isArray(history) && isTexts(history) && typeof id === "string"
+  return isTexts(headers) && isError(error) && Array.isArray(history) && isTexts(history) && typeof id === "string"
 }
 
 const { mark } = Redaction
@@ -88,7 +92,12 @@ export const letter = (
     history: history.map((attempt, index) => ({ ...attempt, error: message(shown.history?.[index], mayBodies) })),
     origin: origin && {
       ...origin,
-      error: { name: shown.error?.name ?? mark, message: message(shown.error?.message, mayBodies) }
+      error: {
+        name: shown.error?.name ?? mark,
+        message: message(shown.error?.message, mayBodies),
+        // Causes may quote the body as well.
+        stack: mayBodies ? shown.error?.stack : undefined
+      }
     }
   }
 }

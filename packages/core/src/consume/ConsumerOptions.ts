@@ -32,6 +32,11 @@ export interface Intake {
    * longest that it can. Default `"fail"`.
    */
   readonly onLimit?: "fail" | "clamp" | undefined
+  /**
+   * Whether failures keep their stack traces: in the log, in events, in spans and in dead letters, as far as the policy's `redact`
+   * leaves them. Default true.
+   */
+  readonly stackTraces?: boolean | undefined
   /** Called with everything that happens to every message. Default: nothing is called. */
   readonly onEvent?: Hook | undefined
 }
@@ -93,6 +98,7 @@ export const kinds: OptionNames.Of<Options> = {
   deadLetterBudget: OptionKind.object("a budget such as { max: 100 }", "max"),
   drainTimeout: Delay.kind(0, Delay.max),
   onLimit: OptionKind.oneOf(["fail", "clamp"]),
+  stackTraces: OptionKind.flag,
   onEvent: OptionKind.callback
 }
 
@@ -132,6 +138,7 @@ export const handlerRefusal = (
 export const resolve = (options: Options, lease?: Lease) => {
   OptionNames.check("Consumer.start", options, kinds)
   const { concurrency = 1, deadLetterBudget, drainTimeout = 30_000, onLimit = "fail", retry, retryDelay } = options
+  const { stackTraces = true } = options
   const { handlerTimeout = Math.min(defaultHandlerTimeout, longestIn(lease)) } = options
   return {
     retry: retry === undefined ? RetryPolicy.make() : RetryPolicy.from(retry),
@@ -141,7 +148,8 @@ export const resolve = (options: Options, lease?: Lease) => {
       handlerTimeout === "unlimited" ? Number.POSITIVE_INFINITY : Delay.parse("handlerTimeout", handlerTimeout),
     drainTimeout: Delay.parse("drainTimeout", drainTimeout),
     concurrency,
-    onLimit
+    onLimit,
+    stackTraces
   }
 }
 

@@ -15,10 +15,11 @@
  * | `rd` | `redrives` | times the message came back from a dead-letter queue; absent when 0 |
  * | `op` | `operation` | the redrive that published this copy, or the one it was made from; absent when there was none |
  * | `h` | `history` | last failed attempts, `[attempt, epoch ms, error, delay ms]`, newest last; absent when empty |
- * | `dl` | `deadLetter` | `{ q, a, r, t, n, m }`: origin queue, attempts, reason, epoch ms, error name, error message |
- * | `c` | `truncation` | what was left out because the broker refused a larger copy, 1 to 4; absent when nothing was |
+ * | `dl` | `deadLetter` | `{ q, a, r, t, n, m, s }`: origin queue, attempts, reason, epoch ms, error name, error message, stack trace; `s` absent when there is none, or no room for it |
+ * | `c` | `cut` | what was left out because the broker refused a larger copy, 1 to 4; absent when nothing was |
  */
 import { type Delay, max as longestDelay } from "./Delay.ts"
+import * as StackText from "./StackText.ts"
 
 /**
  * Why a message was dead-lettered:
@@ -44,7 +45,7 @@ export const reasons: ReadonlyArray<Reason> = [
 /**
  * The part that metadata lacks because the broker refused a larger copy; each includes those before it:
  *
- * - `history`: the failed attempts.
+ * - `history`: the failed attempts, and the stack trace of a dead letter's error.
  * - `error-text`: the message of a dead letter's error.
  * - `error`: the name of a dead letter's error.
  * - `all`: everything that only tells where a dead letter comes from.
@@ -59,6 +60,12 @@ export interface ErrorSummary {
   /** The error's name or `_tag`. */
   readonly name: string
   readonly message: string
+  /**
+   * The stack trace, bounded: the frames of the error, without the name and message above them, then each error of its cause
+   * chain, or of an `AggregateError`, with its frames. Left out where there is none. It may be a getter, since engines format
+   * a stack when it is first read.
+   */
+  readonly stack?: string | undefined
 }
 
 /** One failed attempt in a message's history. */
@@ -82,7 +89,7 @@ export interface DeadLetter {
   readonly reason: Reason
   /** When it was dead-lettered, in epoch milliseconds. */
   readonly at: number
-  /** The error of the last attempt. */
+  /** The error of the last attempt. Its stack trace is as long as the budget allows. */
   readonly error: ErrorSummary
 }
 
@@ -192,11 +199,18 @@ export const reduce = (self: Metadata, cut: Truncation | undefined): Metadata =>
 const truncate = (limit: number, text: string): string =>
   text.length <= limit ? text : String(JSON.parse(JSON.stringify(text.slice(0, limit))))
 
-/** Cuts an error as a dead letter keeps it: its name to 64 characters, its message to {@link errorLimit}. */
-export const truncateError = ({ message, name }: ErrorSummary): ErrorSummary => ({
-  name: truncate(nameLimit, name),
-  message: truncate(errorLimit, message)
-})
+/**
+ * The error as a dead letter keeps it: its name cut to 64 characters, its message to {@link errorLimit}, its stack trace to
+ * {@link budget}.
+ */
+export const truncateError = ({ message, name, stack: whole = "" }: ErrorSummary): ErrorSummary => {
+  const stack = StackText.shorten(whole, (text) => text.length <= budget)
+  return {
+    name: truncate(nameLimit, name),
+    message: truncate(errorLimit, message),
+    ...(stack === undefined ? {} : { stack })
+  }
+}
 
 /** Adds a failed attempt to a history. Beyond {@link historyLimit} it removes the oldest. */
 export const remember = (history: ReadonlyArray<Attempt>, attempt: Attempt): ReadonlyArray<Attempt> => [
@@ -217,16 +231,23 @@ export const wait = (self: Metadata, now: number, maxAge: number): Delay => {
 }
 
 /**
- * Encodes metadata as JSON of at most {@link budget} bytes. If it is longer, it drops the oldest attempts, then the end of
- * the dead letter's error message, then the dead letter. It never cuts the id and the queue's name: with up to
- * {@link idLimit} printable characters each, they fit.
+ * Encodes metadata as JSON of at most {@link budget} bytes. Where it would be longer, it shortens the dead letter's stack trace
+ * first, then leaves out the oldest attempts, then the end of the dead letter's error message, then the dead letter. The id and
+ * the queue's name are never cut: with up to {@link idLimit} printable characters each, they fit.
+ *
+ * @example
+ * ```ts
+ * import { Metadata } from "@requeue/core/port"
+ *
+ * Metadata.encode(Metadata.make("m1", 1_700_000_000_000)) // => '{"v":1,"id":"m1","a":0,"t0":1700000000000}'
+ * ```
  */
 export const encode = (self: Metadata): string => {
   if (isNew(self)) return `{"v":1,"id":${JSON.stringify(self.id)},"a":0,"t0":${timeOf(self.firstPublished)}}`
   const history = self.history.slice(-historyLimit)
   for (let from = 0; from <= history.length; from++) {
     const text = render(self, history.slice(from), errorLimit)
-    if (fits(text)) return text
+    if (fits(text)) return from === 0 ? withStack(self, history, text) : text
   }
   for (let limit = errorLimit / 2; limit >= 1; limit /= 2) {
     const text = render(self, [], limit)
@@ -247,8 +268,17 @@ const isNew = ({ attempts, truncation, deadLetter, history, id, notBefore, opera
   truncation === undefined &&
   id.length <= idLimit
 
-const render = (self: Metadata, history: ReadonlyArray<Attempt>, messageLimit: number): string =>
-  JSON.stringify(plain(self, history, messageLimit))
+const render = (self: Metadata, history: ReadonlyArray<Attempt>, messageLimit: number, stack?: string): string =>
+  JSON.stringify(plain(self, history, messageLimit, stack))
+
+/** The encoded metadata with as much of the stack trace as there is room for behind `text`, which has all the rest. */
+const withStack = (self: Metadata, history: ReadonlyArray<Attempt>, text: string): string => {
+  const { stack = "" } = self.deadLetter?.error ?? {}
+  if (stack === "") return text
+  const room = budget - bytesOf(text) - bytesOf(`,"s":`)
+  const shortened = StackText.shorten(stack, (some) => bytesOf(JSON.stringify(some)) <= room)
+  return shortened === undefined ? text : render(self, history, errorLimit, shortened)
+}
 
 /**
  * Returns the metadata as a plain object of any size, for {@link fromJson}.
@@ -256,9 +286,9 @@ const render = (self: Metadata, history: ReadonlyArray<Attempt>, messageLimit: n
  * When to use: to store a message outside of a broker. Messages carry {@link encode}.
  */
 export const toJson = (self: Metadata): Readonly<Record<string, unknown>> =>
-  plain(self, self.history.slice(-historyLimit), errorLimit)
+  plain(self, self.history.slice(-historyLimit), errorLimit, self.deadLetter?.error.stack)
 
-const plain = (self: Metadata, history: ReadonlyArray<Attempt>, messageLimit: number) => {
+const plain = (self: Metadata, history: ReadonlyArray<Attempt>, messageLimit: number, stack?: string) => {
   const dead = self.deadLetter
   return {
     v: 1,
@@ -278,14 +308,17 @@ const plain = (self: Metadata, history: ReadonlyArray<Attempt>, messageLimit: nu
       r: dead.reason,
       t: timeOf(dead.at),
       n: dead.error.name.slice(0, nameLimit),
-      m: dead.error.message.slice(0, messageLimit)
+      m: dead.error.message.slice(0, messageLimit),
+      s: stack
     },
     c: self.truncation === undefined ? undefined : truncations.indexOf(self.truncation) + 1
   }
 }
 
-/** A character has at most three bytes, so short texts need no counting. */
-const fits = (text: string): boolean => text.length * 3 <= budget || new TextEncoder().encode(text).length <= budget
+/** A character has three bytes at most, so that the bytes of a short text need not be counted. */
+const fits = (text: string): boolean => text.length * 3 <= budget || bytesOf(text) <= budget
+
+const bytesOf = (text: string): number => new TextEncoder().encode(text).length
 
 /**
  * Decodes text of {@link encode}; `undefined` for any other, so a foreign header of the same name makes a foreign message,
@@ -360,7 +393,7 @@ const decodeDeadLetter = (dl: unknown): DeadLetter | undefined => {
     attempts: count(dl["a"]) ?? 0,
     reason,
     at: time(dl["t"]) ?? 0,
-    error: truncateError({ name: text(dl["n"]), message: text(dl["m"]) })
+    error: truncateError({ name: text(dl["n"]), message: text(dl["m"]), stack: text(dl["s"]) })
   }
 }
 

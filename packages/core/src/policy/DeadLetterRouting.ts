@@ -4,9 +4,14 @@ import * as OptionKind from "../options/OptionKind.ts"
 import * as OptionNames from "../options/OptionNames.ts"
 import * as Thenable from "../message/Thenable.ts"
 import { type ErrorSummary, type Reason, reasons } from "../message/Metadata.ts"
+import type { Failure } from "./Failure.ts"
+import * as StackTrace from "./StackTrace.ts"
 
 /** A branded boolean that only a built routing has, so a routing can be passed as options. */
 export type Discard = boolean & { readonly built: "DeadLetterRouting" }
+
+/** Rewrites an error, for example to take secrets out of its message and its stack. */
+export type Redact = (error: ErrorSummary) => ErrorSummary
 
 /** Where dead letters go. */
 export interface DeadLetterRouting {
@@ -16,8 +21,8 @@ export interface DeadLetterRouting {
   readonly discard: Discard
   /** The dead-letter queue of single reasons, or `"discard"`. */
   readonly routes: Readonly<Partial<Record<Reason, string>>>
-  /** Rewrites an error before it travels; `undefined`: the error is unchanged. */
-  readonly redact: ((error: ErrorSummary) => ErrorSummary) | undefined
+  /** Rewrites an error before it travels with a message or is shown. When it throws or returns no error, the message is withheld. */
+  readonly redact: Redact | undefined
 }
 
 /** A queue's name, `"discard"` to keep no dead letters, or details. */
@@ -29,8 +34,9 @@ export type Options =
       /** The dead-letter queue of single reasons, or `"discard"`. Default: none; all reasons use `queue`. */
       readonly routes?: Partial<Record<Reason, string>> | undefined
       /**
-       * Rewrites an error before it travels with a message, for example to remove secrets. If it throws or returns no
-       * error, the error's message is withheld. Default: the error is unchanged.
+       * Rewrites an error before it travels with a message or is shown: it is called for the error and for each of its causes,
+       * and `stack` has the frames of that one. Without `stack` in the answer, no frames are kept. Default: errors are kept as
+       * they are.
        */
       readonly redact?: ((error: ErrorSummary) => ErrorSummary) | undefined
       /** Not an option: `queue: "discard"` keeps no dead letters. */
@@ -92,16 +98,39 @@ export const queues = (self: DeadLetterRouting, origin: string): ReadonlyArray<s
   return [...new Set(names.filter((name) => name !== undefined))]
 }
 
-/** Returns the error as it may travel. If `redact` fails or returns anything but two texts, the message is withheld. */
-export const redacted = ({ redact }: DeadLetterRouting, error: ErrorSummary): ErrorSummary => {
-  if (redact === undefined) return error
+/**
+ * The error as others than the program may see it. Its stack is redacted when it is first read: `redact` is called for the
+ * error and for each of its causes, with the frames of each.
+ */
+export const redacted = ({ redact }: DeadLetterRouting, { summary, trace }: Thrown): ErrorSummary => {
+  const { message, name } = summary
+  if (redact === undefined) return trace === undefined ? { name, message } : summary
+  const own = safe(redact, trace === undefined ? summary : StackTrace.traced(summary, () => trace()[0]!.stack))
+  if (trace === undefined) return { name: own.name, message: own.message }
+  const stack = () => {
+    const [thrown, ...causes] = trace()
+    return StackTrace.render([
+      { label: thrown!.label, ...own },
+      ...causes.map((each) => ({ label: each.label, ...safe(redact, each) }))
+    ])
+  }
+  return StackTrace.traced(own, stack)
+}
+
+/** The part of a failure that others may see. Without a trace, it has no stack. */
+export type Thrown = Pick<Failure, "summary" | "trace">
+
+/** When `redact` fails, or answers no name and message, the message and the frames are withheld. */
+const safe = (redact: Redact, error: ErrorSummary): Required<ErrorSummary> => {
   try {
     const answer = redact(error)
     Thenable.onRejected(answer, () => {})
-    const { message, name } = answer
-    if (typeof name === "string" && typeof message === "string") return { name, message }
+    const { message, name, stack } = answer
+    if (typeof name === "string" && typeof message === "string") {
+      return { name, message, stack: typeof stack === "string" ? stack : "" }
+    }
   } catch {
     // Withheld as well.
   }
-  return { name: error.name, message: "(withheld: redact failed)" }
+  return { name: error.name, message: "(withheld: redact failed)", stack: "" }
 }

@@ -13,7 +13,10 @@
 import * as Data from "effect/Data"
 import * as Delay from "../message/Delay.ts"
 import type { ErrorSummary } from "../message/Metadata.ts"
-import * as Thenable from "../message/Thenable.ts"
+import { isError, isRecord, read, show, summarize } from "./internal/thrown.ts"
+import * as StackTrace from "./StackTrace.ts"
+
+export { summarize } from "./internal/thrown.ts"
 
 /** The content of an error of this module. */
 export interface Report {
@@ -94,8 +97,10 @@ export class DecodeTimeout extends Data.TaggedError("DecodeTimeout")<{
 /** A thrown value, and what decides about its message. */
 export interface Failure {
   readonly error: unknown
-  /** The part that travels with the message. */
+  /** Its name and message; and its stack, which is read when it is first asked for. */
   readonly summary: ErrorSummary
+  /** Where it and its causes were thrown; `undefined` where that is turned off. */
+  readonly trace?: StackTrace.Trace | undefined
   /** Names and tags of the error and of every error in its cause chain. */
   readonly tags: ReadonlyArray<string>
   /** Whether the error rules out retries. */
@@ -106,13 +111,19 @@ export interface Failure {
   readonly problem?: string | undefined
 }
 
-/** Makes the failure of any thrown value; never throws. In a chain, the outermost property wins. `now` is in epoch ms. */
-export const make = (error: unknown, now: number): Failure => {
+/**
+ * The failure that any thrown value is. Of the errors in its cause chain, the outermost one that has a property decides
+ * it. This never throws, whatever was thrown. `now` is in milliseconds since the epoch. `trace` is the stack trace of the error.
+ * Default: none.
+ */
+export const make = (error: unknown, now: number, trace?: StackTrace.Trace): Failure => {
   const chain = causes(error)
   const tags = chain.flatMap(({ name, _tag }) => [_tag, name].filter((tag) => typeof tag === "string"))
   return {
     error,
-    summary: summarize(error),
+    summary:
+      trace === undefined ? summarize(error) : StackTrace.traced(summarize(error), () => StackTrace.render(trace())),
+    trace,
     tags,
     permanent: chain.find(({ permanent }) => typeof permanent === "boolean")?.permanent === true,
     retryAfter: chain.map(({ retryAfter }) => parseRetryAfter(retryAfter, now)).find((delay) => delay !== undefined),
@@ -124,20 +135,7 @@ export const make = (error: unknown, now: number): Failure => {
 export const isTemporary = (error: unknown): boolean =>
   causes(error).find(({ permanent }) => typeof permanent === "boolean")?.permanent === false
 
-/** Returns the name and message of any thrown value. */
-export const summarize = (error: unknown): ErrorSummary => {
-  // A thrown promise must not cause an unhandled rejection.
-  Thenable.onRejected(error, () => {})
-  if (!isRecord(error)) return { name: `NonError(${kindOf(error)})`, message: show(error) }
-  const [tag, name, message] = [read(error, "_tag"), read(error, "name"), read(error, "message")]
-  if (isError(error)) return { name: show(name), message: show(message) }
-  return {
-    name: [tag, name].find((name) => typeof name === "string") ?? `NonError(${kindOf(error)})`,
-    message: typeof message === "string" ? message : show(error)
-  }
-}
-
-/** A name or a code that a program chooses, not free text. */
+/** A name or a code that a program chooses, and no text. */
 const word = /^[A-Za-z][\w.-]{0,63}$/
 
 const isWord = (value: unknown): value is string => typeof value === "string" && word.test(value)
@@ -250,61 +248,3 @@ const quoted = (value: unknown): string =>
 
 /** HTTP dates have whole seconds, so the current time may look up to this many milliseconds old. */
 const datesAreWhole = 1000
-
-/** Reads a property; `undefined` if a getter or proxy throws. */
-const read = (from: object, key: string): unknown => {
-  try {
-    return Reflect.get(from, key)
-  } catch {
-    return undefined
-  }
-}
-
-const isError = (u: object): boolean => {
-  try {
-    return u instanceof Error
-  } catch {
-    return false
-  }
-}
-
-const show = (value: unknown): string => {
-  if (typeof value === "string") return value
-  // JSON would turn NaN into null.
-  if (typeof value === "number") return String(value)
-  for (const render of [JSON.stringify, unusual, String]) {
-    try {
-      const text = render(value)
-      if (text !== undefined && (text !== "{}" || kindOf(value) === "object")) return text
-    } catch {
-      // Try the next way.
-    }
-  }
-  return `an unprintable ${typeof value}`
-}
-
-/** Describes an object without JSON members: its kind, and the status of an HTTP response. */
-const unusual = (value: unknown): string | undefined => {
-  const kind = kindOf(value)
-  if (kind === "object" || !isRecord(value)) return undefined
-  const [status, text] = [read(value, "status"), read(value, "statusText")]
-  return [kind, ...[status, text].filter((part) => part !== undefined && part !== "")].join(" ")
-}
-
-/** The kind of a value that is not an Error, for example `Response` or `null`. */
-const kindOf = (value: unknown): string => {
-  if (value === null) return "null"
-  if (typeof value !== "object") return typeof value
-  const kind = tagOf(value)
-  return kind === "Object" ? "object" : kind
-}
-
-const tagOf = (value: object): string => {
-  try {
-    return Object.prototype.toString.call(value).slice("[object ".length, -1)
-  } catch {
-    return "Object"
-  }
-}
-
-const isRecord = (u: unknown): u is object => typeof u === "object" && u !== null

@@ -14,6 +14,7 @@ import type { ErrorSummary, Reason } from "../message/Metadata.ts"
 import * as OptionKind from "../options/OptionKind.ts"
 import * as OptionNames from "../options/OptionNames.ts"
 import * as Settlement from "../message/Settlement.ts"
+import * as StackTrace from "./StackTrace.ts"
 
 export { describe, type Description, schedule, scheduleLimit, type Step } from "./internal/schedule.ts"
 
@@ -185,19 +186,28 @@ export interface RetryContext {
   readonly random: number
 }
 
-/** Returns the settlement that ends a message for this reason: a dead letter, or a drop if the policy keeps none. */
+/**
+ * The settlement of a message that is given up for this reason: a dead letter, or a drop where none is kept. Both keep the
+ * redacted stack trace of the failure.
+ */
 export const giveUp = (
   policy: RetryPolicy,
   queue: string,
   reason: Reason,
-  error: ErrorSummary
+  thrown: DeadLetterRouting.Thrown
 ): Settlement.Settlement => {
   const target = deadLetterQueue(policy, queue, reason)
-  const safe = DeadLetterRouting.redacted(policy.deadLetter, error)
+  const safe = kept(policy, thrown)
   return target === undefined ? Settlement.Drop(reason, safe) : Settlement.DeadLetter(reason, target, safe)
 }
 
-const explicit: ErrorSummary = { name: "Retry", message: "the handler asked for a retry" }
+/** The error that stays with a settlement, which may wait for long. */
+const kept = (policy: RetryPolicy, thrown: DeadLetterRouting.Thrown): ErrorSummary =>
+  StackTrace.plain(DeadLetterRouting.redacted(policy.deadLetter, thrown))
+
+const explicit: DeadLetterRouting.Thrown = {
+  summary: { name: "Retry", message: "the handler asked for a retry" }
+}
 
 /**
  * Decides the settlement of a delivery that failed, or whose handler asked for a retry.
@@ -207,20 +217,21 @@ const explicit: ErrorSummary = { name: "Retry", message: "the handler asked for 
  */
 export const decide = (policy: RetryPolicy, context: RetryContext): Settlement.Settlement => {
   const { asked, attempts, failure, queue } = context
-  const error = failure?.summary ?? explicit
+  const thrown = failure ?? explicit
   const classification = asked || failure === undefined ? "retry" : Classifier.classify(policy.classify, failure)
-  if (classification === "drop") return Settlement.Drop("dropped", DeadLetterRouting.redacted(policy.deadLetter, error))
-  if (classification === "dead-letter") return giveUp(policy, queue, "permanent", error)
-  // Also false for NaN.
-  if (!(attempts < policy.maxAttempts)) return giveUp(policy, queue, "retries-exhausted", error)
+  if (classification === "drop") return Settlement.Drop("dropped", kept(policy, thrown))
+  if (classification === "dead-letter") return giveUp(policy, queue, "permanent", thrown)
+  // Attempts that are no number are not within the limit.
+  if (!(attempts < policy.maxAttempts)) return giveUp(policy, queue, "retries-exhausted", thrown)
   const delay = Delay.first(
     context.delay,
     failure?.retryAfter,
     policy.backoff && Backoff.delayAfter(policy.backoff, attempts, context.random),
     context.defaultDelay
   )
-  if (context.age + delay > policy.maxAge) return giveUp(policy, queue, "too-old", error)
-  return Settlement.Retry(delay, failure && DeadLetterRouting.redacted(policy.deadLetter, error))
+  if (context.age + delay > policy.maxAge) return giveUp(policy, queue, "too-old", thrown)
+  // A history has no stacks, so that the stack of a failure that is retried is not read.
+  return Settlement.Retry(delay, failure && DeadLetterRouting.redacted(policy.deadLetter, { summary: failure.summary }))
 }
 
 /**

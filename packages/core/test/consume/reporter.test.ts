@@ -14,7 +14,7 @@ describe("a message that is given up", () => {
     queue: "orders",
     hook: undefined,
     warn: (message, annotations) => lines.push([message, annotations]),
-    redact: (error) => error,
+    redact: ({ summary }) => summary,
     timers: noTimers,
     wallClock: () => 100_000
   })
@@ -31,6 +31,9 @@ describe("a message that is given up", () => {
     const subject = { queue: "orders", messageId: "a", attempts: 4 }
     const known = { ...subject, reason, errorName: "Error", errorMessage: "no", age: "1m 30s", ...more }
     assert.deepStrictEqual(lines, [["gave up a message", known]])
+    const traced = { ...settlement, error: { ...error, stack: "    at handle" } }
+    reporter.settled(late, traced)
+    assert.deepStrictEqual(lines[1], ["gave up a message", { ...known, errorStack: "    at handle" }])
   })
 
   it("is not one that is acked, retried or given back", () => {
@@ -48,7 +51,7 @@ it("says once that what a handler acked goes back behind another one of its grou
     queue: "q",
     hook: undefined,
     warn: (message, annotations) => lines.push([message.split(":")[0], annotations]),
-    redact: (error) => error,
+    redact: ({ summary }) => summary,
     timers: noTimers,
     wallClock: () => 0
   })
@@ -63,7 +66,7 @@ it.each(Promises.foreign)("a hook's promise %s may be rejected: that is logged o
     queue: "q",
     hook,
     warn: (message) => lines.push(message),
-    redact: (error) => error,
+    redact: ({ summary }) => summary,
     timers: noTimers,
     wallClock: () => 0
   })
@@ -80,7 +83,7 @@ it("calls a hook that throws by the name of its option", () => {
       throw new Error("full")
     },
     warn: (message, annotations) => lines.push([message, annotations]),
-    redact: (error) => error,
+    redact: ({ summary }) => summary,
     timers: noTimers,
     wallClock: () => 0
   })

@@ -17,6 +17,18 @@ const number = fc.oneof(
 )
 const anything = fc.oneof(fc.jsonValue(), number, fc.string({ unit: "binary", maxLength: 3000 }))
 const text = fc.oneof(fc.string({ unit: "binary" }), fc.string({ unit: "binary", minLength: 500, maxLength: 3000 }))
+const stack = fc.oneof(
+  anything,
+  fc
+    .array(
+      fc.oneof(
+        text,
+        text.map((line) => `    at ${line}`)
+      ),
+      { maxLength: 30 }
+    )
+    .map((lines) => lines.join("\n"))
+)
 const shaped = fc.record(
   {
     v: fc.constant(1),
@@ -28,7 +40,10 @@ const shaped = fc.record(
     op: fc.oneof(fc.stringMatching(/^[\w.:-]{1,64}$/), anything),
     h: fc.oneof(fc.array(fc.tuple(number, number, text, number), { maxLength: 30 }), anything),
     dl: fc.oneof(
-      fc.record({ q: text, a: anything, r: fc.constantFrom(...Metadata.reasons), t: anything, n: text, m: text }),
+      fc.record(
+        { q: text, a: anything, r: fc.constantFrom(...Metadata.reasons), t: anything, n: text, m: text, s: stack },
+        { requiredKeys: ["q", "a", "r", "t", "n", "m"] }
+      ),
       anything
     )
   },

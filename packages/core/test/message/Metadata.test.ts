@@ -68,6 +68,72 @@ describe("encode and decode", () => {
       })
     ))
 
+  describe("of a stack trace", () => {
+    const frames = (count: number, file: string) =>
+      Array.from({ length: count }, (_, line) => `    at handle (/app/src/${file}.ts:${line + 1}:1)`)
+    const stack = [...frames(40, "orders"), "caused by: Error: no", ...frames(40, "database")].join("\n")
+    const dead = (stack: string | undefined, history: ReadonlyArray<Metadata.Attempt> = []): Metadata.Metadata => ({
+      ...Metadata.make("a", 0),
+      history,
+      deadLetter: {
+        queue: "q",
+        attempts: 1,
+        reason: "permanent",
+        at: 0,
+        error: { name: "Error", message: "no", ...(stack === undefined ? {} : { stack }) }
+      }
+    })
+    const kept = (self: Metadata.Metadata) => Metadata.decode(Metadata.encode(self))!
+
+    it("keep one that fits", () => {
+      const short = frames(5, "orders").join("\n")
+      assert.deepStrictEqual(kept(dead(short)), dead(short))
+    })
+
+    it("keep the first frames of each error where there is no room for all, to the last byte", () => {
+      const some = kept(dead(stack)).deadLetter!.error.stack!
+      const at = some.indexOf("caused by: Error: no")
+      assert.deepStrictEqual(
+        [some.slice(0, at), some.slice(at)].map((part) => part.match(/\w+\.ts:1:1/)?.[0]),
+        ["orders.ts:1:1", "database.ts:1:1"]
+      )
+      assert.include(some, "\n    …\n")
+      for (let length = 1; length < 3000; length++) {
+        assert.isAtMost(
+          bytes(Metadata.encode(dead(`    at ${'\u20ac"'.repeat(length)}`.slice(0, length)))),
+          Metadata.budget
+        )
+      }
+    })
+
+    it("shorten it before they lose anything else", () => {
+      const history = Array.from({ length: 10 }, (_, n) => ({
+        attempt: n + 1,
+        at: n,
+        error: "x".repeat(150),
+        delay: 0
+      }))
+      const { deadLetter, ...rest } = kept(dead(stack, history))
+      assert.deepStrictEqual(rest.history, history)
+      assert.isBelow(deadLetter!.error.stack?.length ?? 0, 300)
+      const long = history.map((each) => ({ ...each, error: "x".repeat(250) }))
+      assert.deepStrictEqual(kept(dead(stack, long)), kept(dead(undefined, long)))
+    })
+
+    it("lose it with the history where the broker refuses a larger copy", () => {
+      for (const cut of Metadata.truncations)
+        assert.notInclude(Metadata.encode(Metadata.reduce(dead(stack), cut)), "    at")
+    })
+
+    it("read letters of programs that do not know it, and those of a foreign one that writes anything there", () => {
+      const { s: _, ...known } = JSON.parse(Metadata.encode(dead(stack))).dl
+      for (const s of [undefined, 7, null, {}, ""]) {
+        const text = JSON.stringify({ v: 1, id: "a", a: 0, t0: 0, dl: { ...known, s } })
+        assert.deepStrictEqual(Metadata.decode(text), dead(undefined))
+      }
+    })
+  })
+
   it("lose nothing that fits", () =>
     fc.assert(
       fc.property(

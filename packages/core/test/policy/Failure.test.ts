@@ -82,6 +82,7 @@ describe("make", () => {
     assert.deepStrictEqual(make(error), {
       error,
       summary: { name: "Error", message: "no" },
+      trace: undefined,
       tags: ["Error"],
       permanent: false,
       retryAfter: undefined,

@@ -52,6 +52,7 @@ export const accepted = [
         deadLetterBudget: deadLetterBudget({ max: 10, perSuccess: 0.5 }),
         drainTimeout: { seconds: 20 },
         onLimit: "clamp",
+        stackTraces: false,
         onEvent: (event) => console.log(event._tag)
       },
       handler

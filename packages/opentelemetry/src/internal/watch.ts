@@ -1,12 +1,20 @@
 /** Spans of a consumer: a handler's runs, and settlements. */
 import { ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } from "@opentelemetry/api"
 import type { Delivery } from "@requeue/core"
-import type { Telemetry } from "@requeue/core/port"
+import type { Metadata, Telemetry } from "@requeue/core/port"
 import * as Attributes from "./attributes.ts"
 import * as Carrier from "./carrier.ts"
 import type { Gauges } from "./gauges.ts"
 import type { Instrumentation } from "./send.ts"
 import * as Settlements from "./settlements.ts"
+
+/**
+ * The error with its stack as JavaScript writes one, for `exception.stacktrace`.
+ *
+ * https://opentelemetry.io/docs/specs/semconv/exceptions/exceptions-spans/
+ */
+const exceptionOf = ({ message, name, stack }: Metadata.ErrorSummary) =>
+  stack === undefined ? { name, message } : { name, message, stack: `${name}: ${message}\n${stack}` }
 
 /** Makes the hooks of one consumer. */
 export const make = (
@@ -45,7 +53,8 @@ export const make = (
         const ended = now()
         if (ending._tag === "Failed") {
           span.setAttribute(Attributes.errorType, ending.error.name)
-          span.recordException(ending.error, ended)
+          // A stack is formatted when it is read: not for a span that is not sampled.
+          if (span.isRecording()) span.recordException(exceptionOf(ending.error), ended)
           span.setStatus({ code: SpanStatusCode.ERROR, message: ending.error.message })
         }
         span.end(ended)

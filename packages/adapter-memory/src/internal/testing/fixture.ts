@@ -155,6 +155,7 @@ const letter = async <A>(
   start: number
 ): Promise<DeadLetter<A>> => {
   const { at, attempts, error, queue: origin, reason } = metadata.deadLetter!
+  const { message, name } = error
   return {
     at: at - start,
     queue,
@@ -164,7 +165,7 @@ const letter = async <A>(
     headers,
     attempts,
     reason,
-    error,
+    error: { name, message },
     history: metadata.history
   }
 }

@@ -1,5 +1,5 @@
 /** A broker that writes down every message that goes through it. */
-import type { Broker, Outgoing, Settlement } from "@requeue/core/port"
+import type { Broker, Metadata, Outgoing, Settlement } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type { Happening } from "./tools.ts"
 
@@ -71,6 +71,9 @@ export const make = (broker: Broker.Service, now: () => number): Journal => {
   return { broker: { ...broker, publish, subscribe }, happenings, sent }
 }
 
+/** Without its stack trace, so that tests can compare it. */
+const named = ({ message, name }: Metadata.ErrorSummary) => ({ name, message })
+
 const end = (settlement: Settlement.Settlement) => {
   switch (settlement._tag) {
     case "Ack":
@@ -82,10 +85,10 @@ const end = (settlement: Settlement.Settlement) => {
         _tag: "DeadLettered",
         reason: settlement.reason,
         target: settlement.queue,
-        error: settlement.error
+        error: named(settlement.error)
       } as const
     case "Drop":
-      return { ...settlement, _tag: "Dropped" } as const
+      return { ...settlement, _tag: "Dropped", error: named(settlement.error) } as const
     case "Release":
       return { ...settlement, _tag: "Released" } as const
   }

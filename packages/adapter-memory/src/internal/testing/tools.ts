@@ -46,6 +46,7 @@ export interface DeadLetter<A> {
   readonly headers: Message.Headers
   readonly attempts: number
   readonly reason: Metadata.Reason
+  /** The error of the last attempt, without its stack trace, so that tests can compare it. */
   readonly error: Metadata.ErrorSummary
   readonly history: ReadonlyArray<Metadata.Attempt>
 }

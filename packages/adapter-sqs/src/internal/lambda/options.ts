@@ -25,6 +25,8 @@ export interface Options {
   readonly handlerTimeout?: ConsumerOptions.Options["handlerTimeout"]
   /** How to treat delays that SQS cannot honour: `"fail"`, or `"clamp"` to shorten them. Default: `"fail"`. */
   readonly onLimit?: ConsumerOptions.Options["onLimit"]
+  /** Whether failures keep their stack traces. Default: true. */
+  readonly stackTraces?: ConsumerOptions.Options["stackTraces"]
   /** Called with everything that happens to every message. Default: nothing is called. */
   readonly onEvent?: ConsumerOptions.Options["onEvent"]
   /** The options of the broker. Default: the function's region, its role, and `queues: "verify"`. */
@@ -51,6 +53,7 @@ export const names: OptionNames.Of<Options> = {
   concurrency: true,
   handlerTimeout: true,
   onLimit: true,
+  stackTraces: true,
   onEvent: true,
   sqs: true,
   reserve: true,
@@ -78,7 +81,7 @@ const settingsOf = (sqs: LambdaSqs = {}) =>
  * @throws RangeError when an option is out of its range
  */
 export const decode = Effect.fnUntraced(function* (queue: string, options: Options) {
-  const { onEvent, onLimit, reportBatchItemFailures = true, reserve = 1000, sqs } = options
+  const { onEvent, onLimit, reportBatchItemFailures = true, reserve = 1000, sqs, stackTraces } = options
   const settings = yield* settingsOf(sqs)
   const consumer: ConsumerOptions.Options = {
     retry: options.retry === undefined ? undefined : RetryPolicy.from(options.retry),
@@ -88,6 +91,7 @@ export const decode = Effect.fnUntraced(function* (queue: string, options: Optio
     // A drain may take the rest of the invocation.
     drainTimeout: 0,
     onLimit,
+    stackTraces,
     onEvent
   }
   const resolved = ConsumerOptions.resolve(consumer)

@@ -96,6 +96,15 @@ const timeline = (letter: Kept): Html => {
   </ol>`
 }
 
+/** The stack trace of the last error, where there is one, and its reader may see it. */
+const stackOf = ({ origin }: Kept): Part => {
+  const stack = origin?.error.stack
+  return stack === undefined
+    ? ""
+    : html`<h2>Stack trace</h2>
+        <pre class="panel" tabindex="0" role="region" aria-label="Stack trace">${stack}</pre>`
+}
+
 const headersOf = (headers: Kept["headers"]): Html =>
   Object.keys(headers).length === 0
     ? html`<p class="soft">None.</p>`
@@ -174,7 +183,7 @@ export const letter = (visit: Visit, shown: Shown): Page => {
       ])}
       ${bodyOf(visit, shown)}
       <h2>History</h2>
-      ${momentsOf(letter).length === 0 ? html`<p class="soft">None.</p>` : timeline(letter)}
+      ${momentsOf(letter).length === 0 ? html`<p class="soft">None.</p>` : timeline(letter)} ${stackOf(letter)}
       <h2>Headers</h2>
       ${headersOf(shown.headers)}
       ${letterForms(visit, { place, capabilities: shown.capabilities, cause, letter: letter.key }, "this letter")}`

@@ -69,7 +69,8 @@ const sizeOf = ({ headers, history, id, origin }: Kept): number => {
     ...Object.entries(headers).flat(),
     ...history.map(({ error }) => error),
     id,
-    origin?.error.message ?? ""
+    origin?.error.message ?? "",
+    origin?.error.stack ?? ""
   ]
   return overhead + texts.reduce((sum, text) => sum + 2 * text.length, 0)
 }

@@ -47,7 +47,8 @@ const namesOf = ({ error, headers, history = [], id }: Content) => [
   history,
   id,
   error?.name,
-  error?.message
+  error?.message,
+  error?.stack
 ]
 
 const bytesOf = (body: unknown): Uint8Array | undefined => {
@@ -62,7 +63,7 @@ const hidden = (
   { error, headers, history = [], id = mark }: Content,
   body: Uint8Array
 ): LetterLine.Written => {
-  const told = { name: error?.name ?? mark, message: error?.message ?? mark }
+  const told = { name: error?.name ?? mark, message: error?.message ?? mark, stack: error?.stack }
   const { deadLetter } = metadata
   return {
     body,

@@ -61,17 +61,15 @@ export const refusal = (
 ): Settlement.Settlement | undefined => {
   const wait = metadata.notBefore === 0 ? 0 : Metadata.wait(metadata, now(), retry.maxAge)
   if (wait > 0) return Settlement.Release(wait)
-  if (unreadable !== undefined) return RetryPolicy.giveUp(retry, queue, "undecodable", unreadable)
+  if (unreadable !== undefined) return RetryPolicy.giveUp(retry, queue, "undecodable", { summary: unreadable })
   // Brokers count each time that a message comes behind others of its group, whatever becomes of these.
   if (attempts <= retry.maxDeliveries || group !== undefined) return undefined
   // Its deliveries never came to an end: they killed their process, or the broker counts too many.
-  return RetryPolicy.giveUp(retry, queue, "too-many-deliveries", {
-    name: "TooManyDeliveries",
-    message:
-      attempts - metadata.attempts > 1
-        ? `delivered ${attempts} times, ${retry.maxDeliveries} allowed`
-        : `delivered once, and its metadata counts ${metadata.attempts} deliveries before; ${retry.maxDeliveries} allowed`
-  })
+  const message =
+    attempts - metadata.attempts > 1
+      ? `delivered ${attempts} times, ${retry.maxDeliveries} allowed`
+      : `delivered once, and its metadata counts ${metadata.attempts} deliveries before; ${retry.maxDeliveries} allowed`
+  return RetryPolicy.giveUp(retry, queue, "too-many-deliveries", { summary: { name: "TooManyDeliveries", message } })
 }
 
 /** Decodes a body, and gives its item the headers that its handler sees. */
@@ -148,7 +146,7 @@ export const make = (dependencies: Dependencies): Arrival => {
   const refuseUnread = (item: Item, error: unknown): void =>
     within(Failure.isTemporary, error)
       ? fail(item, error)
-      : refuse(item, RetryPolicy.giveUp(retry, queue, "undecodable", within(Failure.summarize, error)))
+      : refuse(item, RetryPolicy.giveUp(retry, queue, "undecodable", readFailure(error)))
 
   /** Nobody knows whether the body can be decoded, so that this is no dead letter yet. */
   const fail = (item: Item, error: unknown): void => {

@@ -13,13 +13,10 @@ export interface Options {
 
 export interface FailureLog {
   /** Logs a failure, or counts it for the next line of its pattern. `subject` names its message. */
-  readonly add: (subject: Log.Annotations, error: Traced) => void
+  readonly add: (subject: Log.Annotations, error: ErrorSummary) => void
   /** Logs the failures that no line has counted. */
   readonly close: () => void
 }
-
-/** An error, with its stack trace where it has one. */
-type Traced = ErrorSummary & { readonly stack?: string | undefined }
 
 /** Failures of one pattern that no line has counted. */
 interface Pending {
@@ -27,7 +24,7 @@ interface Pending {
   count: number
   /** The example of the next line. */
   subject: Log.Annotations
-  error: Traced
+  error: ErrorSummary
   lastFailure: number
   timer: Timer | undefined
 }
@@ -55,7 +52,7 @@ export const make = ({ timers, warn }: Options): FailureLog => {
   }
 
   const write = (line: string, { count, error, pattern, subject }: Pending): void =>
-    warn(line, { ...subject, count, pattern, ...Log.errorFields({ ...truncateError(error), stack: error.stack }) })
+    warn(line, { ...subject, count, pattern, ...Log.errorFields(truncateError(error)) })
 
   const writeCounted = (pending: Pending): void => {
     if (pending.count > 0) write("a handler failed again", pending)

@@ -114,7 +114,7 @@ const start = <R>(settings: Settings, broker: Service): Effect.Effect<Started, S
 
     const scope = yield* Scope.make()
     const timers = yield* Scope.provide(Timers.make, scope)
-    const runtime = yield* Runtime.make<R>(timers)
+    const runtime = yield* Runtime.make<R>(timers, resolved.stackTraces)
     const { fork, wallClock, within } = runtime
     const { onEvent, retry } = boundTo(within, options.onEvent, resolved.retry)
 
@@ -122,7 +122,7 @@ const start = <R>(settings: Settings, broker: Service): Effect.Effect<Started, S
       queue: queue.name,
       hook: telemetry === undefined ? onEvent : both((event) => watch?.onEvent(event), onEvent),
       warn: (message, annotations) => void fork(Log.warning(message, annotations)),
-      redact: (error) => DeadLetterRouting.redacted(retry.deadLetter, error),
+      redact: (failure) => DeadLetterRouting.redacted(retry.deadLetter, failure),
       timers,
       wallClock
     })

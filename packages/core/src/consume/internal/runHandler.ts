@@ -178,9 +178,14 @@ interface Task {
  * exactly once for each, perhaps before this returns.
  */
 export const runner = (dependencies: Dependencies, handle: Handle, single: boolean) => {
+  // Stack traces end at a function of this name, see `StackTrace`.
   const call: Call<Task> = single
-    ? (task, context) => handle(task.toMessage(), context)
-    : (task, context) => handle(task.toBatch(), context)
+    ? function requeueCallsHandler(task, context) {
+        return handle(task.toMessage(), context)
+      }
+    : function requeueCallsHandler(task, context) {
+        return handle(task.toBatch(), context)
+      }
   return <T extends Task>(task: T, done: Done<T>, watched?: Telemetry.Run["within"]): Run => {
     const run = new HandlerRun(dependencies, task, done)
     run.run(call, watched)

@@ -9,6 +9,7 @@ import * as AsyncContext from "../../runtime/AsyncContext.ts"
 import * as Random from "../../runtime/Random.ts"
 import type { Timers } from "../../runtime/Timers.ts"
 import * as Failure from "../../policy/Failure.ts"
+import * as StackTrace from "../../policy/StackTrace.ts"
 
 export interface Runtime {
   readonly timers: Timers
@@ -26,17 +27,18 @@ export interface Runtime {
   readonly wallClock: () => number
 }
 
-/** Makes a runtime for a handler that needs the services `R`. */
-export const make = <R>(timers: Timers): Effect.Effect<Runtime, never, R> =>
+/** Makes a runtime for a handler that needs the services `R`. `stackTraces`: whether failures keep their stack traces. */
+export const make = <R>(timers: Timers, stackTraces: boolean): Effect.Effect<Runtime, never, R> =>
   Effect.gen(function* () {
     const clock = yield* Clock.Clock
     const source = yield* Random.source
     const within = AsyncContext.capture()
+    const traceOf = stackTraces ? (error: unknown) => AsyncContext.bind(within, StackTrace.of(error)) : undefined
     const fork: Runtime["fork"] = AsyncContext.bind(within, Effect.runForkWith(yield* Effect.context<R>()))
     return {
       timers,
       within,
-      readFailure: (error) => within(Failure.make, error, clock.currentTimeMillisUnsafe()),
+      readFailure: (error) => within(Failure.make, error, clock.currentTimeMillisUnsafe(), traceOf?.(error)),
       fork,
       yieldThen: (resume) => void fork(Effect.yieldNow).addObserver(resume),
       random: () => Random.draw(source),

@@ -265,7 +265,7 @@ const runner = (
 }
 
 /** The end of a failed run as telemetry may see it. */
-const redacted = ({ deadLetter }: RetryPolicy, { summary }: Failure.Failure): Telemetry.Ending => ({
+const redacted = ({ deadLetter }: RetryPolicy, failure: Failure.Failure): Telemetry.Ending => ({
   _tag: "Failed",
-  error: DeadLetterRouting.redacted(deadLetter, summary)
+  error: DeadLetterRouting.redacted(deadLetter, failure)
 })

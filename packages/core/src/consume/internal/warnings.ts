@@ -15,8 +15,8 @@ import type { Runtime } from "./runtime.ts"
 
 export interface Options extends FailureLog.Options, Pick<Runtime, "wallClock"> {
   readonly queue: string
-  /** Removes from an error what the log must not show. */
-  readonly redact: (error: ErrorSummary) => ErrorSummary
+  /** Returns the error of a failure without what the log must not show. */
+  readonly redact: (failure: Failure) => ErrorSummary
 }
 
 /** The part of a delivery that is told. */
@@ -48,12 +48,13 @@ export const make = ({ queue, redact, timers, wallClock, warn }: Options): Warni
 
   return {
     // A handler that fails from the start must not look like one that is not called.
-    failed: (delivery, { problem, summary }) => {
+    failed: (delivery, failure) => {
+      const { problem } = failure
       if (problem !== undefined && !warnedOfProblem) {
         warnedOfProblem = true
         warn(`${problem}; further ones are not logged`, subject(delivery))
       }
-      failures.add(subject(delivery), redact(summary))
+      failures.add(subject(delivery), redact(failure))
     },
     gaveUp: (delivery, settlement) => {
       const target = settlement._tag === "DeadLetter" ? { target: settlement.queue } : {}
