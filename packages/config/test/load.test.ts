@@ -112,6 +112,26 @@ describe("a program", () => {
     assert.strictEqual(requeue.broker, "memory")
   })
 
+  it("waits for its broker as long as the file says, or the call", async () => {
+    const file = `export default {
+      brokers: { main: { url: "memory:", waitForBroker: "1 minute" } }
+    }`
+    const cwd = await folder({ "requeue.config.mjs": file })
+    const config = await Effect.runPromise(Configuration.load({ cwd, environment: {} }))
+    assert.deepStrictEqual([config.waitForBroker(), config.waitForBroker("none")], ["1 minute", undefined])
+    const { connect } = await loadConfig({ cwd, environment: {} })
+    await (await connect()).close()
+    await expect(connect("main", { waitForBroker: -1 })).rejects.toThrow("connect: waitForBroker must be a duration")
+  })
+
+  it("of a broker whose time to start is none does not start", async () => {
+    const cwd = await folder({
+      "requeue.config.yaml": "brokers: { main: { url: 'memory:', waitForBroker: soon } }"
+    })
+    const { connect } = await loadConfig({ cwd, environment: {} })
+    await expect(connect()).rejects.toThrow(/waitForBroker must be a duration.*got "soon"/)
+  })
+
   it("does not start with what its broker cannot do", async () => {
     const queues = { orders: { retry: { deadLetter: "orders" } } }
     const cwd = await folder({ "requeue.config.json": JSON.stringify({ brokers: { main: "memory:" }, queues }) })

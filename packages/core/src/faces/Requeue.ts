@@ -232,10 +232,13 @@ const rejected = (reason: unknown): Promise<never> => {
   return promise
 }
 
+/** Milliseconds that a broker has to start, such as in a container that starts with the program's. */
+const defaultWait = 30_000
+
 /** The broker, with the telemetry that is asked for. */
 const layerOf = async <E>(
   broker: Adapters.Address | Layer.Layer<Broker, E>,
-  { adapters, telemetry, waitForBroker = 0 }: ConnectOptions
+  { adapters, telemetry, waitForBroker = defaultWait }: ConnectOptions
 ): Promise<Layer.Layer<Broker, unknown>> => {
   const found: Layer.Layer<Broker, unknown> = isLayer(broker)
     ? broker

@@ -256,8 +256,8 @@ export interface Service {
   /** The connection as the adapter saw it last. */
   readonly connection: () => Connection
   /**
-   * Asks the broker for an answer, whatever it is, and fails when there is none. `waitForBroker` calls it before the program
-   * gets the broker. For adapters whose brokers have no connection to open. Default: whoever has the service has reached it.
+   * Asks the broker for an answer, whatever it is, and fails when there is none. `connect` calls it before the program gets the
+   * broker, unless `waitForBroker` is 0. For adapters whose brokers have no connection to open. Default: whoever has the service has reached it.
    */
   readonly reach?: Effect.Effect<void, BrokerError> | undefined
   /**

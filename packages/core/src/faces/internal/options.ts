@@ -47,8 +47,10 @@ export interface ConnectOptions extends Limits.Options {
   /** Lowest level that is logged, to standard error. Default `"Warn"`; `"None"` for silence. */
   readonly logLevel?: LogLevel.LogLevel | undefined
   /**
-   * How long to wait for a broker that cannot be reached, such as one that starts after the program: up to 24 hours. A warning
-   * reports each wait. SQS, which has no connection, is asked for an answer only with this option. Default: 0, so `connect` rejects after the first attempt.
+   * How long `connect` waits for a broker that cannot be reached, such as one that starts after the program, 0 to 24 hours; a
+   * number counts milliseconds. It tries again until then, and logs the last reason after a second and every 5 seconds. 0: one
+   * attempt. What another attempt cannot solve is not waited for: a wrong option or URL, refused credentials, an untrusted
+   * certificate. SQS, which has no connection, is asked for an answer, but not with 0. Default: 30 seconds.
    */
   readonly waitForBroker?: Delay.DurationInput | undefined
   /** For example `OpenTelemetry.make()` of `@requeue/opentelemetry`. Default: none, which costs nothing. */
