@@ -81,6 +81,7 @@ queues:
     retry: patient
     batch: { maxBatchSize: 50 }
     consumerBackoff: true
+    rateLimit: { max: 10, per: 1 second }
 `)
     const { broker, codec, delay, name, options } = queues["orders"]!
     assert.deepStrictEqual(
@@ -90,6 +91,7 @@ queues:
     assert.strictEqual(options.retry?.maxAttempts, 9)
     assert.strictEqual(options.batch?.maxBatchSize, 50)
     assert.strictEqual(options.consumerBackoff?.maxBackoffDuration, 120_000)
+    assert.deepStrictEqual(options.rateLimit, { max: 10, per: 1000 })
   })
 
   it("that nobody knows is asked about", async () => {

@@ -10,6 +10,7 @@ import * as OptionNames from "../../options/OptionNames.ts"
 import * as Limits from "../../produce/internal/limits.ts"
 import * as BatchPolicy from "../../policy/BatchPolicy.ts"
 import * as ConsumerBackoff from "../../policy/ConsumerBackoff.ts"
+import * as RateLimit from "../../policy/RateLimit.ts"
 import * as RetryPolicy from "../../policy/RetryPolicy.ts"
 
 /** Policies as plain objects. */
@@ -95,7 +96,11 @@ export const connect = (options: ConnectOptions): void => OptionNames.check("con
 export const consume = (call: string, queue: OptionNames.Queue, options: ConsumeOptions, handler: unknown) => {
   OptionNames.orThrow(ConsumerOptions.handlerRefusal(call, queue, options, handler))
   OptionNames.check(call, options, consumeKinds, queue)
-  return withPolicies(call, queue, options)
+  const { rateLimit } = options
+  return {
+    ...withPolicies(call, queue, options),
+    rateLimit: rateLimit && within(call, queue, "rateLimit", () => RateLimit.make(rateLimit))
+  }
 }
 
 /**
