@@ -95,7 +95,7 @@ export const at = ({ per }: RateLimit, state: State, now: number): State => {
   return count === state.count ? state : { count, first, last }
 }
 
-/** What the limit allows. */
+/** The runs that a limit allows. */
 export interface Decision {
   /** Runs that may begin now. */
   readonly room: number

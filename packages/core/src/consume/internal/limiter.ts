@@ -16,7 +16,7 @@ export interface Limiter {
   readonly window: Window
   /** Counts the runs of a handler, and starts each one when the limit allows it. */
   readonly limited: (run: RunHandler) => RunHandler
-  /** Calls back when more may begin, or arrive. */
+  /** Sets what is called when more may begin, or arrive. */
   readonly open: (refresh: () => void) => void
   /** Ends what waits for the limit, without a run. */
   readonly stop: () => void
@@ -44,84 +44,107 @@ interface Waiting {
   readonly interrupt: () => void
 }
 
-export const make = ({ concurrency, limit, perRun, timers, window }: Dependencies): Limiter => {
-  const waiting = new Set<Waiting>()
+/** The runs that have begun, as they count now, and when the messages arrive that the broker may deliver now. */
+const counting = ({ limit, timers }: Dependencies) => {
   let state = RateLimit.initial
-  /** The same, as it is when the messages that are given now arrive. */
   let soon = RateLimit.initial
-  let refresh = (): void => {}
+  return {
+    now: (): RateLimit.Decision => {
+      const now = timers.now()
+      state = RateLimit.at(limit, state, now)
+      return RateLimit.decide(limit, state, now)
+    },
+    soon: (): RateLimit.Decision => {
+      const then = timers.now() + ahead
+      soon = RateLimit.at(limit, soon, then)
+      return RateLimit.decide(limit, soon, then)
+    },
+    /** Counts a run that is about to begin. The answer is to be called when its handler has begun. */
+    begin: (): (() => void) => {
+      const before = { state, soon }
+      const count = (): void => {
+        const now = timers.now()
+        state = RateLimit.begin(before.state, now)
+        soon = RateLimit.begin(before.soon, now)
+      }
+      count()
+      const counted = state
+      // Its handler has begun by now, and not before it was counted. Where another run has begun since, it was before that.
+      return () => {
+        if (state === counted) count()
+      }
+    }
+  }
+}
+
+/** One timer, which wakes at the earliest time that was asked for. */
+const alarm = (timers: Dependencies["timers"], wake: () => void) => {
   let timer: Timer | undefined
   let wakesAt = Number.POSITIVE_INFINITY
   let isStopped = false
+  return {
+    within: (wait: number): void => {
+      const at = timers.now() + wait
+      if (at >= wakesAt || isStopped) return
+      timers.cancel(timer)
+      wakesAt = at
+      timer = timers.after(wait, () => {
+        wakesAt = Number.POSITIVE_INFINITY
+        wake()
+      })
+    },
+    stop: (): void => {
+      isStopped = true
+      timers.cancel(timer)
+    }
+  }
+}
 
-  const decide = (): RateLimit.Decision => {
-    const now = timers.now()
-    state = RateLimit.at(limit, state, now)
-    return RateLimit.decide(limit, state, now)
-  }
-  const decideSoon = (): RateLimit.Decision => {
-    const then = timers.now() + ahead
-    soon = RateLimit.at(limit, soon, then)
-    return RateLimit.decide(limit, soon, then)
-  }
-
-  /** Wakes when the next run may begin, or further messages may come. */
-  const arm = (): void => {
-    const [now, later] = [decide(), decideSoon()]
-    const wait = Math.min(
-      now.room === 0 ? now.wait : Number.POSITIVE_INFINITY,
-      later.room * perRun < window ? later.wait : Number.POSITIVE_INFINITY
-    )
-    const at = timers.now() + wait
-    if (at >= wakesAt || isStopped) return
-    timers.cancel(timer)
-    wakesAt = at
-    timer = timers.after(wait, () => {
-      wakesAt = Number.POSITIVE_INFINITY
-      wake()
-    })
-  }
+export const make = (dependencies: Dependencies): Limiter => {
+  const { concurrency, limit, perRun, timers, window } = dependencies
+  const waiting = new Set<Waiting>()
+  const runs = counting(dependencies)
+  let refresh = (): void => {}
 
   const wake = (): void => {
     for (const each of waiting) {
-      if (decide().room === 0) break
+      if (runs.now().room === 0) break
       waiting.delete(each)
       each.start()
     }
     refresh()
     arm()
   }
+  const { stop, within: wakeWithin } = alarm(timers, wake)
+
+  /** Wakes when the next run may begin, or further messages may come. */
+  const arm = (): void => {
+    const [now, soon] = [runs.now(), runs.soon()]
+    if (now.room === 0) wakeWithin(now.wait)
+    if (soon.room * perRun < window) wakeWithin(soon.wait)
+  }
 
   const begin = (run: () => Run): Run => {
-    const before = { state, soon }
-    const now = timers.now()
-    state = RateLimit.begin(state, now)
-    soon = RateLimit.begin(soon, now)
-    const reserved = state
+    const begun = runs.begin()
     // Before this message is settled: the broker would deliver another one in its place.
-    if (decideSoon().room === 0) refresh()
-    const begun = run()
-    // The handler may have begun as late as now. Where another run has begun since, it was before that.
-    if (state === reserved) {
-      const latest = timers.now()
-      state = RateLimit.begin(before.state, latest)
-      soon = RateLimit.begin(before.soon, latest)
-    }
+    if (runs.soon().room === 0) refresh()
+    const running = run()
+    begun()
     arm()
-    return begun
+    return running
   }
 
   return {
-    concurrency: () => (waiting.size === 0 && decide().room > 0 ? concurrency : 0),
+    concurrency: () => (waiting.size === 0 && runs.now().room > 0 ? concurrency : 0),
     window: Object.assign(
       (begun: number) => {
-        const { room } = decideSoon()
+        const { room } = runs.soon()
         return room === 0 ? 0 : Math.min(window, begun + room * perRun)
       },
       { widest: window }
     ),
     limited: (run) => (task, done, within) => {
-      if (waiting.size === 0 && decide().room > 0) return begin(() => run(task, done, within))
+      if (waiting.size === 0 && runs.now().room > 0) return begin(() => run(task, done, within))
       let begun: Run | undefined
       const each: Waiting = {
         start: () => void (begun = begin(() => run(task, done, within))),
@@ -135,8 +158,7 @@ export const make = ({ concurrency, limit, perRun, timers, window }: Dependencie
     },
     open: (callback) => void (refresh = callback),
     stop: () => {
-      isStopped = true
-      timers.cancel(timer)
+      stop()
       for (const each of waiting) each.interrupt()
     },
     longestWait: limit.per
