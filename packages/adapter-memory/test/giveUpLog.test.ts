@@ -61,7 +61,7 @@ it.effect.each(policies)("for $reasons", ({ bodies, reasons, retry }) => {
       reason,
       errorName: error.name,
       errorMessage: error.message,
-        ...(error.stack === undefined ? {} : { errorStack: error.stack }),
+      ...(error.stack === undefined ? {} : { errorStack: error.stack }),
       ...(event._tag === "DeadLettered" ? { target: event.target } : {}),
       age: lines[index]?.["age"]
     }))

@@ -44,7 +44,7 @@ const run = async (logger: ConnectOptions["logger"], logLevel?: ConnectOptions["
         if (event._tag === "DeadLettered") deadLetters.push(`${queue} ${event.id}`)
       }
       await broker.finish(
-        broker.requeue.consume(queue, { retry: { maxRetries: 1 }, onEvent }, ({ body }) => {
+        broker.requeue.consume(queue, { retry: { maxRetries: 1 }, onEvent, stackTraces: false }, ({ body }) => {
           throw new TypeError(`no price for order ${String(body)}`)
         })
       )

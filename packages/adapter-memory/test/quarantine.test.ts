@@ -98,7 +98,8 @@ describe("200 messages of which every settlement is refused", () => {
         const health = yield* Health.check([consumer])
         assert.strictEqual(health.consumers[0]?.quarantined, kept.length)
         assert.strictEqual(health.consumers[0]?.state, "paused")
-        assert.isFalse(Health.isReady(health))
+        assert.isTrue(Health.degraded(health).some(({ reason }) => reason === "quarantine"))
+        assert.isFalse(Health.isReady(health, { unreadyWhen: ["quarantine"] }))
         yield* world.balance
         world.faults.settle = undefined
         yield* world.untilEnded()

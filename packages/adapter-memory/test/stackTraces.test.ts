@@ -24,7 +24,7 @@ const seen = (
     const ended: Array<unknown> = []
     const events: Array<Event.Event> = []
     const logger = Logger.make(({ fiber, logLevel }) => {
-      if (logLevel === "Warn") logged.push(fiber.getRef(References.CurrentLogAnnotations)["stack"])
+      if (logLevel === "Warn") logged.push(fiber.getRef(References.CurrentLogAnnotations)["errorStack"])
     })
     const telemetry: Telemetry.Service = {
       send: (_, messages, publish) => publish(messages),

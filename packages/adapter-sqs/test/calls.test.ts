@@ -99,26 +99,37 @@ describe("reach, by which waitForBroker asks SQS", () => {
     ["nobody listens", failing("ECONNREFUSED"), ["ConnectionFailed", "down"]],
     ["a proxy answers 404", answering(404, "<html>", { "content-type": "text/html" }), ["ConnectionFailed", "up"]],
     ["a proxy answers 403", answering(403, "", { "content-type": "text/plain" }), ["ConnectionFailed", "up"]],
-    ["another server answers", answering(200, "{}"), ["ConnectionLost", "up"]]
+    ["another server answers", answering(200, "{}"), ["ConnectionLost", "up"]],
+    ["SQS refuses the credentials", named("InvalidClientTokenId", 403), ["AccessRefused", "up"]]
   ])("%s", ([, requestHandler, expected]) =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* reached({ requestHandler: requestHandler as never }), expected)
     })
   )
 
-  it.live("connect waits for the first answer, and asks nothing where it does not wait", () =>
+  it.live("connect waits for the first answer, and asks nothing where it is not to wait", () =>
     Effect.promise(async () => {
       const missing = named("QueueDoesNotExist")
       let calls = 0
       const late = { handle: () => (++calls <= 4 ? failing("ECONNREFUSED") : missing).handle() }
       const layer = SqsBroker.layer({ url, credentials: async () => identity, requestHandler: late as never })
-      await using lazy = await connect(layer)
+      await using lazy = await connect(layer, { waitForBroker: 0 })
       assert.deepStrictEqual([calls, (await lazy.health()).connection.state], [0, "up"])
-      await using requeue = await connect(layer, { waitForBroker: "1 minute" })
+      await using requeue = await connect(layer)
       assert.deepStrictEqual([calls, (await requeue.health()).connection.state], [5, "up"])
       const never = { url, credentials: async () => identity, requestHandler: failing("ECONNREFUSED") as never }
       const refused = await connect(SqsBroker.layer(never), { waitForBroker: "1ms" }).catch(String)
-      assert.match(String(refused), /sqs: connect: ConnectionFailed: ECONNREFUSED.*attempts in/)
+      assert.match(String(refused), /sqs: connect: ConnectionFailed: ECONNREFUSED.*attempts? in/)
+    })
+  )
+
+  it.live.each([
+    ["an untrusted certificate", failing("DEPTH_ZERO_SELF_SIGNED_CERT")],
+    ["refused credentials", named("SignatureDoesNotMatch", 403)]
+  ])("connect does not wait after %s", ([, requestHandler]) =>
+    Effect.promise(async () => {
+      const layer = SqsBroker.layer({ url, credentials: async () => identity, requestHandler: requestHandler as never })
+      assert.notMatch(String(await connect(layer).catch(String)), /attempts? in/)
     })
   )
 

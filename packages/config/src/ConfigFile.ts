@@ -38,6 +38,10 @@ const Broker = Schema.Union([
         Schema.Union([Schema.String, AdapterValue]).annotate({
           message: "must be the name of a package, or an adapter"
         })
+      ),
+      waitForBroker: described(
+        "How long connect waits for a broker that starts later, 0 to 24 hours. Default: 30 seconds.",
+        PolicyConfig.Duration
       )
     }),
     [Schema.Record(Schema.String, Option)]

@@ -6,7 +6,7 @@
  * {@link Configuration.layer} is built.
  */
 import { Adapters, Broker, BrokerError, ConfigurationError, RetryPolicy } from "@requeue/core"
-import { type Adapter, BrokerUrl, KnownQueues, OptionKind, OptionNames } from "@requeue/core/port"
+import { type Adapter, BrokerUrl, type Delay, KnownQueues, OptionKind, OptionNames } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
@@ -48,6 +48,8 @@ export interface Configuration {
    * refuses an option, or when the broker cannot do what one of its queues demands; the error has the path in the file.
    */
   readonly layer: (broker?: string) => Layer.Layer<Broker.Broker, BrokerError.BrokerError | ConfigFileError>
+  /** Returns the `waitForBroker` of a broker; `undefined` where the file has none. Default: that of the default broker. */
+  readonly waitForBroker: (broker?: string) => Delay.DurationInput | undefined
 }
 
 /** Where the config file is, and what it may refer to. */
@@ -234,7 +236,7 @@ const make = (
   const find = Effect.fnUntraced(function* (name: string) {
     const { problems, value } = opened(name)
     if (problems.length > 0) return yield* refuse(problems)
-    const { url, ...options } = value as { readonly url: string } // Environment.override gave every broker its url
+    const { url, waitForBroker: _, ...options } = value as { readonly url: string; readonly waitForBroker?: unknown } // Environment.override gave every broker its url
     const found = Adapters.find({ ...options, url: Redacted.make(url) }, { adapters, from: path })
     return yield* Effect.mapError(found, (error) => locate(name, error))
   })
@@ -279,7 +281,11 @@ const make = (
     defaultBroker,
     find: (broker) => Effect.flatMap(named(broker), find),
     locate,
-    layer: (broker) => Layer.unwrap(Effect.flatMap(named(broker), layer))
+    layer: (broker) => Layer.unwrap(Effect.flatMap(named(broker), layer)),
+    waitForBroker: (broker = defaultBroker) => {
+      const found = broker !== undefined && Object.hasOwn(brokers, broker) ? brokers[broker] : undefined
+      return typeof found === "object" ? found.waitForBroker : undefined
+    }
   }
 }
 

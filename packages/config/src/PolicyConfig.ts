@@ -27,6 +27,7 @@ import {
   BatchPolicy as BatchPolicies,
   ConsumerBackoff as ConsumerBackoffs,
   DeadLetterBudget as DeadLetterBudgets,
+  RateLimit as RateLimits,
   type Delay,
   type Jitter,
   RetryPolicy as RetryPolicies
@@ -186,6 +187,9 @@ export const DeadLetterBudget = strict({
   perSuccess: Schema.optionalKey(Schema.Finite)
 }).pipe(through("DeadLetterBudget", DeadLetterBudgets.make))
 
+/** `{ "max": 10, "per": "1 second" }` */
+export const RateLimit = strict({ max: Schema.Finite, per: Duration }).pipe(through("RateLimit", RateLimits.make))
+
 /** The fields of {@link Consumer}, for a struct that has more of them. */
 export const consumerFields = {
   retry: Schema.optionalKey(RetryPolicy),
@@ -193,6 +197,7 @@ export const consumerFields = {
   batch: Schema.optionalKey(BatchPolicy),
   concurrency: Schema.optionalKey(Schema.Finite),
   prefetch: Schema.optionalKey(Schema.Finite),
+  rateLimit: Schema.optionalKey(RateLimit),
   handlerTimeout: Schema.optionalKey(Duration),
   consumerBackoff: Schema.optionalKey(ConsumerBackoff),
   deadLetterBudget: Schema.optionalKey(DeadLetterBudget),

@@ -41,10 +41,21 @@ export const loadConfig = async (options: Configuration.Options = {}): Promise<L
   OptionNames.check("loadConfig", options, Configuration.kinds)
   const config = await Effect.runPromise(Configuration.load(options))
   return {
-    connect: (broker, connectOptions) => connect(config.layer(broker), connectOptions),
+    connect: (broker, connectOptions) =>
+      connect(config.layer(broker), withWait(connectOptions, config.waitForBroker(broker))),
     queue: (name) => Effect.runSync(Configuration.queue(config, name))
   }
 }
+
+/** Adds the time that the file gives the broker, unless the call gives one. */
+const withWait = (
+  options: ConnectOptions | undefined,
+  waitForBroker: ConnectOptions["waitForBroker"]
+): ConnectOptions | undefined =>
+  // Whatever else is given is for `connect` to refuse.
+  waitForBroker === undefined || (options !== undefined && options?.waitForBroker !== undefined)
+    ? options
+    : { ...options, waitForBroker }
 
 /** Answers its argument: for a `requeue.config.ts` whose types are checked. */
 export const defineConfig = (config: Json): Json => config

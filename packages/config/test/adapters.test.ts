@@ -94,7 +94,9 @@ describe("an adapter", () => {
     const text = `export default {
       brokers: { main: { url: "sqs://127.0.0.1:\${PORT}?region=eu-west-1", credentials: globalThis.credentials } }
     }`
-    const requeue = await (await loaded(text, { environment: { PORT: String(port) } })).connect()
+    const requeue = await (
+      await loaded(text, { environment: { PORT: String(port) } })
+    ).connect(undefined, { waitForBroker: 0 })
     await requeue.send("orders", 1).catch(() => {})
     await requeue.close()
     assert.include(asked[0], "AKIDMINE")
@@ -190,7 +192,7 @@ describe("an adapter", () => {
     const environment = { PASSWORD: "hunter2hunter2" }
     const text = `export default { brokers: { main: "redis://me:\${PASSWORD}@host" } }`
     const { connect } = await loaded(text, { environment, adapters: [{ schemes: ["redis"], layer }] })
-    const error: unknown = await connect().catch((reason: unknown) => reason)
+    const error: unknown = await connect(undefined, { waitForBroker: 0 }).catch((reason: unknown) => reason)
     assert.instanceOf(error, Error)
     assert.notInclude(inspect(error, { depth: 10 }), "hunter2")
   })

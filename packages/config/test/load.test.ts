@@ -122,6 +122,7 @@ queues:
     retry: patient
     batch: { maxBatchSize: 50 }
     consumerBackoff: true
+    rateLimit: { max: 10, per: 1 second }
 `)
     const { broker, codec, delay, name, options } = queues["orders"]!
     assert.deepStrictEqual(
@@ -132,6 +133,7 @@ queues:
     assert.strictEqual(options.batch?.maxBatchSize, 50)
     assert.strictEqual(options.consumerBackoff?.form, "consecutive")
     assert.strictEqual(options.consumerBackoff?.maxBackoffDuration, 120_000)
+    assert.deepStrictEqual(options.rateLimit, { max: 10, per: 1000 })
   })
 
   it("that nobody knows is asked about", async () => {
@@ -152,6 +154,26 @@ describe("a program", () => {
     await requeue.send(orders, { id: 7 })
     assert.strictEqual(await handled.promise, 7)
     assert.strictEqual(requeue.broker, "memory")
+  })
+
+  it("waits for its broker as long as the file says, or the call", async () => {
+    const file = `export default {
+      brokers: { main: { url: "memory:", waitForBroker: "1 minute" } }
+    }`
+    const cwd = await folder({ "requeue.config.mjs": file })
+    const config = await Effect.runPromise(Configuration.load({ cwd, environment: {} }))
+    assert.deepStrictEqual([config.waitForBroker(), config.waitForBroker("none")], ["1 minute", undefined])
+    const { connect } = await loadConfig({ cwd, environment: {} })
+    await (await connect()).close()
+    await expect(connect("main", { waitForBroker: -1 })).rejects.toThrow("connect: waitForBroker must be a duration")
+  })
+
+  it("of a broker whose time to start is none does not start", async () => {
+    const cwd = await folder({
+      "requeue.config.yaml": "brokers: { main: { url: 'memory:', waitForBroker: soon } }"
+    })
+    const { connect } = await loadConfig({ cwd, environment: {} })
+    await expect(connect()).rejects.toThrow(/waitForBroker must be a duration.*got "soon"/)
   })
 
   it("does not start with what its broker cannot do", async () => {

@@ -32,6 +32,7 @@ import { cases as operator } from "./cases/operator.ts"
 import { cases as native } from "./cases/native.ts"
 import { cases as precedence } from "./cases/precedence.ts"
 import { cases as processes } from "./cases/processes.ts"
+import { cases as rateLimits } from "./cases/rateLimits.ts"
 import { cases as refusals } from "./cases/refusals.ts"
 import { cases as reconnecting } from "./cases/reconnecting.ts"
 import { cases as auditing } from "./cases/auditing.ts"
@@ -75,6 +76,7 @@ export const cases: ReadonlyArray<Case> = [
   ...guards,
   ...redrivingInStages,
   ...backoff,
+  ...rateLimits,
   ...time,
   ...operator,
   ...troubles,

@@ -13,7 +13,15 @@ export type { Batch, Context, Received, RetryOptions } from "./message/Handler.t
 export { LeaseExpired, PullerDrained, type PulledBatch, type PullOptions } from "./consume/Puller.ts"
 export type { Headers, Message, Native } from "./message/Message.ts"
 export type { LoggerLike } from "./observe/LoggerLike.ts"
-export { type ConsumerHealth, type Health, isLive, isReady } from "./observe/Health.ts"
+export {
+  type ConsumerHealth,
+  degraded,
+  type Degradation,
+  type Health,
+  isLive,
+  isReady,
+  type ReadyOptions
+} from "./observe/Health.ts"
 export { make as queue } from "./message/QueueDefinition.ts"
 export {
   connect,

@@ -159,6 +159,9 @@ const contentOf = (option: string, path: string, readFile: (path: string) => Buf
   return fault === undefined ? content : fail(`${shown} has PEM text, but ${fault}`)
 }
 
+/** Errors of Node.js and OpenSSL when one side does not accept the certificate of the other, or speaks no TLS. */
+const refusals = /certificate|self.signed|altnames|CERT_|unknown ca|wrong version number/i
+
 /** Errors of OpenSSL and {@link toNode}, and what to do; the first match counts. `$` is the name of the option. */
 const remedies: ReadonlyArray<readonly [RegExp, string]> = [
   [/TLS: (\w+) cannot be read/, "Set $.<1> to the path of a file that this process may read"],
@@ -196,6 +199,20 @@ export const remedy = (text: string, option: string): string | undefined => {
   }
   return undefined
 }
+
+/**
+ * Whether an error of a connection is about certificates, keys or TLS itself: another attempt fails again, unless somebody
+ * changes a certificate or these options. A connection that ends during the handshake is no such error.
+ *
+ * @example
+ * ```ts
+ * import { TlsOptions } from "@requeue/kit"
+ *
+ * TlsOptions.isMistake("DEPTH_ZERO_SELF_SIGNED_CERT self-signed certificate") // => true
+ * TlsOptions.isMistake("Client network socket disconnected before secure TLS connection was established") // => false
+ * ```
+ */
+export const isMistake = (text: string): boolean => refusals.test(text) || remedy(text, "tls") !== undefined
 
 /**
  * Returns the options as `node:tls` and drivers take them: with the passphrase in clear text and the content of files,

@@ -148,3 +148,15 @@ describe("remedy", () => {
   it("is none for an error of the server's certificate", () =>
     assert.isUndefined(TlsOptions.remedy("DEPTH_ZERO_SELF_SIGNED_CERT self-signed certificate", "tls")))
 })
+
+it.each([
+  ["DEPTH_ZERO_SELF_SIGNED_CERT self-signed certificate", true],
+  ["unable to verify the first certificate", true],
+  ["Hostname/IP does not match certificate's altnames", true],
+  ["write EPROTO 00:error:0A000418:SSL routines:ssl3_read_bytes:tlsv1 alert unknown ca", true],
+  ["write EPROTO 00:error:0A00010B:SSL routines:tls_validate_record_header:wrong version number", true],
+  ["error:05800074:x509 certificate routines::key values mismatch", true],
+  ["TLS: caFile cannot be read: ENOENT", true],
+  ["Client network socket disconnected before secure TLS connection was established", false],
+  ["connect ECONNREFUSED 127.0.0.1:5671", false]
+])("is a mistake of the configuration: %s, %s", (text, is) => assert.strictEqual(TlsOptions.isMistake(text), is))

@@ -101,6 +101,7 @@ export const unreachable = ({ url }: HttpInterface, error: BrokerError.BrokerErr
     broker: "nsq",
     operation: error.operation,
     reason: error.reason === "Timeout" ? "ConnectionFailed" : error.reason,
+    isMisconfigured: error.isMisconfigured,
     detail: `nsqd's HTTP interface at ${url} does not answer: ${error.detail}`,
     remedy:
       "Give its address in nsqdHttp, the authority of its certificate in httpTls, " +

@@ -96,6 +96,7 @@ export const toBrokerError = (
     operation,
     queue,
     reason: meaning.reason,
+    isMisconfigured: otherwise === "ConnectionFailed" && TlsOptions.isMistake(text),
     detail: node === undefined ? text : `nsqd ${node}: ${text}`,
     remedy: meaning.remedy ?? (meaning.reason === "ConnectionFailed" ? remedies.reach : undefined)
   })

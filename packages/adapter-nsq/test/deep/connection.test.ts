@@ -145,6 +145,18 @@ describe("with nsqlookupd", async () => {
     ))
 })
 
+test("connect waits for an nsqd that starts later", async () => {
+  lose(way)
+  try {
+    const waiting = connect(NsqBroker.layer(through(way)), { waitForBroker: "1 minute", logLevel: "None" })
+    setTimeout(regain, 500)
+    await using requeue = await waiting
+    assert.strictEqual((await requeue.health()).connection.state, "up")
+  } finally {
+    regain()
+  }
+})
+
 const patience = { timeout: 60_000, message: "what the probe says" }
 
 /** What a probe says, and how long it took to say so while nsqd could not be reached. */

@@ -1,5 +1,6 @@
 /** What is between us and nsqd: compression, TLS, several nsqd. */
 import { certificate } from "@requeue/brokers"
+import { connect } from "@requeue/core/promise"
 import * as Effect from "effect/Effect"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { createServer } from "node:https"
@@ -7,7 +8,7 @@ import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, assert, describe, test } from "vitest"
-import type { NsqOptions } from "../../src/index.ts"
+import { NsqBroker, type NsqOptions } from "../../src/index.ts"
 import { channels, held } from "../real/raw.ts"
 import { server } from "./server.ts"
 import { consume, ids, on, outgoing, publishAll, queueName, until, type Run } from "../world.ts"
@@ -53,6 +54,12 @@ describe("TLS of an address", async () => {
 
   test("is taken for that address", async () => {
     assert.deepStrictEqual(await roundTrip({ ...right.direct, tls: { ca: own.cert } }), all)
+  })
+
+  test("and connect does not wait for another one", async () => {
+    const error = await connect(NsqBroker.layer({ ...right.direct, tls: { ca: other.cert } })).catch(String)
+    assert.match(String(error), /ConnectionFailed/)
+    assert.notMatch(String(error), /attempts? in/)
   })
 
   test("and not for localhost", async () => {

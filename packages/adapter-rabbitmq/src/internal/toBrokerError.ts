@@ -190,7 +190,9 @@ export const toBrokerError = (
       remedy: otherwise === "ConnectionLost" ? lostRemedy : undefined
     }
   const remedy = isReply ? remedies.reply : usual
-  return new BrokerError.BrokerError({ broker: "rabbitmq", operation, queue, reason, detail: detailOf(text), remedy })
+  const isMisconfigured = operation === "connect" && TlsOptions.isMistake(text)
+  const detail = detailOf(text)
+  return new BrokerError.BrokerError({ broker: "rabbitmq", operation, queue, reason, detail, remedy, isMisconfigured })
 }
 
 /** The start of the driver's error for headers that do not fit. */

@@ -69,6 +69,18 @@ test("what is given up before it was written is told as not sent, and what was w
 /** Longest wait for what must come, in milliseconds. */
 const within = { timeout: 60_000 }
 
+test("connect waits for a server that starts later", async () => {
+  one.proxy.refuse(true)
+  try {
+    const waiting = connect(one.proxied, { waitForBroker: "1 minute", logLevel: "None" })
+    setTimeout(() => one.proxy.refuse(false), 500)
+    await using requeue = await waiting
+    assert.strictEqual((await requeue.health()).connection.state, "up")
+  } finally {
+    one.proxy.refuse(false)
+  }
+})
+
 test("a readiness probe passes, fails at once while the server cannot be reached, and passes again", (context) =>
   // The controls do not go through the proxy.
   measure(context, { url: one.url }, (_, control) =>

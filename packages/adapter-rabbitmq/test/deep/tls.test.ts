@@ -1,5 +1,6 @@
 /** TLS as it was asked for, or no connection: certificates of servers and of clients. */
 import { certificate, start } from "@requeue/brokers"
+import { connect } from "@requeue/core/promise"
 import * as Effect from "effect/Effect"
 import { afterAll, assert, describe, test } from "vitest"
 import { RabbitMqBroker, type RabbitMqOptions } from "../../src/index.ts"
@@ -45,6 +46,15 @@ describe("a connection by amqps:", () => {
     ["the name of the address", { ca: ours.cert }, /altnames.*host name/s]
   ])("is refused with %s", async (_, tls, message) => {
     assert.match(await failureOf({ ...account, tls }), message)
+  })
+
+  test("is not waited for with an untrusted certificate, nor with a wrong password", async () => {
+    const refused = (options: RabbitMqOptions.Options) => connect(RabbitMqBroker.layer(options)).catch(String)
+    const certificates = await refused({ ...account, tls: { ca: theirs.cert, servername: "rabbit.test" } })
+    assert.match(String(certificates), /certificate authority/)
+    const password = await refused({ ...account, password: "wrong", tls: trusted })
+    assert.match(String(password), /AccessRefused/)
+    for (const error of [certificates, password]) assert.notMatch(String(error), /attempts? in/)
   })
 
   test("is refused where the server speaks no TLS, and by amqp: where it speaks nothing else", async () => {

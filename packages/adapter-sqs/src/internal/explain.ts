@@ -14,7 +14,8 @@ const access: Explanation = {
   reason: "AccessRefused",
   remedy: "Allow the action on this queue in the identity's IAM policy"
 }
-const credentials: Explanation = {
+/** Of the caller as a whole: every other call fails as well. */
+export const credentials: Explanation = {
   reason: "AccessRefused",
   remedy: "Check access key and secret, or what the SDK's default chain finds; and the region and the system's clock"
 }

@@ -1,8 +1,10 @@
 /** Whether SQS answers. */
 import { BrokerError, Failure } from "@requeue/core/port"
+import { TlsOptions } from "@requeue/kit"
 import * as Effect from "effect/Effect"
 import { textIn } from "./answer.ts"
 import type { Client } from "./client.ts"
+import { credentials } from "./explain.ts"
 import { isTransient, NotSent, toBrokerError } from "./toBrokerError.ts"
 
 /** The name of a queue that need not exist. */
@@ -16,14 +18,24 @@ const obstacle = (cause: unknown): BrokerError.BrokerError | undefined => {
   const error = toBrokerError(cause, { operation: "connect" })
   if (cause instanceof NotSent) return error
   const { broker, detail, operation, remedy } = error
-  if (!isNamed(cause))
-    return new BrokerError.BrokerError({ broker, operation, reason: "ConnectionFailed", detail, remedy })
+  const isMisconfigured = TlsOptions.isMistake(detail)
+  if (isMisconfigured || !isNamed(cause))
+    return new BrokerError.BrokerError({
+      broker,
+      operation,
+      reason: "ConnectionFailed",
+      detail,
+      remedy,
+      isMisconfigured
+    })
+  if (remedy === credentials.remedy) return error
   return isTransient(error) && error.reason !== "Throttled" ? error : undefined
 }
 
 /**
  * Asks SQS for the URL of a queue that need not exist. Any answer of SQS succeeds: also that the queue is missing, or that the
- * identity has no permission. It fails when there is no answer, when another server answers, and while SQS is not available.
+ * identity has no permission. It fails when there is no answer, when another server answers, while SQS is not available, and
+ * when SQS refuses the credentials.
  */
 export const reach = (client: Pick<Client, "getQueueUrl">): Effect.Effect<void, BrokerError.BrokerError> =>
   Effect.tryPromise({

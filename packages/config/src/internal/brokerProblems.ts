@@ -34,12 +34,13 @@ export const make = (
   const masked = (name: string, error: BrokerError.BrokerError): BrokerError.BrokerError => {
     const secrets = secretsOf(name)
     if (secrets.size === 0) return error
-    const { broker, detail, operation, queue, reason, remedy } = error
+    const { broker, detail, isMisconfigured, operation, queue, reason, remedy } = error
     return new BrokerError.BrokerError({
       broker,
       operation,
       queue,
       reason,
+      isMisconfigured,
       detail: Environment.mask(detail, secrets),
       remedy: remedy === undefined ? undefined : Environment.mask(remedy, secrets)
     })

@@ -1,5 +1,6 @@
 /** Consumers that do the wrong thing with a good broker. */
 import { Codec, type Consumer, ConsumerBackoff, type Handler, QueueDefinition, RetryPolicy } from "@requeue/core"
+import * as Effect from "effect/Effect"
 import { rewired } from "../internal/rewired.ts"
 import type { Mutant } from "../Mutant.ts"
 
@@ -207,6 +208,28 @@ export const mutants: ReadonlyArray<Mutant> = [
     "with maxDeliveries equal to maxAttempts, no message is run that was delivered as often, seen or unseen",
     (given) => policy(given, { maxDeliveries: 12 })
   ),
+  options("ignores the rate limit", "no more handler runs begin in any window than the limit allows", (given) => ({
+    ...given,
+    rateLimit: undefined
+  })),
+  options("counts each message of a batch as a run of the limit", "a batch is one run of the limit", (given) =>
+    given.rateLimit === undefined || given.batch === undefined
+      ? given
+      : { ...given, rateLimit: { ...given.rateLimit, max: given.rateLimit.max * given.batch.maxBatchSize } }
+  ),
+  {
+    name: "holds the messages that the rate limit does not let begin",
+    kills: "while the limit holds, the broker keeps the messages for other consumers",
+    subject: (subject) => ({
+      ...subject,
+      start: (queue, { rateLimit, ...given }, handler) => {
+        let left = rateLimit?.max ?? Number.POSITIVE_INFINITY
+        return subject.start(queue, given, (message, context) =>
+          left-- > 0 ? handler(message, context) : Effect.never
+        )
+      }
+    })
+  },
   options(
     "knows no suspects",
     "messages that may have killed their process run alone, one after another, and hold up no other",

@@ -12,8 +12,11 @@ import { handlerRefusal, kinds, type Options } from "./ConsumerOptions.ts"
 import type { BatchHandler, MessageHandler } from "../message/Handler.ts"
 import * as Dispatch from "./internal/runHandler.ts"
 import * as Lifecycle from "./internal/lifecycle.ts"
+import * as Limiter from "./internal/limiter.ts"
 import type { Consumer, StartError } from "./internal/lifecycle.ts"
 import * as OptionNames from "../options/OptionNames.ts"
+import * as RateLimit from "../policy/RateLimit.ts"
+import * as Timers from "../runtime/Timers.ts"
 import * as QueueDefinition from "../message/QueueDefinition.ts"
 
 export type { Options } from "./ConsumerOptions.ts"
@@ -117,14 +120,35 @@ const run = <A, R>(
 ): Effect.Effect<Consumer, StartError, Broker | Scope.Scope | R> =>
   Effect.gen(function* () {
     const { concurrency = 1, prefetch = mode.batch.maxBatchSize } = options
+    const window = mode.batch.maxBatchSize * concurrency + prefetch
+    const limiter = yield* limiterOf(options, {
+      concurrency,
+      window,
+      perRun: mode.single ? 1 : mode.batch.maxBatchSize
+    })
     const { consumer, engine } = yield* Lifecycle.make<R>({
       queue: QueueDefinition.from(queue),
       options,
       ...mode,
-      concurrency,
-      window: mode.batch.maxBatchSize * concurrency + prefetch,
-      runHandler: (dependencies) => Dispatch.runner(dependencies, handler, mode.single)
+      concurrency: limiter?.concurrency ?? concurrency,
+      window: limiter?.window ?? window,
+      limiter,
+      runHandler: (dependencies) => {
+        const run = Dispatch.runner(dependencies, handler, mode.single)
+        return limiter === undefined ? run : limiter.limited(run)
+      }
     })
+    limiter?.open(engine.refresh)
     engine.refresh()
     return consumer
+  })
+
+/** The rate limit of the options at work; `undefined` where they have none. */
+const limiterOf = (
+  { rateLimit }: Options,
+  limits: Pick<Limiter.Dependencies, "concurrency" | "window" | "perRun">
+): Effect.Effect<Limiter.Limiter | undefined, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    if (rateLimit === undefined) return undefined
+    return Limiter.make({ ...limits, limit: RateLimit.make(rateLimit), timers: yield* Timers.make })
   })

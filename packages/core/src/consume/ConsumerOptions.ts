@@ -10,6 +10,7 @@ import type { Hook } from "../observe/Event.ts"
 import * as Feasibility from "../port/Feasibility.ts"
 import * as OptionKind from "../options/OptionKind.ts"
 import * as OptionNames from "../options/OptionNames.ts"
+import * as RateLimit from "../policy/RateLimit.ts"
 import * as RetryPolicy from "../policy/RetryPolicy.ts"
 
 /** Options of whoever takes messages from a queue, but for its policies. */
@@ -52,6 +53,12 @@ export interface Running extends Intake {
    */
   readonly prefetch?: number | undefined
   /**
+   * How many handler runs may begin in a time, such as `{ max: 10, per: "1 second" }`: in any window of `per`, `max` at most. A
+   * batch is one run, and each immediate retry another one. While the limit holds, the broker keeps the messages. Each consumer
+   * counts its own runs, so divide the limit among processes. Default: no limit.
+   */
+  readonly rateLimit?: RateLimit.Options | undefined
+  /**
    * Longest run of a handler, 1 ms to 12 hours, or `"unlimited"`; a number counts milliseconds. A run that takes longer
    * is interrupted and has failed. Default 10 minutes, or nine tenths of the broker's longest lease where that is less.
    */
@@ -89,6 +96,7 @@ export const kinds: OptionNames.Of<Options> = {
   batch: OptionKind.object("a policy, made by BatchPolicy.make", "maxBatchSize", "maxBatchTimeout"),
   concurrency: OptionKind.whole(1, 1000),
   prefetch: OptionKind.whole(0, 10_000),
+  rateLimit: OptionKind.object('a limit such as { max: 10, per: "1 second" }', "max", "per"),
   handlerTimeout: {
     ...handlerTimeout,
     expected: `${handlerTimeout.expected} or "unlimited"`,
@@ -137,8 +145,16 @@ export const handlerRefusal = (
  */
 export const resolve = (options: Options, lease?: Lease) => {
   OptionNames.check("Consumer.start", options, kinds)
-  const { concurrency = 1, deadLetterBudget, drainTimeout = 30_000, onLimit = "fail", retry, retryDelay } = options
-  const { stackTraces = true } = options
+  const {
+    concurrency = 1,
+    deadLetterBudget,
+    drainTimeout = 30_000,
+    onLimit = "fail",
+    rateLimit,
+    retry,
+    retryDelay,
+    stackTraces = true
+  } = options
   const { handlerTimeout = Math.min(defaultHandlerTimeout, longestIn(lease)) } = options
   return {
     retry: retry === undefined ? RetryPolicy.make() : RetryPolicy.from(retry),
@@ -147,6 +163,7 @@ export const resolve = (options: Options, lease?: Lease) => {
     handlerTimeout:
       handlerTimeout === "unlimited" ? Number.POSITIVE_INFINITY : Delay.parse("handlerTimeout", handlerTimeout),
     drainTimeout: Delay.parse("drainTimeout", drainTimeout),
+    rateLimit: rateLimit === undefined ? undefined : RateLimit.make(rateLimit),
     concurrency,
     onLimit,
     stackTraces

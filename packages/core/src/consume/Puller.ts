@@ -68,6 +68,7 @@ const {
   concurrency: _concurrency,
   handlerTimeout: _handlerTimeout,
   prefetch: _prefetch,
+  rateLimit: _rateLimit,
   ...shared
 } = ConsumerOptions.kinds
 

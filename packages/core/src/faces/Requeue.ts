@@ -218,10 +218,13 @@ const rejected = (reason: unknown): Promise<never> => {
   return promise
 }
 
+/** In milliseconds. In a new deployment, the broker's container may start later than the program's. */
+const defaultWait = 30_000
+
 /** The broker, with telemetry if given. */
 const layerOf = async <E>(
   broker: Adapters.Address | Layer.Layer<Broker, E>,
-  { adapters, telemetry, waitForBroker = 0 }: ConnectOptions
+  { adapters, telemetry, waitForBroker = defaultWait }: ConnectOptions
 ): Promise<Layer.Layer<Broker, unknown>> => {
   const found: Layer.Layer<Broker, unknown> = isLayer(broker)
     ? broker

@@ -5,6 +5,7 @@
 import * as Effect from "effect/Effect"
 import { Broker, type Counts } from "../port/Broker.ts"
 import type { Connection } from "../port/Connection.ts"
+import * as OptionNames from "../options/OptionNames.ts"
 import * as Counting from "../port/Counting.ts"
 
 /** The state of a consumer backoff. */
@@ -115,17 +116,98 @@ export const check = (
     }
   })
 
-/**
- * Whether messages can be handled now: the broker can be reached, and every consumer takes messages.
- *
- * When to use: for a readiness probe. A consumer that a backoff pauses is not ready, so that a release whose handler always
- * fails is not rolled out.
- */
-export const isReady = ({ connection, consumers }: Health): boolean =>
-  connection.state === "up" && consumers.every(({ state }) => state === "running" || state === "probing")
+/** Why a consumer works less than it could, though it is alive. */
+export interface Degradation {
+  readonly queue: string
+  /**
+   * - `backoff`: handlers fail, or the broker does not take retries or dead letters. The consumer pauses, or probes.
+   * - `quarantine`: the broker refuses every settlement of some messages.
+   * - `trouble`: the broker does not give the messages of the queue.
+   * - `paused`: the program has paused the consumer.
+   */
+  readonly reason: "backoff" | "quarantine" | "trouble" | "paused"
+  /** A sentence about it, such as `handlers fail; the next attempt is at 2030-01-01T00:00:00.000Z`. */
+  readonly because: string
+}
+
+const causes = {
+  handler: "handlers fail",
+  broker: "the broker does not take retries, dead letters or other settlements"
+} as const
+
+const ofBackoff = ({ because, level, state, until }: Backoff): Pick<Degradation, "reason" | "because"> => {
+  if (because === "operator") return { reason: "paused", because: "the program has paused the consumer" }
+  const next =
+    state === "probing"
+      ? "one message is tried"
+      : until === undefined
+        ? `the level of the backoff is ${level}`
+        : `the next attempt is at ${new Date(until).toISOString()}`
+  return { reason: "backoff", because: `${causes[because]}; ${next}` }
+}
+
+const ofConsumer = ({ backoff, quarantined, queue, trouble }: ConsumerHealth): ReadonlyArray<Degradation> => [
+  ...backoff.map((each) => ({ queue, ...ofBackoff(each) })),
+  ...(quarantined === 0
+    ? []
+    : [
+        {
+          queue,
+          reason: "quarantine" as const,
+          because: `the broker refuses every settlement of ${quarantined} messages`
+        }
+      ]),
+  ...(trouble === undefined ? [] : [{ queue, reason: "trouble" as const, because: trouble.because }])
+]
 
 /**
- * Whether no consumer has stopped itself or is stalled.
+ * Why consumers work less than they could: one entry for each reason of each consumer. Empty when all is well.
+ *
+ * When to use: for a warning, and in the answer of a readiness probe. A degraded process is ready.
+ */
+export const degraded = ({ consumers }: Health): ReadonlyArray<Degradation> => consumers.flatMap(ofConsumer)
+
+/** Options of {@link isReady}. */
+export interface ReadyOptions {
+  /**
+   * Degradations that make the process unready, such as `["backoff"]` for a release whose handlers always fail. Default: none,
+   * because a process that also serves requests would get none while its handlers fail.
+   */
+  readonly unreadyWhen?: ReadonlyArray<Degradation["reason"]> | undefined
+}
+
+const reasons: ReadonlyArray<unknown> = ["backoff", "quarantine", "trouble", "paused"]
+
+const readyKinds: OptionNames.Of<ReadyOptions> = {
+  unreadyWhen: {
+    expected: 'an array of "backoff", "quarantine", "trouble" and "paused"',
+    holds: (value) => Array.isArray(value) && value.every((each) => reasons.includes(each))
+  }
+}
+
+/** The states of a consumer that can take work, now or after a pause. */
+const able: ReadonlySet<ConsumerHealth["state"]> = new Set(["running", "paused", "probing"])
+
+/**
+ * Whether the process can take work: the broker can be reached, and every consumer is subscribed. A consumer that a backoff
+ * pauses is degraded, and ready: see {@link degraded}.
+ *
+ * When to use: for a readiness probe.
+ *
+ * @throws RangeError when an option is unknown or of another kind
+ */
+export const isReady = (health: Health, options: ReadyOptions = {}): boolean => {
+  OptionNames.check("isReady", options, readyKinds)
+  const { unreadyWhen = [] } = options
+  return (
+    health.connection.state === "up" &&
+    health.consumers.every(({ state }) => able.has(state)) &&
+    (unreadyWhen.length === 0 || degraded(health).every(({ reason }) => !unreadyWhen.includes(reason)))
+  )
+}
+
+/**
+ * Whether the process is alive: no consumer has stopped itself or is stalled.
  *
  * When to use: for a liveness probe. A lost connection does not count, because it is made again without a restart, and
  * neither does a consumer that is `down`. A consumer whose `deadLetterBudget` is used up does; mind that a restart gives it a new budget.

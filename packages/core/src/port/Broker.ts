@@ -246,8 +246,8 @@ export interface Service {
   /** The connection as the adapter last saw it. */
   readonly connection: () => Connection
   /**
-   * Asks the broker for any answer, and fails when none comes. `waitForBroker` calls it before the program gets the broker.
-   * For brokers without a connection to open. Default: the broker was reached when the service was made.
+   * Asks the broker for any answer, and fails when none comes. `connect` calls it, unless `waitForBroker` is 0. For brokers
+   * without a connection to open. Default: the broker was reached when the service was made.
    */
   readonly reach?: Effect.Effect<void, BrokerError> | undefined
   /**

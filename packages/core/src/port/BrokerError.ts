@@ -67,6 +67,11 @@ export class BrokerError extends Data.TaggedError("BrokerError")<{
   readonly detail: string
   /** How to solve it. */
   readonly remedy?: string | undefined
+  /**
+   * Of a connection that was not made: whether only a change of the configuration helps, such as for an untrusted certificate.
+   * `connect` then does not wait for the broker. Default: `false`.
+   */
+  readonly isMisconfigured?: boolean | undefined
   /** The driver's own error. */
   readonly cause?: unknown
   /** Of a publish: the outcome of each message, in order. Default: the error applies to all of them. */

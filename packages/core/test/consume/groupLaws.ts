@@ -90,11 +90,15 @@ const handling = (plan: Plan, left: () => ReadonlyArray<string>) => {
 }
 
 /** Lives as planned; fails when a message leaves its queue before those in front of it, is lost, or is given up unseen. */
-export const live = (plan: Plan): Effect.Effect<void, Consumer.StartError> =>
+export const live = (
+  plan: Plan,
+  more: Pick<Consumer.Options, "rateLimit"> = {}
+): Effect.Effect<void, Consumer.StartError> =>
   Effect.gen(function* () {
     const queue = FifoQueue.make(plan.ids, plan.perGroup)
     const { doomed, faults, flaky, handle, seen } = handling(plan, queue.left)
     const options: Consumer.Options = {
+      ...more,
       retry: RetryPolicy.make({
         maxRetries: 2,
         maxDeliveries: 3,

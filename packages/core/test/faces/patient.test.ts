@@ -4,14 +4,15 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
+import * as References from "effect/References"
 import { TestClock } from "effect/testing"
 import { patient } from "../../src/faces/internal/patient.ts"
 import * as Broker from "../../src/port/Broker.ts"
 import { BrokerError, type Reason } from "../../src/port/BrokerError.ts"
 
 /** A broker that is up after so many attempts. One that `isLazy` opens no connection. */
-const starting = (attempts: number, reason: Reason = "ConnectionFailed", isLazy = false) => {
-  const seen = { attempts: 0, open: 0, logged: [] as Array<string> }
+const starting = (attempts: number, reason: Reason = "ConnectionFailed", isLazy = false, isMisconfigured = false) => {
+  const seen = { attempts: 0, open: 0, logged: [] as Array<readonly [at: number, line: string]> }
   const attempt = Effect.gen(function* () {
     seen.attempts++
     yield* Effect.acquireRelease(
@@ -23,14 +24,20 @@ const starting = (attempts: number, reason: Reason = "ConnectionFailed", isLazy 
       operation: "connect",
       reason,
       detail: "refused",
-      remedy: "Start it"
+      remedy: "Start it",
+      isMisconfigured
     })
     const reach = seen.attempts >= attempts ? Effect.void : Effect.fail(refused)
     if (isLazy) return { reach } as Partial<Broker.Service> as Broker.Service
     yield* reach
     return {} as Broker.Service
   })
-  const logs = Logger.layer([Logger.make(({ message }) => void seen.logged.push(String(message)))])
+  const logs = Logger.layer([
+    Logger.make(({ date, fiber, message }) => {
+      const { error } = fiber.getRef(References.CurrentLogAnnotations)
+      seen.logged.push([date.getTime(), `${String(message)}: ${String(error)}`])
+    })
+  ])
   const built = (wait: number) =>
     Layer.build(patient(Layer.effect(Broker.Broker, attempt), wait)).pipe(Effect.provide(logs))
   return { built, seen }
@@ -44,8 +51,39 @@ describe("a broker that starts after the program", () => {
       yield* TestClock.adjust("30 seconds")
       yield* Fiber.join(build)
       assert.deepStrictEqual([seen.attempts, seen.open], [5, 1])
-      assert.strictEqual(seen.logged[0], "waiting for the broker, for 30s at most")
-      assert.strictEqual(seen.logged.length, 2)
+      // It was up before a second was over.
+      assert.deepStrictEqual(seen.logged, [])
+    })
+  )
+
+  it.effect(
+    "is named in the log after a second, and every 5 seconds, with the last reason and the time that is left",
+    () =>
+      Effect.gen(function* () {
+        const { built, seen } = starting(Number.POSITIVE_INFINITY)
+        const build = yield* Effect.forkChild(Effect.flip(built(14_000)), { startImmediately: true })
+        yield* TestClock.adjust("20 seconds")
+        yield* Fiber.join(build)
+        const because = "test: connect: ConnectionFailed: refused. Start it"
+        assert.deepStrictEqual(seen.logged, [
+          [1000, `waiting for the broker, for 13s more: ${because}`],
+          [6000, `waiting for the broker, for 8s more: ${because}`],
+          [11_000, `waiting for the broker, for 3s more: ${because}`]
+        ])
+      })
+  )
+
+  it.effect("is named in the log while the first attempt has no answer", () =>
+    Effect.gen(function* () {
+      const logged: Array<string> = []
+      const logs = Logger.layer([
+        Logger.make(({ fiber }) => void logged.push(String(fiber.getRef(References.CurrentLogAnnotations)["error"])))
+      ])
+      const silent = patient(Layer.effect(Broker.Broker, Effect.never), 30_000)
+      const build = yield* Effect.forkChild(Effect.provide(Layer.build(silent), logs), { startImmediately: true })
+      yield* TestClock.adjust("1 second")
+      yield* Fiber.interrupt(build)
+      assert.deepStrictEqual(logged, ["the first attempt has no answer yet"])
     })
   )
 
@@ -59,7 +97,7 @@ describe("a broker that starts after the program", () => {
       yield* TestClock.adjust("1 milli")
       assert.strictEqual(
         String(yield* Fiber.join(build)),
-        `BrokerError: test: connect: ConnectionFailed: refused (${before + 1} attempts in 10s). Start it`
+        `BrokerError: test: connect: ConnectionFailed: refused (${before + 1} attempts in 10s). Start it. Raise waitForBroker if the broker takes longer to start`
       )
       assert.strictEqual(seen.open, 0)
     })
@@ -106,6 +144,14 @@ describe("a broker that starts after the program", () => {
     Effect.gen(function* () {
       const { built, seen } = starting(2, "AccessRefused")
       assert.include(String(yield* Effect.flip(built(10_000))), "AccessRefused: refused. Start it")
+      assert.strictEqual(seen.attempts, 1)
+    })
+  )
+
+  it.effect("is not waited for where only another configuration helps", () =>
+    Effect.gen(function* () {
+      const { built, seen } = starting(2, "ConnectionFailed", false, true)
+      assert.match(String(yield* Effect.flip(built(10_000))), /ConnectionFailed: refused\. Start it$/)
       assert.strictEqual(seen.attempts, 1)
     })
   )

@@ -140,7 +140,7 @@ describe("probes", () => {
     ["all is well", up, {}, true, true],
     ["the connection is lost", { state: "down", since: 2 }, {}, false, true],
     ["it probes", up, { state: "probing" }, true, true],
-    ["it is paused", up, { state: "paused", backoff: [paused] }, false, true],
+    ["it is paused", up, { state: "paused", backoff: [paused] }, true, true],
     ["it drains", up, { state: "draining" }, false, true],
     ["the broker does not give its messages", up, { state: "down" }, false, true],
     ["it is stalled", up, { state: "stalled" }, false, false],
@@ -152,6 +152,63 @@ describe("probes", () => {
     // As a probe's endpoint prints it.
     const printed = JSON.parse(JSON.stringify(health)) as Health.Health
     assert.deepStrictEqual([Health.isReady(printed), Health.isLive(printed)], [ready, live])
+  })
+
+  it("a consumer that one failed run has paused is degraded, and unready only where that is asked for", () => {
+    const health: Health.Health = {
+      broker: "b",
+      connection: up,
+      consumers: [fine, { ...fine, state: "paused", backoff: [paused] }]
+    }
+    const because = "handlers fail; the next attempt is at 1970-01-01T00:00:00.001Z"
+    assert.deepStrictEqual(Health.degraded(health), [{ queue: "q", reason: "backoff", because }])
+    assert.isTrue(Health.isReady(health))
+    assert.isTrue(Health.isReady(health, { unreadyWhen: ["quarantine", "trouble", "paused"] }))
+    assert.isFalse(Health.isReady(health, { unreadyWhen: ["backoff"] }))
+  })
+
+  it.each<readonly [string, Partial<Health.QueueHealth>, Array<[string, string]>]>([
+    ["all is well", {}, []],
+    [
+      "it probes",
+      { state: "probing", backoff: [{ because: "handler", state: "probing", level: 1, until: undefined }] },
+      [["backoff", "handlers fail; one message is tried"]]
+    ],
+    [
+      "it runs again and remembers",
+      { backoff: [{ because: "broker", state: "running", level: 2, until: undefined }] },
+      [
+        [
+          "backoff",
+          "the broker does not take retries, dead letters or other settlements; the level of the backoff is 2"
+        ]
+      ]
+    ],
+    [
+      "the program has paused it",
+      { state: "paused", backoff: [{ because: "operator", state: "paused", level: 0, until: undefined }] },
+      [["paused", "the program has paused the consumer"]]
+    ],
+    [
+      "messages are in quarantine",
+      { quarantined: 3 },
+      [["quarantine", "the broker refuses every settlement of 3 messages"]]
+    ],
+    ["the queue is gone", { state: "down", trouble: { since: 1, because: "it is gone" } }, [["trouble", "it is gone"]]]
+  ])("say why it is degraded when %s", (_, change, expected) => {
+    const health: Health.Health = { broker: "b", connection: up, consumers: [{ ...fine, ...change }] }
+    for (const each of [health, JSON.parse(JSON.stringify(health)) as Health.Health])
+      assert.deepStrictEqual(
+        Health.degraded(each).map(({ because, reason }) => [reason, because]),
+        expected
+      )
+  })
+
+  it("refuse options that they do not know", () => {
+    const health: Health.Health = { broker: "b", connection: up, consumers: [] }
+    const refused = (options: object) => () => Health.isReady(health, options as Health.ReadyOptions)
+    assert.throws(refused({ unready: [] }), RangeError, "isReady: unknown option unready. Use one of unreadyWhen")
+    assert.throws(refused({ unreadyWhen: ["backof"] }), RangeError, "isReady: unreadyWhen must be an array of")
   })
 
   it("of several backoffs the strictest one counts", () => {

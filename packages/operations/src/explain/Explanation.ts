@@ -3,7 +3,7 @@
  *
  * When to use: to show people what a policy does who do not write it. Nothing here decides anything.
  */
-import { BatchPolicy, ConsumerBackoff, Delay, RetryPolicy } from "@requeue/core"
+import { BatchPolicy, ConsumerBackoff, Delay, RateLimit, RetryPolicy } from "@requeue/core"
 import { type Capabilities, ConsumerOptions, Metadata } from "@requeue/core/port"
 import * as Delays from "./internal/delays.ts"
 
@@ -106,7 +106,14 @@ const budget = ({ deadLetterBudget }: ConsumerOptions.Options): string => {
   return `A consumer stops itself after ${counted(max, "dead letter")}${earned}.`
 }
 
-const batches = ({ batch, concurrency = 1, prefetch }: ConsumerOptions.Options): ReadonlyArray<string> => {
+const limited = ({ rateLimit }: ConsumerOptions.Options): ReadonlyArray<string> => {
+  if (rateLimit === undefined) return []
+  const { max, per } = RateLimit.make(rateLimit)
+  const runs = max === 1 ? "1 handler run begins" : `${max} handler runs begin`
+  return [`In any ${Delay.format(per)} at most ${runs} in each consumer; a batch is one run.`]
+}
+
+const batches = ({ batch, concurrency = 1, prefetch, rateLimit }: ConsumerOptions.Options): ReadonlyArray<string> => {
   const gathered = ({ maxBatchSize, maxBatchTimeout }: BatchPolicy.BatchPolicy) =>
     maxBatchSize === 1
       ? "gets one message at a time, as it arrives"
@@ -124,7 +131,8 @@ const batches = ({ batch, concurrency = 1, prefetch }: ConsumerOptions.Options):
       ? "One batch waits beside those that are handled."
       : prefetch === 0
         ? "No message waits beside those that are handled."
-        : `Up to ${counted(prefetch, "message")} wait beside those that are handled.`
+        : `Up to ${counted(prefetch, "message")} wait beside those that are handled.`,
+    ...limited({ rateLimit })
   ]
 }
 
@@ -205,7 +213,7 @@ export const of = (
   lease?: Capabilities.Lease
 ): ReadonlyArray<Part> => {
   const { retry, retryDelay } = ConsumerOptions.resolve(options, lease)
-  const { batch, concurrency, consumerBackoff, deadLetterBudget, prefetch } = options
+  const { batch, concurrency, consumerBackoff, deadLetterBudget, prefetch, rateLimit } = options
   const isOwn = isGiven(options.retry)
   const { drop, permanent, uncounted, with: own } = retry.classify
   return [
@@ -225,7 +233,7 @@ export const of = (
       sentences: [...deadLetters(queue, retry), budget(options)]
     },
     acknowledgement,
-    { about: "Batches", isDefault: !isGiven(batch, concurrency, prefetch), sentences: batches(options) },
+    { about: "Batches", isDefault: !isGiven(batch, concurrency, prefetch, rateLimit), sentences: batches(options) },
     { about: "Consumer backoff", isDefault: !isGiven(consumerBackoff), sentences: slowing(options) },
     {
       about: "Limits",

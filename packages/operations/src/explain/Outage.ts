@@ -2,10 +2,10 @@
  * A simulated outage: messages keep arriving while something that their handler needs is down.
  *
  * When to use: to see what a policy does before the outage comes. Pure: the same scenario has the same outcome. The policies
- * are the real ones (`RetryPolicy.decide`, `ConsumerBackoff.step`). They run on a consumer with a number of handlers, each of
+ * are the real ones (`RetryPolicy.decide`, `ConsumerBackoff.step`, `RateLimit.decide`). They run on a consumer with a number of handlers, each of
  * which takes a fixed time. The broker takes no time and loses no message.
  */
-import { Backoff, ConsumerBackoff, Failure, RetryPolicy } from "@requeue/core"
+import { Backoff, ConsumerBackoff, Failure, RateLimit, RetryPolicy } from "@requeue/core"
 import * as History from "./internal/history.ts"
 import * as Prng from "./internal/prng.ts"
 import type { Scenario } from "./internal/scenario.ts"
@@ -51,6 +51,7 @@ type Event =
   | { readonly _tag: "Due"; readonly message: Message }
   | { readonly _tag: "Finished"; readonly message: Message; readonly failed: boolean; readonly id: string }
   | { readonly _tag: "Elapsed" }
+  | { readonly _tag: "Allowed" }
   | { readonly _tag: "OutageEnded" }
 
 const failure = Failure.make(new Error("the dependency is down"), 0)
@@ -82,6 +83,31 @@ const makeGate = (
     },
     isOpen: (): boolean =>
       gate.mode._tag === "Running" || (gate.mode._tag === "Probing" && gate.mode.probe === undefined)
+  }
+}
+
+/** The consumer's rate limit on a timeline. Immediate retries count when their delivery begins. */
+const makeLimiter = (limit: RateLimit.RateLimit | undefined, timeline: Timeline.Timeline<Event>) => {
+  let state = RateLimit.initial
+  const decide = (of: RateLimit.RateLimit) => {
+    state = RateLimit.at(of, state, timeline.now())
+    return RateLimit.decide(of, state, timeline.now())
+  }
+  return {
+    begun: (runs: number): void => {
+      if (limit === undefined) return
+      const before = decide(limit).room
+      for (let run = 0; run < runs; run++) state = RateLimit.begin(state, timeline.now())
+      const { room, wait } = decide(limit)
+      if (before > 0 && room <= 0) timeline.after(wait, { _tag: "Allowed" })
+    },
+    /** Wakes again while more runs have begun than the limit allows. */
+    allowed: (): void => {
+      if (limit === undefined) return
+      const { room, wait } = decide(limit)
+      if (room <= 0) timeline.after(wait, { _tag: "Allowed" })
+    },
+    isOpen: (): boolean => limit === undefined || decide(limit).room > 0
   }
 }
 
@@ -141,6 +167,7 @@ export function* steps(scenario: Scenario, most = maxEvents): Generator<undefine
   const spread = Prng.make(seed ^ 0x5bd1e995)
   const timeline = Timeline.make<Event>()
   const gate = makeGate(consumerBackoff, timeline, spread)
+  const limiter = makeLimiter(scenario.rateLimit, timeline)
   const handler = makeHandler(scenario)
   const end = horizon(scenario)
   const slice = Math.max(outage / 40, end / 10_000)
@@ -159,6 +186,7 @@ export function* steps(scenario: Scenario, most = maxEvents): Generator<undefine
     gate.signal({ _tag: "Started", id })
     const { failed, runs } = handler(timeline.now())
     count.handlerRuns += runs
+    limiter.begun(runs)
     for (let run = 0; run < runs; run++) load.begun(timeline.now() + run * handlerTime)
     timeline.after(runs * handlerTime, { _tag: "Finished", message, failed, id })
   }
@@ -195,6 +223,8 @@ export function* steps(scenario: Scenario, most = maxEvents): Generator<undefine
         return event.failed ? settle(event.message) : done(event.message, "succeeded")
       case "Elapsed":
         return gate.signal(event)
+      case "Allowed":
+        return limiter.allowed()
       case "OutageEnded":
         return
     }
@@ -208,7 +238,7 @@ export function* steps(scenario: Scenario, most = maxEvents): Generator<undefine
     if (event === undefined || timeline.now() > end) break
     if (++events % stride === 0) yield
     handle(event)
-    while (taken < ready.length && running < concurrency && gate.isOpen()) start(ready[taken++]!)
+    while (taken < ready.length && running < concurrency && gate.isOpen() && limiter.isOpen()) start(ready[taken++]!)
     history.note(timeline.now(), held())
     if (timeline.now() >= outage && early === 0) recovery = timeline.now() - outage
   }

@@ -27,6 +27,11 @@ describe("an explanation", () => {
     )
   })
 
+  it("says how many handler runs may begin in a time", () => {
+    const sentence = "In any 1s at most 10 handler runs begin in each consumer; a batch is one run."
+    assert.include(said({ rateLimit: { max: 10, per: "1 second" } }, "Batches"), sentence)
+  })
+
   it.each<readonly [RetryPolicy.Options, RegExp]>([
     [
       { maxRetries: 0 },

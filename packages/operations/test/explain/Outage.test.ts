@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import * as Outage from "../../src/explain/Outage.ts"
-import { Backoff, ConsumerBackoff, RetryPolicy } from "@requeue/core"
+import { Backoff, ConsumerBackoff, RateLimit, RetryPolicy } from "@requeue/core"
 
 const patient = RetryPolicy.make({ maxRetries: "unlimited", backoff: Backoff.constant("1 second") })
 
@@ -159,6 +159,17 @@ describe("the load on what is down", () => {
   })
 })
 
+describe("a rate limit", () => {
+  it("bounds the load, and makes the recovery longer", () => {
+    const limited = { ...calm, concurrency: 20, rateLimit: RateLimit.make({ max: 12, per: "1 second" }) }
+    const [free, bound] = [Outage.run({ ...calm, concurrency: 20 }), Outage.run(limited)]
+    assert.isAbove(Math.max(...free.load), Math.max(...bound.load))
+    for (const runs of bound.load) assert.isAtMost(runs, 12 * (Math.ceil(bound.slice / 1000) + 1))
+    assert.isAbove(bound.recovery!, free.recovery!)
+    assert.strictEqual(bound.left + bound.succeeded, bound.arrived)
+  })
+})
+
 describe("a simulation that is bounded", () => {
   // Retries at once, without end: handlers run as fast as they can.
   const hot = { ...calm, retry: RetryPolicy.make({ maxRetries: "unlimited" }), handlerTime: 1, outage: 86_400_000 }
@@ -209,5 +220,12 @@ describe("a question", () => {
   it("has no answer where handlers cannot keep up, or messages are too many", () => {
     assert.deepInclude(Outage.scenario({}, { ...asked, concurrency: 1 }), { field: "concurrency" })
     assert.deepInclude(Outage.scenario({}, asked, 599), { field: "rate" })
+    const rateLimit = { max: 10, per: "1 second" } as const
+    assert.deepInclude(Outage.scenario({ rateLimit }, asked), {
+      field: "rate",
+      detail: "a rate limit of 10 runs in 1s cannot keep up with 10 messages a second"
+    })
+    const slower = { ...asked, rate: 9, outage: 100_000 }
+    assert.deepInclude(Outage.scenario({ rateLimit }, slower), { rateLimit: { max: 10, per: 1000 } })
   })
 })

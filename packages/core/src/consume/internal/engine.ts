@@ -22,6 +22,7 @@ import * as Decider from "./decide.ts"
 import * as Deliveries from "./deliveries.ts"
 import * as Flow from "./flow.ts"
 import * as Groups from "./groups.ts"
+import type { Limiter } from "./limiter.ts"
 import * as Load from "./item.ts"
 import type { Reporter } from "./reporter.ts"
 import type { Runtime } from "./runtime.ts"
@@ -39,6 +40,8 @@ export interface Options extends Runtime, Pick<Decider.Options, "queue" | "retry
   readonly concurrency: number | (() => number)
   readonly window: Flow.Window
   readonly backoff: ConsumerBackoff
+  /** Ends the runs that wait for a rate limit, and says how long they may wait; `undefined` without a limit. */
+  readonly limiter?: Pick<Limiter, "stop" | "longestWait"> | undefined
   /** Milliseconds that a handler has. */
   readonly handlerTimeout: number
   readonly capabilities: Capabilities.Capabilities
@@ -98,6 +101,7 @@ export const make = (options: Options): Engine => {
     // A codec may take longer than the drain.
     giveBackAll([...batcher.clear(), ...arrival.clear()])
     groups.clear()
+    options.limiter?.stop()
     deliveries.recovery.stop()
   }
 
@@ -215,8 +219,12 @@ const idling = (load: Load.InFlightCounters): Engine["whenIdle"] => {
 }
 
 /** Whether there are messages, and none of them has moved for longer than handlers and batches may take. */
-const isStalled = (load: Load.InFlightCounters, { batch, handlerTimeout, timers }: Options): boolean => {
-  const mayTake = stallAfter + (load.batches > 0 ? handlerTimeout : 0) + (load.buffered > 0 ? batch.maxBatchTimeout : 0)
+const isStalled = (load: Load.InFlightCounters, { batch, handlerTimeout, limiter, timers }: Options): boolean => {
+  const mayTake =
+    stallAfter +
+    (limiter?.longestWait ?? 0) +
+    (load.batches > 0 ? handlerTimeout : 0) +
+    (load.buffered > 0 ? batch.maxBatchTimeout : 0)
   return load.inFlight > load.kept && timers.now() - load.lastMoved > mayTake
 }
 

@@ -41,8 +41,11 @@ export interface Flow {
   readonly backoff: () => ReadonlyArray<Backoff>
 }
 
-/** Number of messages that may be in flight, of which `begun` have left their batcher; 0 when none is wanted. */
-export type Window = number | ((begun: number) => number)
+/**
+ * Number of messages that may be in flight, of which `begun` have left their batcher; 0 when none is wanted. With `widest`,
+ * that may change at any time: what was on its way is kept.
+ */
+export type Window = number | (((begun: number) => number) & { readonly widest?: number })
 
 export interface Dependencies extends Omit<Gate.Dependencies, "because" | "onChange"> {
   readonly policy: ConsumerBackoff.ConsumerBackoff
@@ -111,7 +114,7 @@ export const make = (dependencies: Dependencies): Flow => {
     },
     batchLimit: () => (handler.allowance === "full" && broker.allowance === "full" ? Number.POSITIVE_INFINITY : 1),
     update,
-    wants: () => !load.isStopping && !(load.isAlone && capabilities.uncountedRelease) && most(window, 0) > 0,
+    wants: () => !load.isStopping && !(load.isAlone && capabilities.uncountedRelease) && widest(window) > 0,
     renew: (recover) => {
       isRenewing = true
       recover()
@@ -131,12 +134,14 @@ export const make = (dependencies: Dependencies): Flow => {
     backoff: () => {
       const byHand = isPaused ? [heldBack("operator")] : []
       // Kept messages have taken the room of all others.
-      const room = most(window, 0)
+      const room = widest(window)
       const byKept = room > 0 && load.kept >= room + spare ? [heldBack("broker")] : []
       return [...byHand, ...byKept, ...[handler, broker].flatMap((gate) => gate.backoff() ?? [])]
     }
   }
 }
+
+const widest = (window: Window): number => (typeof window === "number" ? window : (window.widest ?? window(0)))
 
 const most = (window: Window, begun: number): number => (typeof window === "number" ? window : window(begun))
 

@@ -29,7 +29,7 @@ import * as Runtime from "./runtime.ts"
 import * as Shutdown from "./shutdown.ts"
 import type { RunHandler } from "./scheduler.ts"
 
-export interface Settings extends Pick<Engine.Options, "batch" | "single" | "concurrency" | "window"> {
+export interface Settings extends Pick<Engine.Options, "batch" | "single" | "concurrency" | "window" | "limiter"> {
   readonly queue: { readonly name: string; readonly codec: Decoder }
   readonly options: ConsumerOptions.Options
   readonly runHandler: (dependencies: Dispatch.Dependencies) => RunHandler

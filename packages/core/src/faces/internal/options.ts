@@ -11,6 +11,7 @@ import * as OptionNames from "../../options/OptionNames.ts"
 import * as Limits from "../../produce/internal/limits.ts"
 import * as BatchPolicy from "../../policy/BatchPolicy.ts"
 import * as ConsumerBackoff from "../../policy/ConsumerBackoff.ts"
+import * as RateLimit from "../../policy/RateLimit.ts"
 import * as RetryPolicy from "../../policy/RetryPolicy.ts"
 
 /** Policies as plain objects. */
@@ -51,9 +52,10 @@ export interface ConnectOptions extends Limits.Options {
   /** Lowest level that is logged. Default: `"Info"` with a `logger` that is an object, which has its own level; else `"Warn"`. */
   readonly logLevel?: LogLevel.LogLevel | undefined
   /**
-   * How long to wait for an unreachable broker, such as one that starts after the program: up to 24 hours. A warning
-   * reports each wait. SQS, which has no connection, is called only with this option. Default: 0, so `connect` rejects
-   * after the first attempt.
+   * How long `connect` waits for an unreachable broker, such as one that starts after the program: up to 24 hours, a number
+   * counts milliseconds. It logs the last reason after a second and then every 5 seconds. 0: one attempt. It never waits
+   * for mistakes: a wrong option or URL, refused credentials, an untrusted certificate. SQS, which has no connection, is asked
+   * for an answer, except with 0. Default: 30 seconds.
    */
   readonly waitForBroker?: Delay.DurationInput | undefined
   /** For example `OpenTelemetry.make()` of `@requeue/opentelemetry`. Default: none, which costs nothing. */
@@ -103,7 +105,11 @@ export const connect = (options: ConnectOptions): void => OptionNames.check("con
 export const consume = (call: string, queue: OptionNames.Queue, options: ConsumeOptions, handler: unknown) => {
   OptionNames.orThrow(ConsumerOptions.handlerRefusal(call, queue, options, handler))
   OptionNames.check(call, options, consumeKinds, queue)
-  return withPolicies(call, queue, options)
+  const { rateLimit } = options
+  return {
+    ...withPolicies(call, queue, options),
+    rateLimit: rateLimit && within(call, queue, "rateLimit", () => RateLimit.make(rateLimit))
+  }
 }
 
 /**

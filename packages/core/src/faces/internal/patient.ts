@@ -15,18 +15,39 @@ import * as Log from "../../port/Log.ts"
 
 const pauses: Reconnect.Pauses = { first: 100, max: 2000 }
 
+/** Milliseconds before the first log line, and between two of them. */
+const lines = { first: 1000, between: 5000 } as const
+
 /** Monotonic milliseconds. */
 const now = Effect.map(Clock.Clock, (clock) => Number(clock.monotonicTimeNanosUnsafe()) / 1e6)
 
-const givenUp = (error: BrokerError, attempts: number, waited: number): BrokerError => {
-  const { broker, cause, detail, operation, queue, reason, remedy } = error
-  const tried = `${detail} (${attempts} attempts in ${Delay.format(waited)})`
-  return new BrokerError({ broker, cause, detail: tried, operation, queue, reason, remedy })
+/** A duration in whole seconds, from one second on. */
+const rounded = (millis: number): string =>
+  Delay.format(millis < 1000 ? Math.round(millis) : Math.round(millis / 1000) * 1000)
+
+const timedOut = (error: BrokerError, attempts: number, waited: number): BrokerError => {
+  const { broker, cause, operation, queue, reason } = error
+  const detail = `${error.detail} (${attempts} ${attempts === 1 ? "attempt" : "attempts"} in ${rounded(waited)})`
+  const raise = "Raise waitForBroker if the broker takes longer to start"
+  const remedy = error.remedy === undefined ? raise : `${error.remedy}${/[.?]$/.test(error.remedy) ? "" : "."} ${raise}`
+  return new BrokerError({ broker, cause, detail, operation, queue, reason, remedy })
+}
+
+/** Logs from time to time what is waited for. It never ends, and is interrupted. */
+const report = (end: number, last: () => BrokerError | undefined): Effect.Effect<never> => {
+  const line = Effect.flatMap(now, (at) => {
+    const error = last()
+    return Log.warning(`waiting for the broker, for ${rounded(Math.max(0, end - at))} more`, {
+      ...(error && { broker: error.broker }),
+      error: error?.message ?? "the first attempt has no answer yet"
+    })
+  })
+  return Effect.andThen(Effect.sleep(lines.first), Effect.forever(Effect.andThen(line, Effect.sleep(lines.between))))
 }
 
 /**
  * Rebuilds a layer while its broker cannot be reached, even if building it opens no connection. The last attempt begins
- * after `wait` milliseconds. An error that another attempt cannot solve, such as a wrong password, ends the wait at once.
+ * after `wait` milliseconds. An error that another attempt cannot solve, such as a wrong password or an untrusted certificate, ends the wait at once.
  */
 export const patient = (layer: Layer.Layer<Broker, unknown>, wait: number): Layer.Layer<Broker, unknown> => {
   if (wait === 0) return layer
@@ -44,22 +65,24 @@ export const patient = (layer: Layer.Layer<Broker, unknown>, wait: number): Laye
         return yield* built
       })
       const start = yield* now
-      for (let failures = 1; ; failures++) {
-        const built = yield* Effect.result(build)
-        if (Result.isSuccess(built)) return built.success
-        const error = built.failure
-        if (!(error instanceof BrokerError) || !error.isRetryable) return yield* Effect.fail(error)
-        const waited = (yield* now) - start
-        if (waited >= wait) return yield* Effect.fail(givenUp(error, failures, waited))
-        const left = wait - waited
-        if (Reconnect.isTold(failures - 1)) {
-          yield* Log.warning(`waiting for the broker, for ${Delay.format(left)} at most`, {
-            broker: error.broker,
-            errorMessage: error.message
-          })
+      let last: BrokerError | undefined
+      const attempts = Effect.gen(function* () {
+        for (let failures = 1; ; failures++) {
+          const built = yield* Effect.result(build)
+          if (Result.isSuccess(built)) return built.success
+          const error = built.failure
+          if (!(error instanceof BrokerError) || !error.isRetryable || error.isMisconfigured)
+            return yield* Effect.fail(error)
+          last = error
+          const waited = (yield* now) - start
+          if (waited >= wait) return yield* Effect.fail(timedOut(error, failures, waited))
+          yield* Effect.sleep(Math.ceil(Math.min(Reconnect.pause(failures, yield* Random.next, pauses), wait - waited)))
         }
-        yield* Effect.sleep(Math.ceil(Math.min(Reconnect.pause(failures, yield* Random.next, pauses), left)))
-      }
+      })
+      return yield* Effect.raceFirst(
+        attempts,
+        report(start + wait, () => last)
+      )
     })
   )
 }

@@ -1,5 +1,5 @@
 /** The scenario of a simulated outage, from a question and the options of a queue's consumers. */
-import { ConsumerBackoff, Delay, type RetryPolicy } from "@requeue/core"
+import { ConsumerBackoff, Delay, type RateLimit, type RetryPolicy } from "@requeue/core"
 import { ConsumerOptions } from "@requeue/core/port"
 
 /** The outage to simulate. Times are in milliseconds. */
@@ -8,6 +8,8 @@ export interface Scenario {
   /** The consumer's delay, for retries for which the policy has none. */
   readonly retryDelay: Delay.Delay
   readonly consumerBackoff: ConsumerBackoff.ConsumerBackoff
+  /** How many handler runs may begin in a time. Default: any number. */
+  readonly rateLimit?: RateLimit.RateLimit | undefined
   /** Messages a second, on average; they arrive independently of each other. */
   readonly rate: number
   /** The length of the outage, which begins with the simulation. */
@@ -76,6 +78,14 @@ export const scenario = (
       remedy: `Give more than ${needed}`
     }
   }
+  const { rateLimit, retry, retryDelay = 0 } = ConsumerOptions.resolve(options)
+  if (rateLimit !== undefined && (rateLimit.max * 1000) / rateLimit.per <= rate) {
+    return {
+      field: "rate",
+      detail: `a rate limit of ${rateLimit.max} runs in ${Delay.format(rateLimit.per)} cannot keep up with ${rate} messages a second`,
+      remedy: `Give less than ${(rateLimit.max * 1000) / rateLimit.per}, or raise rateLimit`
+    }
+  }
   const messages = Math.round((rate * outage) / 1000)
   if (messages > most) {
     return {
@@ -84,12 +94,12 @@ export const scenario = (
       remedy: "Give a lower rate, and multiply the result"
     }
   }
-  const { retry, retryDelay = 0 } = ConsumerOptions.resolve(options)
   return {
     ...asked,
     concurrency,
     retry,
     retryDelay,
+    ...(rateLimit && { rateLimit }),
     consumerBackoff: backoffOf(consumerBackoff, options.consumerBackoff)
   }
 }
