@@ -3,11 +3,12 @@ import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import * as Laws from "./creditLaws.ts"
 
-/** Looks for a plan that breaks a law; `undefined` where there is none among so many. */
-const broken = async ({ live }: typeof Laws, numRuns: number) => {
+/** Returns the first plan that breaks a law, or `undefined`. Without a seed, each call tries other plans. */
+const broken = async ({ live }: typeof Laws, numRuns: number, seed?: number) => {
   const { counterexample, errorInstance } = await fc.check(fc.asyncProperty(Laws.plans, live), {
     numRuns,
-    endOnFailure: numRuns > 2000
+    endOnFailure: numRuns > 2000,
+    ...(seed === undefined ? {} : { seed })
   })
   return counterexample === null ? undefined : { plan: counterexample[0], why: String(errorInstance) }
 }
@@ -127,6 +128,7 @@ describe("a credit is found that", () => {
     const patched: typeof Laws = await import(
       /* @vite-ignore */ `./creditLaws.ts?patch=${encodeURIComponent(JSON.stringify(patch))}`
     )
-    assert.isDefined(await broken(patched, 20_000))
+    // With a seed, a mutant dies at the same plan in every run, or in none.
+    assert.isDefined(await broken(patched, 20_000, 1))
   })
 })

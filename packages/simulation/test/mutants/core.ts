@@ -28,7 +28,7 @@ const arriving: ReadonlyArray<Mutant> = [
   {
     name: "a body that cannot be decoded is retried",
     file: consume("arrival"),
-    from: 'refuse(item, RetryPolicy.giveUp(retry, queue, "undecodable", within(Failure.summarize, error)))',
+    from: 'refuse(item, RetryPolicy.giveUp(retry, queue, "undecodable", readFailure(error)))',
     to: 'deliveries.conclude(item, Acknowledgement.finalise(undefined, "failure"), readFailure(error))'
   },
   {
