@@ -71,7 +71,7 @@ export const groups = [
       },
       {
         title: "`consumerBackoff`: `ConsumerBackoff.make(options)`",
-        file: core("policy/internal/backoffForms"),
+        file: core("policy/ConsumerBackoff"),
         type: ["Options", "ConsecutiveOptions", "RatioOptions"],
         kinds: "kinds"
       },

@@ -69,10 +69,6 @@ export interface Health {
   readonly consumers: ReadonlyArray<QueueHealth>
 }
 
-/** The strictest state of several backoffs. It is that of their consumer. */
-export const strictest = (backoff: ReadonlyArray<Backoff>): Backoff["state"] =>
-  (["paused", "probing"] as const).find((state) => backoff.some((each) => each.state === state)) ?? "running"
-
 /**
  * The health of the broker and these consumers. It never fails, and takes about a second at most.
  *

@@ -1,11 +1,6 @@
 /**
  * Consumer backoff: pauses of a whole consumer while something that all its messages need is down. For the backoff of one
- * message, see `Backoff`.
- *
- * It is a pure state machine: {@link step} takes a state and an event, and returns the next state and commands. The
- * consumer only needs a credit and a timer. Its states are those of NSQ's client protocol (`RDY 0`, wait, `RDY 1`, full
- * `RDY`), see https://nsq.io/clients/building_client_libraries.html#backoff. Three forms differ in the failures that begin a
- * pause:
+ * message, see `Backoff`. Three forms differ in the failures that begin a pause:
  *
  * | form | a pause begins with |
  * | --- | --- |
@@ -13,225 +8,252 @@
  * | `consecutive` | a number of failed attempts in a row; a success in between starts the count again |
  * | `ratio` | a share of failed attempts in a window of time or of attempts, once it has enough of them |
  *
- * The rest is the same in every form. Nothing is counted outside of `running`, and counts start at 0 after each pause.
- *
- * | state | event | next |
- * | --- | --- | --- |
- * | running | failure that begins a pause | level up, paused for `wait(level)`, credit 0 |
- * | running | another failure | counted |
- * | running | success | counted; with level > 0: level down |
- * | paused | outcome of a delivery in flight | ignored |
- * | paused | the pause has elapsed | probing, credit 1 |
- * | probing | success of the probe | level down; running at full credit, or (`stepwise`, level > 0) paused again |
- * | probing | failure of the probe | level up, paused, whatever the form |
- * | probing | the probe is uncounted | paused again for as long |
- * | running | reconnected | level 0: full credit; level > 0: probing, credit 1 |
- * | paused | reconnected | still paused, credit 0 |
- * | probing | reconnected | probing with another probe, credit 1 |
+ * A pause ends with a probe in every form; see `BackoffState`.
  */
-import * as AttemptWindow from "./internal/attemptWindow.ts"
-import type { ConsumerBackoff } from "./internal/backoffForms.ts"
+import * as Delay from "../message/Delay.ts"
+import * as OptionKind from "../options/OptionKind.ts"
+import * as OptionNames from "../options/OptionNames.ts"
 
-export {
-  type Consecutive,
-  consecutive,
-  type ConsumerBackoff,
-  type Form,
-  forms,
-  make,
-  type Nsq,
-  nsq,
-  off,
-  type Options,
-  type PauseOptions,
-  type Ratio,
-  ratio
-} from "./internal/backoffForms.ts"
+/** How long pauses are, and how the consumer recovers: the same in every form. */
+interface Pauses {
+  /** The unit of pauses, in milliseconds: at level n, a pause is `multiplier x 2^n`. */
+  readonly multiplier: number
+  /** The longest pause, in milliseconds; 0 turns consumer backoff off. */
+  readonly maxBackoffDuration: number
+  /** How the length of a pause is chosen. */
+  readonly strategy: "exponential" | "full-jitter"
+  /** How the consumer goes on after a successful probe. */
+  readonly recovery: "resume" | "stepwise"
+}
 
-/** Whether the consumer takes all messages, none, or one as a probe. */
-export type Mode =
-  | { readonly _tag: "Running" }
-  | { readonly _tag: "Paused" }
-  /** The delivery whose outcome decides; `undefined` until one has started. */
-  | { readonly _tag: "Probing"; readonly probe: DeliveryId | undefined }
+/** Every failed attempt begins a pause. */
+export interface Nsq extends Pauses {
+  readonly form: "nsq"
+}
 
-/** The state of the machine. */
-export interface State {
-  readonly mode: Mode
-  /** How far the pauses have grown; 0 at rest. */
-  readonly level: number
-  /** Length of the last pause, in milliseconds. */
-  readonly pause: number
-  /** Of `consecutive`: the failed attempts since the last success or pause. */
+/** A number of failed attempts in a row begins a pause. */
+export interface Consecutive extends Pauses {
+  readonly form: "consecutive"
+  /** The number. */
   readonly failures: number
-  /** Of `ratio`: the attempts that count. */
-  readonly window: AttemptWindow.AttemptWindow
 }
 
-/** Identifies a delivery, not a message: each redelivery has an id of its own. */
-export type DeliveryId = string | number
-
-/** A handler run started or ended (`Uncounted`: without counting), a pause elapsed, or the broker reconnected. */
-export type Event =
-  | { readonly _tag: "Started"; readonly id: DeliveryId }
-  | { readonly _tag: "Succeeded"; readonly id: DeliveryId }
-  | {
-      readonly _tag: "Failed"
-      readonly id: DeliveryId
-      /** Whether it failed with its whole batch, of which another message was reported before. */
-      readonly isRepeated?: boolean
-    }
-  | { readonly _tag: "Uncounted"; readonly id: DeliveryId }
-  | { readonly _tag: "Elapsed" }
-  | { readonly _tag: "Reconnected" }
-
-/** A command to the consumer: change the credit, or send `Elapsed` after `millis` milliseconds. */
-export type Command =
-  | { readonly _tag: "Credit"; readonly amount: "none" | "one" | "full" }
-  | { readonly _tag: "Wait"; readonly millis: number }
-
-/** The next state, and the commands to run in this order. */
-export type Step = readonly [State, ReadonlyArray<Command>]
-
-const nothingCounted = { failures: 0, window: AttemptWindow.empty }
-
-/** The state of a consumer that starts. */
-export const initial: State = { mode: { _tag: "Running" }, level: 0, pause: 0, ...nothingCounted }
-
-const none: ReadonlyArray<Command> = []
-const credit = (amount: "none" | "one" | "full"): Command => ({ _tag: "Credit", amount })
-
-const exponential = (policy: ConsumerBackoff, level: number): number => policy.multiplier * 2 ** level
-
-/** Returns the length of a pause at this level, in milliseconds; `random` is from 0 (inclusive) to 1 (exclusive). */
-export const wait = (policy: ConsumerBackoff, level: number, random: number): number => {
-  const longest = Math.min(exponential(policy, level), policy.maxBackoffDuration)
-  return Math.ceil(policy.strategy === "full-jitter" ? random * longest : longest)
+/** A share of failed attempts begins a pause. */
+export interface Ratio extends Pauses {
+  readonly form: "ratio"
+  /** The share, above 0 and up to 1. */
+  readonly failureRatio: number
+  /** The number of attempts in the window below which no pause begins. */
+  readonly minAttempts: number
+  /** The attempts that count: those of the last milliseconds, or a number of the last ones. */
+  readonly window: number | { readonly attempts: number }
 }
 
-const paused = (state: State, level: number, pause: number): Step => [
-  { ...state, mode: { _tag: "Paused" }, level, pause, ...nothingCounted },
-  [credit("none"), { _tag: "Wait", millis: pause }]
-]
+/** When a consumer pauses, for how long, and how it recovers. */
+export type ConsumerBackoff = Nsq | Consecutive | Ratio
 
-const failed = (policy: ConsumerBackoff, state: State, random: number): Step => {
-  const level = exponential(policy, state.level) >= policy.maxBackoffDuration ? state.level : state.level + 1
-  return paused(state, level, wait(policy, level, random))
+/** The names of all forms. */
+export const forms: ReadonlyArray<ConsumerBackoff["form"]> = ["nsq", "consecutive", "ratio"]
+
+/** Options of every form. */
+export interface PauseOptions {
+  /** The unit of pauses, 1 ms to 24 hours. Default: 1 second, for pauses of 2, 4, 8, … seconds. */
+  readonly multiplier?: Delay.DurationInput | undefined
+  /** The longest pause, 0 to 24 hours; 0 turns consumer backoff off. Default: 2 minutes. */
+  readonly maxBackoffDuration?: Delay.DurationInput | undefined
+  /** `full-jitter` draws each pause between 0 and the exponential one or the longest. Default: `exponential`. */
+  readonly strategy?: "exponential" | "full-jitter" | undefined
+  /** After a successful probe: full credit at once, or one level at a time. Default: `resume`. */
+  readonly recovery?: "resume" | "stepwise" | undefined
 }
 
-const probe = (state: State): Step => [{ ...state, mode: { _tag: "Probing", probe: undefined } }, [credit("one")]]
+/** Options of {@link consecutive}. */
+export interface ConsecutiveOptions extends PauseOptions {
+  /** Of the form `consecutive`: the number of failed attempts in a row that begins a pause, 1 to 1,000. Default: 10. */
+  readonly failures?: number | undefined
+}
 
-const resume = (state: State, level: number): Step => [
-  { ...state, mode: { _tag: "Running" }, level, ...nothingCounted },
-  [credit("full")]
-]
+/** Options of {@link ratio}. */
+export interface RatioOptions extends PauseOptions {
+  /** Of the form `ratio`: the share of failed attempts that begins a pause, above 0 and up to 1. Default: 0.5. */
+  readonly failureRatio?: number | undefined
+  /** Of the form `ratio`: the number of attempts in the window below which no pause begins, 1 to 100,000. Default: 20. */
+  readonly minAttempts?: number | undefined
+  /**
+   * Of the form `ratio`: the attempts that count, which are those of the last 1 second to 24 hours, or the last 1 to 100,000,
+   * written `{ attempts: 100 }`. Default: 30 seconds.
+   */
+  readonly window?: Delay.DurationInput | { readonly attempts: number } | undefined
+}
 
-/** Whether only a failure or a new connection changes the state or returns a command. */
-const isAtRest = (policy: ConsumerBackoff, { failures, level, mode }: State): boolean =>
-  policy.maxBackoffDuration === 0 ||
-  (policy.form !== "ratio" && mode._tag === "Running" && level === 0 && failures === 0)
+/** Options of {@link make}: those of one form. */
+export type Options =
+  | (PauseOptions & {
+      /** Which failures begin a pause: each, a number of them in a row, or a share of them. Default: `consecutive`. */
+      readonly form: "nsq"
+    })
+  | (ConsecutiveOptions & {
+      /** Which failures begin a pause: each, a number of them in a row, or a share of them. Default: `consecutive`. */
+      readonly form?: "consecutive" | undefined
+    })
+  | (RatioOptions & {
+      /** Which failures begin a pause: each, a number of them in a row, or a share of them. Default: `consecutive`. */
+      readonly form: "ratio"
+    })
 
-/** Whether {@link step} would neither change the state nor return a command, whatever the time and the random number. */
-export const ignores = (policy: ConsumerBackoff, state: State, { _tag }: Event): boolean => {
-  if (_tag === "Reconnected") return false
-  if (policy.maxBackoffDuration === 0) return true
-  if (_tag === "Failed" || state.mode._tag !== "Running") return false
-  return _tag !== "Succeeded" || isAtRest(policy, state)
+const pauseKinds: OptionNames.Of<PauseOptions> = {
+  multiplier: Delay.kind(1, Delay.max),
+  maxBackoffDuration: Delay.kind(0, Delay.max),
+  strategy: OptionKind.oneOf(["exponential", "full-jitter"]),
+  recovery: OptionKind.oneOf(["resume", "stepwise"])
+}
+
+const consecutiveKinds: OptionNames.Of<ConsecutiveOptions> = { failures: OptionKind.whole(1, 1000), ...pauseKinds }
+
+const attempts = OptionKind.whole(1, 100_000)
+
+const span = Delay.kind(1000, Delay.max)
+
+const isCount = (value: unknown): value is { readonly attempts: number } =>
+  OptionKind.isObject(value) &&
+  Object.keys(value).join() === "attempts" &&
+  attempts.holds(Reflect.get(value, "attempts"))
+
+const ratioKinds: OptionNames.Of<RatioOptions> = {
+  failureRatio: {
+    expected: "a number above 0 and up to 1",
+    holds: (value) => typeof value === "number" && value > 0 && value <= 1,
+    remedy: (value) =>
+      typeof value === "number" && value > 1 && value <= 100 ? `Write ${value / 100} for ${value} %` : undefined
+  },
+  minAttempts: attempts,
+  window: {
+    expected: `${span.expected}, or { attempts: 1 to 100000 }`,
+    holds: (value) => isCount(value) || span.holds(value),
+    remedy: (value) => (OptionKind.isObject(value) ? undefined : span.remedy?.(value))
+  },
+  ...pauseKinds
+}
+
+const kindsOf: Readonly<Record<ConsumerBackoff["form"], Readonly<Record<string, true | OptionKind.OptionKind>>>> = {
+  nsq: pauseKinds,
+  consecutive: consecutiveKinds,
+  ratio: ratioKinds
+}
+
+/** All options, of whatever form. */
+const kinds = { form: OptionKind.oneOf(forms), ...consecutiveKinds, ...ratioKinds }
+
+const pausesOf = ({
+  maxBackoffDuration = 120_000,
+  multiplier = 1000,
+  recovery = "resume",
+  strategy = "exponential"
+}: PauseOptions): Pauses => ({
+  multiplier: Delay.parse("multiplier", multiplier),
+  maxBackoffDuration: Delay.parse("maxBackoffDuration", maxBackoffDuration),
+  strategy,
+  recovery
+})
+
+const windowOf = (call: string, minAttempts: number, window: NonNullable<RatioOptions["window"]>): Ratio["window"] => {
+  if (!isCount(window)) return Delay.parse("window", window)
+  if (window.attempts >= minAttempts) return { attempts: window.attempts }
+  throw new RangeError(
+    `${call}: minAttempts must be at most the ${window.attempts} attempts of the window, got ${minAttempts}`
+  )
+}
+
+const build = {
+  nsq: (_: string, options: PauseOptions): Nsq => ({ form: "nsq", ...pausesOf(options) }),
+  consecutive: (_: string, { failures = 10, ...options }: ConsecutiveOptions): Consecutive => ({
+    form: "consecutive",
+    failures,
+    ...pausesOf(options)
+  }),
+  ratio: (
+    call: string,
+    { failureRatio = 0.5, minAttempts = 20, window = 30_000, ...options }: RatioOptions
+  ): Ratio => ({
+    form: "ratio",
+    failureRatio,
+    minAttempts,
+    window: windowOf(call, minAttempts, window),
+    ...pausesOf(options)
+  })
+}
+
+/** The error of an option that only another form has; `undefined` when there is none. */
+const stray = (form: ConsumerBackoff["form"], options: object): RangeError | undefined => {
+  const name = Object.keys(options).find((each) => each in kinds && each !== "form" && !(each in kindsOf[form]))
+  if (name === undefined) return undefined
+  const owner = name in consecutiveKinds ? "consecutive" : "ratio"
+  return OptionNames.error(
+    "ConsumerBackoff.make",
+    undefined,
+    `${name} is no option of the form "${form}"`,
+    `Write form: "${owner}" with it`
+  )
 }
 
 /**
- * The state and the commands after an event. `now` is monotonic, in milliseconds; `random` is from 0 (inclusive) to 1
- * (exclusive).
+ * Every failed attempt begins a pause: the rule of NSQ's clients.
+ *
+ * When to use: where attempts hardly ever fail unless something that all messages need is down.
+ *
+ * @throws RangeError when an option is unknown, of another kind or out of its range
  */
-export const step = (policy: ConsumerBackoff, state: State, event: Event, now: number, random: number): Step => {
-  if (policy.maxBackoffDuration === 0) return event._tag === "Reconnected" ? [state, [credit("full")]] : [state, none]
-  switch (state.mode._tag) {
-    case "Running":
-      return running(policy, state, event, now, random)
-    case "Paused":
-      if (event._tag === "Elapsed") return probe(state)
-      return event._tag === "Reconnected" ? [state, [credit("none")]] : [state, none]
-    case "Probing":
-      return probing(policy, state, state.mode.probe, event, random)
-  }
+export const nsq = (options: PauseOptions = {}): Nsq => {
+  OptionNames.check("ConsumerBackoff.nsq", options, pauseKinds)
+  return build.nsq("ConsumerBackoff.nsq", options)
 }
 
-type Outcome = Extract<Event, { _tag: "Succeeded" | "Failed" }>
-
-/** The state in which an attempt is counted. */
-const counted = (policy: ConsumerBackoff, state: State, outcome: Outcome, now: number): State => {
-  const hasFailed = outcome._tag === "Failed"
-  switch (policy.form) {
-    case "nsq":
-      return state
-    case "consecutive":
-      if (!hasFailed) return state.failures === 0 ? state : { ...state, failures: 0 }
-      return outcome.isRepeated === true ? state : { ...state, failures: state.failures + 1 }
-    case "ratio": {
-      const [position, span] =
-        typeof policy.window === "number"
-          ? [Math.floor(now), policy.window]
-          : [AttemptWindow.next(state.window), policy.window.attempts]
-      return { ...state, window: AttemptWindow.add(state.window, position, span, hasFailed) }
-    }
-  }
+/**
+ * A number of failed attempts in a row begins a pause. A batch that fails as a whole is one of them.
+ *
+ * @throws RangeError when an option is unknown, of another kind or out of its range
+ */
+export const consecutive = (options: ConsecutiveOptions = {}): Consecutive => {
+  OptionNames.check("ConsumerBackoff.consecutive", options, consecutiveKinds)
+  return build.consecutive("ConsumerBackoff.consecutive", options)
 }
 
-/** Whether the attempts that were counted, of which the last one failed, begin a pause. */
-const beginsPause = (policy: ConsumerBackoff, state: State): boolean => {
-  switch (policy.form) {
-    case "nsq":
-      return true
-    case "consecutive":
-      return state.failures >= policy.failures
-    case "ratio": {
-      const { attempts, failures } = AttemptWindow.total(state.window)
-      return attempts >= policy.minAttempts && failures / attempts >= policy.failureRatio
-    }
-  }
+/**
+ * A share of failed attempts begins a pause. Each message of a batch is an attempt.
+ *
+ * When to use: where a dependency may be half down, or only some of the messages need it, so that failures come seldom in a row.
+ *
+ * @throws RangeError when an option is unknown, of another kind or out of its range, or the window has fewer attempts than
+ * `minAttempts`
+ */
+export const ratio = (options: RatioOptions = {}): Ratio => {
+  OptionNames.check("ConsumerBackoff.ratio", options, ratioKinds)
+  return build.ratio("ConsumerBackoff.ratio", options)
 }
 
-const running = (policy: ConsumerBackoff, state: State, event: Event, now: number, random: number): Step => {
-  switch (event._tag) {
-    case "Failed": {
-      const after = counted(policy, state, event, now)
-      return beginsPause(policy, after) ? failed(policy, after, random) : [after, none]
-    }
-    case "Succeeded": {
-      const after = counted(policy, state, event, now)
-      return [after.level === 0 ? after : { ...after, level: after.level - 1 }, none]
-    }
-    case "Reconnected":
-      return state.level === 0 ? [state, [credit("full")]] : probe(state)
-    default:
-      return [state, none]
-  }
+/**
+ * Builds a consumer backoff of the form that the options name. A built one can be its options.
+ *
+ * @throws RangeError when an option is unknown, of another form, of another kind or out of its range
+ *
+ * @example
+ * ```ts
+ * import { ConsumerBackoff } from "@requeue/core"
+ *
+ * // After five failures in a row it pauses for 10, 20, 40, … seconds, and for 2 minutes at most.
+ * const policy = ConsumerBackoff.make({ failures: 5, multiplier: "5 seconds" })
+ * policy.multiplier // => 5000
+ * ```
+ */
+export const make = (options: Options = {}): ConsumerBackoff => {
+  const call = "ConsumerBackoff.make"
+  const { form = "consecutive" } = Object(options) as Options // Anything may come; what is no object is refused below.
+  OptionNames.orThrow(OptionNames.argument(call, "form", form, kinds.form))
+  if (OptionKind.isObject(options)) OptionNames.orThrow(stray(form, options))
+  OptionNames.check<object>(call, options, { form: kinds.form, ...kindsOf[form] })
+  const { form: _, ...rest } = options
+  return build[form](call, rest)
 }
 
-const probing = (
-  policy: ConsumerBackoff,
-  state: State,
-  probed: DeliveryId | undefined,
-  event: Event,
-  random: number
-): Step => {
-  // The probe is lost with its connection.
-  if (event._tag === "Reconnected") return probe(state)
-  if (event._tag === "Elapsed") return [state, none]
-  if (event._tag === "Started") {
-    return probed === undefined ? [{ ...state, mode: { _tag: "Probing", probe: event.id } }, none] : [state, none]
-  }
-  if (event.id !== probed) return [state, none]
-  switch (event._tag) {
-    case "Succeeded": {
-      const level = Math.max(0, state.level - 1)
-      return policy.recovery === "stepwise" && level > 0
-        ? paused(state, level, wait(policy, level, random))
-        : resume(state, level)
-    }
-    case "Failed":
-      return failed(policy, state, random)
-    case "Uncounted":
-      return paused(state, state.level, state.pause)
-  }
-}
+/** No consumer backoff: the default. */
+export const off: ConsumerBackoff = nsq({ maxBackoffDuration: 0 })

@@ -44,15 +44,6 @@ export const make = (options: Options): DeadLetterBudget => {
   return { max: options.max, perSuccess: options.perSuccess ?? 0.1 }
 }
 
-/** Returns the budget that is left after a success. */
-export const credited = (self: DeadLetterBudget, left: number): number => Math.min(self.max, left + self.perSuccess)
-
-/** Floating-point error: ten times 0.1 must pay for a dead letter. */
-const tolerance = 1e-9
-
-/** Returns the budget that is left after a dead letter; `undefined` if there was not enough. */
-export const debited = (left: number): number | undefined => (left >= 1 - tolerance ? Math.max(0, left - 1) : undefined)
-
 /** The consumer stopped because its budget was used up. Its messages stay in the queue. */
 export class DeadLetterBudgetExhausted extends Data.TaggedError("DeadLetterBudgetExhausted")<{
   readonly queue: string

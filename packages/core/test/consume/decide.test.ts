@@ -111,6 +111,17 @@ describe("spend", () => {
     assert.strictEqual(spend(dead), "Exhausted")
   })
 
+  it("is earned back by ten successes by default, not by nine", () => {
+    const decider = make({}, { budget: DeadLetterBudget.make({ max: 1 }) })
+    assert.strictEqual(decider.spend(dead), "Allowed")
+    for (let i = 0; i < 9; i++) decider.earn(Settlement.Ack)
+    assert.strictEqual(decider.spend(dead), "Exhausted")
+    decider.earn(Settlement.Ack)
+    assert.strictEqual(decider.spend(dead), "Allowed")
+    for (let i = 0; i < 50; i++) decider.earn(Settlement.Ack)
+    assert.deepStrictEqual([decider.spend(dead), decider.spend(dead)], ["Allowed", "Exhausted"])
+  })
+
   it("counts nothing else", () => {
     const decider = make({}, { budget: DeadLetterBudget.make({ max: 1 }) })
     const free = [Settlement.Retry(0), Settlement.Release(), Settlement.Drop("dropped", error)]

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { TestClock } from "effect/testing"
 import * as ConsumerBackoff from "../../src/policy/ConsumerBackoff.ts"
+import type { Backoff } from "../../src/observe/Health.ts"
 import * as Gate from "../../src/consume/internal/gate.ts"
 import * as Timers from "../../src/runtime/Timers.ts"
 
@@ -92,4 +93,16 @@ describe("gate", () => {
       assert.strictEqual(gate.allowance, "one")
     })
   )
+})
+
+it("of several backoffs the strictest one counts", () => {
+  const paused: Backoff = { because: "handler", state: "paused", level: 1, until: 0 }
+  const probing: Backoff = { ...paused, state: "probing" }
+  const running: Backoff = { ...paused, state: "running" }
+  assert.deepStrictEqual([[], [running], [running, probing], [probing, paused]].map(Gate.strictest), [
+    "running",
+    "running",
+    "probing",
+    "paused"
+  ])
 })

@@ -211,17 +211,6 @@ describe("probes", () => {
     assert.throws(refused({ unreadyWhen: ["backof"] }), RangeError, "isReady: unreadyWhen must be an array of")
   })
 
-  it("of several backoffs the strictest one counts", () => {
-    const probing: Health.Backoff = { ...paused, state: "probing" }
-    const running: Health.Backoff = { ...paused, state: "running" }
-    assert.deepStrictEqual([[], [running], [running, probing], [probing, paused]].map(Health.strictest), [
-      "running",
-      "running",
-      "probing",
-      "paused"
-    ])
-  })
-
   const counts: Counts = { ready: 3, inFlight: 0, delayed: undefined }
 
   const asked = (connection: Connection, answer: Effect.Effect<Counts>) => {

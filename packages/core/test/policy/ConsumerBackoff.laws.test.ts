@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
+import * as BackoffState from "../../src/policy/BackoffState.ts"
 import * as ConsumerBackoff from "../../src/policy/ConsumerBackoff.ts"
 import { random } from "../arbitraries.ts"
 
@@ -27,7 +28,7 @@ const ratio = fc
 const policy = fc.oneof<fc.Arbitrary<ConsumerBackoff.ConsumerBackoff>[]>(nsq, consecutive, ratio)
 
 const id = fc.constantFrom("a", "b", "c")
-const event: fc.Arbitrary<ConsumerBackoff.Event> = fc.oneof(
+const event: fc.Arbitrary<BackoffState.Event> = fc.oneof(
   fc.record({
     _tag: fc.constantFrom("Started" as const, "Succeeded" as const, "Failed" as const, "Uncounted" as const),
     id
@@ -54,21 +55,21 @@ const top = ({ maxBackoffDuration, multiplier }: ConsumerBackoff.ConsumerBackoff
 const steps = <Policy extends ConsumerBackoff.ConsumerBackoff = ConsumerBackoff.ConsumerBackoff>(
   law: (
     policy: Policy,
-    before: ConsumerBackoff.State,
-    event: ConsumerBackoff.Event,
-    after: ConsumerBackoff.State,
-    commands: ReadonlyArray<ConsumerBackoff.Command>,
+    before: BackoffState.State,
+    event: BackoffState.Event,
+    after: BackoffState.State,
+    commands: ReadonlyArray<BackoffState.Command>,
     now: number
   ) => void,
   of: fc.Arbitrary<Policy> = policy as unknown as fc.Arbitrary<Policy> // The default is every form.
 ) =>
   fc.assert(
     fc.property(of, events, (policy, events) => {
-      let state = ConsumerBackoff.initial
+      let state = BackoffState.initial
       let now = 0
       for (const [event, apart, random] of events) {
         now += apart
-        const [next, commands] = ConsumerBackoff.step(policy, state, event, now, random)
+        const [next, commands] = BackoffState.step(policy, state, event, now, random)
         law(policy, state, event, next, commands, now)
         state = next
       }
@@ -81,7 +82,7 @@ const history = () => {
   let counted: Array<{ readonly at: number; readonly hasFailed: boolean; readonly isRepeated: boolean }> = []
   return {
     /** All of them, with this event; empty when it counts nothing. */
-    with: (before: ConsumerBackoff.State, event: ConsumerBackoff.Event, now: number) => {
+    with: (before: BackoffState.State, event: BackoffState.Event, now: number) => {
       if (before.mode._tag !== "Running") counted = []
       else if (event._tag === "Failed" || event._tag === "Succeeded") {
         const hasFailed = event._tag === "Failed"
@@ -92,7 +93,7 @@ const history = () => {
   }
 }
 
-const credits = (commands: ReadonlyArray<ConsumerBackoff.Command>) =>
+const credits = (commands: ReadonlyArray<BackoffState.Command>) =>
   commands.flatMap((command) => (command._tag === "Credit" ? [command.amount] : []))
 
 describe("in every run", () => {
@@ -164,13 +165,13 @@ describe("in every run", () => {
     fc.assert(
       fc.property(policy, events, (policy, events) => {
         let state = events.reduce(
-          (state, [event, apart, random]) => ConsumerBackoff.step(policy, state, event, apart, random)[0],
-          ConsumerBackoff.initial
+          (state, [event, apart, random]) => BackoffState.step(policy, state, event, apart, random)[0],
+          BackoffState.initial
         )
         const healing = ["Elapsed", "Reconnected", "Started", "Succeeded"] as const
         for (let i = 0; i < 4 * (state.level + 3); i++) {
           const tag = healing[i % 4]!
-          state = ConsumerBackoff.step(policy, state, { _tag: tag, id: "good" } as ConsumerBackoff.Event, 0, 0.5)[0]
+          state = BackoffState.step(policy, state, { _tag: tag, id: "good" } as BackoffState.Event, 0, 0.5)[0]
         }
         assert.deepStrictEqual([state.mode._tag, state.level], ["Running", 0])
       })
@@ -179,8 +180,8 @@ describe("in every run", () => {
   it("what is ignored changes nothing, and where a success is ignored, only a failure or a new connection does", () =>
     steps((policy, before, event, after, commands) => {
       const isSame = after === before && commands.length === 0
-      if (ConsumerBackoff.ignores(policy, before, event)) assert.isTrue(isSame)
-      if (ConsumerBackoff.ignores(policy, before, { _tag: "Succeeded", id: "a" })) {
+      if (BackoffState.ignores(policy, before, event)) assert.isTrue(isSame)
+      if (BackoffState.ignores(policy, before, { _tag: "Succeeded", id: "a" })) {
         assert.isTrue(isSame || event._tag === "Failed" || event._tag === "Reconnected")
       }
     }))
@@ -218,7 +219,7 @@ describe("a running consumer pauses", () => {
   it("consecutive: with as many failures in a row as the policy says, and never below", () => {
     const seen = history()
     return steps((policy, before, event, after, _, now) => {
-      if (before === ConsumerBackoff.initial) seen.with({ ...before, mode: { _tag: "Paused" } }, event, now)
+      if (before === BackoffState.initial) seen.with({ ...before, mode: { _tag: "Paused" } }, event, now)
       const counted = seen.with(before, event, now)
       if (before.mode._tag !== "Running" || event._tag !== "Failed") return
       const since = counted.findLastIndex(({ hasFailed }) => !hasFailed)
@@ -230,7 +231,7 @@ describe("a running consumer pauses", () => {
   it("ratio: never with fewer attempts than the policy says, nor below its share of those in the window", () => {
     const seen = history()
     return steps((policy, before, event, after, _, now) => {
-      if (before === ConsumerBackoff.initial) seen.with({ ...before, mode: { _tag: "Paused" } }, event, now)
+      if (before === BackoffState.initial) seen.with({ ...before, mode: { _tag: "Paused" } }, event, now)
       const counted = seen.with(before, event, now)
       if (before.mode._tag !== "Running" || event._tag !== "Failed") return
       const { window } = policy

@@ -1,9 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
+import * as BackoffState from "../../src/policy/BackoffState.ts"
 import * as ConsumerBackoff from "../../src/policy/ConsumerBackoff.ts"
 import * as Delay from "../../src/message/Delay.ts"
 
-type State = ConsumerBackoff.State
-type Event = ConsumerBackoff.Event
+type State = BackoffState.State
+type Event = BackoffState.Event
 
 const policy = ConsumerBackoff.nsq()
 
@@ -25,11 +26,11 @@ const probing = (probe: string | undefined, level: number, pause: number): State
 })
 
 /** Commands, short: `0`, `1`, `all` for credits, a number for a wait. */
-const render = (command: ConsumerBackoff.Command) =>
+const render = (command: BackoffState.Command) =>
   command._tag === "Wait" ? command.millis : { none: "0", one: "1", full: "all" }[command.amount]
 
 const step = (state: State, event: Event, of: ConsumerBackoff.ConsumerBackoff = policy, random = 0.5) => {
-  const [next, commands] = ConsumerBackoff.step(of, state, event, 0, random)
+  const [next, commands] = BackoffState.step(of, state, event, 0, random)
   return [next, commands.map(render)] as const
 }
 
@@ -37,7 +38,7 @@ const step = (state: State, event: Event, of: ConsumerBackoff.ConsumerBackoff = 
 const trace = (
   events: ReadonlyArray<Event>,
   of: ConsumerBackoff.ConsumerBackoff = policy,
-  from = ConsumerBackoff.initial
+  from = BackoffState.initial
 ) => {
   let state = from
   return events.map((event) => {
@@ -187,10 +188,10 @@ describe("consecutive", () => {
 describe("ratio", () => {
   /** The attempts that begin the pause, of outcomes at these times; `undefined` when none does. */
   const pausedAfter = (of: ConsumerBackoff.ConsumerBackoff, outcomes: ReadonlyArray<readonly [number, boolean]>) => {
-    let state = ConsumerBackoff.initial
+    let state = BackoffState.initial
     for (const [index, [now, isGood]] of outcomes.entries()) {
       const event = isGood ? succeeded("a") : failed("a")
-      state = ConsumerBackoff.step(of, state, event, now, 0.5)[0]
+      state = BackoffState.step(of, state, event, now, 0.5)[0]
       if (state.mode._tag === "Paused") return index + 1
     }
     return undefined
@@ -237,7 +238,7 @@ describe("full jitter", () => {
     [7, 0.999, 119_880],
     [20, 0.5, 60_000]
   ])("level %s, random %s: %s ms", (level, random, expected) =>
-    assert.strictEqual(ConsumerBackoff.wait(jittered, level, random), expected)
+    assert.strictEqual(BackoffState.wait(jittered, level, random), expected)
   )
 })
 

@@ -2,26 +2,6 @@ import { assert, describe, it } from "@effect/vitest"
 import * as DeadLetterBudget from "../../src/policy/DeadLetterBudget.ts"
 
 describe("DeadLetterBudget", () => {
-  it("lets through as many dead letters as it has", () => {
-    let left: number | undefined = 3
-    const taken = [1, 2, 3, 4].map(() => (left = left === undefined ? undefined : DeadLetterBudget.debited(left)))
-    assert.deepStrictEqual(taken, [2, 1, 0, undefined])
-  })
-
-  it("ten successes earn one dead letter by default, nine do not", () => {
-    const budget = DeadLetterBudget.make({ max: 5 })
-    let left = 0
-    for (let i = 0; i < 9; i++) left = DeadLetterBudget.credited(budget, left)
-    assert.isUndefined(DeadLetterBudget.debited(left))
-    assert.strictEqual(DeadLetterBudget.debited(DeadLetterBudget.credited(budget, left)), 0)
-  })
-
-  it("is never more than full", () =>
-    assert.strictEqual(DeadLetterBudget.credited(DeadLetterBudget.make({ max: 5 }), 5), 5))
-
-  it("successes may earn nothing", () =>
-    assert.strictEqual(DeadLetterBudget.credited(DeadLetterBudget.make({ max: 5, perSuccess: 0 }), 2), 2))
-
   it.each([0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY])("refuses a max of %s", (max) =>
     assert.throws(
       () => DeadLetterBudget.make({ max }),

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import * as RateLimit from "../../src/policy/RateLimit.ts"
+import * as RateLimitState from "../../src/policy/RateLimitState.ts"
 
 describe("make", () => {
   it("takes a number and a duration, and keeps a built limit", () => {
@@ -36,13 +37,13 @@ const gaps = fc.array(fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 60 })),
 
 /** When the runs begin, of messages that arrive with these gaps and begin as soon as the limit allows. */
 const begun = (of: RateLimit.RateLimit, between: ReadonlyArray<number>): ReadonlyArray<number> => {
-  let [state, now, arrival] = [RateLimit.initial, 0, 0]
+  let [state, now, arrival] = [RateLimitState.initial, 0, 0]
   return between.map((gap) => {
     arrival += gap
     now = Math.max(now, arrival)
-    const { room, wait } = RateLimit.decide(of, state, now)
+    const { room, wait } = RateLimitState.decide(of, state, now)
     if (room === 0) now += wait
-    state = RateLimit.begin(RateLimit.at(of, state, now), now)
+    state = RateLimitState.begin(RateLimitState.at(of, state, now), now)
     return now
   })
 }
@@ -67,14 +68,14 @@ describe("the limit", () => {
     fc.assert(
       fc.property(limit, gaps, fc.nat({ max: 100 }), (of, between, later) => {
         const times = begun(of, between)
-        const state = times.reduce((before, at) => RateLimit.begin(before, at), RateLimit.initial)
+        const state = times.reduce((before, at) => RateLimitState.begin(before, at), RateLimitState.initial)
         const now = (times.at(-1) ?? 0) + later
         const within = times.filter((at) => at + of.per > now)
-        assert.deepStrictEqual(RateLimit.decide(of, state, now), {
+        assert.deepStrictEqual(RateLimitState.decide(of, state, now), {
           room: of.max - within.length,
           wait: within.length === 0 ? Number.POSITIVE_INFINITY : within[0]! + of.per - now
         })
-        assert.strictEqual(RateLimit.at(of, state, now).count, within.length)
+        assert.strictEqual(RateLimitState.at(of, state, now).count, within.length)
       })
     ))
 })

@@ -2,7 +2,8 @@
  * A type test: the unions that users and adapters take apart, member by member. A member more or less is a breaking change.
  * Nothing here runs; `npm run check -- types` compiles it.
  */
-import { Backoff, BrokerError, Classifier, ConsumerBackoff, Jitter, RetryPolicy } from "@requeue/core"
+import { Backoff, BrokerError, Classifier, Jitter, RetryPolicy } from "@requeue/core"
+import type { BackoffState } from "@requeue/core/port"
 import { Acknowledgement, Metadata, Settlement } from "@requeue/core/port"
 import { describe, type Event } from "@requeue/core/promise"
 import { expectTypeOf } from "vitest"
@@ -72,7 +73,7 @@ expectTypeOf<Acknowledgement.Verdict["_tag"]>().toEqualTypeOf<"Ack" | "Retry">()
 expectTypeOf<Jitter.Jitter>().toEqualTypeOf<
   "none" | "full" | "equal" | "decorrelated" | { readonly proportional: number }
 >()
-expectTypeOf<ConsumerBackoff.Mode["_tag"]>().toEqualTypeOf<"Running" | "Paused" | "Probing">()
+expectTypeOf<BackoffState.Mode["_tag"]>().toEqualTypeOf<"Running" | "Paused" | "Probing">()
 expectTypeOf<BrokerError.Reason>().toEqualTypeOf<
   | "ConnectionFailed"
   | "ConnectionLost"

@@ -2,10 +2,11 @@
  * A simulated outage: messages keep arriving while something that their handler needs is down.
  *
  * When to use: to see what a policy does before the outage comes. Pure: the same scenario has the same outcome. The policies
- * are the real ones (`RetryPolicy.decide`, `ConsumerBackoff.step`, `RateLimit.decide`). They run on a consumer with a number of handlers, each of
+ * are the real ones (`RetryPolicy.decide`, `BackoffState.step`, `RateLimitState.decide`). They run on a consumer with a number of handlers, each of
  * which takes a fixed time. The broker takes no time and loses no message.
  */
-import { Backoff, ConsumerBackoff, Failure, RateLimit, RetryPolicy } from "@requeue/core"
+import { Backoff, type ConsumerBackoff, Failure, type RateLimit, RetryPolicy } from "@requeue/core"
+import { BackoffState, RateLimitState } from "@requeue/core/port"
 import * as History from "./internal/history.ts"
 import * as Prng from "./internal/prng.ts"
 import type { Scenario } from "./internal/scenario.ts"
@@ -74,10 +75,10 @@ const makeGate = (
   timeline: Timeline.Timeline<Event>,
   random: () => number
 ) => {
-  let gate = ConsumerBackoff.initial
+  let gate = BackoffState.initial
   return {
-    signal: (event: ConsumerBackoff.Event): void => {
-      const [after, commands] = ConsumerBackoff.step(policy, gate, event, timeline.now(), random())
+    signal: (event: BackoffState.Event): void => {
+      const [after, commands] = BackoffState.step(policy, gate, event, timeline.now(), random())
       gate = after
       for (const command of commands) if (command._tag === "Wait") timeline.after(command.millis, { _tag: "Elapsed" })
     },
@@ -88,16 +89,16 @@ const makeGate = (
 
 /** The consumer's rate limit on a timeline. Immediate retries count when their delivery begins. */
 const makeLimiter = (limit: RateLimit.RateLimit | undefined, timeline: Timeline.Timeline<Event>) => {
-  let state = RateLimit.initial
+  let state = RateLimitState.initial
   const decide = (of: RateLimit.RateLimit) => {
-    state = RateLimit.at(of, state, timeline.now())
-    return RateLimit.decide(of, state, timeline.now())
+    state = RateLimitState.at(of, state, timeline.now())
+    return RateLimitState.decide(of, state, timeline.now())
   }
   return {
     begun: (runs: number): void => {
       if (limit === undefined) return
       const before = decide(limit).room
-      for (let run = 0; run < runs; run++) state = RateLimit.begin(state, timeline.now())
+      for (let run = 0; run < runs; run++) state = RateLimitState.begin(state, timeline.now())
       const { room, wait } = decide(limit)
       if (before > 0 && room <= 0) timeline.after(wait, { _tag: "Allowed" })
     },

@@ -16,7 +16,7 @@ export interface OutageReport {
   readonly handlerTime: number
   readonly concurrency: number
   /** The form of the consumer's backoff; `off` without one. */
-  readonly consumerBackoff: ConsumerBackoff.Form | "off"
+  readonly consumerBackoff: ConsumerBackoff.ConsumerBackoff["form"] | "off"
   readonly seed: number
   readonly rounds: number
   readonly messages: Range.Range

@@ -3,7 +3,7 @@
  */
 import type { Verdict } from "../../policy/Acknowledgement.ts"
 import * as Classifier from "../../policy/Classifier.ts"
-import * as DeadLetterBudget from "../../policy/DeadLetterBudget.ts"
+import type * as DeadLetterBudget from "../../policy/DeadLetterBudget.ts"
 import type { Delay } from "../../message/Delay.ts"
 import type { Delivery } from "../../message/Delivery.ts"
 import type * as Failure from "../../policy/Failure.ts"
@@ -89,20 +89,22 @@ export const make = ({
       return counts && verdict.backoff ? "Failed" : "Uncounted"
     },
     spend: (settlement) => {
-      if (budget === undefined) return "Allowed"
-      if (!isGivenUp(settlement)) return "Allowed"
-      const after = DeadLetterBudget.debited(left)
-      left = after ?? left
-      return after === undefined ? "Exhausted" : "Allowed"
+      if (budget === undefined || !isGivenUp(settlement)) return "Allowed"
+      if (left < 1 - tolerance) return "Exhausted"
+      left = Math.max(0, left - 1)
+      return "Allowed"
     },
     earn: (settlement) => {
-      if (budget !== undefined && settlement._tag === "Ack") left = DeadLetterBudget.credited(budget, left)
+      if (budget !== undefined && settlement._tag === "Ack") left = Math.min(budget.max, left + budget.perSuccess)
     },
     refund: (settlement) => {
       if (budget !== undefined && isGivenUp(settlement)) left = Math.min(budget.max, left + 1)
     }
   }
 }
+
+/** Floating-point error: ten times 0.1 must pay for a dead letter. */
+const tolerance = 1e-9
 
 /** True of a dead letter, and of a message that would be one if the policy did not discard it; not of a `DropError`. */
 const isGivenUp = (settlement: Settlement.Settlement): boolean =>

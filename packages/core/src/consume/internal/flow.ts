@@ -2,6 +2,7 @@
  * How much may come in, and what may begin: the credit of the subscription, held back by two gates, one for handlers that
  * fail and one for a broker that takes no settlements, by messages that must run alone, and by an operator.
  */
+import type * as BackoffState from "../../policy/BackoffState.ts"
 import * as ConsumerBackoff from "../../policy/ConsumerBackoff.ts"
 import type { Timers } from "../../runtime/Timers.ts"
 import type { Backoff } from "../../observe/Health.ts"
@@ -17,7 +18,7 @@ export interface Flow {
   /** True when a batch may start, as far as the flow decides it. */
   readonly mayStart: () => boolean
   /** Must be called when a batch starts. `key` is its first message's. */
-  readonly onStart: (key: ConsumerBackoff.DeliveryId) => void
+  readonly onStart: (key: BackoffState.DeliveryId) => void
   /** Most messages of a batch that starts now. */
   readonly batchLimit: () => number
   /** Gives the broker the credit that is wanted now, unless it has that credit already. */

@@ -1,5 +1,6 @@
 /** A running consumer backoff: the pure state machine, its timer, and the credit that it allows at the moment. */
-import * as ConsumerBackoff from "../../policy/ConsumerBackoff.ts"
+import * as BackoffState from "../../policy/BackoffState.ts"
+import type * as ConsumerBackoff from "../../policy/ConsumerBackoff.ts"
 import type { Backoff } from "../../observe/Health.ts"
 import type { Timer } from "../../runtime/Timers.ts"
 import type { Runtime } from "./runtime.ts"
@@ -13,7 +14,7 @@ export interface Gate {
   readonly mayStart: () => boolean
   /** The state for health reports; `undefined` when nothing is held back and the level is 0. */
   readonly backoff: () => Backoff | undefined
-  readonly signal: (event: ConsumerBackoff.Event) => void
+  readonly signal: (event: BackoffState.Event) => void
   /** Cancels the timer: a pause does not end any more. */
   readonly close: () => void
 }
@@ -23,21 +24,17 @@ export interface Dependencies extends Pick<Runtime, "random" | "timers" | "wallC
   /** Called when the allowance may have changed. */
   readonly onChange: () => void
   /** Called when the mode has changed, before `onChange`. */
-  readonly onTransition: (
-    because: "handler" | "broker",
-    before: ConsumerBackoff.State,
-    after: ConsumerBackoff.State
-  ) => void
+  readonly onTransition: (because: "handler" | "broker", before: BackoffState.State, after: BackoffState.State) => void
 }
 
 /** Where even a success changes nothing, only a failure or a new connection does. */
-const success: ConsumerBackoff.Event = { _tag: "Succeeded", id: 0 }
+const success: BackoffState.Event = { _tag: "Succeeded", id: 0 }
 
 const states = { Running: "running", Paused: "paused", Probing: "probing" } as const
 
 export const make = (policy: ConsumerBackoff.ConsumerBackoff, dependencies: Dependencies): Gate => {
   const { because, random, timers, wallClock } = dependencies
-  let state = ConsumerBackoff.initial
+  let state = BackoffState.initial
   let timer: Timer | undefined
   let until: number | undefined
 
@@ -46,12 +43,12 @@ export const make = (policy: ConsumerBackoff.ConsumerBackoff, dependencies: Depe
     timer = timers.after(millis, () => signal({ _tag: "Elapsed" }))
   }
 
-  const signal = (event: ConsumerBackoff.Event): void => {
-    if (ConsumerBackoff.ignores(policy, state, event)) return
+  const signal = (event: BackoffState.Event): void => {
+    if (BackoffState.ignores(policy, state, event)) return
     const before = state
-    const [after, commands] = ConsumerBackoff.step(policy, before, event, timers.now(), random())
+    const [after, commands] = BackoffState.step(policy, before, event, timers.now(), random())
     state = after
-    gate.atRest = ConsumerBackoff.ignores(policy, after, success)
+    gate.atRest = BackoffState.ignores(policy, after, success)
     for (const command of commands) {
       if (command._tag === "Wait") pause(command.millis)
       else gate.allowance = command.amount
@@ -62,7 +59,7 @@ export const make = (policy: ConsumerBackoff.ConsumerBackoff, dependencies: Depe
 
   const gate: Gate = {
     allowance: "full",
-    atRest: ConsumerBackoff.ignores(policy, state, success),
+    atRest: BackoffState.ignores(policy, state, success),
     mayStart: () => state.mode._tag === "Running" || (state.mode._tag === "Probing" && state.mode.probe === undefined),
     backoff: () => {
       const { level, mode } = state
@@ -75,3 +72,7 @@ export const make = (policy: ConsumerBackoff.ConsumerBackoff, dependencies: Depe
   }
   return gate
 }
+
+/** The strictest state of several backoffs. It is that of their consumer. */
+export const strictest = (backoff: ReadonlyArray<Backoff>): Backoff["state"] =>
+  (["paused", "probing"] as const).find((state) => backoff.some((each) => each.state === state)) ?? "running"

@@ -4,7 +4,7 @@ import type { Subscription } from "../../port/Broker.ts"
 import type { Delivery } from "../../message/Delivery.ts"
 import type { Headers } from "../../message/Message.ts"
 import type { Settlement } from "../../message/Settlement.ts"
-import type { DeliveryId } from "../../policy/ConsumerBackoff.ts"
+import type { DeliveryId } from "../../policy/BackoffState.ts"
 
 /** A message in flight. */
 export interface Item extends Bag.Member {

@@ -11,7 +11,7 @@ import * as ConsumerBackoff from "../../policy/ConsumerBackoff.ts"
 import * as DeadLetterRouting from "../../policy/DeadLetterRouting.ts"
 import type * as Delay from "../../message/Delay.ts"
 import type { Hook } from "../../observe/Event.ts"
-import * as Health from "../../observe/Health.ts"
+import type * as Health from "../../observe/Health.ts"
 import type { Connection } from "../../port/Connection.ts"
 import * as KnownQueues from "../../port/KnownQueues.ts"
 import * as RetryPolicy from "../../policy/RetryPolicy.ts"
@@ -23,6 +23,7 @@ import * as Timers from "../../runtime/Timers.ts"
 import * as Deadlines from "../../runtime/Deadlines.ts"
 import type * as Dispatch from "./runHandler.ts"
 import * as Engine from "./engine.ts"
+import { strictest } from "./gate.ts"
 import type { Decoder } from "./arrival.ts"
 import * as Reporter from "./reporter.ts"
 import * as Runtime from "./runtime.ts"
@@ -232,7 +233,7 @@ const statusOf = (
   health: () => {
     const { isStalled, trouble, ...seen } = engine.stats()
     const because = trouble ? { since: trouble.since, because: trouble.error.message } : away(connection())
-    const running = because === undefined ? (isStalled ? "stalled" : Health.strictest(seen.backoff)) : "down"
+    const running = because === undefined ? (isStalled ? "stalled" : strictest(seen.backoff)) : "down"
     return {
       queue,
       state: state() === "running" ? running : state(),

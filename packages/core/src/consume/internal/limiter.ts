@@ -4,7 +4,8 @@
  * While the limit holds, the broker keeps the messages: the credit covers the runs that may begin within a second. Few messages
  * wait here, so their leases are few as well.
  */
-import * as RateLimit from "../../policy/RateLimit.ts"
+import type * as RateLimit from "../../policy/RateLimit.ts"
+import * as RateLimitState from "../../policy/RateLimitState.ts"
 import type { Timer, Timers } from "../../runtime/Timers.ts"
 import type { Window } from "./flow.ts"
 import type { Run } from "./runHandler.ts"
@@ -46,26 +47,26 @@ interface Waiting {
 
 /** The runs that have begun, as they count now, and when the messages arrive that the broker may deliver now. */
 const counting = ({ limit, timers }: Dependencies) => {
-  let state = RateLimit.initial
-  let soon = RateLimit.initial
+  let state = RateLimitState.initial
+  let soon = RateLimitState.initial
   return {
-    now: (): RateLimit.Decision => {
+    now: (): RateLimitState.Decision => {
       const now = timers.now()
-      state = RateLimit.at(limit, state, now)
-      return RateLimit.decide(limit, state, now)
+      state = RateLimitState.at(limit, state, now)
+      return RateLimitState.decide(limit, state, now)
     },
-    soon: (): RateLimit.Decision => {
+    soon: (): RateLimitState.Decision => {
       const then = timers.now() + ahead
-      soon = RateLimit.at(limit, soon, then)
-      return RateLimit.decide(limit, soon, then)
+      soon = RateLimitState.at(limit, soon, then)
+      return RateLimitState.decide(limit, soon, then)
     },
     /** Counts a run that is about to begin. The answer is to be called when its handler has begun. */
     begin: (): (() => void) => {
       const before = { state, soon }
       const count = (): void => {
         const now = timers.now()
-        state = RateLimit.begin(before.state, now)
-        soon = RateLimit.begin(before.soon, now)
+        state = RateLimitState.begin(before.state, now)
+        soon = RateLimitState.begin(before.soon, now)
       }
       count()
       const counted = state

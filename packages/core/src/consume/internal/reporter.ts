@@ -2,7 +2,7 @@
 import type { Call } from "../../policy/Acknowledgement.ts"
 import type { Refused } from "../../port/Broker.ts"
 import type { BrokerError } from "../../port/BrokerError.ts"
-import type * as ConsumerBackoff from "../../policy/ConsumerBackoff.ts"
+import type * as BackoffState from "../../policy/BackoffState.ts"
 import type { Delivery } from "../../message/Delivery.ts"
 import type { Event, Hook, Subject } from "../../observe/Event.ts"
 import type { Failure } from "../../policy/Failure.ts"
@@ -29,7 +29,7 @@ export interface Reporter {
   readonly heldBack: (delivery: Delivery) => void
   /** Code that must not throw, of telemetry or of an adapter, has thrown. */
   readonly threw: (what: string, error: unknown) => void
-  readonly backoff: (because: "handler" | "broker", before: ConsumerBackoff.State, after: ConsumerBackoff.State) => void
+  readonly backoff: (because: "handler" | "broker", before: BackoffState.State, after: BackoffState.State) => void
   /** Logs what has been counted and not been logged, when the consumer has stopped. */
   readonly close: () => void
 }

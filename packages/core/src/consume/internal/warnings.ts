@@ -1,7 +1,7 @@
 /** Log lines for operators. Those about mistakes in the program are written once for each kind of mistake. */
 import type { Call } from "../../policy/Acknowledgement.ts"
 import type { BrokerError } from "../../port/BrokerError.ts"
-import type * as ConsumerBackoff from "../../policy/ConsumerBackoff.ts"
+import type * as BackoffState from "../../policy/BackoffState.ts"
 import * as Delay from "../../message/Delay.ts"
 import type { Delivery } from "../../message/Delivery.ts"
 import type { Event } from "../../observe/Event.ts"
@@ -29,7 +29,7 @@ export interface Warnings {
   readonly leaseLost: (delivery: Delivery, error: BrokerError) => void
   readonly quarantined: (delivery: Delivery, settlement: Settlement["_tag"], error: BrokerError) => void
   readonly ignored: (item: Item | undefined, call: Call) => void
-  readonly paused: (because: "handler" | "broker", state: ConsumerBackoff.State) => void
+  readonly paused: (because: "handler" | "broker", state: BackoffState.State) => void
   readonly heldBack: (delivery: Delivery) => void
   readonly hookThrew: (event: Event, error: unknown) => void
   /** Code that must not throw, of telemetry or of an adapter, has thrown. */

@@ -26,7 +26,7 @@ export interface Question extends Pick<Scenario, "rate" | "outage" | "share" | "
   /** Handlers at a time. Default: twice as many as the rate needs. */
   readonly concurrency?: number | undefined
   /** The form of the consumer's backoff, or `off`. Default: as its options say. */
-  readonly consumerBackoff?: ConsumerBackoff.Form | "off" | undefined
+  readonly consumerBackoff?: ConsumerBackoff.ConsumerBackoff["form"] | "off" | undefined
 }
 
 /** Why a question has no answer: its field, and what to do. */

@@ -1,0 +1,63 @@
+/**
+ * The state of a consumer's rate limit, as a pure machine: it holds when the last runs began, and the time is an argument, in
+ * monotonic milliseconds.
+ */
+import type { RateLimit } from "./RateLimit.ts"
+
+/** A run, and those that are next to it in its list. */
+interface Run {
+  readonly at: number
+  readonly rest: Run | undefined
+}
+
+/** The runs that began within the window: a queue of two lists. */
+export interface State {
+  /** Their number. */
+  readonly count: number
+  /** The earlier ones, the first one first. It is empty only where there is none. */
+  readonly first: Run | undefined
+  /** The later ones, the last one first. */
+  readonly last: Run | undefined
+}
+
+/** The state of a consumer that starts. */
+export const initial: State = { count: 0, first: undefined, last: undefined }
+
+/** Notes that a run begins at this time, in monotonic milliseconds. It may be no earlier than those before. */
+export const begin = ({ count, first, last }: State, now: number): State =>
+  first === undefined
+    ? { count: 1, first: { at: now, rest: undefined }, last: undefined }
+    : { count: count + 1, first, last: { at: now, rest: last } }
+
+const reversed = (run: Run | undefined): Run | undefined => {
+  let result: Run | undefined
+  for (let each = run; each !== undefined; each = each.rest) result = { at: each.at, rest: result }
+  return result
+}
+
+/** Forgets the runs that began before the window which ends at this time. Returns the same state where there is none. */
+export const at = ({ per }: RateLimit, state: State, now: number): State => {
+  let { count, first, last } = state
+  while (first !== undefined && first.at + per <= now) {
+    count--
+    first = first.rest
+    if (first !== undefined) continue
+    first = reversed(last)
+    last = undefined
+  }
+  return count === state.count ? state : { count, first, last }
+}
+
+/** The runs that a limit allows. */
+export interface Decision {
+  /** Runs that may begin now. */
+  readonly room: number
+  /** Milliseconds until one more may begin; infinite where `room` is `max`. */
+  readonly wait: number
+}
+
+/** Decides what the limit allows at this time. */
+export const decide = (limit: RateLimit, state: State, now: number): Decision => {
+  const { count, first } = at(limit, state, now)
+  return { room: limit.max - count, wait: first === undefined ? Number.POSITIVE_INFINITY : first.at + limit.per - now }
+}
