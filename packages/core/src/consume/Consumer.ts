@@ -122,20 +122,20 @@ const run = <A, R>(
     const { concurrency = 1, prefetch = mode.batch.maxBatchSize } = options
     const window = mode.batch.maxBatchSize * concurrency + prefetch
     const limiter = yield* limiterOf(options, {
-      concurrency,
       window,
-      perRun: mode.single ? 1 : mode.batch.maxBatchSize
+      perRun: mode.single ? 1 : mode.batch.maxBatchSize,
+      maxBatchTimeout: mode.batch.maxBatchTimeout
     })
     const { consumer, engine } = yield* Lifecycle.make<R>({
       queue: QueueDefinition.from(queue),
       options,
       ...mode,
-      concurrency: limiter?.concurrency ?? concurrency,
+      concurrency,
       window: limiter?.window ?? window,
       limiter,
       runHandler: (dependencies) => {
         const run = Dispatch.runner(dependencies, handler, mode.single)
-        return limiter === undefined ? run : limiter.limited(run)
+        return limiter === undefined ? run : limiter.counted(run)
       }
     })
     limiter?.open(engine.refresh)
@@ -146,7 +146,7 @@ const run = <A, R>(
 /** The rate limit of the options at work; `undefined` where they have none. */
 const limiterOf = (
   { rateLimit }: Options,
-  limits: Pick<Limiter.Dependencies, "concurrency" | "window" | "perRun">
+  limits: Pick<Limiter.Dependencies, "window" | "perRun" | "maxBatchTimeout">
 ): Effect.Effect<Limiter.Limiter | undefined, never, Scope.Scope> =>
   Effect.gen(function* () {
     if (rateLimit === undefined) return undefined

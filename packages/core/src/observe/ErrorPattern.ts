@@ -167,7 +167,7 @@ export const of = (message: string): string => {
   for (const match of text.matchAll(any())) {
     const rule = match.findIndex((found, group) => group > 0 && found !== undefined) - 1
     const next = text.slice(from, match.index) + shown(rule, match[0])
-    if (pattern.length + next.length > limit) return finished(pattern)
+    if (pattern.length + next.length > limit) return finished(pattern === "" ? next.slice(0, limit) : pattern)
     pattern += next
     from = match.index + match[0].length
   }

@@ -124,7 +124,9 @@ const ratioKinds: OptionNames.Of<RatioOptions> = {
     expected: "a number above 0 and up to 1",
     holds: (value) => typeof value === "number" && value > 0 && value <= 1,
     remedy: (value) =>
-      typeof value === "number" && value > 1 && value <= 100 ? `Write ${value / 100} for ${value} %` : undefined
+      typeof value === "number" && value > 1 && value <= 100
+        ? `Write ${Number((value / 100).toPrecision(12))} for ${value} %`
+        : undefined
   },
   minAttempts: attempts,
   window: {

@@ -146,4 +146,16 @@ describe("a handler that fails", () => {
       assert.strictEqual(line["errorStack"], "    at pay (pay.js:1:1)")
     }).pipe(Effect.scoped)
   )
+
+  it("is counted in a line also where its timer is late, because the event loop stood still", () => {
+    let now = 0
+    const lines: Array<unknown> = []
+    const timers = { now: () => now, after: () => ({ run: undefined, waits: false }), cancel: () => {} }
+    const log = FailureLog.make({ timers, warn: (_, { count }) => lines.push(count) })
+    const error = { name: "Error", message: "down" }
+    for (let n = 0; n < 9; n++) log.add({}, error)
+    now = 61_500
+    log.add({}, error)
+    assert.deepStrictEqual(lines, [1, 8, 1])
+  })
 })

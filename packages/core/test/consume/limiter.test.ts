@@ -68,7 +68,7 @@ describe("what waits for the limit", () => {
     }).pipe(Effect.scoped, Effect.provide(broker.layer))
   })
 
-  it.effect("goes back at once when the consumer drains: messages, those of a batch, and immediate retries", () => {
+  it.effect("goes back at once when the consumer drains: messages, and those of a batch; what has run counts", () => {
     const broker = Scripted.make()
     const begun: Array<string> = []
     return Effect.gen(function* () {
@@ -88,7 +88,7 @@ describe("what waits for the limit", () => {
         .take()
         .filter((line) => line.includes(":"))
         .join(" ")
-      assert.deepStrictEqual(settled.split(" ").toSorted(), ["a:Release", "b:Release", "c:Release", "d:Release"])
+      assert.deepStrictEqual(settled.split(" ").toSorted(), ["b:Release", "c:Release", "d:Release"])
     }).pipe(Effect.scoped, Effect.provide(broker.layer))
   })
 })

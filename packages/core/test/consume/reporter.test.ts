@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import * as Failure from "../../src/policy/Failure.ts"
 import * as Reporter from "../../src/consume/internal/reporter.ts"
 import * as Metadata from "../../src/message/Metadata.ts"
 import * as Settlement from "../../src/message/Settlement.ts"
@@ -91,4 +92,21 @@ it("calls a hook that throws by the name of its option", () => {
   assert.deepStrictEqual(lines, [
     ["onEvent threw", { queue: "q", event: "Succeeded", errorName: "Error", errorMessage: "full" }]
   ])
+})
+
+it("what the log says of a thrown value and of a hook's error is redacted", () => {
+  const lines: Array<unknown> = []
+  const reporter = Reporter.make({
+    queue: "q",
+    hook: () => {
+      throw new Error("card 4711")
+    },
+    warn: (message, { errorMessage }) => lines.push([message, errorMessage]),
+    redact: ({ summary: { message, name } }) => ({ name, message: message.replaceAll("4711", "*") }),
+    timers: noTimers,
+    wallClock: () => 0
+  })
+  reporter.failed(delivery("a"), Failure.make({ permanent: "card 4711" }, 0), false)
+  assert.lengthOf(lines, 3)
+  assert.notInclude(JSON.stringify(lines), "4711")
 })

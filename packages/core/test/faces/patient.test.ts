@@ -34,8 +34,8 @@ const starting = (attempts: number, reason: Reason = "ConnectionFailed", isLazy 
   })
   const logs = Logger.layer([
     Logger.make(({ date, fiber, message }) => {
-      const { error } = fiber.getRef(References.CurrentLogAnnotations)
-      seen.logged.push([date.getTime(), `${String(message)}: ${String(error)}`])
+      const { errorMessage } = fiber.getRef(References.CurrentLogAnnotations)
+      seen.logged.push([date.getTime(), `${String(message)}: ${String(errorMessage)}`])
     })
   ])
   const built = (wait: number) =>
@@ -77,7 +77,7 @@ describe("a broker that starts after the program", () => {
     Effect.gen(function* () {
       const logged: Array<string> = []
       const logs = Logger.layer([
-        Logger.make(({ fiber }) => void logged.push(String(fiber.getRef(References.CurrentLogAnnotations)["error"])))
+        Logger.make(({ fiber }) => void logged.push(String(fiber.getRef(References.CurrentLogAnnotations)["errorMessage"])))
       ])
       const silent = patient(Layer.effect(Broker.Broker, Effect.never), 30_000)
       const build = yield* Effect.forkChild(Effect.provide(Layer.build(silent), logs), { startImmediately: true })

@@ -203,6 +203,11 @@ describe("a hostile message of 1 MiB", () => {
     "1:1",
     "550 5."
   ]
+  it("of one long word is its beginning", () => {
+    assert.strictEqual(ErrorPattern.of("接続".repeat(130)), "接続".repeat(100))
+    assert.notStrictEqual(ErrorPattern.of("x".repeat(260)), ErrorPattern.of("接続".repeat(130)))
+  })
+
   it.each(parts)("of %j is read as far as the limit", (part) => {
     const text = part.repeat(Math.ceil(2 ** 20 / part.length))
     // Rules that went back over it again and again would not end in time.

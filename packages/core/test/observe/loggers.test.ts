@@ -84,6 +84,16 @@ describe("a line is written", () => {
     }
   })
 
+  it.each([
+    ["a promise", async () => ({})],
+    ["a logger of one level", () => ({ info: () => {} })],
+    ["nothing", () => undefined]
+  ])("by the logger itself, where its child is %s", (_, child) => {
+    const { calls, logger } = recording("info", "warn", "error")
+    log({ ...logger, child }, Effect.annotateLogs(Effect.logWarning("m"), { queue: "q" }))
+    assert.deepStrictEqual(calls, [["warn", { queue: "q" }, "m"]])
+  })
+
   it("by one child of each queue", () => {
     const { calls, logger } = recording("info", "warn", "error", "child")
     const lines = ["a", "b", "a"].map((queue) => Effect.annotateLogs(Effect.logWarning("m"), { queue }))

@@ -153,7 +153,7 @@ const running: ReadonlyArray<Mutant> = [
   {
     name: "what a hook throws is printed without care",
     file: consume("warnings"),
-    from: "{ queue, event, ...Log.errorFields(summarize(error)) }",
+    from: "{ queue, event, ...thrown(error) }",
     to: "{ queue, event, errorMessage: String(error) }",
     was: "A hook that threw what cannot be printed stopped the consumer, and health said that it runs."
   }
@@ -440,19 +440,19 @@ const flowing: ReadonlyArray<Mutant> = [
   },
   {
     name: "a probe that says nothing is waited for",
-    file: policy("ConsumerBackoff"),
+    file: policy("BackoffState"),
     from: "return paused(state, state.level, state.pause)",
     to: "return [state, none]"
   },
   {
     name: "any message's success ends the probe",
-    file: policy("ConsumerBackoff"),
+    file: policy("BackoffState"),
     from: "  if (event.id !== probed) return [state, none]\n",
     to: ""
   },
   {
     name: "a failure in a pause makes it longer",
-    file: policy("ConsumerBackoff"),
+    file: policy("BackoffState"),
     from: 'if (event._tag === "Elapsed") return probe(state)',
     to: 'if (event._tag === "Elapsed") return probe(state)\n      if (event._tag === "Failed") return failed(policy, state, random)'
   },

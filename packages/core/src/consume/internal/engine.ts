@@ -40,8 +40,8 @@ export interface Options extends Runtime, Pick<Decider.Options, "queue" | "retry
   readonly concurrency: number | (() => number)
   readonly window: Flow.Window
   readonly backoff: ConsumerBackoff
-  /** Ends the runs that wait for a rate limit, and says how long they may wait; `undefined` without a limit. */
-  readonly limiter?: Pick<Limiter, "stop" | "longestWait"> | undefined
+  /** A running rate limit; `undefined` without one. */
+  readonly limiter?: Pick<Limiter, "room" | "reserve" | "stop" | "longestWait"> | undefined
   /** Milliseconds that a handler has. */
   readonly handlerTimeout: number
   readonly capabilities: Capabilities.Capabilities

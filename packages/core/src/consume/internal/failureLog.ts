@@ -80,7 +80,11 @@ export const make = ({ timers, warn }: Options): FailureLog => {
         Object.assign(known, { count: known.count + 1, subject, error, lastFailure })
         return
       }
-      timers.cancel(known?.timer)
+      if (known !== undefined) {
+        // Its timer is late where the event loop stood still.
+        writeCounted(known)
+        timers.cancel(known.timer)
+      }
       const pending = { pattern, count: 1, subject, error, lastFailure, timer: undefined }
       pendings.set(key, pending)
       write("a handler failed", pending)

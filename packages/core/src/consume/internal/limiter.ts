@@ -1,8 +1,9 @@
 /**
  * A running rate limit: what it lets begin, and the credit that it leaves to the broker. Consumers without a limit have none.
  *
- * While the limit holds, the broker keeps the messages: the credit covers the runs that may begin within a second. Few messages
- * wait here, so their leases are few as well.
+ * While the limit holds, the broker keeps the messages: the credit covers the runs that may begin within a second, or when a
+ * batch is due. Few messages wait here, so their leases are few as well. No run waits: the scheduler begins one that has room, and
+ * an immediate retry without room does not take place.
  */
 import type * as RateLimit from "../../policy/RateLimit.ts"
 import * as RateLimitState from "../../policy/RateLimitState.ts"
@@ -12,41 +13,38 @@ import type { Run } from "./runHandler.ts"
 import type { RunHandler } from "./scheduler.ts"
 
 export interface Limiter {
-  /** Number of batches that may be in progress: none while the limit holds. */
-  readonly concurrency: () => number
+  /** Runs that may begin now, beside those that are reserved. The scheduler begins no others. */
+  readonly room: () => number
+  /** Reserves the first runs of messages that begin one after another, so immediate retries among them take no room of theirs. */
+  readonly reserve: (runs: number) => void
   readonly window: Window
-  /** Counts the runs of a handler, and starts each one when the limit allows it. */
-  readonly limited: (run: RunHandler) => RunHandler
+  /** Counts the runs of a handler. */
+  readonly counted: (run: RunHandler) => RunHandler
   /** Sets what is called when more may begin, or arrive. */
   readonly open: (refresh: () => void) => void
-  /** Ends what waits for the limit, without a run. */
   readonly stop: () => void
-  /** Milliseconds that a run may have to wait. */
+  /** Milliseconds that a message may have to wait. */
   readonly longestWait: number
 }
 
 export interface Dependencies {
   readonly limit: RateLimit.RateLimit
   readonly timers: Pick<Timers, "now" | "after" | "cancel">
-  /** Number of batches that may be in progress as long as the limit allows it. */
-  readonly concurrency: number
   /** Number of messages that may be in flight as long as the limit allows it. */
   readonly window: number
   /** Most messages of one run. */
   readonly perRun: number
+  /** Milliseconds that a batch waits for further messages. */
+  readonly maxBatchTimeout: number
 }
 
-/** Milliseconds before its time that a message may arrive: a broker needs some of them to deliver it. */
-const ahead = 1000
-
-/** A run that waits for the limit: an immediate retry, or a message of a batch whose messages run one by one. */
-interface Waiting {
-  readonly start: () => void
-  readonly interrupt: () => void
-}
+/** Milliseconds that a broker may need to deliver a message. */
+const delivering = 1000
 
 /** The runs that have begun, as they count now, and when the messages arrive that the broker may deliver now. */
-const counting = ({ limit, timers }: Dependencies) => {
+const counting = ({ limit, maxBatchTimeout, timers }: Dependencies) => {
+  // A batch that is not full is due when the limit opens.
+  const ahead = delivering + maxBatchTimeout
   let state = RateLimitState.initial
   let soon = RateLimitState.initial
   return {
@@ -102,17 +100,12 @@ const alarm = (timers: Dependencies["timers"], wake: () => void) => {
 }
 
 export const make = (dependencies: Dependencies): Limiter => {
-  const { concurrency, limit, perRun, timers, window } = dependencies
-  const waiting = new Set<Waiting>()
+  const { limit, perRun, timers, window } = dependencies
   const runs = counting(dependencies)
+  let reserved = 0
   let refresh = (): void => {}
 
   const wake = (): void => {
-    for (const each of waiting) {
-      if (runs.now().room === 0) break
-      waiting.delete(each)
-      each.start()
-    }
     refresh()
     arm()
   }
@@ -136,7 +129,8 @@ export const make = (dependencies: Dependencies): Limiter => {
   }
 
   return {
-    concurrency: () => (waiting.size === 0 && runs.now().room > 0 ? concurrency : 0),
+    room: () => runs.now().room - reserved,
+    reserve: (runs) => void (reserved += runs),
     window: Object.assign(
       (begun: number) => {
         const { room } = runs.soon()
@@ -144,24 +138,12 @@ export const make = (dependencies: Dependencies): Limiter => {
       },
       { widest: window }
     ),
-    limited: (run) => (task, done, within) => {
-      if (waiting.size === 0 && runs.now().room > 0) return begin(() => run(task, done, within))
-      let begun: Run | undefined
-      const each: Waiting = {
-        start: () => void (begun = begin(() => run(task, done, within))),
-        interrupt: () => {
-          if (waiting.delete(each)) done(task, { _tag: "Interrupted" })
-          else begun?.interrupt()
-        }
-      }
-      waiting.add(each)
-      return each
+    counted: (run) => (task, done, within) => {
+      if (task.reruns === 0 && reserved > 0) reserved--
+      return begin(() => run(task, done, within))
     },
     open: (callback) => void (refresh = callback),
-    stop: () => {
-      stop()
-      for (const each of waiting) each.interrupt()
-    },
+    stop,
     longestWait: limit.per
   }
 }

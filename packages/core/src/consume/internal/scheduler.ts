@@ -16,6 +16,7 @@ import type { Done, Run } from "./runHandler.ts"
 import type { Flow } from "./flow.ts"
 import type { Groups } from "./groups.ts"
 import type { Item, InFlightCounters } from "./item.ts"
+import type { Limiter } from "./limiter.ts"
 import type { Reporter } from "./reporter.ts"
 import type { Runtime } from "./runtime.ts"
 import * as Suspects from "./suspects.ts"
@@ -58,12 +59,13 @@ export interface Dependencies
   readonly watch: Telemetry.Watch | undefined
   /** Number of batches that may be in progress. */
   readonly concurrency: number | (() => number)
+  readonly limiter?: Pick<Limiter, "room" | "reserve"> | undefined
   /** Called when the handler takes the other kind of argument: the consumer cannot go on. */
   readonly onWrongHandler: (error: RangeError) => void
 }
 
 export const make = (dependencies: Dependencies): Scheduler => {
-  const { batcher, concurrency, flow, jobTime, load, reporter, single } = dependencies
+  const { batcher, concurrency, flow, jobTime, limiter, load, reporter, single } = dependencies
   const { yieldThen } = dependencies
   const bursts = Bursts.make()
   const deliveries = noting(dependencies.deliveries, bursts)
@@ -86,14 +88,19 @@ export const make = (dependencies: Dependencies): Scheduler => {
     !isYielding &&
     !load.isAlone &&
     load.batches < (typeof concurrency === "number" ? concurrency : concurrency()) &&
+    (limiter === undefined || limiter.room() > 0) &&
     flow.mayStart()
+
+  /** Most messages of a batch that starts now: as many as there are runs where each one has its own. */
+  const batchLimit = (): number =>
+    limiter === undefined || !single ? flow.batchLimit() : Math.min(flow.batchLimit(), limiter.room())
 
   const pump = (): void => {
     if (isPumping) return
     isPumping = true
     try {
       while (mayStart()) {
-        const items = load.suspects === 0 ? batcher.take(flow.batchLimit()) : suspects.next()
+        const items = load.suspects === 0 ? batcher.take(batchLimit()) : suspects.next()
         if (items === undefined) break
         if (bursts.begun()) yieldToOthers()
         startBatch(items)
@@ -121,8 +128,9 @@ export const make = (dependencies: Dependencies): Scheduler => {
       if (item.group !== undefined) isGrouped = true
     }
     if (isGrouped) dependencies.groups.begun(items)
-    if (!single || items.length === 1) runs.run(items, endBatch)
-    else runEach(items, runs.run, endBatch)
+    if (!single || items.length === 1) return runs.run(items, endBatch)
+    limiter?.reserve(items.length)
+    runEach(items, runs.run, endBatch)
   }
 
   const endBatch = (): void => {
@@ -162,8 +170,11 @@ const noting = (deliveries: Deliveries, { failed }: Bursts.YieldBudget): Deliver
   }
 })
 
-const allowsRerun = (retry: RetryPolicy, load: InFlightCounters, failure: Failure.Failure, reruns: number): boolean =>
-  reruns < retry.immediate && !load.isStopping && Classifier.classify(retry.classify, failure).startsWith("retry")
+const allowsRerun = ({ limiter, load, retry }: Dependencies, failure: Failure.Failure, reruns: number): boolean =>
+  reruns < retry.immediate &&
+  !load.isStopping &&
+  (limiter === undefined || limiter.room() > 0) &&
+  Classifier.classify(retry.classify, failure).startsWith("retry")
 
 const interruptAll = (tasks: ReadonlyArray<Task.Task>): Interrupted => {
   const messages = tasks.reduce((sum, task) => sum + task.undecided(), 0)
@@ -186,10 +197,8 @@ const after =
     settle(item, verdict, failure, mayRerun)
 
 /** Runs handlers for messages that they answer for together. */
-const runner = (
-  { deliveries, jobTime, load, onWrongHandler, reporter, retry, runHandler, readFailure, watch }: Dependencies,
-  taskOptions: Task.Options
-) => {
+const runner = (dependencies: Dependencies, taskOptions: Task.Options) => {
+  const { deliveries, jobTime, load, onWrongHandler, reporter, retry, runHandler, readFailure, watch } = dependencies
   const running = Bag.make<Task.Task>()
 
   /** `reruns` counts the runs for these messages before this one. */
@@ -217,7 +226,7 @@ const runner = (
     watched?.end(failure === undefined ? (outcome as Telemetry.Ending) : redacted(retry, failure)) // It did not fail.
     // A promise cannot be interrupted: a handler that was timed out may go on, and must not run beside itself.
     const isLate = outcome._tag === "Failed" && outcome.isLate === true
-    const mayRerun = failure !== undefined && !isLate && allowsRerun(retry, load, failure, reruns)
+    const mayRerun = failure !== undefined && !isLate && allowsRerun(dependencies, failure, reruns)
     const success = outcome._tag === "Interrupted" ? undefined : "success"
     const open = conclude(task, failure === undefined ? success : "failure", failure, mayRerun)
     if (open === undefined) onEnd()

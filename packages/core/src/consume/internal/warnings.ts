@@ -16,7 +16,7 @@ import type { Runtime } from "./runtime.ts"
 export interface Options extends FailureLog.Options, Pick<Runtime, "wallClock"> {
   readonly queue: string
   /** Returns the error of a failure without what the log must not show. */
-  readonly redact: (failure: Failure) => ErrorSummary
+  readonly redact: (failure: Pick<Failure, "summary" | "trace">) => ErrorSummary
 }
 
 /** The part of a delivery that is told. */
@@ -44,15 +44,17 @@ export const make = ({ queue, redact, timers, wallClock, warn }: Options): Warni
   let warnedOfIgnored = false
   let warnedOfHeldBack = false
   let warnedOfProblem = false
+  const thrown = (error: unknown) => Log.errorFields(truncateError(redact({ summary: summarize(error) })))
   const subject = ({ attempts, metadata }: Told) => ({ queue, messageId: metadata.id, attempts })
 
   return {
     // A handler that fails from the start must not look like one that is not called.
     failed: (delivery, failure) => {
-      const { problem } = failure
+      const { problem, summary } = failure
       if (problem !== undefined && !warnedOfProblem) {
         warnedOfProblem = true
-        warn(`${problem}; further ones are not logged`, subject(delivery))
+        const { message } = redact({ summary: { name: summary.name, message: problem } })
+        warn(`${message}; further ones are not logged`, subject(delivery))
       }
       failures.add(subject(delivery), redact(failure))
     },
@@ -99,12 +101,11 @@ export const make = ({ queue, redact, timers, wallClock, warn }: Options): Warni
     },
     paused: (because, { level, pause }) =>
       warn(`consumer backoff: pausing for ${Delay.format(pause)}`, { queue, because, backoffLevel: level }),
-    hookThrew: ({ _tag: event }, error) =>
-      warn("onEvent threw", { queue, event, ...Log.errorFields(summarize(error)) }),
+    hookThrew: ({ _tag: event }, error) => warn("onEvent threw", { queue, event, ...thrown(error) }),
     threw: (what, error) => {
       if (defects.has(what)) return
       defects.add(what)
-      warn(`${what} threw; further errors of it are not logged`, { queue, ...Log.errorFields(summarize(error)) })
+      warn(`${what} threw; further errors of it are not logged`, { queue, ...thrown(error) })
     },
     close: failures.close
   }

@@ -39,7 +39,7 @@ const report = (end: number, last: () => BrokerError | undefined): Effect.Effect
     const error = last()
     return Log.warning(`waiting for the broker, for ${rounded(Math.max(0, end - at))} more`, {
       ...(error && { broker: error.broker }),
-      error: error?.message ?? "the first attempt has no answer yet"
+      errorMessage: error?.message ?? "the first attempt has no answer yet"
     })
   })
   return Effect.andThen(Effect.sleep(lines.first), Effect.forever(Effect.andThen(line, Effect.sleep(lines.between))))

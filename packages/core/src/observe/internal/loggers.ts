@@ -49,29 +49,34 @@ const print = (line: string): void => {
 /** The most queues whose child loggers are kept. */
 const maxChildren = 1000
 
+/** The child of a logger for a queue; `undefined` where it makes none that can write. */
+const childOf = (logger: LoggerLike, queue: string): LoggerLike | undefined => {
+  const child: unknown = logger.child!({ queue })
+  if (typeof child !== "object" || child === null) return undefined
+  return ["info", "warn", "error"].every((level) => methodOf(child, level)) ? (child as LoggerLike) : undefined
+}
+
 /** Writes lines by the methods of a logger, those about a queue by a child of it where it can make one. */
 const writerOf = (logger: LoggerLike): Write => {
   const children = BoundedMap.make<LoggerLike>(maxChildren)
-  const childOf = (queue: string): LoggerLike => {
-    const child = (children.get(queue) ?? logger.child!({ queue })) as LoggerLike // One that is none throws below.
-    children.set(queue, child)
-    return child
+  const isParent = has(logger, "child")
+  const takesRecord = isParent && has(logger, "log")
+  const write = (to: LoggerLike, level: string, message: string, fields: Log.Annotations): unknown => {
+    const method = methodOf(to, level)
+    if (method === undefined) return undefined
+    if (takesRecord) return to.log!({ ...fields, level: method, message })
+    const args = isParent ? [fields, message] : [message.replaceAll("%", "%%"), fields]
+    return Reflect.get(to, method).apply(to, args)
   }
   return (options) => {
     const { fields, level, message } = Log.toLine(options)
     const { queue, ...others } = fields
-    return has(logger, "child") && typeof queue === "string"
-      ? write(childOf(queue), level, message, others)
-      : write(logger, level, message, fields)
+    if (!isParent || typeof queue !== "string") return write(logger, level, message, fields)
+    const child = children.get(queue) ?? childOf(logger, queue)
+    if (child === undefined) return write(logger, level, message, fields)
+    children.set(queue, child)
+    return write(child, level, message, others)
   }
-}
-
-const write = (logger: LoggerLike, level: string, message: string, fields: Log.Annotations): unknown => {
-  const method = methodOf(logger, level)
-  if (method === undefined) return undefined
-  const call = (...args: ReadonlyArray<unknown>): unknown => Reflect.get(logger, method).apply(logger, args)
-  if (!has(logger, "child")) return call(message.replaceAll("%", "%%"), fields)
-  return has(logger, "log") ? logger.log!({ ...fields, level: method, message }) : call(fields, message)
 }
 
 /** The loggers for a target. Default: lines of `key=value` pairs on standard error. */
