@@ -181,7 +181,6 @@ describe("a logger that fails", () => {
     ["throws", all(fails)],
     ["rejects", all(rejects)],
     ["throws when it makes a child", { ...all(() => {}), child: fails }],
-    ["makes a child that is none", { ...all(() => {}), child: () => undefined }],
     ["makes a child that throws", { ...all(() => {}), child: () => all(fails) }],
     [
       "is of winston's kind and throws",

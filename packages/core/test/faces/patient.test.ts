@@ -77,7 +77,9 @@ describe("a broker that starts after the program", () => {
     Effect.gen(function* () {
       const logged: Array<string> = []
       const logs = Logger.layer([
-        Logger.make(({ fiber }) => void logged.push(String(fiber.getRef(References.CurrentLogAnnotations)["errorMessage"])))
+        Logger.make(
+          ({ fiber }) => void logged.push(String(fiber.getRef(References.CurrentLogAnnotations)["errorMessage"]))
+        )
       ])
       const silent = patient(Layer.effect(Broker.Broker, Effect.never), 30_000)
       const build = yield* Effect.forkChild(Effect.provide(Layer.build(silent), logs), { startImmediately: true })

@@ -16,7 +16,6 @@ import type { Done, Run } from "./runHandler.ts"
 import type { Flow } from "./flow.ts"
 import type { Groups } from "./groups.ts"
 import type { Item, InFlightCounters } from "./item.ts"
-import type { Limiter } from "./limiter.ts"
 import type { Reporter } from "./reporter.ts"
 import type { Runtime } from "./runtime.ts"
 import * as Suspects from "./suspects.ts"
@@ -59,7 +58,8 @@ export interface Dependencies
   readonly watch: Telemetry.Watch | undefined
   /** Number of batches that may be in progress. */
   readonly concurrency: number | (() => number)
-  readonly limiter?: Pick<Limiter, "room" | "reserve"> | undefined
+  /** A running rate limit: the runs that may begin now, and runs that are about to begin. */
+  readonly limiter?: { readonly room: () => number; readonly reserve: (runs: number) => void } | undefined
   /** Called when the handler takes the other kind of argument: the consumer cannot go on. */
   readonly onWrongHandler: (error: RangeError) => void
 }
