@@ -91,16 +91,12 @@ export const make = (dependencies: Dependencies): Scheduler => {
     (limiter === undefined || limiter.room() > 0) &&
     flow.mayStart()
 
-  /** Most messages of a batch that starts now: as many as there are runs where each one has its own. */
-  const batchLimit = (): number =>
-    limiter === undefined || !single ? flow.batchLimit() : Math.min(flow.batchLimit(), limiter.room())
-
   const pump = (): void => {
     if (isPumping) return
     isPumping = true
     try {
       while (mayStart()) {
-        const items = load.suspects === 0 ? batcher.take(batchLimit()) : suspects.next()
+        const items = load.suspects === 0 ? batcher.take(batchLimit(dependencies)) : suspects.next()
         if (items === undefined) break
         if (bursts.begun()) yieldToOthers()
         startBatch(items)
@@ -146,6 +142,10 @@ export const make = (dependencies: Dependencies): Scheduler => {
 
   return { pump, interrupt: runs.interrupt }
 }
+
+/** Most messages of a batch that starts now: as many as there are runs where each one has its own. */
+const batchLimit = ({ flow, limiter, single }: Dependencies): number =>
+  limiter === undefined || !single ? flow.batchLimit() : Math.min(flow.batchLimit(), limiter.room())
 
 /** Runs the messages of a batch side by side. `onEnd` is called when all of them have ended. */
 const runEach = (

@@ -53,7 +53,8 @@ const maxChildren = 1000
 const childOf = (logger: LoggerLike, queue: string): LoggerLike | undefined => {
   const child: unknown = logger.child!({ queue })
   if (typeof child !== "object" || child === null) return undefined
-  return ["info", "warn", "error"].every((level) => methodOf(child, level)) ? (child as LoggerLike) : undefined
+  const isLogger = ["info", "warn", "error"].every((level) => methodOf(child, level))
+  return isLogger ? (child as LoggerLike) : undefined // It has the methods.
 }
 
 /** Writes lines by the methods of a logger, those about a queue by a child of it where it can make one. */
