@@ -99,7 +99,7 @@ await jest(tried, ...embedded, effect)
 await openTelemetry(process.execPath, ...ours, effect)
 // One Node is enough for what is loaded, and for how adapters are found: that they are is seen above.
 await loading(process.execPath, whole)
-await size("@requeue/console", 300_000, whole)
+await size("@requeue/console", 305_000, whole)
 const editor = async () => ({ code: 0, stderr: "", stdout: (await hovers(whole)).silent.join("\n") })
 await verdict("an editor has something to show of every name that a newcomer meets", editor(), prints(/^$/))
 await shared(process.execPath, ...ours, tarballOf("operations"), effect)

@@ -106,7 +106,7 @@ describe("in a browser", () => {
           await see("cause")
           await page.locator("tbody a").first().click()
           await page.getByText("Show the body").click()
-          await page.locator("pre").waitFor()
+          await page.getByRole("region", { name: "Body" }).waitFor()
           await see("letter")
           await page.getByRole("link", { name: "Error", exact: true }).click()
           await page.locator("button.primary").click()

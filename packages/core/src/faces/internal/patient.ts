@@ -33,7 +33,7 @@ const timedOut = (error: BrokerError, attempts: number, waited: number): BrokerE
   return new BrokerError({ broker, cause, detail, operation, queue, reason, remedy })
 }
 
-/** Logs from time to time what is waited for. It never ends, and is interrupted. */
+/** Logs from time to time what is waited for; a slow first attempt only later. It never ends, and is interrupted. */
 const report = (end: number, last: () => BrokerError | undefined): Effect.Effect<never> => {
   const line = Effect.flatMap(now, (at) => {
     const error = last()
@@ -42,7 +42,9 @@ const report = (end: number, last: () => BrokerError | undefined): Effect.Effect
       errorMessage: error?.message ?? "the first attempt has no answer yet"
     })
   })
-  return Effect.andThen(Effect.sleep(lines.first), Effect.forever(Effect.andThen(line, Effect.sleep(lines.between))))
+  const first = Effect.suspend(() => (last() === undefined ? Effect.void : line))
+  const further = Effect.forever(Effect.andThen(Effect.sleep(lines.between), line))
+  return Effect.sleep(lines.first).pipe(Effect.andThen(first), Effect.andThen(further))
 }
 
 /**
