@@ -34,6 +34,11 @@ type Wrong = readonly [string, (requeue: Loose) => unknown, string]
 
 const rows: ReadonlyArray<Wrong> = [
   [
+    "a member of a rate limit",
+    (r) => r.consume("q", { rateLimit: { max: 1, pre: 1 } }, () => {}),
+    "requeue.consume (queue q): rateLimit: unknown option pre. Did you mean per?"
+  ],
+  [
     "send, a name",
     (r) => r.send("q", 1, { delaySeconds: 2 }),
     'requeue.send (queue q): unknown option delaySeconds. Did you mean delay? Write delay: "10 seconds"'

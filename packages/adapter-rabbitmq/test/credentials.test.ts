@@ -22,6 +22,17 @@ it.effect.each([1_800_000_000, 0, -1])("an expiresAt of %s is refused: it must b
   })
 )
 
+it.effect.each<[name: string, credentials: Credentials.Provider, isMisconfigured: boolean]>([
+  ["answers nothing", () => undefined as never, true],
+  ["answers no text", () => ({ password: 5 as never }), true],
+  ["fails", () => Promise.reject(new Error("the vault is sealed")), false]
+])("a function that %s tells a mistake of the configuration from a failure", ([, credentials, isMisconfigured]) =>
+  Effect.gen(function* () {
+    const error = yield* Effect.flip(Credentials.ask({ connectTimeout: 1000, credentials }, address))
+    assert.strictEqual(error.isMisconfigured, isMisconfigured)
+  })
+)
+
 it.effect("credentials that have ended are logged once, and are asked for after growing pauses", () =>
   Effect.gen(function* () {
     yield* TestClock.setTime(2e12)

@@ -217,6 +217,14 @@ export const mutants: ReadonlyArray<Mutant> = [
       ? given
       : { ...given, rateLimit: { ...given.rateLimit, max: given.rateLimit.max * given.batch.maxBatchSize } }
   ),
+  options(
+    "does not count immediate retries as runs of the limit",
+    "an immediate retry is a run of the limit; without room for it, the failure counts",
+    (given) =>
+      given.rateLimit === undefined || !given.retry?.immediate
+        ? given
+        : { ...given, rateLimit: { ...given.rateLimit, max: given.rateLimit.max * (given.retry.immediate + 1) } }
+  ),
   {
     name: "holds the messages that the rate limit does not let begin",
     kills: "while the limit holds, the broker keeps the messages for other consumers",

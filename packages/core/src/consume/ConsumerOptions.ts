@@ -54,7 +54,7 @@ export interface Running extends Intake {
   readonly prefetch?: number | undefined
   /**
    * How many handler runs may begin in a time, such as `{ max: 10, per: "1 second" }`: in any window of `per`, `max` at most. A
-   * batch is one run, and each immediate retry another one. While the limit holds, the broker keeps the messages. Each consumer
+   * batch is one run, and each immediate retry another one, which needs room at once. While the limit holds, the broker keeps the messages. Each consumer
    * counts its own runs, so divide the limit among processes. Default: no limit.
    */
   readonly rateLimit?: RateLimit.Options | undefined
@@ -96,7 +96,7 @@ export const kinds: OptionNames.Of<Options> = {
   batch: OptionKind.object("a policy, made by BatchPolicy.make", "maxBatchSize", "maxBatchTimeout"),
   concurrency: OptionKind.whole(1, 1000),
   prefetch: OptionKind.whole(0, 10_000),
-  rateLimit: OptionKind.object('a limit such as { max: 10, per: "1 second" }', "max", "per"),
+  rateLimit: true, // RateLimit.make names the wrong member.
   handlerTimeout: {
     ...handlerTimeout,
     expected: `${handlerTimeout.expected} or "unlimited"`,

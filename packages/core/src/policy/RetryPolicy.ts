@@ -59,7 +59,7 @@ export type Options = Limit & {
   readonly maxDeliveries?: number | "unlimited" | undefined
   /** Longest time from the first publish until a retry is due; a number counts milliseconds. Default: no limit. */
   readonly maxAge?: Delay.DurationInput | undefined
-  /** Further handler runs in the same delivery, 0 to 10; none after a handler timeout. Default: 0. */
+  /** Further handler runs in the same delivery, 0 to 10; none after a handler timeout, or while a rate limit has no room. Default: 0. */
   readonly immediate?: number | undefined
   /** The delays of retries. Default: the consumer's `retryDelay`, else retries are at once. */
   readonly backoff?: Backoff.Backoff | undefined

@@ -44,6 +44,10 @@ export const traced = ({ message, name }: ErrorSummary, makeStack: () => string 
     message,
     get stack() {
       return (known ??= { stack: makeStack() }).stack
+    },
+    // A redactor may write into the error that it is given.
+    set stack(stack) {
+      known = { stack }
     }
   }
 }

@@ -53,6 +53,28 @@ describe("the credit", () => {
   })
 })
 
+describe("a batch that is not full", () => {
+  it.effect("arrives so early that it is due when the limit opens", () => {
+    const broker = Scripted.make()
+    const sizes: Array<number> = []
+    return Effect.gen(function* () {
+      const batch = BatchPolicy.make({ maxBatchSize: 2, maxBatchTimeout: "20 seconds" })
+      yield* Consumer.startBatch("q", { batch, rateLimit: { max: 1, per: "1 minute" } }, ({ messages }) => {
+        sizes.push(messages.length)
+      })
+      for (const id of ["a", "b"]) broker.deliver(id)
+      yield* TestClock.adjust("39 seconds")
+      const before = credits(broker.take())
+      assert.strictEqual(before.at(-1), "credit 2")
+      broker.deliver("c")
+      yield* TestClock.adjust("20999 millis")
+      assert.deepStrictEqual(sizes, [2])
+      yield* TestClock.adjust("1 milli")
+      assert.deepStrictEqual(sizes, [2, 1])
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+})
+
 describe("what waits for the limit", () => {
   it.effect("has its lease extended, and is no sign that the consumer is stalled", () => {
     const broker = Scripted.make({ lease: { duration: 30_000, max: 43_200_000 }, connectionBound: false })

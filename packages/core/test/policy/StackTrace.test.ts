@@ -203,6 +203,13 @@ describe("redact", () => {
     DeadLetterRouting.redacted(DeadLetterRouting.make({ redact }), Failure.make(error, 0, StackTrace.of(error)))
   const hidden = (text: string) => text.replaceAll("secret", "…")
 
+  it("may write into the error that it is given", () => {
+    const { message, stack } = told((given) =>
+      Object.assign(given, { message: hidden(given.message), stack: undefined })
+    )
+    assert.deepStrictEqual([message, stack], ["refused …", "caused by: Error: denied …"])
+  })
+
   it("sees the error and each of its causes, with their own frames", () => {
     const seen: Array<unknown> = []
     const { message, stack } = told(({ message, name, stack = "" }) => {

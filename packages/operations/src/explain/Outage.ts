@@ -87,7 +87,7 @@ const makeGate = (
   }
 }
 
-/** The consumer's rate limit on a timeline. Immediate retries count when their delivery begins. */
+/** The consumer's rate limit on a timeline. Immediate retries count when their delivery begins, and need room by then. */
 const makeLimiter = (limit: RateLimit.RateLimit | undefined, timeline: Timeline.Timeline<Event>) => {
   let state = RateLimitState.initial
   const decide = (of: RateLimit.RateLimit) => {
@@ -95,20 +95,14 @@ const makeLimiter = (limit: RateLimit.RateLimit | undefined, timeline: Timeline.
     return RateLimitState.decide(of, state, timeline.now())
   }
   return {
+    /** Counts runs, for which there is room. */
     begun: (runs: number): void => {
       if (limit === undefined) return
-      const before = decide(limit).room
       for (let run = 0; run < runs; run++) state = RateLimitState.begin(state, timeline.now())
       const { room, wait } = decide(limit)
-      if (before > 0 && room <= 0) timeline.after(wait, { _tag: "Allowed" })
+      if (room === 0) timeline.after(wait, { _tag: "Allowed" })
     },
-    /** Wakes again while more runs have begun than the limit allows. */
-    allowed: (): void => {
-      if (limit === undefined) return
-      const { room, wait } = decide(limit)
-      if (room <= 0) timeline.after(wait, { _tag: "Allowed" })
-    },
-    isOpen: (): boolean => limit === undefined || decide(limit).room > 0
+    room: (): number => (limit === undefined ? Number.POSITIVE_INFINITY : decide(limit).room)
   }
 }
 
@@ -125,17 +119,17 @@ const decide = ({ retry, retryDelay }: Scenario, attempts: number, age: number, 
     random
   })
 
-/** The handler of a scenario: how often it runs in one delivery, and whether it has failed then. */
+/** The handler of a scenario: how often it runs in one delivery, at most `most` times, and whether it has failed then. */
 const makeHandler = ({ handlerTime, outage, retry, seed, share = 1 }: Scenario) => {
   const draw = Prng.make(seed ^ 0x27d4eb2f)
-  return (now: number): { readonly runs: number; readonly failed: boolean } => {
+  return (now: number, most: number): { readonly runs: number; readonly failed: boolean } => {
     const isDown = (run: number) => now + run * handlerTime < outage
     let runs = 0
     do {
       const failed = isDown(runs) && draw() < share
       runs++
       if (!failed) return { runs, failed }
-    } while (runs <= retry.immediate)
+    } while (runs <= retry.immediate && runs < most)
     return { runs, failed: true }
   }
 }
@@ -179,13 +173,13 @@ export function* steps(scenario: Scenario, most = maxEvents): Generator<undefine
   let [taken, running, delayed, early, events] = [0, 0, 0, 0, 0]
   const held = (): number => ready.length - taken + running + delayed
 
-  /** Delivers a message. Its handler runs until it succeeds, or its immediate retries are used up. */
+  /** Delivers a message. Its handler runs until it succeeds, or no immediate retry is left or allowed. */
   const start = (message: Message): void => {
     if (message.attempts++ > 0) count.retries++
     running++
     const id = String(timeline.planned())
     gate.signal({ _tag: "Started", id })
-    const { failed, runs } = handler(timeline.now())
+    const { failed, runs } = handler(timeline.now(), limiter.room())
     count.handlerRuns += runs
     limiter.begun(runs)
     for (let run = 0; run < runs; run++) load.begun(timeline.now() + run * handlerTime)
@@ -225,7 +219,6 @@ export function* steps(scenario: Scenario, most = maxEvents): Generator<undefine
       case "Elapsed":
         return gate.signal(event)
       case "Allowed":
-        return limiter.allowed()
       case "OutageEnded":
         return
     }
@@ -239,7 +232,7 @@ export function* steps(scenario: Scenario, most = maxEvents): Generator<undefine
     if (event === undefined || timeline.now() > end) break
     if (++events % stride === 0) yield
     handle(event)
-    while (taken < ready.length && running < concurrency && gate.isOpen() && limiter.isOpen()) start(ready[taken++]!)
+    while (taken < ready.length && running < concurrency && gate.isOpen() && limiter.room() > 0) start(ready[taken++]!)
     history.note(timeline.now(), held())
     if (timeline.now() >= outage && early === 0) recovery = timeline.now() - outage
   }

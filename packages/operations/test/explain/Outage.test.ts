@@ -170,6 +170,17 @@ describe("a rate limit", () => {
   })
 })
 
+describe("an immediate retry under a rate limit", () => {
+  it("needs room: without it, the failure counts", () => {
+    const retry = RetryPolicy.make({ maxRetries: 0, immediate: 3 })
+    const failing = { ...calm, retry, rate: 0.5, share: 1 }
+    const limited = { ...failing, rateLimit: RateLimit.make({ max: 1, per: "1 second" }) }
+    const [free, bound] = [Outage.run(failing), Outage.run(limited)]
+    assert.isAbove(free.handlerRuns, free.arrived)
+    assert.strictEqual(bound.handlerRuns, bound.arrived - bound.left)
+  })
+})
+
 describe("a simulation that is bounded", () => {
   // Retries at once, without end: handlers run as fast as they can.
   const hot = { ...calm, retry: RetryPolicy.make({ maxRetries: "unlimited" }), handlerTime: 1, outage: 86_400_000 }

@@ -31,11 +31,13 @@ export interface Account {
   readonly expiresAt: number
 }
 
-const failed = (detail: string): BrokerError.BrokerError =>
+/** `isMisconfigured`: another call of the function answers the same. */
+const failed = (detail: string, isMisconfigured = false): BrokerError.BrokerError =>
   new BrokerError.BrokerError({
     broker: "rabbitmq",
     operation: "connect",
     reason: "ConnectionFailed",
+    isMisconfigured,
     detail: `credentials: ${detail}`,
     remedy: "Let the function answer { password }, and username and expiresAt where they are needed"
   })
@@ -45,14 +47,17 @@ const [minMillis, example] = [1e11, "Date.now() + 3_600_000"]
 
 /** Nothing of what the function has answered is shown, except a time: it may be a secret. */
 const check = (answer: unknown, address: Address): Account | BrokerError.BrokerError => {
-  if (typeof answer !== "object" || answer === null) return failed("the function has answered no object")
+  if (typeof answer !== "object" || answer === null) return failed("the function has answered no object", true)
   const { expiresAt = Number.POSITIVE_INFINITY, password, username = address.username } = answer as Partial<Credentials> // Each field is checked.
   const secret = Redacted.isRedacted(password) ? Redacted.value(password) : password
-  if (typeof secret !== "string" || secret === "") return failed("the password is no text")
-  if (typeof username !== "string") return failed("the username is no text")
-  if (typeof expiresAt !== "number" || Number.isNaN(expiresAt)) return failed("expiresAt is no number")
+  if (typeof secret !== "string" || secret === "") return failed("the password is no text", true)
+  if (typeof username !== "string") return failed("the username is no text", true)
+  if (typeof expiresAt !== "number" || Number.isNaN(expiresAt)) return failed("expiresAt is no number", true)
   if (expiresAt < minMillis)
-    return failed(`expiresAt is ${expiresAt}, which is no time in milliseconds since the epoch, such as ${example}`)
+    return failed(
+      `expiresAt is ${expiresAt}, which is no time in milliseconds since the epoch, such as ${example}`,
+      true
+    )
   return { username, password: Redacted.make(secret), expiresAt }
 }
 
