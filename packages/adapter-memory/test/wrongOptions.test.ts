@@ -36,7 +36,7 @@ const rows: ReadonlyArray<Wrong> = [
   [
     "a member of a rate limit",
     (r) => r.consume("q", { rateLimit: { max: 1, pre: 1 } }, () => {}),
-    "requeue.consume (queue q): rateLimit: unknown option pre. Did you mean per?"
+    'requeue.consume (queue q): rateLimit: unknown option pre. Did you mean per? Write per: "10 seconds"'
   ],
   [
     "send, a name",

@@ -115,6 +115,23 @@ describe("what waits for the limit", () => {
   })
 })
 
+it.effect("an immediate retry takes no room of a message whose run is about to begin", () => {
+  const broker = Scripted.make()
+  const begun: Array<string> = []
+  return Effect.gen(function* () {
+    const batch = BatchPolicy.make({ maxBatchSize: 2, maxBatchTimeout: 0 })
+    const retry = RetryPolicy.make({ immediate: 1 })
+    const rateLimit = { max: 2, per: "1 hour" } as const
+    yield* Consumer.start("q", { batch, rateLimit, retry }, ({ id }) => {
+      begun.push(id)
+      throw new Error("no")
+    })
+    for (const id of ["a", "b"]) broker.deliver(id)
+    yield* TestClock.adjust("1 minute")
+    assert.deepStrictEqual(begun, ["a", "b"])
+  }).pipe(Effect.scoped, Effect.provide(broker.layer))
+})
+
 describe("beside the limit", () => {
   it.effect("a pause of the consumer backoff holds, and its probe waits for the limit", () => {
     const broker = Scripted.make()

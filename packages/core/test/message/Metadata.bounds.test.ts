@@ -116,6 +116,14 @@ describe("what a foreign sender wrote is bounded", () => {
       })
     ))
 
+  it("cuts the stack trace of a foreign dead letter, however long it is", () => {
+    const s = `    at pay (/app/pay.ts:1:1)${"\n    at handle (/app/handle.ts:1:1)".repeat(10_000)}`
+    const metadata = Metadata.fromJson({ v: 1, id: "a", a: 0, t0: 5, dl: { q: "q", r: "permanent", s } })
+    const stack = metadata?.deadLetter?.error.stack ?? ""
+    assert.match(stack, /^ {4}at pay /)
+    assert.isAtMost(stack.length, Metadata.budget)
+  })
+
   it("a count that is no whole number makes a foreign message; one that is too high is cut", () => {
     const decode = (fields: object) => Metadata.fromJson({ v: 1, id: "a", a: 0, t0: 5, ...fields })
     assert.isUndefined(decode({ a: 0.5 }))
