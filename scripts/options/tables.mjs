@@ -75,6 +75,12 @@ export const groups = [
         type: ["Options", "ConsecutiveOptions", "RatioOptions"],
         kinds: "kinds"
       },
+      {
+        title: "`rateLimit`: `RateLimit.make(options)`",
+        file: core("policy/RateLimit"),
+        type: "Options",
+        kinds: "kinds"
+      },
       { title: "`deadLetterBudget`", file: core("policy/DeadLetterBudget"), type: "Options", kinds: "kinds" }
     ]
   },
