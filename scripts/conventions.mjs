@@ -93,7 +93,7 @@ if (import.meta.main) {
   const read = (file) => [file.replaceAll("\\", "/"), readFileSync(join(root, file), "utf8")]
   const texts = files.toSorted().map(read)
   const found = inventory(Object.fromEntries(texts))
-  const pages = globSync(["*.md", "docs/**/*.md", "packages/*/README.md"], { cwd: root }).map(read)
+  const pages = globSync(["*.md", "docs/**/*.md", "project/**/*.md", "packages/*/README.md"], { cwd: root }).map(read)
   if (counts) console.table(count(found))
   else {
     const words = [...texts, ...pages].flatMap(([file, text]) => oldWords(file, text))

@@ -11,7 +11,15 @@ import { dirname, join } from "node:path"
 import { packages, root } from "./workspace.mjs"
 import "./kept.mjs"
 
-const pages = ["packages/*/src/**/*.ts", "*.md", "docs/**/*.md", "packages/*/*.md", "apps/*/*.md"]
+const pages = [
+  "packages/*/src/**/*.ts",
+  "*.md",
+  "docs/**/*.md",
+  "project/**/*.md",
+  "benchmarks/*.md",
+  "packages/*/*.md",
+  "apps/*/*.md"
+]
 
 /** Milliseconds that one example may run. */
 const patience = 20_000

@@ -52,7 +52,10 @@ test("the alerts have the address of their runbook", () => {
 })
 
 test("no page of the repository has a link that leads nowhere", () => {
-  const pages = globSync(["*.md", "docs/**/*.md", "packages/*/*.md", "apps/*/*.md", "tools/*/*.md"], { cwd: root })
+  const pages = globSync(
+    ["*.md", "docs/**/*.md", "project/**/*.md", "benchmarks/*.md", "packages/*/*.md", "apps/*/*.md", "tools/*/*.md"],
+    { cwd: root }
+  )
   const dead = pages
     .filter((page) => !/(^|\/)CHANGELOG\.md$|^docs\/reference\//.test(page.replaceAll("\\", "/")))
     .flatMap((page) => deadLinks(page).map(({ link }) => `${page}: ${link}`))

@@ -32,9 +32,9 @@ Suites; without a name, those with a star:
 ${known.map(({ byDefault, name, summary }) => `  ${byDefault ? "*" : " "} ${name.padEnd(longest)}  ${summary}`).join("\n")}
 
 Options
-  --docs         keeps each suite's result in benchmarks/results, draws it in docs/benchmarks, and rewrites its tables and
-                 that of the goals in docs/benchmarks.md: suite by suite, or all of them
-  --render       measures nothing: only rewrites the tables of docs/benchmarks.md from what is kept
+  --docs         keeps each suite's result in benchmarks/results, draws it in benchmarks/charts, and rewrites its tables and
+                 that of the goals in benchmarks/README.md: suite by suite, or all of them
+  --render       measures nothing: only rewrites the tables of benchmarks/README.md from what is kept
   --case TEXT    only cases with this text in their name; not with --docs, which keeps whole suites
   --json FILE    keeps the result, with the environment and the command that made it
   --plots DIR    draws every case as SVG

@@ -42,7 +42,7 @@ const caseOf = (result: CaseResult, index: number): string => {
       ? [`**Does not count:** the control, the baseline against itself, gave ${ratioOf(result.control)}.`]
       : []),
     // The others are drawn as well: too many for a page.
-    ...(index === 0 ? [`![${result.case}](benchmarks/${plotOf(result)})`] : [])
+    ...(index === 0 ? [`![${result.case}](charts/${plotOf(result)})`] : [])
   ].join("\n\n")
 }
 

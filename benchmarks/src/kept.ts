@@ -8,7 +8,7 @@ import type { Result } from "./results.ts"
 
 const root = fileURLToPath(new URL("../../", import.meta.url))
 const folder = join(root, "benchmarks", "results")
-const page = join(root, "docs", "benchmarks.md")
+const page = join(root, "benchmarks", "README.md")
 
 export const write = (file: string, text: string, say: (line: string) => void): void => {
   mkdirSync(dirname(file), { recursive: true })
@@ -25,7 +25,7 @@ export const draw = ({ cases }: Result, into: string, say: (line: string) => voi
 
 export const keep = (result: Result, say: (line: string) => void): void => {
   write(join(folder, `${result.cases[0]!.suite}.json`), json(result), say)
-  draw(result, join(root, "docs", "benchmarks"), say)
+  draw(result, join(root, "benchmarks", "charts"), say)
 }
 
 /** All that is kept: files that have the rounds, which those of before have not. */
