@@ -14,6 +14,8 @@ export const checks = {
   arrows: [{ command: ["node", "scripts/arrows.mjs"] }],
   // Each test is on its level.
   levels: [{ command: ["node", "scripts/levels.mjs"] }],
+  // Words and sentences of the pages, and how long they are.
+  prose: [{ command: ["node", "scripts/prose.mjs"] }],
   conventions: [{ command: ["node", "scripts/conventions.mjs"] }],
   // Every example of the documentation, compiled and run.
   examples: [{ command: turbo("build") }, { command: ["node", "scripts/examples.mjs"] }],
