@@ -5,7 +5,8 @@
  * core without adapters must be told what to install. What an import loads, and what the console takes up, is
  * counted. What users do wrong, or have otherwise, comes to what it should: config files in CommonJS packages, bundles,
  * `await using`. A producer and a consumer share the queues of a third package. Jest runs the test of docs/testing.md.
- * OpenTelemetry is installed as its README says, in each of its versions. In a last project, somebody else's adapter is
+ * OpenTelemetry is installed as its README says, in each of its versions. The service of docs/production.md is built, tested
+ * and run. In a last project, somebody else's adapter is
  * reached in every way.
  *
  * `npm run test:pack -- 24` runs on some Nodes. They come from the npm registry, as everything else.
@@ -18,6 +19,7 @@ import { jest } from "./pack/jest.mjs"
 import { loading, program } from "./pack/loading.mjs"
 import { bundled, misuse } from "./pack/misuse.mjs"
 import { openTelemetry } from "./pack/openTelemetry.mjs"
+import { production } from "./pack/production.mjs"
 import { call, home, must, project } from "./pack/project.mjs"
 import { shared } from "./pack/shared.mjs"
 import { size } from "./pack/size.mjs"
@@ -97,6 +99,7 @@ const embedded = ["core", "kit", "adapter-memory"].map(tarballOf)
 const ours = [...embedded, tarballOf("opentelemetry")]
 await jest(tried, ...embedded, effect)
 await openTelemetry(process.execPath, ...ours, effect)
+await production(process.execPath, ...tarballs, effect)
 // One Node is enough for what is loaded, and for how adapters are found: that they are is seen above.
 await loading(process.execPath, whole)
 await size("@requeue/console", 305_000, whole)
