@@ -15,7 +15,7 @@ import type { Credentials, Provider } from "./internal/connect/credentials.ts"
 
 type Fields = AdapterOptions.Values<typeof Kinds.fields>
 
-/** Where the delays of a queue are kept; the package's README has a drawing of each. */
+/** Where the delays of a queue are kept; `docs/rabbitmq.md` describes each. */
 export type Topology = Fields["topology"]
 
 /**

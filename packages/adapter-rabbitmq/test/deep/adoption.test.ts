@@ -1,4 +1,4 @@
-/** Queues of every kind that somebody else has made, consumed as they are under three policies: the table in the README. */
+/** Queues of every kind that somebody else has made, consumed as they are under three policies: the table in docs/rabbitmq.md. */
 import { Backoff, RetryPolicy } from "@requeue/core"
 import { describe, test } from "vitest"
 import { type Arguments, balance, make } from "../real/adoptedBooks.ts"

@@ -1,4 +1,4 @@
-/** Settings that are changed while messages come in: the path that the README describes, followed under load. */
+/** Settings that are changed while messages come in: the path that docs/rabbitmq.md describes, followed under load. */
 import { Backoff, type Broker, Consumer, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { assert, describe, test } from "vitest"
