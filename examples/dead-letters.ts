@@ -24,7 +24,7 @@ await requeue.send("orders", { id: 7 })
 await ended.promise
 
 const [letter] = await dead.list({ limit: 10 })
-console.log(`dead: order ${(letter?.body as { id: number }).id}, ${letter?.origin?.error?.name}`)
+console.log(`dead: ${new TextDecoder().decode(letter?.body)}, ${letter?.origin?.error?.name}`)
 
 isFixed = true
 ended = Promise.withResolvers<void>()
@@ -34,6 +34,6 @@ console.log("dead letters left:", await dead.count())
 await requeue.close()
 
 // prints:
-// dead: order 7, TypeError
+// dead: {"id":7}, TypeError
 // order 7 handled
 // dead letters left: 0

@@ -2,7 +2,7 @@
 import { MemoryBroker } from "@requeue/adapter-memory"
 import { Backoff, Consumer, Producer, QueueDefinition, RetryPolicy } from "@requeue/core"
 import { SchemaCodec } from "@requeue/core/schema"
-import { Deferred, Effect, Schema } from "effect"
+import { Deferred, Effect, References, Schema } from "effect"
 
 const Order = Schema.Struct({ id: Schema.String, placedAt: Schema.Date })
 const orders = QueueDefinition.make("orders", { codec: SchemaCodec.make(Order) })
@@ -14,7 +14,7 @@ const program = Effect.gen(function* () {
   const producer = yield* Producer.make(orders)
   yield* producer.send({ id: "o1", placedAt: new Date() })
   return yield* Deferred.await(done)
-}).pipe(Effect.scoped, Effect.provide(MemoryBroker.layer()))
+}).pipe(Effect.scoped, Effect.provide(MemoryBroker.layer()), Effect.provideService(References.MinimumLogLevel, "Warn"))
 
 console.log(await Effect.runPromise(program))
 

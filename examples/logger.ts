@@ -1,10 +1,8 @@
 // Your own logger: pino, winston, console, or any object with these methods. Run: node examples/logger.ts
 import { connect } from "@requeue/core/promise"
 
-const write = (level: string) => (fields: object, message?: string) => {
-  const { errorName, queue } = fields as { errorName?: string; queue?: string }
-  console.log(level, queue, errorName, message)
-}
+const write = (level: string) => (message: string, fields: { queue?: string; errorName?: string }) =>
+  console.log(level, message, fields.queue, fields.errorName)
 const logger = { debug: () => {}, info: () => {}, warn: write("warn"), error: write("error") }
 
 const requeue = await connect("memory:", { logger })
@@ -21,4 +19,4 @@ await ended.promise
 await requeue.close()
 
 // prints:
-// warn orders TypeError a handler failed
+// warn a handler failed orders TypeError

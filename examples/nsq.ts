@@ -1,7 +1,7 @@
 // NSQ: two channels of one topic, each with its own retries. Run: BROKER_URL=nsq://127.0.0.1:4150 node examples/nsq.ts
 import { connect } from "@requeue/core/promise"
 
-const requeue = await connect(process.env["BROKER_URL"]!)
+const requeue = await connect(process.env["BROKER_URL"]!, { logger: false })
 const [billed, shipped] = [Promise.withResolvers<number>(), Promise.withResolvers<number>()]
 
 await requeue.consume("examples/billing", { retry: { maxRetries: 3 }, retryDelay: "100 millis" }, (message) => {

@@ -2,11 +2,14 @@
 import { RabbitMqNative } from "@requeue/adapter-rabbitmq"
 import { connect, exponential } from "@requeue/core/promise"
 
-const requeue = await connect({
-  url: process.env["BROKER_URL"]!,
-  exchanges: { "examples.events": { type: "topic" } },
-  queues: { "examples.orders": { bindings: [{ exchange: "examples.events", routingKey: "order.*" }] } }
-})
+const requeue = await connect(
+  {
+    url: process.env["BROKER_URL"]!,
+    exchanges: { "examples.events": { type: "topic" } },
+    queues: { "examples.orders": { bindings: [{ exchange: "examples.events", routingKey: "order.*" }] } }
+  },
+  { logger: false }
+)
 const ended = Promise.withResolvers<void>()
 
 await requeue.consume<{ total: number }>(

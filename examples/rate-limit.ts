@@ -8,7 +8,10 @@ const starts: Array<number> = []
 await requeue.consume("calls", { concurrency: 10, rateLimit: { max: 2, per: "200 millis" } }, () => {
   if (starts.push(performance.now()) === 5) ended.resolve()
 })
-await requeue.sendBatch("calls", [1, 2, 3, 4, 5].map((body) => ({ body })))
+await requeue.sendBatch(
+  "calls",
+  [1, 2, 3, 4, 5].map((body) => ({ body }))
+)
 await ended.promise
 console.log("third run 200 ms after the first:", starts[2]! - starts[0]! >= 200)
 console.log("fifth run 200 ms after the third:", starts[4]! - starts[2]! >= 200)

@@ -17,6 +17,6 @@ console.log("o3 is a dead letter")
 await requeue.close()
 
 // prints:
-// not sent: invalid
 // o1: 9.50
+// not sent: invalid
 // o3 is a dead letter

@@ -1,7 +1,7 @@
 // SQS FIFO: a retry keeps the order of its group. Run: BROKER_URL=sqs://eu-west-1 node examples/sqs-fifo.ts
 import { connect } from "@requeue/core/promise"
 
-const requeue = await connect(process.env["BROKER_URL"]!)
+const requeue = await connect(process.env["BROKER_URL"]!, { logger: false })
 const ended = Promise.withResolvers<void>()
 const handled: Array<string> = []
 

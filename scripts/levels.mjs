@@ -9,7 +9,7 @@ import { posix as path } from "node:path"
 import { imports } from "./arrows.mjs"
 import { upperBounds } from "./levels/upperBounds.mjs"
 
-const folders = ["{packages,apps,tools}/*/test", "benchmarks/test"]
+const folders = ["{packages,apps,tools}/*/test", "benchmarks/test", "examples/test"]
 
 /** Globs of the test files of each level. */
 export const globs = {
@@ -24,6 +24,7 @@ export const levelOf = (file) => /\/test\/(real|deep)\//.exec(file)?.[1] ?? "vir
 /** The servers that the real tests of a package run on. */
 export const servers = {
   "apps/example": ["rabbitmq"],
+  examples: ["rabbitmq", "nsq", "sqs"],
   "packages/adapter-nsq": ["nsq"],
   "packages/adapter-rabbitmq": ["rabbitmq"],
   "packages/adapter-sqs": ["sqs"],
