@@ -36,7 +36,10 @@ const pages = globSync(["docs/**/*.md", "packages/cli/*.md", "packages/cli/test/
   .filter(({ text }) => steps(text).some(({ _tag }) => _tag === "Command"))
 
 /** The steps of a page, after those of its setup. */
-const stepsOf = (page: Page, each: string | undefined): ReadonlyArray<Step & { readonly page: Page; readonly name: string }> => [
+const stepsOf = (
+  page: Page,
+  each: string | undefined
+): ReadonlyArray<Step & { readonly page: Page; readonly name: string }> => [
   ...(page.setup === undefined ? [] : stepsOf(page.setup, each)),
   ...steps(page.text, each).map((step) => ({ ...step, page, name: step._tag === "File" ? step.name : step.command }))
 ]
