@@ -1,1 +1,1 @@
-export { default } from "../../scripts/vitest.config.mjs"
+export { default } from "../scripts/vitest.config.mjs"

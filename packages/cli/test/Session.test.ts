@@ -1,5 +1,5 @@
 import { assert, describe, it } from "vitest"
-import { alike, argumentsOf, matches, record, steps, turns } from "./Session.ts"
+import { alike, argumentsOf, matches, record, setupOf, steps, turns } from "./Session.ts"
 
 const page = `# Page
 <!-- runs on: rabbitmq -->
@@ -28,6 +28,11 @@ describe("a page", () => {
       { _tag: "Command", line: 15, command: "third", output: [] }
     ])
     assert.deepStrictEqual(turns(page), [{ brokers: ["rabbitmq"], each: undefined }])
+  })
+
+  it("may be set up by another page", () => {
+    assert.strictEqual(setupOf("<!-- set up by: a/setup.md -->"), "a/setup.md")
+    assert.isUndefined(setupOf(page))
   })
 
   it("may be for each of several brokers", () => {

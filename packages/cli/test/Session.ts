@@ -8,6 +8,8 @@
  * commands have as `RABBITMQ_URL`, and `RABBITMQ_MANAGEMENT_URL`. `<!-- runs on each of: rabbitmq, nsq -->` runs the page once
  * for each of them, whose name is `REQUEUE_BROKER` then; a block with names of brokers behind its language is for those alone.
  *
+ * `<!-- set up by: packages/cli/test/sessions/setup/drill.md -->` runs the blocks of that page first, in the same folder.
+ *
  * `<!-- differs: times, ages, operations -->` in a page says what of its outputs is not compared, because it differs from run
  * to run. All else must be as it stands there.
  */
@@ -75,6 +77,9 @@ export const argumentsOf = (command: string): ReadonlyArray<string> | undefined 
   const [, ...words] = command.match(/('[^']*'|\S)+/g) ?? []
   return words.map((word) => word.replaceAll("'", ""))
 }
+
+/** The page whose blocks are run before those of this page, by its path in the repository. */
+export const setupOf = (markdown: string): string | undefined => /<!-- set up by: (\S+) -->/.exec(markdown)?.[1]
 
 /** A time that a page is run. */
 export interface Turn {

@@ -1,4 +1,4 @@
-/** The page of the drill, which test/sessions.test.ts replays: it begins with the commands that it shows, and is found. */
+/** The page of the drill, and its session on every broker: both type the five commands of the page. Other pages link to it. */
 import { readFileSync } from "node:fs"
 import { assert, describe, it } from "vitest"
 import { steps, turns } from "./Session.ts"
@@ -9,20 +9,22 @@ const page = read("docs/drill.md")
 const [, list = ""] = /```sh\n(.*?)```/s.exec(page) ?? []
 const commands = list.split("\n").filter((line) => line.startsWith("requeue "))
 
-const typed = (broker: string): ReadonlyArray<string> =>
-  steps(page, broker).flatMap((step) =>
+/** The page, which is on RabbitMQ, and the session of all brokers. */
+const replayed = [page, read("packages/cli/test/sessions/drill.md")]
+
+const typed = (text: string, broker: string): ReadonlyArray<string> =>
+  steps(text, broker).flatMap((step) =>
     step._tag === "Command" && step.command.startsWith("requeue ") ? [step.command] : []
   )
 
 describe("the drill", () => {
   it("is five commands", () => assert.lengthOf(commands, 5))
 
-  it.each(turns(page).flatMap(({ each = "" }) => (each === "memory" ? [] : [each])))(
-    "types them as they stand at its top, on %s",
-    (broker) => {
-      assert.deepStrictEqual(typed(broker).slice(0, commands.length), commands)
-    }
-  )
+  it.each(
+    replayed.flatMap((text) => turns(text).flatMap(({ each = "" }) => (each === "memory" ? [] : [{ each, text }])))
+  )("types them as they stand at its top, on $each", ({ each, text }) => {
+    assert.deepStrictEqual(typed(text, each).slice(0, commands.length), commands)
+  })
 
   it.each(["README.md", "packages/cli/README.md", "docs/cli.md", "docs/dead-letters.md", "docs/observability.md"])(
     "is linked from %s",

@@ -1,4 +1,4 @@
-/** What operators do to a running system, against a real RabbitMQ. The sessions in docs/dead-letters.md are the rest. */
+/** What operators do to a running system, against a real RabbitMQ. The sessions in test/sessions/dead-letters.md are the rest. */
 import { deadLetters } from "@requeue/operations/promise"
 import { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"

@@ -1,4 +1,4 @@
-/** One journey through the command line on a real broker: the drill of the documentation, on NSQ. */
+/** One journey through the CLI on a real broker: the drill on NSQ. */
 import { isJourney, replay } from "./sessions.ts"
 
 replay(isJourney)

@@ -1,14 +1,15 @@
 /**
- * The terminal sessions of the documentation show what the program prints. With REQUEUE_RECORD=1 its output is written into
- * the pages; put the `…` back where it differs from run to run. Pages with `differs` need none.
+ * The terminal sessions of the documentation show what the program prints. `test/sessions` has further sessions, which are
+ * too long for the documentation. With REQUEUE_RECORD=1 the output is written into the pages; put the `…` back where it
+ * differs from run to run. Pages with `differs` need none.
  */
 import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { delimiter, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
-import { type Address, open } from "./brokers.ts"
+import { type Address, open as openBroker } from "./brokers.ts"
 import { quoted, requeue, spawned } from "../requeue.ts"
-import { alike, argumentsOf, matches, record, type Step, steps, turns } from "../Session.ts"
+import { alike, argumentsOf, matches, record, setupOf, type Step, steps, turns } from "../Session.ts"
 
 const root = fileURLToPath(new URL("../../../..", import.meta.url))
 /** Programs of a page find this package's dependencies from here. */
@@ -20,12 +21,34 @@ interface Page {
   readonly alike: ReturnType<typeof alike>
   /** What its commands said otherwise than it has. */
   readonly recorded: Outputs
+  /** The page that is run before. */
+  readonly setup: Page | undefined
 }
 
-const pages = globSync(["docs/**/*.md", "packages/cli/*.md"], { cwd: root })
-  .map((path) => ({ path, text: readFileSync(join(root, path), "utf8") }))
+const open = (path: string): Page => {
+  const text = readFileSync(join(root, path), "utf8")
+  const setup = setupOf(text)
+  return { path, text, alike: alike(text), recorded: new Map(), setup: setup === undefined ? undefined : open(setup) }
+}
+
+const pages = globSync(["docs/**/*.md", "packages/cli/*.md", "packages/cli/test/sessions/*.md"], { cwd: root })
+  .map(open)
   .filter(({ text }) => steps(text).some(({ _tag }) => _tag === "Command"))
-  .map(({ path, text }): Page => ({ path, text, alike: alike(text), recorded: new Map() }))
+
+/** The steps of a page, after those of its setup. */
+const stepsOf = (
+  page: Page,
+  each: string | undefined
+): ReadonlyArray<Step & { readonly page: Page; readonly name: string }> => [
+  ...(page.setup === undefined ? [] : stepsOf(page.setup, each)),
+  ...steps(page.text, each).map((step) => ({ ...step, page, name: step._tag === "File" ? step.name : step.command }))
+]
+
+/** Writes what is recorded of a page and its setup; each turn of a page adds to it. */
+const write = ({ path, recorded, setup, text }: Page): void => {
+  if (recorded.size > 0) writeFileSync(join(root, path), record(text, recorded))
+  if (setup !== undefined) write(setup)
+}
 
 interface Session {
   readonly cwd: string
@@ -66,7 +89,8 @@ const alone = pages
   .filter(({ brokers }) => !brokers.some(isShared))
 
 /** True for the turn of a page that is the journey of `npm test`. */
-export const isJourney = (path: string, broker: string): boolean => path === "docs/drill.md" && broker === "nsq"
+export const isJourney = (path: string, broker: string): boolean =>
+  path === "packages/cli/test/sessions/drill.md" && broker === "nsq"
 
 /** Registers the sessions of these pages as tests; of a page that runs on each of several brokers, those on these brokers. */
 export const replay = (isAsked: (path: string, broker: string) => boolean): void => {
@@ -85,7 +109,7 @@ export const replay = (isAsked: (path: string, broker: string) => boolean): void
       beforeAll(async () => {
         cwd = mkdtempSync(join(home, "session-"))
         for (const name of brokers.filter((broker) => broker !== "memory")) {
-          const broker = await open(name as Parameters<typeof open>[0])
+          const broker = await openBroker(name as Parameters<typeof openBroker>[0])
           opened.push(broker)
           env[`${name.toUpperCase()}_URL`] = broker.url
           env[`${name.toUpperCase()}_MANAGEMENT_URL`] = broker.managementUrl ?? ""
@@ -93,16 +117,13 @@ export const replay = (isAsked: (path: string, broker: string) => boolean): void
       })
 
       afterAll(async () => {
-        // Each turn of a page adds to what is recorded of it.
-        if (page.recorded.size > 0) writeFileSync(join(root, page.path), record(page.text, page.recorded))
+        write(page)
         rmSync(cwd, { recursive: true, force: true })
         for (const broker of opened) await broker.dispose()
       })
 
-      it.each(
-        steps(page.text, each).map((step) => ({ ...step, name: step._tag === "File" ? step.name : step.command }))
-      )("line $line: $name", { concurrent: false }, (step) =>
-        perform(step, { cwd, env, isDrill: each !== undefined }, page)
+      it.each(stepsOf(page, each))("line $line: $name", { concurrent: false }, (step) =>
+        perform(step, { cwd, env, isDrill: each !== undefined }, step.page)
       )
     }
   )

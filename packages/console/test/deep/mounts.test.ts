@@ -1,4 +1,4 @@
-/** The console inside of applications: each program of the README is run as it stands there. */
+/** The console inside of applications: each program of the README and of docs/console.md is run as it stands there. */
 import { start } from "@requeue/brokers"
 import { connect as connectTo } from "@requeue/core/promise"
 import { type ChildProcess, spawn } from "node:child_process"
@@ -15,11 +15,14 @@ import { decoded } from "../world.ts"
 const queue = "orders"
 const base = "/ops/requeue"
 
-/** The program below a heading of the README. */
+const pages = ["../../README.md", "../../../../docs/console.md"]
+  .map((path) => readFileSync(new URL(path, import.meta.url), "utf8"))
+  .join("\n")
+
+/** The program below a heading of these pages. */
 const programOf = (heading: string): string => {
-  const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8")
-  const [, program] = new RegExp(`^### ${heading}\\n\\n\`\`\`ts no-run\\n(.*?)^\`\`\``, "ms").exec(readme) ?? []
-  if (program === undefined) throw new Error(`the README has no program for ${heading}`)
+  const [, program] = new RegExp(`^### ${heading}\\n\\n\`\`\`ts no-run\\n(.*?)^\`\`\``, "ms").exec(pages) ?? []
+  if (program === undefined) throw new Error(`no page has a program for ${heading}`)
   return program
 }
 
