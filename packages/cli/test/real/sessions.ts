@@ -1,6 +1,6 @@
 /**
- * The terminal sessions of the documentation show what the program prints. With REQUEUE_RECORD=1 its output is written into
- * the pages; put the `…` back where it differs from run to run. Pages with `differs` need none.
+ * The terminal sessions of the documentation, and of `test/deep/sessions`, show what the program prints. With REQUEUE_RECORD=1
+ * its output is written into the pages; put the `…` back where it differs from run to run. Pages with `differs` need none.
  */
 import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { delimiter, join } from "node:path"
@@ -22,7 +22,7 @@ interface Page {
   readonly recorded: Outputs
 }
 
-const pages = globSync(["docs/**/*.md", "packages/cli/*.md"], { cwd: root })
+const pages = globSync(["docs/**/*.md", "packages/cli/*.md", "packages/cli/test/deep/sessions/*.md"], { cwd: root })
   .map((path) => ({ path, text: readFileSync(join(root, path), "utf8") }))
   .filter(({ text }) => steps(text).some(({ _tag }) => _tag === "Command"))
   .map(({ path, text }): Page => ({ path, text, alike: alike(text), recorded: new Map() }))
