@@ -3,7 +3,7 @@
  *
  * Delivery semantics: at least once, as long as nsqd itself ends in order. A retry copy or dead letter is stored before
  * its original is finished. An nsqd that is killed loses the messages that it has in memory, in flight or deferred; the
- * README says how to lose fewer.
+ * documentation (docs/nsq.md) says how to lose fewer.
  */
 import {
   type Adapter,

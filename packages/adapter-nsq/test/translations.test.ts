@@ -39,7 +39,7 @@ const wrapped = (change: Partial<Wire.Envelope> = {}) =>
 const enveloped = (json: string) => Buffer.from(`\x00RK\x01\x00${String.fromCharCode(json.length)}${json}`, "latin1")
 
 describe("the envelope", () => {
-  it("is what the README says, byte by byte", () => {
+  it("is what docs/nsq.md says, byte by byte", () => {
     const made = Wire.encode({
       metadata: Metadata.make("m", 1),
       headers: { a: "b" },

@@ -105,7 +105,7 @@ export const unreachable = ({ url }: HttpInterface, error: BrokerError.BrokerErr
     detail: `nsqd's HTTP interface at ${url} does not answer: ${error.detail}`,
     remedy:
       "Give its address in nsqdHttp, the authority of its certificate in httpTls, " +
-      "or set http: false and see the README for what is lost"
+      "or set http: false: counts, browsing and purges do not work then"
   })
 
 /** The error of an operation that needs nsqd's HTTP interface, with `http: false`. */

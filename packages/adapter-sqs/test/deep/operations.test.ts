@@ -133,20 +133,33 @@ describe("a queue's picture", () => {
   })
 })
 
-describe("the README", () => {
-  const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8")
-  const block = (language: string) => new RegExp(`\`\`\`${language}\\n([^]*?)\\n\`\`\``).exec(readme)?.[1]
+describe("the documentation", () => {
+  const page = readFileSync(new URL("../../../../docs/sqs.md", import.meta.url), "utf8")
+  const drawing = /```mermaid\n([^]*?)\n```/.exec(page)?.[1]
+  const text = `queue orders, queues: create
+dead letters  orders-dlq
+              VisibilityTimeout              30
+              MessageRetentionPeriod         1209600
+              ReceiveMessageWaitTimeSeconds  20
+              SqsManagedSseEnabled           true
+              RedriveAllowPolicy             from orders
+work          orders
+              VisibilityTimeout              30
+              MessageRetentionPeriod         345600
+              ReceiveMessageWaitTimeSeconds  20
+              SqsManagedSseEnabled           true
+              RedrivePolicy                  to orders-dlq after 37`
   const policy = RetryPolicy.make({ maxRetries: 5, backoff: Backoff.exponential("1 second", { max: "1 hour" }) })
   const request = { queue: "orders", retry: policy, deadLetterQueues: ["orders.dlq"] }
   const aws = new URL("sqs://eu-west-1")
 
-  test("draws the plan of its first example", async () => {
-    assert.strictEqual(Plan.mermaid(await Effect.runPromise(operations.plan(request, aws))), block("mermaid"))
+  test("draws a plan", async () => {
+    assert.strictEqual(Plan.mermaid(await Effect.runPromise(operations.plan(request, aws))), drawing)
   })
 
-  test("prints it", () => {
+  test("which is printed, too", () => {
     const settings = Result.getOrThrow(SqsOptions.decode({ url: aws }))
-    assert.strictEqual(SqsPlan.format(SqsPlan.make(request, settings) as SqsPlan.Plan), block("text plan"))
+    assert.strictEqual(SqsPlan.format(SqsPlan.make(request, settings) as SqsPlan.Plan), text)
   })
 })
 

@@ -1,4 +1,4 @@
-/** Roles that lack one permission: what happens, and what is said. The README has the same table. */
+/** Roles that lack one permission: what happens, and what is said. docs/sqs.md lists the effects. */
 import { Port } from "@requeue/conformance"
 import { Consumer, RetryPolicy, Broker } from "@requeue/core"
 import { DeadLetters } from "@requeue/operations"
