@@ -78,7 +78,7 @@ const isPlain = (value) => ["number", "string", "boolean"].includes(typeof value
 
 /** A type as a cell of the table has it; empty where only its docstring describes the values. */
 const typed = (type) =>
-  /^string\b/.test(type) ? "text" : type.includes("=>") || /Provider$/.test(type) ? "a function" : ""
+  /^string\b/.test(type) ? "text" : type.includes("=>") || type.endsWith("Provider") ? "a function" : ""
 
 const row = (file, name, { doc, type }, kind, given) => {
   if (doc === undefined || doc === "") {

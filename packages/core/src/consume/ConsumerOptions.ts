@@ -28,7 +28,7 @@ export interface Intake {
    */
   readonly drainTimeout?: Delay.DurationInput | undefined
   /**
-   * What to do with delays that the broker cannot keep: do not start (`"fail"`), or shorten them (`"clamp"`). Default:
+   * With delays that the broker cannot keep, `"fail"` does not start the consumer; `"clamp"` shortens them. Default:
    * `"fail"`.
    */
   readonly onLimit?: "fail" | "clamp" | undefined
