@@ -48,8 +48,8 @@ test("what is left out is there", () => {
 })
 
 for (const [name, section] of sections) {
-  test(`${name}: cause, message, remedy and how to see it`, () => {
-    for (const part of ["Cause", "The message", "Remedy", "See it"])
+  test(`${name}: cause, outcome and fix`, () => {
+    for (const part of ["Cause", "Outcome", "Fix"])
       assert.match(section, new RegExp(`^- \\*\\*${part}:\\*\\* \\S`, "m"))
   })
 }

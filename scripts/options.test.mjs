@@ -1,7 +1,7 @@
 /** Tables of options: what a docstring says of a default is taken from it, and compared with the code. */
 import assert from "node:assert/strict"
 import { test } from "node:test"
-import { agree, apart } from "./options/page.mjs"
+import { agree, apart, sameRange, withoutRange } from "./options/page.mjs"
 import { read } from "./options/source.mjs"
 
 test("a docstring is taken apart, wherever its default stands", () => {
@@ -33,6 +33,33 @@ test("a default agrees with the code in any unit, and with a reason behind it", 
     ["none", "sqs"]
   ]) {
     assert.ok(!agree(said, given), said)
+  }
+})
+
+test("a range is taken from its docstring", () => {
+  assert.deepEqual(withoutRange("The longest delay. Range: 0 to 24 hours; a number means milliseconds."), {
+    meaning: "The longest delay.",
+    range: "0 to 24 hours"
+  })
+  assert.deepEqual(withoutRange("The address."), { meaning: "The address.", range: undefined })
+})
+
+test("a range agrees with the code in any unit", () => {
+  for (const [range, expected] of [
+    ["0 to 24 hours", "a duration from 0ms to 1d"],
+    ["100 ms to 2 minutes", "a duration from 100ms to 2m"],
+    ["1 to 65,535", "a whole number from 1 to 65535"],
+    ['1 or more, or `"unlimited"`', 'a whole number >= 1 or "unlimited"'],
+    ["any", "a function"]
+  ]) {
+    assert.ok(sameRange(range, expected), range)
+  }
+  for (const [range, expected] of [
+    ["0 to 12 hours", "a duration from 0ms to 1d"],
+    ["1 to 100", "a whole number from 1 to 1000"],
+    [undefined, "a whole number >= 1"]
+  ]) {
+    assert.ok(!sameRange(range, expected), expected)
   }
 })
 

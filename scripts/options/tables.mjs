@@ -1,21 +1,31 @@
 /**
- * The tables of the page. `file` and `type` say where the options are declared; `kinds` is the constant that refuses wrong
- * ones, in `file` or `kindsIn`; defaults are read from `file` and `code`, or from its constant `defaults`.
+ * The tables of the page. `file` and `type` name the declaration of the options. `kinds` is the constant that refuses wrong
+ * ones, in `file` or `kindsIn`. Defaults are read from `file` and `code`, or from its constant `defaults`. `like` is an earlier
+ * table, whose rows are not repeated.
  */
 const core = (path) => `packages/core/src/${path}.ts`
 const internal = core("faces/internal/options")
+
+const connect = {
+  title: "`connect(broker, options)`",
+  file: internal,
+  type: "ConnectOptions",
+  kinds: "connectKinds",
+  code: [core("faces/Requeue")]
+}
+const consume = {
+  title: "`consume(queue, options, handler)`, `consumeBatch`, `Consumer.start`",
+  file: internal,
+  type: "ConsumeOptions",
+  kinds: "consumeKinds",
+  code: [core("consume/Consumer")]
+}
 
 export const groups = [
   {
     title: "Connect and send",
     tables: [
-      {
-        title: "`connect(broker, options)`",
-        file: internal,
-        type: "ConnectOptions",
-        kinds: "connectKinds",
-        code: [core("faces/Requeue")]
-      },
+      connect,
       {
         title: "`send(queue, body, options)`, and each entry of `sendBatch`",
         file: core("produce/internal/checks"),
@@ -27,25 +37,21 @@ export const groups = [
         title: "`Producer.make(queue, options)`",
         file: core("produce/internal/limits"),
         type: "Options",
-        kinds: "kinds"
+        kinds: "kinds",
+        like: connect
       }
     ]
   },
   {
     title: "Consume",
     tables: [
-      {
-        title: "`consume(queue, options, handler)`, `consumeBatch`, `Consumer.start`",
-        file: internal,
-        type: "ConsumeOptions",
-        kinds: "consumeKinds",
-        code: [core("consume/Consumer")]
-      },
+      consume,
       {
         title: "`puller(queue, options)`, `Puller.make`",
         file: internal,
         type: "PullerOptions",
-        kinds: "pullerKinds"
+        kinds: "pullerKinds",
+        like: consume
       },
       { title: "`pull(options)`", file: core("consume/Puller"), type: "PullOptions", kinds: "pullKinds" }
     ]
@@ -59,8 +65,7 @@ export const groups = [
         type: ["Limit", "Options"],
         kinds: "kinds"
       },
-      { title: "`retry.backoff`: options of every backoff", file: core("policy/Backoff"), type: "Options" },
-      { title: "`exponential(base, options)`", file: core("policy/Backoff"), type: "ExponentialOptions" },
+      { title: "`retry.backoff`: options of every backoff", file: core("policy/Backoff"), type: "ExponentialOptions" },
       { title: "`retry.classify`", file: core("policy/Classifier"), type: "Options" },
       { title: "`retry.deadLetter`", file: core("policy/DeadLetterRouting"), type: "Options" },
       {

@@ -7,14 +7,13 @@ import type { Faults } from "./Faults.ts"
 /** The options. All are optional. */
 export interface Options {
   /**
-   * The most messages in one queue, whether ready, delayed or in flight: a whole number of at least 1, or `Infinity`. A
-   * publish waits for room. Dead letters, retries and releases never wait, since they are in the broker already.
-   * Default: no limit.
+   * Messages in one queue, ready, delayed and in flight; further publishes wait. Dead letters, retries and releases
+   * never wait. Range: 1 or more, or `Infinity`. Default: no limit.
    */
   readonly maxMessages?: number | undefined
-  /** Bytes of the largest body: a whole number of at least 1, or `Infinity`. Default: no limit. */
+  /** Largest body, in bytes. Range: 1 or more, or `Infinity`. Default: no limit. */
   readonly maxBodySize?: number | undefined
-  /** Imitated defects of real brokers, for tests. Default: none. */
+  /** Imitated defects of brokers, for tests. Default: none. */
   readonly faults?: Faults | undefined
 }
 

@@ -35,69 +35,101 @@ export interface Discovered extends Location {
 
 /** The options of a broker. None is needed. All can be in a URL's query too, except certificates and functions. */
 export interface Options {
-  /** Further nsqd beside that of the URL, as `host` or `host:port`. Default: none. */
+  /** Further nsqd, as `host` or `host:port`. Default: none. */
   readonly nsqd?: Fields["nsqd"] | undefined
-  /** The HTTP interface of each nsqd, in the same order, as `host:port` or a URL. Default: one port above. */
+  /** HTTP interface of each nsqd, in the same order, as `host:port` or a URL. Default: the port after the TCP port. */
   readonly nsqdHttp?: Fields["nsqdHttp"] | undefined
   /** HTTP interfaces of nsqlookupd, as `host:port` or a URL. Default: none. */
   readonly lookupd?: Fields["lookupd"] | undefined
-  /** Milliseconds between two requests to nsqlookupd, spread by a fifth. Default: 15000. */
+  /**
+   * Time between requests to nsqlookupd, plus or minus a fifth. Range: 100 ms to 1 hour; a number means milliseconds.
+   * Default: 15 seconds.
+   */
   readonly lookupdInterval?: Delay.DurationInput | undefined
-  /** The channel of queues that name none. Default: `requeue`. */
+  /**
+   * Channel of queues that name none. Range: 1 to 64 letters, digits, `.`, `_` and `-`, and `#ephemeral`. Default:
+   * `requeue`.
+   */
   readonly channel?: Fields["channel"] | undefined
-  /** Whether `authSecret` may be sent without TLS, and not only to this machine itself. Default: `false`. */
+  /** Whether `authSecret` may be sent to other machines without TLS. Default: `false`. */
   readonly authInClear?: Fields["authInClear"] | undefined
-  /** Compression of connections, if nsqd offers it; where it does not, that is logged. Default: `none`. */
+  /** Compression of connections, if nsqd offers it. Default: `none`. */
   readonly compression?: Fields["compression"] | undefined
-  /** The name of this program in nsqd's statistics. Default: `requeue-nsq`. */
+  /** Name of this program in nsqd's statistics. Default: `requeue-nsq`. */
   readonly userAgent?: Fields["userAgent"] | undefined
-  /** Milliseconds between two heartbeats. A connection without 2.5 of them is made again. Default: 10000. */
+  /**
+   * Time between heartbeats; after 2.5 missing ones, the client reconnects. Range: 1 second to 1 minute; a number means
+   * milliseconds. Default: 10 seconds.
+   */
   readonly heartbeat?: Delay.DurationInput | undefined
-  /** Milliseconds that one attempt to connect may take. Default: 10000. */
+  /** Longest attempt to connect. Range: 100 ms to 2 minutes; a number means milliseconds. Default: 10 seconds. */
   readonly connectTimeout?: Delay.DurationInput | undefined
-  /** Milliseconds that an HTTP request may take, and a settlement until it has left this process. Default: 10000. */
+  /**
+   * Longest HTTP request, and longest wait of a settlement until it is written. Range: 100 ms to 2 minutes; a number
+   * means milliseconds. Default: 10 seconds.
+   */
   readonly requestTimeout?: Delay.DurationInput | undefined
-  /** Milliseconds that a publish may take, with its wait for a connection. Default: 10000. */
+  /**
+   * Longest publish, the wait for a connection included. Range: 100 ms to 2 minutes; a number means milliseconds.
+   * Default: 10 seconds.
+   */
   readonly publishTimeout?: Delay.DurationInput | undefined
-  /** Milliseconds before the second attempt to connect again; the first is at once. Default: 100. */
+  /**
+   * Pause before the second attempt to reconnect; the first has none. Range: 1 ms to 1 minute; a number means
+   * milliseconds. Default: 100 ms.
+   */
   readonly reconnectFirst?: Delay.DurationInput | undefined
-  /** Milliseconds that no pause between two attempts exceeds. Default: 5000. */
+  /** Longest pause between attempts. Range: 1 ms to 2 minutes; a number means milliseconds. Default: 5 seconds. */
   readonly reconnectMax?: Delay.DurationInput | undefined
-  /** The lease of a delivery in milliseconds, at least 1000. Default: that of nsqd. */
+  /** Lease of a delivery. Range: 1 second to 1 day; a number means milliseconds. Default: nsqd's. */
   readonly messageTimeout?: Delay.DurationInput | undefined
-  /** Milliseconds for which nsqd may hold back a message to send it with others. Default: 25. */
+  /**
+   * How long nsqd may hold back messages to send several at once. Range: 1 ms to 1 minute; a number means milliseconds.
+   * Default: 25 ms.
+   */
   readonly outputBufferTimeout?: Delay.DurationInput | undefined
-  /** Messages that may await their confirmation; further ones wait. Default: 1000. */
+  /** Messages without a confirmation; further ones wait. Range: 1 to 65,535. Default: 1,000. */
   readonly maxUnconfirmed?: Fields["maxUnconfirmed"] | undefined
-  /** `exact` makes every retry a copy, with history and due time. Default: `native`, which is `REQ`. */
+  /** Retries by `REQ`, or as copies with history and due time (`exact`). Default: `native`. */
   readonly retry?: Fields["retry"] | undefined
-  /** `never` sends bare bodies, without id and headers. Default: `always`. */
+  /** `never` sends bodies without id and headers. Default: `always`. */
   readonly envelope?: Fields["envelope"] | undefined
-  /** Where is published: `first` is the first nsqd that is well, `all` is each of them in turn. Default: `first`. */
+  /** Publishes to the first healthy nsqd, or to all in turn. Default: `first`. */
   readonly publishOver?: Fields["publishOver"] | undefined
-  /** On how many nsqd a message is stored that is sent, 1 or 2. Default: 1. */
+  /** Number of nsqd that store each message. Default: 1. */
   readonly publishTo?: Fields["publishTo"] | undefined
-  /** Whether topics and channels are made before they are used. Default: `true`. */
+  /** Whether topics and channels are created before use. Default: `true`. */
   readonly create?: Fields["create"] | undefined
-  /** Whether the HTTP interface of nsqd is used. Default: `true`. */
+  /** Whether to use nsqd's HTTP interface. Default: `true`. */
   readonly http?: Fields["http"] | undefined
-  /** The longest delay of nsqd in milliseconds. Default: nsqd is asked; a lower one of nsqd counts. */
+  /**
+   * nsqd's longest delay. Range: 1 ms to 1 day; a number means milliseconds. Default: what nsqd reports, which is also
+   * the upper limit.
+   */
   readonly maxReqTimeout?: Delay.DurationInput | undefined
-  /** The largest message of nsqd in bytes. Default: nsqd is asked; a lower one of nsqd counts. */
+  /**
+   * nsqd's largest message, in bytes. Range: 512 to 1,073,741,824. Default: what nsqd reports, which is also the upper
+   * limit.
+   */
   readonly maxMsgSize?: Fields["maxMsgSize"] | undefined
-  /** The largest `MPUB` of nsqd in bytes. Default: nsqd is asked; a lower one of nsqd counts. */
+  /**
+   * nsqd's largest `MPUB`, in bytes. Range: 1,024 to 1,073,741,824. Default: what nsqd reports, which is also the upper
+   * limit.
+   */
   readonly maxBodySize?: Fields["maxBodySize"] | undefined
-  /** `nsq://:secret@host:port?lookupd=host:port`. Default: `nsq://127.0.0.1:4150`, unless `nsqd` or `lookupd` is given. */
+  /**
+   * `nsq://:secret@host:port?lookupd=host:port`. Default: `nsq://127.0.0.1:4150`, unless `nsqd` or `lookupd` is given.
+   */
   readonly url?: string | URL | Redacted.Redacted | undefined
-  /** The secret for `--auth-http-address`. Default: the password of the URL. */
+  /** Secret for `--auth-http-address`. Default: the URL's password. */
   readonly authSecret?: string | Redacted.Redacted | undefined
-  /** `true` for TLS with the system's authorities. An nsqd that has no TLS is refused then. Default: no TLS. */
+  /** `true`, or certificates and keys. nsqd without TLS is then refused. Default: no TLS. */
   readonly tls?: boolean | Tls | undefined
-  /** TLS of HTTP interfaces whose URL is `https:`, and of nsqd that need it. Default: `tls`, and its `servername` for nsqd. */
+  /** Certificates and keys for HTTP interfaces with `https:`. Default: those of `tls`. */
   readonly httpTls?: Tls | undefined
   /**
-   * Answers where an nsqd is connected to that nsqlookupd has named, or `undefined` to leave it out. One that throws leaves
-   * it out as well, and is logged. Default: as it is named.
+   * Function that returns the address of an nsqd that nsqlookupd reports, or `undefined` to skip it. Default: the
+   * reported one.
    */
   readonly resolveAddress?: ((found: Discovered) => Location | undefined) | undefined
 }

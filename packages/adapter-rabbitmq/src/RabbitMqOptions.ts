@@ -69,65 +69,88 @@ export type Tls = TlsOptions.Tls
 
 /** The options of a broker. Times are in milliseconds. */
 export interface Options {
-  /** `plain` logs in with user and password, `external` with the client certificate in `tls`. Default: `plain`. */
+  /** Login: user and password, or `external` with the client certificate in `tls`. Default: `plain`. */
   readonly auth?: Fields["auth"] | undefined
-  /** The name that the server shows, followed by `:consume` or `:publish`. Default: `requeue`. */
+  /** Name of the connections at the server, followed by `:consume` or `:publish`. Default: `requeue`. */
   readonly connectionName?: Fields["connectionName"] | undefined
-  /** Milliseconds between heartbeats, rounded to seconds. 1000 to 60,000; default: 10,000. */
+  /**
+   * Time between heartbeats, in whole seconds. Range: 1 second to 1 minute; a number means milliseconds. Default: 10
+   * seconds.
+   */
   readonly heartbeat?: Delay.DurationInput | undefined
-  /** Milliseconds that one attempt to connect may take. 100 to 120,000; default: 10,000. */
+  /** Longest attempt to connect. Range: 100 ms to 2 minutes; a number means milliseconds. Default: 10 seconds. */
   readonly connectTimeout?: Delay.DurationInput | undefined
-  /** Milliseconds that one request may take. 100 to 120,000; default: 10,000. */
+  /**
+   * Longest wait for the answer to a request. Range: 100 ms to 2 minutes; a number means milliseconds. Default: 10
+   * seconds.
+   */
   readonly requestTimeout?: Delay.DurationInput | undefined
-  /** Milliseconds until a publish is confirmed, and as many for a connection first. 100 to 120,000; default: 10,000. */
+  /**
+   * Longest wait for the confirmation of a publish, and before it for a connection. Range: 100 ms to 2 minutes; a
+   * number means milliseconds. Default: 10 seconds.
+   */
   readonly publishTimeout?: Delay.DurationInput | undefined
-  /** Milliseconds before the second attempt to connect again; the first is at once. 1 to 60,000; default: 100. */
+  /**
+   * Pause before the second attempt to reconnect; the first has none. Range: 1 ms to 1 minute; a number means
+   * milliseconds. Default: 100 ms.
+   */
   readonly reconnectFirst?: Delay.DurationInput | undefined
-  /** The longest pause between attempts, in milliseconds. `reconnectFirst` to 120,000; default: 500. */
+  /**
+   * Longest pause between attempts, at least `reconnectFirst`. Range: 1 ms to 2 minutes; a number means milliseconds.
+   * Default: 500 ms.
+   */
   readonly reconnectMax?: Delay.DurationInput | undefined
-  /** Messages that may be unconfirmed; further ones wait. 1 to 65,535; default: 1000. */
+  /** Messages without a confirmation; further ones wait. Range: 1 to 65,535. Default: 1,000. */
   readonly maxUnconfirmed?: Fields["maxUnconfirmed"] | undefined
-  /** The type of all queues that are declared. Default: `quorum`. */
+  /** Type of declared queues. Default: `quorum`. */
   readonly queueType?: Fields["queueType"] | undefined
-  /** `x-delivery-limit`: returns after which the server itself gives a message up. 10 to 1,000,000; default: 1000. */
+  /**
+   * `x-delivery-limit`: returns after which the server dead-letters a message. Range: 10 to 1,000,000. Default: 1,000.
+   */
   readonly deliveryLimit?: Fields["deliveryLimit"] | undefined
-  /** The server's `max_message_size` in bytes. 1 to 512 MiB; default: by version, 16 MiB from 4.0 on, 128 MiB before. */
+  /**
+   * The server's `max_message_size`, in bytes. Range: 1 to 536,870,912. Default: 16 MiB from version 4.0 on, 128 MiB
+   * before.
+   */
   readonly maxBodySize?: Fields["maxBodySize"] | undefined
-  /** Where delays are kept. Default: `auto`, which is a ladder for few delays, and else levels. */
+  /** Queues in which delays are kept. Default: `auto`, which is `ladder` for few delays, else `levels`. */
   readonly topology?: Fields["topology"] | undefined
-  /** The smallest step of the levels, in milliseconds. 10 to 1000; default: 50. */
+  /** Smallest step of `levels`. Range: 10 ms to 1 second; a number means milliseconds. Default: 50 ms. */
   readonly resolution?: Delay.DurationInput | undefined
   /**
-   * The most queues for the delays of one retry policy. 1 to 128; default: 10 for a policy with jitter, 32 for another one.
-   * Random delays are rounded up to as few; a policy whose other delays need more does not start.
+   * Delay queues of one retry policy; random delays are rounded up to fit, and other policies that need more do not
+   * start. Range: 1 to 128. Default: 10 with jitter, 32 without.
    */
   readonly maxDelayQueues?: Fields["maxDelayQueues"] | undefined
-  /** The start of the names of everything that queues share. Default: `requeue`. */
+  /** Prefix of the names of shared objects. Range: 1 to 40 letters, digits, `_`, `.` and `-`. Default: `requeue`. */
   readonly prefix?: Fields["prefix"] | undefined
-  /** Whether objects are declared, only looked for (`passive`), or not touched (`never`). Default: `declare`. */
+  /** Whether objects are declared, only checked (`passive`), or not touched (`never`). Default: `declare`. */
   readonly assert?: Fields["assert"] | undefined
-  /** The address of the HTTP interface, such as `http://localhost:15672`. Default: none, and it is not asked. */
+  /** URL of the management API, such as `http://localhost:15672`. Default: none. */
   readonly management?: Fields["management"] | undefined
-  /** Names that replace the topology's own. Default: none. */
+  /**
+   * Names for the objects of a topology: `delayQueue`, `retryQueue`, `retryExchange`, `workExchange`, `waitingQueue`.
+   * Default: none.
+   */
   readonly names?: Fields["names"] | undefined
-  /** Further nodes of the cluster, `host` or `host:port`, tried in turn. Default: none. */
+  /** Further nodes of the cluster, as `host` or `host:port`, tried in turn. Default: none. */
   readonly hosts?: Fields["hosts"] | undefined
-  /** Exchanges of the user's own, by name, for `bindings` in `queues`. Default: none. */
+  /** Your exchanges by name, for `bindings` in `queues`. Default: none. */
   readonly exchanges?: { readonly [name: string]: ExchangeOptions } | undefined
-  /** Options of single queues, by name. Default: none. */
+  /** Options of single queues by name. Default: none. */
   readonly queues?: { readonly [name: string]: QueueOptions } | undefined
   /** `amqp://user:password@host:port/vhost`, or `amqps:`. Default: `amqp://guest:guest@127.0.0.1:5672/`. */
   readonly url?: string | URL | Redacted.Redacted | undefined
-  /** The user to log in as, which beats the URL's. Default: the URL's, or `guest`. */
+  /** User name, instead of the URL's. Default: the URL's, or `guest`. */
   readonly username?: string | undefined
-  /** The user's password, which beats the URL's. Default: the URL's, or `guest` where the URL has no user either. */
+  /** Password, instead of the URL's. Default: the URL's, or `guest` if the URL has no user. */
   readonly password?: string | Redacted.Redacted | undefined
   /**
-   * Answers what to log in with, which beats the URL's: for passwords that change, and for tokens of OAuth 2. It is asked
-   * for every connection, and again before `expiresAt`; `connectTimeout` is its time. Default: none.
+   * Function that returns the login for each connection, and again before `expiresAt`, such as an OAuth 2 token. It has
+   * `connectTimeout`. Default: none.
    */
   readonly credentials?: Provider | undefined
-  /** Certificates and keys for `amqps:`. Default: the certificate authorities of Node.js. */
+  /** Certificates and keys for `amqps:`. Default: Node.js's certificate authorities. */
   readonly tls?: Tls | undefined
 }
 

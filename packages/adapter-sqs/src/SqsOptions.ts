@@ -54,66 +54,61 @@ type Fields = AdapterOptions.Values<typeof fields>
 
 /** The options beside the URL. Times are in milliseconds. */
 export interface OtherOptions extends SdkOptions {
-  /**
-   * Whether missing queues are created, all are compared with the plan (`verify`), or they are only used. Default:
-   * `create`.
-   */
+  /** Creates missing queues, compares all with the plan (`verify`), or only uses them. Default: `create`. */
   readonly queues?: Fields["queues"] | undefined
-  /** Milliseconds of one long poll, whole seconds, 1 to 20 s. Default: 20,000. */
+  /**
+   * Length of a long poll. Range: 1 to 20 seconds, in whole seconds; a number means milliseconds. Default: 20 seconds.
+   */
   readonly waitTime?: Delay.DurationInput | undefined
-  /** Polls at a time, 1 to 50. Default: 10. */
+  /** Polls at the same time. Range: 1 to 50. Default: 10. */
   readonly pollers?: Fields["pollers"] | undefined
   /**
-   * Milliseconds of one lease, whole seconds, up to 12 h; what a crashed consumer had comes again after it. Default:
-   * 30,000.
+   * Lease of a delivery: how long messages of a crashed consumer stay invisible. Range: 1 second to 12 hours, in whole
+   * seconds; a number means milliseconds. Default: 30 seconds.
    */
   readonly visibilityTimeout?: Delay.DurationInput | undefined
-  /** Messages in flight from which on retries are copies; 0 for always. Default: 60,000. */
+  /** Messages in flight above which retries become copies; 0 means always. Range: 0 to 120,000. Default: 60,000. */
   readonly inFlightLimit?: Fields["inFlightLimit"] | undefined
-  /**
-   * Whether a retry blocks the other messages of its group, or is sent again (`resend`) and goes behind them.
-   * Default: `block`.
-   */
+  /** A retry blocks its group, or is sent again after it (`resend`). Default: `block`. */
   readonly fifoRetry?: Fields["fifoRetry"] | undefined
-  /** Milliseconds that one attempt to connect may take; the SDK makes three. 100 to 120,000. Default: 5000. */
+  /**
+   * Longest attempt to connect, of three. Range: 100 ms to 2 minutes; a number means milliseconds. Default: 5 seconds.
+   */
   readonly connectTimeout?: Delay.DurationInput | undefined
-  /** Milliseconds that one attempt of a request may take; the SDK makes three. 100 to 120,000. Default: 10,000. */
+  /**
+   * Longest attempt of a request, of three. Range: 100 ms to 2 minutes; a number means milliseconds. Default: 10
+   * seconds.
+   */
   readonly requestTimeout?: Delay.DurationInput | undefined
   /**
-   * Milliseconds for which queues that are created keep messages, whole seconds, 1 minute to 14 days. Default:
-   * 345,600,000, which is 4 days.
+   * How long created queues keep messages. Range: 1 minute to 14 days, in whole seconds; a number means milliseconds.
+   * Default: 4 days.
    */
   readonly retention?: Delay.DurationInput | undefined
   /**
-   * Milliseconds for which dead-letter queues that are created keep letters; no less than `retention`. Default:
-   * 1,209,600,000, which is 14 days.
+   * The same for dead-letter queues, at least `retention`. Range: 1 minute to 14 days, in whole seconds; a number means
+   * milliseconds. Default: 14 days.
    */
   readonly deadLetterRetention?: Delay.DurationInput | undefined
-  /**
-   * Receives after which SQS itself moves a message to the dead-letter queue, 1 to 1000. Default: by the policy,
-   * with slack.
-   */
+  /** Receives after which SQS dead-letters a message. Range: 1 to 1,000. Default: above what the policy needs. */
   readonly maxReceiveCount?: Fields["maxReceiveCount"] | undefined
-  /**
-   * Encryption of queues that are created: `sqs` by keys of SQS, `none`, or the id or ARN of a KMS key. Default:
-   * `sqs`.
-   */
+  /** Encryption of created queues: `sqs`, `none`, or the id or ARN of a KMS key. Default: `sqs`. */
   readonly encryption?: Fields["encryption"] | undefined
-  /** Tags of queues that are created; not in a URL. Default: none. */
+  /** Tags of created queues; not in a URL. Default: none. */
   readonly tags?: Fields["tags"] | undefined
-  /** The id of the access key. Default: that of the URL, else the SDK's default chain of credentials. */
+  /** Id of the access key. Default: the URL's, else the SDK's credential chain. */
   readonly accessKeyId?: string | undefined
-  /** The secret of the access key. Default: that of the URL, else the SDK's default chain of credentials. */
+  /** Secret of the access key. Default: the URL's, else the SDK's credential chain. */
   readonly secretAccessKey?: string | Redacted.Redacted | undefined
-  /** The session token of an access key that lasts for a while. Default: none. */
+  /** Session token of a temporary access key. Default: none. */
   readonly sessionToken?: string | Redacted.Redacted | undefined
 }
 
 /** The options. Times are in milliseconds. */
 export interface Options extends OtherOptions {
   /**
-   * Region and account, or another server: `sqs://eu-west-1`, `sqs://eu-west-1/123456789012`, or
-   * `sqs://key:secret@host:port?region=eu-west-1`. Other options can stand in the query.
+   * `sqs://eu-west-1`, `sqs://eu-west-1/123456789012`, or `sqs://key:secret@host:port?region=eu-west-1`, with options
+   * in the query.
    */
   readonly url: string | URL | Redacted.Redacted
 }

@@ -54,22 +54,16 @@ type Endpoint = string | (() => Promise<string>)
 
 /** Options that no URL and no config file can hold. */
 export interface SdkOptions {
-  /**
-   * A client of `@aws-sdk/client-sqs` that is used as it is, and never closed. Its region must be that of the URL, and
-   * credentials, endpoint and request handler are its own. Default: a client is made from the other options.
-   */
+  /** Client of `@aws-sdk/client-sqs` for the URL's region, used unchanged and never closed. Default: a new client. */
   readonly client?: SQSClient | undefined
   /**
-   * A function that answers credentials. It is asked again five minutes before they expire, and when SQS says that they
-   * have. Default: the access key, else the SDK's default chain of credentials.
+   * Function that returns credentials; called again five minutes before they expire. Default: the access key, else the
+   * SDK's credential chain.
    */
   readonly credentials?: CredentialProvider | undefined
-  /**
-   * A request handler of the SDK, or options of its `NodeHttpHandler`, such as the agent of a proxy. Default: the SDK's, with
-   * connections that are kept and the timeouts of the other options.
-   */
+  /** Request handler of the SDK, or options of `NodeHttpHandler`, such as a proxy agent. Default: the SDK's. */
   readonly requestHandler?: RequestHandler | undefined
-  /** An `http:` or `https:` URL, or a function that answers one. Default: that of the region, or the URL's host. */
+  /** `http:` or `https:` URL, or a function that returns one. Default: the region's, or the URL's host. */
   readonly endpoint?: Endpoint | undefined
 }
 

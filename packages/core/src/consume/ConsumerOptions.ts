@@ -16,51 +16,45 @@ import * as RetryPolicy from "../policy/RetryPolicy.ts"
 /** Options of whoever takes messages from a queue, but for its policies. */
 export interface Intake {
   /**
-   * Delay of retries for which neither the handler, nor its error, nor the policy has one, 0 to 24 hours; a number
-   * counts milliseconds. Default 0.
+   * Delay of retries for which handler, error and policy have none. Range: 0 to 24 hours; a number means milliseconds.
+   * Default: 0.
    */
   readonly retryDelay?: Delay.DurationInput | undefined
-  /** How many dead letters the consumer may make before it stops itself. Default: any number. */
+  /** Stops the consumer when it dead-letters too many messages. Default: none. */
   readonly deadLetterBudget?: DeadLetterBudget.Options | undefined
   /**
-   * How long handlers may go on after a shutdown began, before they are interrupted, 0 to 24 hours; a number counts
-   * milliseconds. Settlements then have as long once more, 1 second at least and 5 at most; what a broker has not answered
-   * by then is left to it. Default 30 seconds.
+   * How long handlers may run after a shutdown has begun. Settlements then have the same time again, 1 to 5 seconds.
+   * Range: 0 to 24 hours; a number means milliseconds. Default: 30 seconds.
    */
   readonly drainTimeout?: Delay.DurationInput | undefined
   /**
-   * How to treat delays that the broker cannot honour: `"fail"` refuses to start, `"clamp"` shortens them to the
-   * longest that it can. Default `"fail"`.
+   * With delays that the broker cannot keep, `"fail"` does not start the consumer; `"clamp"` shortens them. Default:
+   * `"fail"`.
    */
   readonly onLimit?: "fail" | "clamp" | undefined
-  /**
-   * Whether failures keep their stack traces: in the log, in events, in spans and in dead letters, as far as the policy's `redact`
-   * leaves them. Default true.
-   */
+  /** Whether failures keep stack traces, in the log, events, spans and dead letters. Default: `true`. */
   readonly stackTraces?: boolean | undefined
-  /** Called with everything that happens to every message. Default: nothing is called. */
+  /** Function that receives every event of every message. Default: none. */
   readonly onEvent?: Hook | undefined
 }
 
 /** Options of whoever runs handlers, but for its policies. */
 export interface Running extends Intake {
-  /** Number of batches that may be in progress at a time, 1 to 1,000. Default 1. */
+  /** Batches, or single messages, in progress at the same time. Range: 1 to 1,000. Default: 1. */
   readonly concurrency?: number | undefined
   /**
-   * Number of messages that wait beside those in progress, so that the next batch is there when one ends, 0 to 10,000.
-   * With 0, a consumer has no more messages than its handlers work on, so that none waits behind a slow one while
-   * another consumer is idle; each then costs a way to the broker and back. Default: one batch.
+   * Messages that wait in addition to those in progress. 0 shares messages best between consumers, but costs a round
+   * trip per message. Range: 0 to 10,000. Default: one batch.
    */
   readonly prefetch?: number | undefined
   /**
-   * How many handler runs may begin in a time, such as `{ max: 10, per: "1 second" }`: in any window of `per`, `max` at most. A
-   * batch is one run, and each immediate retry another one, which needs room at once. While the limit holds, the broker keeps the messages. Each consumer
-   * counts its own runs, so divide the limit among processes. Default: no limit.
+   * Limits how many handler runs begin in a window, such as `{ max: 10, per: "1 second" }`, counted by each consumer.
+   * Default: none.
    */
   readonly rateLimit?: RateLimit.Options | undefined
   /**
-   * Longest run of a handler, 1 ms to 12 hours, or `"unlimited"`; a number counts milliseconds. A run that takes longer
-   * is interrupted and has failed. Default 10 minutes, or nine tenths of the broker's longest lease where that is less.
+   * Longest handler run; after it, the run is interrupted and has failed. Range: 1 ms to 12 hours, or `"unlimited"`; a
+   * number means milliseconds. Default: 10 minutes, or nine tenths of the broker's longest lease if that is less.
    */
   readonly handlerTimeout?: Delay.DurationInput | "unlimited" | undefined
 }
@@ -68,16 +62,16 @@ export interface Running extends Intake {
 /** Policies, built by their modules. */
 export interface Policies {
   /**
-   * When and how often a failed message is delivered again, and where it goes in the end. Default: 3 retries at once,
-   * then the queue `<queue>.dlq`.
+   * When a failed message is retried and where it is dead-lettered. Default: 3 retries without delay, then the queue
+   * `<queue>.dlq`.
    */
   readonly retry?: RetryPolicy.RetryPolicy | undefined
   /**
-   * How messages are gathered into batches. Default: single messages for a message handler; 10 messages or 5 seconds
-   * for a batch handler.
+   * How many messages a batch has. Default: single messages for a message handler; 10 messages or 5 seconds for a batch
+   * handler.
    */
   readonly batch?: BatchPolicy | undefined
-  /** When the whole consumer pauses because its messages fail. Default: never. */
+  /** Pauses the consumer while its handlers fail. Default: none. */
   readonly consumerBackoff?: ConsumerBackoff | undefined
 }
 

@@ -31,15 +31,18 @@ export interface Options extends ConsumerOptions.Policies, Pulling {}
 
 /** Options of a puller, but for its policies. */
 export interface Pulling extends ConsumerOptions.Intake {
-  /** How long a pulled batch may stay unsettled, 1 ms to 12 hours; a number counts milliseconds. Default 30 seconds. */
+  /**
+   * How long a pulled batch may stay unsettled. Range: 1 ms to 12 hours; a number means milliseconds. Default: 30
+   * seconds.
+   */
   readonly lease?: Delay.DurationInput | undefined
-  /** Number of batches that may be pulled and unsettled at a time, 1 to 1,000; further pulls wait. Default 10. */
+  /** Batches that may be pulled and unsettled; further pulls wait. Range: 1 to 1,000. Default: 10. */
   readonly maxOpen?: number | undefined
 }
 
 /** Options of one pull. */
 export interface PullOptions {
-  /** How long to wait for a first message, 0 to 24 hours; a number counts milliseconds. Default 5 seconds. */
+  /** How long to wait for the first message. Range: 0 to 24 hours; a number means milliseconds. Default: 5 seconds. */
   readonly wait?: Delay.DurationInput | undefined
 }
 

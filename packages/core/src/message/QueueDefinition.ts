@@ -18,11 +18,11 @@ export interface QueueDefinition<out A, in I = A> {
 
 /** Options of {@link make}. */
 export interface Options<A, I = A> {
-  /** Encodes and decodes the bodies. Default: `Codec.json`, which checks nothing. */
+  /** Encodes and decodes bodies. Default: `Codec.json`, which checks nothing. */
   readonly codec?: Codec.Codec<A, I> | undefined
-  /** A Standard Schema (zod, …) that bodies must fit, sent and read: short for `Codec.standard(schema)`. Default: none. */
+  /** Standard Schema that checks bodies when they are sent and read, instead of a codec. Default: none. */
   readonly schema?: StandardSchemaV1<I, A> | undefined
-  /** Delay of messages that are sent without one, 0 to 24 hours; a number counts milliseconds. Default: none. */
+  /** Delay of messages that are sent without one. Range: 0 to 24 hours; a number means milliseconds. Default: none. */
   readonly delay?: Delay.DurationInput | undefined
 }
 

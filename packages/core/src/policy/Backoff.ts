@@ -34,15 +34,15 @@ export interface Backoff {
 
 /** Options that every backoff takes. */
 export interface Options {
-  /** The cap: no delay is longer. 0 to 24 hours; a number counts milliseconds. Default: 24 hours. */
+  /** The longest delay. Range: 0 to 24 hours; a number means milliseconds. Default: 24 hours. */
   readonly max?: Delay.DurationInput
-  /** How delays are spread. Default: `"none"`. */
+  /** How delays are spread: `none`, `full`, `equal`, `decorrelated` or `{ proportional: 0.2 }`. Default: `"none"`. */
   readonly jitter?: Jitter.Jitter
 }
 
 /** Options of {@link exponential}. */
 export interface ExponentialOptions extends Options {
-  /** The factor by which each delay grows, a number >= 1. Default: 2. */
+  /** Of `exponential`: factor by which delays grow. Range: 1 or more. Default: 2. */
   readonly factor?: number
 }
 

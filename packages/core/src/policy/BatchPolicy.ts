@@ -12,9 +12,12 @@ export interface BatchPolicy {
 
 /** Options of {@link make}. */
 export interface Options {
-  /** Messages of a full batch, 1 to 100. Default: 10. */
+  /** Largest number of messages in a batch. Range: 1 to 100. Default: 10. */
   readonly maxBatchSize?: number | undefined
-  /** Longest wait of a batch's first message, 0 to 60 seconds; a number counts milliseconds. Default: 5 seconds. */
+  /**
+   * Longest wait of the first message of a batch. Range: 0 to 60 seconds; a number means milliseconds. Default: 5
+   * seconds.
+   */
   readonly maxBatchTimeout?: Delay.DurationInput | undefined
 }
 

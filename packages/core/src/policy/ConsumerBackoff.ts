@@ -57,31 +57,36 @@ export const forms: ReadonlyArray<ConsumerBackoff["form"]> = ["nsq", "consecutiv
 
 /** Options of every form. */
 export interface PauseOptions {
-  /** The unit of pauses, 1 ms to 24 hours. Default: 1 second, for pauses of 2, 4, 8, … seconds. */
+  /**
+   * Unit of the pauses. Range: 1 ms to 24 hours; a number means milliseconds. Default: 1 second, for pauses of 2, 4, 8,
+   * … seconds.
+   */
   readonly multiplier?: Delay.DurationInput | undefined
-  /** The longest pause, 0 to 24 hours; 0 turns consumer backoff off. Default: 2 minutes. */
+  /**
+   * Longest pause; 0 disables consumer backoff. Range: 0 to 24 hours; a number means milliseconds. Default: 2 minutes.
+   */
   readonly maxBackoffDuration?: Delay.DurationInput | undefined
-  /** `full-jitter` draws each pause between 0 and the exponential one or the longest. Default: `exponential`. */
+  /** Length of pauses: exponential, or random up to that. Default: `exponential`. */
   readonly strategy?: "exponential" | "full-jitter" | undefined
-  /** After a successful probe: full credit at once, or one level at a time. Default: `resume`. */
+  /** After a successful probe: full speed at once, or one level at a time. Default: `resume`. */
   readonly recovery?: "resume" | "stepwise" | undefined
 }
 
 /** Options of {@link consecutive}. */
 export interface ConsecutiveOptions extends PauseOptions {
-  /** Of the form `consecutive`: the number of failed attempts in a row that begins a pause, 1 to 1,000. Default: 10. */
+  /** Of `consecutive`: failed attempts in a row that begin a pause. Range: 1 to 1,000. Default: 10. */
   readonly failures?: number | undefined
 }
 
 /** Options of {@link ratio}. */
 export interface RatioOptions extends PauseOptions {
-  /** Of the form `ratio`: the share of failed attempts that begins a pause, above 0 and up to 1. Default: 0.5. */
+  /** Of `ratio`: share of failed attempts that begins a pause. Range: above 0, up to 1. Default: 0.5. */
   readonly failureRatio?: number | undefined
-  /** Of the form `ratio`: the number of attempts in the window below which no pause begins, 1 to 100,000. Default: 20. */
+  /** Of `ratio`: attempts that the window must have before a pause can begin. Range: 1 to 100,000. Default: 20. */
   readonly minAttempts?: number | undefined
   /**
-   * Of the form `ratio`: the attempts that count, which are those of the last 1 second to 24 hours, or the last 1 to 100,000,
-   * written `{ attempts: 100 }`. Default: 30 seconds.
+   * Of `ratio`: attempts that count, as a time or a number such as `{ attempts: 100 }`. Range: 1 second to 24 hours, or
+   * 1 to 100,000 attempts; a number means milliseconds. Default: 30 seconds.
    */
   readonly window?: Delay.DurationInput | { readonly attempts: number } | undefined
 }
@@ -89,15 +94,15 @@ export interface RatioOptions extends PauseOptions {
 /** Options of {@link make}: those of one form. */
 export type Options =
   | (PauseOptions & {
-      /** Which failures begin a pause: each, a number of them in a row, or a share of them. Default: `consecutive`. */
+      /** Failures that begin a pause: each one, several in a row, or a share. Default: `consecutive`. */
       readonly form: "nsq"
     })
   | (ConsecutiveOptions & {
-      /** Which failures begin a pause: each, a number of them in a row, or a share of them. Default: `consecutive`. */
+      /** Failures that begin a pause: each one, several in a row, or a share. Default: `consecutive`. */
       readonly form?: "consecutive" | undefined
     })
   | (RatioOptions & {
-      /** Which failures begin a pause: each, a number of them in a row, or a share of them. Default: `consecutive`. */
+      /** Failures that begin a pause: each one, several in a row, or a share. Default: `consecutive`. */
       readonly form: "ratio"
     })
 

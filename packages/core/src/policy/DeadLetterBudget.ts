@@ -16,9 +16,9 @@ export interface DeadLetterBudget {
 
 /** A budget as plain options. */
 export interface Options {
-  /** The initial and highest budget: a whole number >= 1. */
+  /** Initial and highest budget, in dead letters. Range: 1 or more. */
   readonly max: number
-  /** The part of a dead letter that each success earns back, a number >= 0. Default: 0.1. */
+  /** Budget that each success earns back. Range: 0 or more. Default: 0.1. */
   readonly perSuccess?: number | undefined
 }
 

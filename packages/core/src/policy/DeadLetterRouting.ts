@@ -29,14 +29,13 @@ export interface DeadLetterRouting {
 export type Options =
   | string
   | {
-      /** The dead-letter queue, or `"discard"`. Default: `<queue>.dlq`. */
+      /** Name of the dead-letter queue, or `"discard"`. Default: `<queue>.dlq`. */
       readonly queue?: string | undefined
-      /** The dead-letter queue of single reasons, or `"discard"`. Default: none; all reasons use `queue`. */
+      /** Dead-letter queues of single reasons, or `"discard"`. Default: none; all reasons use `queue`. */
       readonly routes?: Partial<Record<Reason, string>> | undefined
       /**
-       * Rewrites an error before it travels with a message or is shown: it is called for the error and for each of its causes,
-       * and `stack` has the frames of that one. Without `stack` in the answer, no frames are kept. Default: errors are kept as
-       * they are.
+       * Rewrites each error and each of its causes before they are stored or shown. Without `stack` in the result, no
+       * frames are kept. Default: errors are kept.
        */
       readonly redact?: ((error: ErrorSummary) => ErrorSummary) | undefined
       /** Not an option: `queue: "discard"` keeps no dead letters. */

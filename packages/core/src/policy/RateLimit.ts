@@ -19,9 +19,11 @@ export interface RateLimit {
 
 /** Options of {@link make}. */
 export interface Options {
-  /** Handler runs that may begin in any window of `per`, 1 to 10,000. A batch is one run, each immediate retry another one. */
+  /**
+   * Handler runs that may begin in any window. A batch is one run, each immediate retry another. Range: 1 to 10,000.
+   */
   readonly max: number
-  /** The length of the window, 1 ms to 24 hours; a number counts milliseconds. */
+  /** Length of the window. Range: 1 ms to 24 hours; a number means milliseconds. */
   readonly per: Delay.DurationInput
 }
 

@@ -37,12 +37,12 @@ export interface RetryPolicy {
 /** The limit of attempts, given in one of two ways. */
 export type Limit =
   | {
-      /** Retries after the first delivery, a whole number >= 0 or `"unlimited"`. Default: 3. */
+      /** Redeliveries after the first delivery. Range: 0 or more, or `"unlimited"`. Default: 3. */
       readonly maxRetries?: number | "unlimited" | undefined
       readonly maxAttempts?: undefined
     }
   | {
-      /** Attempts, the first included, a whole number >= 1 or `"unlimited"`. Default: 4. */
+      /** The same limit, counted with the first delivery. Range: 1 or more, or `"unlimited"`. Default: 4. */
       readonly maxAttempts?: number | "unlimited" | undefined
       readonly maxRetries?: undefined
     }
@@ -50,22 +50,28 @@ export type Limit =
 /** Options of {@link make}. */
 export type Options = Limit & {
   /**
-   * Deliveries, the first included, after which a message is dead-lettered although its handler never ended, because it
-   * kills its process: a whole number >= `maxAttempts`, or `"unlimited"`. Deliveries lost by a restart or a crash count.
-   * Those that this process lost with a connection or lease, and recognises when they return, do not. Set it to
-   * `maxAttempts` if a handler must never run more often; then a message may be dead-lettered that no handler has seen.
+   * Deliveries without an outcome after which a message is dead-lettered, because it may kill its process. If this
+   * equals `maxAttempts`, a restart can dead-letter a message unseen. Range: `maxAttempts` or more, or `"unlimited"`.
    * Default: `maxAttempts` + 10.
    */
   readonly maxDeliveries?: number | "unlimited" | undefined
-  /** Longest time from the first publish until a retry is due; a number counts milliseconds. Default: no limit. */
+  /**
+   * Longest time from the first publish until a retry is due. Range: 0 or more; a number means milliseconds. Default:
+   * no limit.
+   */
   readonly maxAge?: Delay.DurationInput | undefined
-  /** Further handler runs in the same delivery, 0 to 10; none after a handler timeout, or while a rate limit has no room. Default: 0. */
+  /**
+   * Further handler runs in the same delivery; none after a timeout, or without room in the rate limit. Range: 0 to 10.
+   * Default: 0.
+   */
   readonly immediate?: number | undefined
-  /** The delays of retries. Default: the consumer's `retryDelay`, else retries are at once. */
+  /** Delays of retries, such as `exponential("1 second")`. Default: the consumer's `retryDelay`, else 0. */
   readonly backoff?: Backoff.Backoff | undefined
-  /** The failures that are not simply retried. Default: only errors that decide it themselves, see `Failure`. */
+  /**
+   * Errors that are not simply retried. Default: only errors that carry `permanent` or `retryAfter`, and `DropError`.
+   */
   readonly classify?: Classifier.Options | undefined
-  /** The dead-letter queue, `"discard"` to keep no dead letters, or details. Default: `<queue>.dlq`. */
+  /** Name of the dead-letter queue, `"discard"` for none, or an object. Default: `<queue>.dlq`. */
   readonly deadLetter?: DeadLetterRouting.Options | undefined
 }
 

@@ -17,20 +17,17 @@ import * as RetryPolicy from "../../policy/RetryPolicy.ts"
 /** Policies as plain objects. */
 export interface Policies {
   /**
-   * When and how often a failed message is retried, and where it is dead-lettered, such as `{ maxRetries: 5, backoff:
-   * exponential("1 second") }`. Default: 3 retries at once, then the queue `<queue>.dlq`.
+   * When a failed message is retried and where it is dead-lettered, such as `{ maxRetries: 5, backoff: exponential("1
+   * second") }`. Default: 3 retries without delay, then the queue `<queue>.dlq`.
    */
   // A built policy has this type, too. A union would hide the docstrings in editors.
   readonly retry?: RetryPolicy.Options | undefined
   /**
-   * How messages are gathered into batches, such as `{ maxBatchSize: 50 }`. Default: single messages for `consume`; 10
-   * messages or 5 seconds for `consumeBatch` and pullers.
+   * How many messages a batch has, such as `{ maxBatchSize: 50 }`. Default: single messages for `consume`; 10 messages
+   * or 5 seconds for `consumeBatch` and pullers.
    */
   readonly batch?: BatchPolicy.Options | undefined
-  /**
-   * When the whole consumer pauses because its messages fail: `true` for the defaults, or options such as
-   * `{ form: "ratio" }`. Default: never.
-   */
+  /** Pauses the consumer while its handlers fail: `true`, or options such as `{ form: "ratio" }`. Default: `false`. */
   readonly consumerBackoff?: ConsumerBackoff.Options | boolean | undefined
 }
 
@@ -42,23 +39,22 @@ export interface PullerOptions extends Policies, Puller.Pulling {}
 
 /** How a connection sends, logs and is observed, and which further adapters it uses. */
 export interface ConnectOptions extends Limits.Options {
-  /** Adapters by other authors, or in a bundle. Default: none; a scheme that none serves imports its package. */
+  /** Adapters of other authors, or for a bundle. Default: none; Requeue imports the package of the URL's scheme. */
   readonly adapters?: ReadonlyArray<Adapter> | undefined
   /**
-   * Where the log goes: `"json"` for lines of JSON on standard error, `false` for silence, or a logger, such as pino's or winston's,
-   * `console`, or one of Effect. What it throws harms no message. Default: lines of `key=value` pairs on standard error.
+   * Target of the log: `"json"` for lines of JSON, `false` for none, or a logger such as pino, winston or `console`.
+   * Default: `key=value` pairs on standard error.
    */
   readonly logger?: LoggerLike.LogTarget | undefined
-  /** Lowest level that is logged. Default: `"Info"` with a `logger` that is an object, which has its own level; else `"Warn"`. */
+  /** Lowest level that is logged. Default: `"Warn"`, or `"Info"` with a logger object. */
   readonly logLevel?: LogLevel.LogLevel | undefined
   /**
-   * How long `connect` waits for an unreachable broker, such as one that starts after the program: up to 24 hours, a number
-   * counts milliseconds. It logs the last reason after a second and then every 5 seconds. 0: one attempt. It never waits
-   * for mistakes: a wrong option or URL, refused credentials, an untrusted certificate. SQS, which has no connection, is asked
-   * for an answer, except with 0. Default: 30 seconds.
+   * How long `connect` retries while the broker is unreachable; 0 means one attempt, and on SQS none. It does not retry
+   * after wrong options, credentials or certificates. Range: 0 to 24 hours; a number means milliseconds. Default: 30
+   * seconds.
    */
   readonly waitForBroker?: Delay.DurationInput | undefined
-  /** For example `OpenTelemetry.make()` of `@requeue/opentelemetry`. Default: none, which costs nothing. */
+  /** Traces and metrics, such as `OpenTelemetry.make()` of `@requeue/opentelemetry`. Default: none. */
   readonly telemetry?: Telemetry.Service | undefined
 }
 

@@ -13,20 +13,20 @@ import * as OptionNames from "../../options/OptionNames.ts"
 /** Options of one message. */
 export interface SendOptions {
   /**
-   * Time until the first delivery, 0 to 24 hours; a number counts milliseconds. Default: the batch's, else the queue's,
-   * else 0.
+   * Time until the first delivery. Range: 0 to 24 hours; a number means milliseconds. Default: the batch's, else the
+   * queue's, else 0.
    */
   readonly delay?: Delay.DurationInput | undefined
   /**
-   * Text headers. `requeue` is reserved, and so are the names in the adapter's table "Wire format", such as `requeue-copy`
-   * on RabbitMQ, which are replaced. Default: only the codec's `content-type`.
+   * Headers of the message. `requeue` and the names in the adapter's table "Wire format" are reserved. Default: the
+   * codec's `content-type`.
    */
   readonly headers?: Headers | undefined
-  /** The message's id, 1 to 200 characters without control characters. Default: a random UUID. */
+  /** The message id. Range: 1 to 200 characters, no control characters. Default: a random UUID. */
   readonly id?: string | undefined
   /**
-   * Options for single brokers, such as the exchange to publish to: `RabbitMqNative.make(...)` or `SqsNative.make(...)`.
-   * Brokers ignore those of others, so you can combine them. Default: none.
+   * Options for one broker, such as `RabbitMqNative.make(...)` or `SqsNative.make(...)`. Other brokers ignore them.
+   * Default: none.
    */
   readonly native?: Native | undefined
 }

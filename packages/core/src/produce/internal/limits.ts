@@ -12,9 +12,12 @@ import * as Sends from "./sends.ts"
 
 /** Options of `Producer.make`. */
 export interface Options {
-  /** Longest wait for room and confirmation, 1 ms to 24 hours; a number counts milliseconds. Default: 30 seconds. */
+  /**
+   * Longest wait of a send for room and for the broker's confirmation. Range: 1 ms to 24 hours; a number means
+   * milliseconds. Default: 30 seconds.
+   */
   readonly publishTimeout?: Delay.DurationInput | undefined
-  /** The most unconfirmed messages of all producers of the connection; further sends wait their turn. Default: 1,000. */
+  /** Largest number of unconfirmed messages of the connection; further sends wait. Range: 1 or more. Default: 1,000. */
   readonly maxPending?: number | undefined
 }
 
