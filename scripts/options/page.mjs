@@ -97,7 +97,7 @@ const row = (file, name, { doc, type }, kind, given) => {
   const values = dashed(range ?? (expected === undefined ? typed(type) : short(expected)))
   return [`\`${name}\``, values, said ?? (isPlain(given) ? asText(given) : "required"), meaning]
     .map((cell) => cell.replaceAll("|", "\\|").replaceAll(/\{@link ([\w.]+)\}/g, "`$1`"))
-    .join("| ")
+    .join(" | ")
 }
 
 /** The constants that a table needs, by the file that has them. */
@@ -145,10 +145,12 @@ const table = async (given) => {
       return row(member.file, name, member, kind === true ? undefined : kind, inUse)
     })
     .filter((each) => each !== undefined)
-  const link = more === undefined ? "" : `\nMore in its [README](../${more}).\n`
+  const link = more === undefined ? "" : `\nMore on its [page](${more}).\n`
   const names = [...shared.keys()].map((name) => `\`${name}\``).join(", ")
   const also = names === "" ? "" : `\n${names}: as [above](#${anchor(like.title)}).\n`
-  const lines = ["option| values| default| meaning", "---|---|---|---", ...rows].map((each) => `${each}\n`).join("")
+  const lines = ["option | values | default | meaning", "--- | --- | --- | ---", ...rows]
+    .map((each) => `${each}\n`)
+    .join("")
   return `### ${title}\n${link}${also}${rows.length === 0 ? "" : `\n${lines}`}`
 }
 

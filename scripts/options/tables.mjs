@@ -97,7 +97,7 @@ export const groups = [
         file: "packages/adapter-memory/src/Options.ts",
         type: "Options",
         kinds: "kinds",
-        more: "packages/adapter-memory"
+        more: "../packages/adapter-memory"
       },
       ...[
         ["RabbitMQ", "rabbitmq", "RabbitMqOptions"],
@@ -110,7 +110,7 @@ export const groups = [
         kinds: "fields",
         kindsIn: `packages/adapter-${folder}/src/${folder === "sqs" ? module : "internal/fields"}.ts`,
         defaults: "defaults",
-        more: `packages/adapter-${folder}`
+        more: `${folder}.md`
       }))
     ]
   }
