@@ -5,10 +5,11 @@ import { connect, isLive, isReady } from "@requeue/core/promise"
 const requeue = await connect("memory:")
 await requeue.consume("orders", {}, async () => {})
 
-const server = createServer(async (request, response) => {
-  const health = await requeue.health()
-  const passes = request.url === "/livez" ? isLive(health) : isReady(health)
-  response.writeHead(passes ? 200 : 503, { "content-type": "application/json" }).end(JSON.stringify(health))
+const server = createServer((request, response) => {
+  void requeue.health().then((health) => {
+    const passes = request.url === "/livez" ? isLive(health) : isReady(health)
+    response.writeHead(passes ? 200 : 503, { "content-type": "application/json" }).end(JSON.stringify(health))
+  })
 })
 await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
 const { port } = server.address() as { port: number }

@@ -9,9 +9,8 @@ await requeue.consume<number>("orders", { drainTimeout: "20 seconds" }, async (m
   await new Promise((resolve) => setTimeout(resolve, 100)) // work
   console.log(`order ${message.body} handled`)
 })
-process.once("SIGTERM", async () => {
-  await requeue.close()
-  console.log("closed")
+process.once("SIGTERM", () => {
+  void requeue.close().then(() => console.log("closed"))
 })
 
 await requeue.send("orders", 1)

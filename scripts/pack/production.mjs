@@ -54,13 +54,21 @@ subscriber.close()
 `
 
 const variants = [
-  ["ES modules, OpenTelemetry 2", "module", ["@opentelemetry/api@1.9", "@opentelemetry/core@2"]],
-  ["CommonJS, OpenTelemetry 3", "commonjs", ["@opentelemetry/api@1.10", "@opentelemetry/core@3"]]
+  {
+    name: "ES modules, OpenTelemetry 2",
+    type: "module",
+    telemetry: ["@opentelemetry/api@1.9", "@opentelemetry/core@2"]
+  },
+  {
+    name: "CommonJS, OpenTelemetry 3",
+    type: "commonjs",
+    telemetry: ["@opentelemetry/api@1.10", "@opentelemetry/core@3"]
+  }
 ]
 
 /** `node` is the Node to run on, `wanted` are the tarballs and what they need. */
 export const production = async (node, ...wanted) => {
-  for (const [name, type, telemetry] of variants) {
+  for (const { name, telemetry, type } of variants) {
     for (const one of telemetry) if (!page.includes(one)) throw new Error(`docs/production.md does not install ${one}`)
     const manifest = JSON.stringify({ name: "webhooks", private: true, type })
     const all = { ...files, "package.json": manifest, "driver.mjs": driver }
