@@ -23,8 +23,8 @@ export const add = (broker: Service, queue: string, retry: RetryPolicy.RetryPoli
 const running = new WeakMap<Service, Map<string, Set<ReadonlyArray<string>>>>()
 
 /**
- * Records a running consumer until `end`. `others` are the dead-letter queues of another consumer of the same queue, if
- * they differ: chance would decide where a dead letter goes.
+ * Records a running consumer until `end`. `others` are the dead-letter queues of another consumer of the same queue if they
+ * differ; the queue of a dead letter then depends on chance.
  */
 export const start = (broker: Service, queue: string, retry: RetryPolicy.RetryPolicy) => {
   add(broker, queue, retry)
