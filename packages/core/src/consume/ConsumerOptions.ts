@@ -13,54 +13,53 @@ import * as OptionNames from "../options/OptionNames.ts"
 import * as RateLimit from "../policy/RateLimit.ts"
 import * as RetryPolicy from "../policy/RetryPolicy.ts"
 
-/** Options of whoever takes messages from a queue, but for its policies. */
+/** Options that consumers and pullers share, without their policies. */
 export interface Intake {
   /**
-   * Delay of retries for which neither the handler, nor its error, nor the policy has one, 0 to 24 hours; a number
-   * counts milliseconds. Default 0.
+   * The delay of a retry when the handler, its error and the policy give none, 0 to 24 hours; a number counts
+   * milliseconds. Default 0.
    */
   readonly retryDelay?: Delay.DurationInput | undefined
-  /** How many dead letters the consumer may make before it stops itself. Default: any number. */
+  /** How many messages the consumer may dead-letter before it stops. Default: any number. */
   readonly deadLetterBudget?: DeadLetterBudget.Options | undefined
   /**
-   * How long handlers may go on after a shutdown began, before they are interrupted, 0 to 24 hours; a number counts
-   * milliseconds. Settlements then have as long once more, 1 second at least and 5 at most; what a broker has not answered
-   * by then is left to it. Default 30 seconds.
+   * How long a shutdown waits for running handlers before it interrupts them, 0 to 24 hours; a number counts
+   * milliseconds. Settlements then get the same time, but at least 1 second and at most 5. The broker redelivers messages
+   * that are still unsettled. Default 30 seconds.
    */
   readonly drainTimeout?: Delay.DurationInput | undefined
   /**
-   * How to treat delays that the broker cannot honour: `"fail"` refuses to start, `"clamp"` shortens them to the
-   * longest that it can. Default `"fail"`.
+   * What to do with delays that the broker cannot keep: `"fail"` refuses to start, `"clamp"` shortens them to the
+   * longest possible delay. Default `"fail"`.
    */
   readonly onLimit?: "fail" | "clamp" | undefined
   /**
-   * Whether failures keep their stack traces: in the log, in events, in spans and in dead letters, as far as the policy's `redact`
-   * leaves them. Default true.
+   * Whether failures keep their stack traces in the log, events, spans and dead letters. The policy's `redact` can still
+   * remove them. Default true.
    */
   readonly stackTraces?: boolean | undefined
-  /** Called with everything that happens to every message. Default: nothing is called. */
+  /** Called with every event of every message. Default: none. */
   readonly onEvent?: Hook | undefined
 }
 
-/** Options of whoever runs handlers, but for its policies. */
+/** Options of consumers, without their policies. */
 export interface Running extends Intake {
-  /** Number of batches that may be in progress at a time, 1 to 1,000. Default 1. */
+  /** How many batches may be in progress at a time, 1 to 1,000. Default 1. */
   readonly concurrency?: number | undefined
   /**
-   * Number of messages that wait beside those in progress, so that the next batch is there when one ends, 0 to 10,000.
-   * With 0, a consumer has no more messages than its handlers work on, so that none waits behind a slow one while
-   * another consumer is idle; each then costs a way to the broker and back. Default: one batch.
+   * How many messages to fetch ahead of those in progress, 0 to 10,000. With 0, no message waits for a slow handler while
+   * another consumer is idle, but each message costs a round trip to the broker. Default: one batch.
    */
   readonly prefetch?: number | undefined
   /**
-   * How many handler runs may begin in a time, such as `{ max: 10, per: "1 second" }`: in any window of `per`, `max` at most. A
-   * batch is one run, and each immediate retry another one, which needs room at once. While the limit holds, the broker keeps the messages. Each consumer
-   * counts its own runs, so divide the limit among processes. Default: no limit.
+   * How many handler runs may begin in any window, such as `{ max: 10, per: "1 second" }`. A batch is one run. An immediate
+   * retry is another one, and is skipped when the limit is reached. The broker keeps the messages that exceed the limit. Each
+   * consumer counts only its own runs, so divide the limit among processes. Default: no limit.
    */
   readonly rateLimit?: RateLimit.Options | undefined
   /**
-   * Longest run of a handler, 1 ms to 12 hours, or `"unlimited"`; a number counts milliseconds. A run that takes longer
-   * is interrupted and has failed. Default 10 minutes, or nine tenths of the broker's longest lease where that is less.
+   * The longest run of a handler, 1 ms to 12 hours, or `"unlimited"`; a number counts milliseconds. A longer run is
+   * interrupted and counts as failed. Default 10 minutes, or nine tenths of the broker's longest lease if that is less.
    */
   readonly handlerTimeout?: Delay.DurationInput | "unlimited" | undefined
 }
@@ -68,28 +67,27 @@ export interface Running extends Intake {
 /** Policies, built by their modules. */
 export interface Policies {
   /**
-   * When and how often a failed message is delivered again, and where it goes in the end. Default: 3 retries at once,
+   * When and how often a failed message is retried, and where it is dead-lettered. Default: 3 retries without a delay,
    * then the queue `<queue>.dlq`.
    */
   readonly retry?: RetryPolicy.RetryPolicy | undefined
   /**
-   * How messages are gathered into batches. Default: single messages for a message handler; 10 messages or 5 seconds
-   * for a batch handler.
+   * How batches are filled. Default: single messages for a message handler; 10 messages or 5 seconds for a batch handler.
    */
   readonly batch?: BatchPolicy | undefined
-  /** When the whole consumer pauses because its messages fail. Default: never. */
+  /** When the whole consumer pauses because messages fail. Default: never. */
   readonly consumerBackoff?: ConsumerBackoff | undefined
 }
 
-/** Options of a consumer. All of them may be left out. */
+/** Options of a consumer. All are optional. */
 export interface Options extends Policies, Running {}
 
-/** Default of `handlerTimeout` in milliseconds, where the broker's longest lease allows it: 10 minutes. */
+/** The default of `handlerTimeout` in milliseconds, if the broker's longest lease allows it: 10 minutes. */
 export const defaultHandlerTimeout = 10 * 60_000
 
 const handlerTimeout = Delay.kind(1, 12 * 60 * 60_000)
 
-/** All options and their kinds, by which wrong ones are found. */
+/** All options and their kinds. */
 export const kinds: OptionNames.Of<Options> = {
   retry: OptionKind.object("a policy, made by RetryPolicy.make", "maxAttempts", "deadLetter"),
   retryDelay: Delay.kind(0, Delay.max),
@@ -110,10 +108,7 @@ export const kinds: OptionNames.Of<Options> = {
   onEvent: OptionKind.callback
 }
 
-/**
- * The error of a consumer without a handler: every message would fail, and would be a dead letter in the end.
- * `undefined` when there is one.
- */
+/** Returns the error of a handler that is not a plain or async function; `undefined` if the handler is valid. */
 export const handlerRefusal = (
   call: string,
   queue: OptionNames.Queue,
@@ -132,16 +127,15 @@ export const handlerRefusal = (
   return OptionNames.error(
     call,
     queue,
-    "handler must be a function whose lines run, got a generator function",
+    "handler must be a plain or async function, got a generator function",
     "Write async () => {}, or Effect.fn with Effect"
   )
 }
 
 /**
- * Checks the options and fills in their defaults; durations become milliseconds. `lease` is the broker's, if it has
- * one.
+ * Checks the options and fills in their defaults; durations become milliseconds. `lease` is the broker's, if it has one.
  *
- * @throws RangeError when an option is unknown, of another kind or out of its range
+ * @throws RangeError when an option is unknown, of the wrong kind or out of range
  */
 export const resolve = (options: Options, lease?: Lease) => {
   OptionNames.check("Consumer.start", options, kinds)
@@ -170,13 +164,13 @@ export const resolve = (options: Options, lease?: Lease) => {
   }
 }
 
-/** The longest run in milliseconds that leaves a tenth of the longest lease for settling. */
+/** Returns the longest run in milliseconds that leaves a tenth of the longest lease for settling. */
 const longestIn = (lease: Lease | undefined): number =>
   lease === undefined ? Number.POSITIVE_INFINITY : lease.max * 0.9
 
 /**
- * Fails when the broker cannot do what the options ask, or when dead letters would come back to their own queue.
- * Consumers call it before they subscribe.
+ * Fails when the broker cannot do what the options require, or when the queue is its own dead-letter queue. Consumers
+ * call it before they subscribe.
  */
 export const verify = (
   resolved: ReturnType<typeof resolve>,
