@@ -8,11 +8,11 @@ import type { Faults } from "./Faults.ts"
 export interface Options {
   /**
    * The most messages in one queue, whether ready, delayed or in flight: a whole number of at least 1, or `Infinity`. A
-   * publish waits for room. Dead letters, retries and releases never wait, since they are in the broker already.
+   * publish to a full queue waits. Dead letters, retries and releases never wait, because the broker already has them.
    * Default: no limit.
    */
   readonly maxMessages?: number | undefined
-  /** Bytes of the largest body: a whole number of at least 1, or `Infinity`. Default: no limit. */
+  /** The largest body, in bytes: a whole number of at least 1, or `Infinity`. Default: no limit. */
   readonly maxBodySize?: number | undefined
   /** Imitated defects of real brokers, for tests. Default: none. */
   readonly faults?: Faults | undefined
@@ -20,7 +20,6 @@ export interface Options {
 
 const limits = ["maxMessages", "maxBodySize"] as const
 
-/** Limits are whole numbers of at least 1, or `Infinity`. */
 const isLimit = (value: number): boolean =>
   value === Number.POSITIVE_INFINITY || (Number.isSafeInteger(value) && value >= 1)
 
@@ -30,7 +29,7 @@ const limit: OptionKind.OptionKind<number> = {
   read: OptionKind.whole(1).read
 }
 
-/** All options and their kinds, by which wrong ones are found. */
+/** All options and their kinds. */
 export const kinds: OptionNames.Of<Options> = {
   maxMessages: limit,
   maxBodySize: limit,
@@ -45,8 +44,8 @@ const refusal = (field: string, detail: string, remedy = example): Configuration
 const decodeLimits = AdapterOptions.decoder("memory", { maxMessages: limit, maxBodySize: limit })
 
 /**
- * Reads the options from a URL's query, as in `memory:?maxMessages=1000`, and from a config object, whose options win.
- * Answers a `ConfigurationError` that names the first wrong one.
+ * Reads the options from a URL's query, as in `memory:?maxMessages=1000`, and from a config object, which overrides it.
+ * Returns a `ConfigurationError` that names the first wrong option.
  */
 export const fromUrl = (url: URL, own: Adapter.Options = {}): Options | ConfigurationError.ConfigurationError => {
   if (url.host !== "" || !["", "/"].includes(url.pathname)) {
