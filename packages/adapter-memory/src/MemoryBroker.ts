@@ -164,10 +164,10 @@ export const layer = (options: Options = {}): Layer.Layer<Broker.Broker> => Laye
 export const adapter: Adapter.Adapter = {
   schemes: ["memory"],
   inProcess: true,
-  layer: (url, own) =>
+  layer: (url, overrides) =>
     Layer.effect(
       Broker.Broker,
-      Effect.suspend(() => Effect.flatMap(ConfigurationError.orFail(fromUrl(url, own)), make)).pipe(
+      Effect.suspend(() => Effect.flatMap(ConfigurationError.orFail(fromUrl(url, overrides)), make)).pipe(
         Effect.map(keepAlive)
       )
     ),

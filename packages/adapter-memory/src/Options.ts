@@ -47,11 +47,11 @@ const decodeLimits = AdapterOptions.decoder("memory", { maxMessages: limit, maxB
  * Reads the options from a URL's query, as in `memory:?maxMessages=1000`, and from a config object, which overrides it.
  * Returns a `ConfigurationError` that names the first wrong option.
  */
-export const fromUrl = (url: URL, own: Adapter.Options = {}): Options | ConfigurationError.ConfigurationError => {
+export const fromUrl = (url: URL, overrides: Adapter.Options = {}): Options | ConfigurationError.ConfigurationError => {
   if (url.host !== "" || !["", "/"].includes(url.pathname)) {
     return refusal("url", "a memory: URL has no host and no path")
   }
   const parsed = BrokerUrl.parse(url, limits)
   if (Result.isFailure(parsed)) return refusal("url", parsed.failure.detail, parsed.failure.remedy)
-  return Result.merge(decodeLimits(parsed.success.parameters, own))
+  return Result.merge(decodeLimits(parsed.success.parameters, overrides))
 }

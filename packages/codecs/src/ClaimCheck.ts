@@ -83,7 +83,7 @@ export interface Options {
   /** The largest body that is not stored, in bytes as the inner codec encodes it, 0 or more. Default: 262,144. */
   readonly threshold?: number | undefined
   /**
-   * What happens to a message whose body is not in the store: `dead-letter` dead-letters it at once as undecodable, `retry`
+   * How to treat a message whose body is not in the store: `dead-letter` dead-letters it at once as undecodable, `retry`
    * applies the retry policy, for an eventually consistent store. Default: `dead-letter`.
    */
   readonly lost?: "dead-letter" | "retry" | undefined

@@ -45,7 +45,7 @@ export interface Definition<Options extends object, A extends object> {
 }
 
 interface Checked<A> {
-  /** The frozen options, as passed. */
+  /** The frozen copy of the options. */
   readonly options: object
   readonly value: A
 }

@@ -85,14 +85,14 @@ export const problem = (value: unknown, kind: OptionKind.OptionKind): Problem | 
   }
   const source = problemOfSource(value, members)
   if (source !== undefined) return source
-  const known = Object.keys(members)
-  for (const name of new Set([...Object.keys(value), ...known])) {
+  const names = Object.keys(members)
+  for (const name of new Set([...Object.keys(value), ...names])) {
     const place = Array.isArray(value) ? `[${name}]` : `.${name}`
     const member = Object.hasOwn(members, name) ? members[name] : undefined
     const inner = Object.hasOwn(value, name) ? value[name] : undefined
     if (member === undefined) {
       if (inner === undefined) continue
-      return { place, detail: "unknown option", remedy: OptionNames.remedy(name, known) }
+      return { place, detail: "unknown option", remedy: OptionNames.remedy(name, names) }
     }
     if (name === "") return { place, detail: "must be under a name that is not empty", remedy: undefined }
     const found = problem(inner, member)

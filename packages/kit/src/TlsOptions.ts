@@ -122,19 +122,21 @@ export const decode = (
       /^(Use|Did|Give) /.test(remedy) ? remedy : "See the TLS options of node:tls"
     )
   }
-  const given = decoded.success as Tls // All kinds are checked.
-  const twice = materials.find((name) => given[name] !== undefined && given[`${name}File`] !== undefined)
+  const options = decoded.success as Tls // All kinds are checked.
+  const twice = materials.find((name) => options[name] !== undefined && options[`${name}File`] !== undefined)
   if (twice !== undefined) return refuse(`${option}.${twice}File`, `${twice} is given as well`, "Leave one of them out")
   const [cert, key] = (["cert", "key"] as const).map((name) =>
-    given[name] !== undefined ? name : given[`${name}File`] !== undefined ? `${name}File` : undefined
+    options[name] !== undefined ? name : options[`${name}File`] !== undefined ? `${name}File` : undefined
   )
   if ((cert === undefined) !== (key === undefined)) {
     const lacks = key === undefined ? "key" : "cert"
     const has = cert ?? key
     return refuse(`${option}.${has}`, `there is no ${lacks}`, `Give ${lacks} as well, or leave ${has} out`)
   }
-  const { passphrase } = given
-  return Result.succeed(typeof passphrase === "string" ? { ...given, passphrase: Redacted.make(passphrase) } : given)
+  const { passphrase } = options
+  return Result.succeed(
+    typeof passphrase === "string" ? { ...options, passphrase: Redacted.make(passphrase) } : options
+  )
 }
 
 /** The longest path that an error shows, in characters. Longer text may be a misplaced secret. */

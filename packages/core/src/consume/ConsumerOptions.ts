@@ -29,7 +29,7 @@ export interface Intake {
    */
   readonly drainTimeout?: Delay.DurationInput | undefined
   /**
-   * What to do with delays that the broker cannot keep: `"fail"` refuses to start, `"clamp"` shortens them to the
+   * How to treat delays that the broker cannot keep: `"fail"` refuses to start, `"clamp"` shortens them to the
    * longest possible delay. Default `"fail"`.
    */
   readonly onLimit?: "fail" | "clamp" | undefined

@@ -89,7 +89,7 @@ export interface SettleRequest {
  * - `lost`: its lease or its connection is lost. The broker redelivers the message.
  * - `transient`: nothing happened, for a reason that affects other messages too, such as throttling, an alarm, or no
  *   connection for copies. The core pauses all settlements but one, and retries.
- * - `unknown`: no answer came, so the settlement may have happened. The core proceeds as with `transient`.
+ * - `unknown`: the broker did not answer, so the settlement may have happened. The core proceeds as with `transient`.
  * - `rejected`: the broker refuses this settlement of this message: its copy is too large, cannot be encoded, has no queue,
  *   or is forbidden. The core tries a smaller copy or another way; other messages do not wait.
  */

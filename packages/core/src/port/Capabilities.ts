@@ -51,11 +51,11 @@ export interface Capabilities {
   readonly connectionBound: boolean
   /** The lease of deliveries; `undefined` if they last as long as their connection. */
   readonly lease: Lease | undefined
-  /** Whether undelayed messages are delivered in publish order; one returned at once comes before later ones. */
+  /** Whether undelayed messages are delivered in publish order. A message returned without a delay precedes later ones. */
   readonly ordered: boolean
   /** How many settlements the core gathers for one call. The adapter must split longer lists, such as those of a large batch. */
   readonly settleBatch: number
-  /** The longest that a settlement waits for others, in milliseconds. */
+  /** How long a settlement may wait for others, in milliseconds. */
   readonly settleWait: number
   /** Which counts of a queue the broker can report. */
   readonly counts: { readonly ready: boolean; readonly inFlight: boolean; readonly delayed: boolean }

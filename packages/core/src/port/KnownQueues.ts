@@ -56,7 +56,7 @@ const firstSame = (broker: Service, names: Iterable<string>, name: string) =>
     return undefined
   })
 
-/** Whether letters in `name` may come from the queue, by its known policy, else by the default one. */
+/** Whether letters in `name` may come from the queue, by its known policy or, without one, the default policy. */
 export const isOrigin = (broker: Service, name: string, queue: string): Effect.Effect<boolean, BrokerError> =>
   Effect.gen(function* () {
     const queues = known.get(broker) ?? new Map<string, ReadonlyArray<string>>()

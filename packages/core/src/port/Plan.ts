@@ -122,8 +122,8 @@ const quoted = (text: string): string => `"${text.replaceAll('"', "#quot;")}"`
 export const mermaid = ({ flows }: Plan): string => {
   const ids = new Map<string, string>()
   const node = (name: string): string => {
-    const known = ids.get(name)
-    if (known !== undefined) return known
+    const existing = ids.get(name)
+    if (existing !== undefined) return existing
     ids.set(name, `n${ids.size}`)
     return `${ids.get(name)}[${quoted(name)}]`
   }

@@ -507,8 +507,8 @@ const redriving: ReadonlyArray<Mutant> = [
   {
     name: "a browser extends leases of what it removes",
     file: "kit/src/Browser.ts",
-    from: "return Effect.uninterruptible(calls.withPermit(asked))",
-    to: "return Effect.uninterruptible(asked)"
+    from: "return Effect.uninterruptible(calls.withPermit(called))",
+    to: "return Effect.uninterruptible(called)"
   },
   {
     name: "a browser removes nothing, and says that it has",

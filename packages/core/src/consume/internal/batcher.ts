@@ -9,7 +9,7 @@ import * as Deadlines from "../../runtime/Deadlines.ts"
 import type { BatchPolicy } from "../../policy/BatchPolicy.ts"
 import type { Timer, Timers } from "../../runtime/Timers.ts"
 import type { Item, InFlightCounters } from "./item.ts"
-import * as Line from "./waitQueue.ts"
+import * as WaitQueue from "./waitQueue.ts"
 
 export interface Batcher {
   readonly push: (item: Item, isSuspect: boolean) => void
@@ -37,8 +37,8 @@ export interface Dependencies {
 
 export const make = ({ load, onDue, policy, random, timers }: Dependencies): Batcher => {
   const { maxBatchSize, maxBatchTimeout } = policy
-  const items = Line.make()
-  const suspects = Line.make()
+  const items = WaitQueue.make()
+  const suspects = WaitQueue.make()
 
   /** Milliseconds until the batch is due. */
   const dueIn = (): number =>

@@ -21,10 +21,10 @@ import * as Deliveries from "./deliveries.ts"
 import * as Flow from "./flow.ts"
 import * as Groups from "./groups.ts"
 import type { Limiter } from "./limiter.ts"
-import * as Load from "./item.ts"
+import * as Items from "./item.ts"
 import type { Reporter } from "./reporter.ts"
 import type { Runtime } from "./runtime.ts"
-import * as Workers from "./scheduler.ts"
+import * as Scheduler from "./scheduler.ts"
 
 /** The errors that stop a consumer. A RangeError is that of a wrong handler. */
 export type Fatal = DeadLetterBudgetExhausted | RangeError
@@ -43,7 +43,7 @@ export interface Options extends Runtime, Pick<Decider.Options, "queue" | "retry
   /** The time limit of a handler, in milliseconds. */
   readonly handlerTimeout: number
   readonly capabilities: Capabilities.Capabilities
-  readonly runHandler: Workers.RunHandler
+  readonly runHandler: Scheduler.RunHandler
   readonly reporter: Reporter
   readonly watch: Watch | undefined
   /** Called when the consumer cannot continue. It has stopped consuming. */
@@ -53,7 +53,7 @@ export interface Options extends Runtime, Pick<Decider.Options, "queue" | "retry
 export interface Engine
   extends
     Pick<SubscribeOptions, "onDelivery" | "onReconnect" | "onRefused">,
-    Pick<Workers.Scheduler, "interrupt">,
+    Pick<Scheduler.Scheduler, "interrupt">,
     Pick<Flow.Flow, "pause" | "resume"> {
   /** Sets the subscription that delivers to this engine. */
   readonly open: (subscription: Subscription) => void
@@ -78,14 +78,14 @@ const stallAfter = 60_000
 /** Long, because it connects all parts of a consumer. */
 export const make = (options: Options): Engine => {
   const { batch, capabilities, onFatal, queue, reporter, timers } = options
-  const load = Load.noneInFlight()
-  const outlet: Load.SubscriptionRef = { subscription: undefined }
+  const load = Items.noneInFlight()
+  const outlet: Items.SubscriptionRef = { subscription: undefined }
 
   /** Resumes work after anything that held the consumer back has changed. */
   const wake = (): void => {
     deliveries.recovery.resume()
     flow.update()
-    workers.pump()
+    scheduler.pump()
   }
 
   const stop = (): void => {
@@ -110,7 +110,7 @@ export const make = (options: Options): Engine => {
     groups.clear()
   }
 
-  const giveBackAll = (items: ReadonlyArray<Load.Item>): void => {
+  const giveBackAll = (items: ReadonlyArray<Items.Item>): void => {
     for (const item of items) {
       // Later messages of its group are returned as well.
       item.isFollowing = true
@@ -128,7 +128,7 @@ export const make = (options: Options): Engine => {
     onTransition: reporter.backoff,
     onDefect: (error) => reporter.threw("the adapter's credit", error)
   })
-  const batcher = Batcher.make({ ...options, policy: batch, load, onDue: () => workers.pump() })
+  const batcher = Batcher.make({ ...options, policy: batch, load, onDue: () => scheduler.pump() })
   const groups = Groups.make({
     single: options.single,
     load,
@@ -153,7 +153,7 @@ export const make = (options: Options): Engine => {
     onEnded: groups.ended,
     onExhausted: () => fail(new DeadLetterBudgetExhausted({ queue, max: options.budget!.max }))
   })
-  const way = {
+  const shared = {
     ...options,
     jobTime: EventLoop.oncePerJob(timers.now),
     longest,
@@ -163,8 +163,8 @@ export const make = (options: Options): Engine => {
     groups,
     load
   }
-  const workers = Workers.make({ ...way, onWrongHandler: fail })
-  const arrival = Arrival.make({ ...way, onArrived: gathering(options, workers.pump) })
+  const scheduler = Scheduler.make({ ...shared, onWrongHandler: fail })
+  const arrival = Arrival.make({ ...shared, onArrived: gathering(options, scheduler.pump) })
 
   if (capabilities.lease) keepLeases(capabilities.lease.duration, timers, deliveries.extendLeases)
 
@@ -178,7 +178,7 @@ export const make = (options: Options): Engine => {
     stop,
     pause: flow.pause,
     resume: flow.resume,
-    interrupt: workers.interrupt,
+    interrupt: scheduler.interrupt,
     whenIdle: idling(load),
     stats: () => ({
       ...statsOf(load, options, flow.backoff()),
@@ -189,7 +189,7 @@ export const make = (options: Options): Engine => {
   }
 }
 
-const statsOf = (load: Load.InFlightCounters, options: Options, backoff: ReadonlyArray<Backoff>) => ({
+const statsOf = (load: Items.InFlightCounters, options: Options, backoff: ReadonlyArray<Backoff>) => ({
   buffered: load.buffered + load.behind + load.decoding,
   inProgress: load.inFlight - load.buffered - load.behind - load.decoding - load.quarantined,
   quarantined: load.quarantined,
@@ -198,7 +198,7 @@ const statsOf = (load: Load.InFlightCounters, options: Options, backoff: Readonl
 })
 
 /** Calls back once no batch is in progress and nothing is in flight. */
-const idling = (load: Load.InFlightCounters): Engine["whenIdle"] => {
+const idling = (load: Items.InFlightCounters): Engine["whenIdle"] => {
   const waiting: Array<() => void> = []
   const check = (): void => {
     if (load.batches > 0 || load.inFlight > 0) return
@@ -213,7 +213,7 @@ const idling = (load: Load.InFlightCounters): Engine["whenIdle"] => {
 }
 
 /** Whether messages are in flight and none has progressed for longer than handlers and batches may take. */
-const isStalled = (load: Load.InFlightCounters, { batch, handlerTimeout, limiter, timers }: Options): boolean => {
+const isStalled = (load: Items.InFlightCounters, { batch, handlerTimeout, limiter, timers }: Options): boolean => {
   const mayTake =
     stallAfter +
     (limiter?.longestWait ?? 0) +

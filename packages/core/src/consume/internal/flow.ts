@@ -72,7 +72,7 @@ const heldBack = (because: Backoff["because"]): Backoff => ({ because, state: "p
 /** The subscription starts with a credit of 0. */
 export const make = (dependencies: Dependencies): Flow => {
   const { capabilities, load, onDefect, outlet, policy, timers, window } = dependencies
-  let given = 0
+  let sentCredit = 0
   let isRenewing = false
   let isPaused = false
 
@@ -84,12 +84,12 @@ export const make = (dependencies: Dependencies): Flow => {
   const update = (): void => {
     const credit = wanted()
     const { subscription } = outlet
-    if (credit === given || isRenewing || subscription === undefined) return
-    given = credit
+    if (credit === sentCredit || isRenewing || subscription === undefined) return
+    sentCredit = credit
     try {
       subscription.credit(credit)
     } catch (error) {
-      given = -1
+      sentCredit = -1
       timers.after(creditRetryDelay, update)
       onDefect(error)
     }
@@ -122,7 +122,7 @@ export const make = (dependencies: Dependencies): Flow => {
       handler.signal({ _tag: "Reconnected" })
       broker.signal({ _tag: "Reconnected" })
       isRenewing = false
-      given = -1
+      sentCredit = -1
       update()
     },
     pause: () => hold(true),

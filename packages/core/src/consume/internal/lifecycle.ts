@@ -65,8 +65,8 @@ export interface Consumer {
   /**
    * Stops consuming, returns unstarted messages to the queue, and waits for running handlers. After `timeout` it interrupts
    * them and returns their messages. Settlements then get the same time, but at least 1 second and at most 5, before the
-   * subscription closes; the broker redelivers messages that are still unsettled. Of several calls, the shortest remaining
-   * time applies.
+   * subscription closes; the broker redelivers messages that are still unsettled. Of several calls, the earliest
+   * deadline applies.
    *
    * @param timeout how long to wait for handlers, 0 to 24 hours. Default: the consumer's `drainTimeout`
    */

@@ -72,7 +72,7 @@ export const remaining = (settlement: Settlement.Settlement, left: number): Sett
     ? Settlement.Retry(Math.min(settlement.delay, Math.max(0, left)), settlement.error)
     : settlement
 
-/** `identify` is the subscription's. */
+/** `identify`: see `Subscription.identify`. */
 export const make = (identify: (delivery: Delivery) => string | undefined): Remembered => {
   const memories = BoundedMap.make<Memory>(limit)
   const find = (delivery: Delivery): Memory | undefined => {

@@ -35,7 +35,7 @@ const uncalled = {
 }
 
 /** The messages of one group in a batch, by index and in order; `next` is the first with an unreported verdict. */
-interface Line {
+interface GroupMessages {
   readonly indexes: Array<number>
   next: number
 }
@@ -58,7 +58,7 @@ export class Task implements Bag.Member {
   /** Indexes of the messages whose verdict was passed to `onFinal`. */
   #reported: Set<number> | undefined = undefined
   /** By group; `undefined` until the first call on a message of a group. */
-  #lines: Map<Group, Line> | undefined = undefined
+  #groups: Map<Group, GroupMessages> | undefined = undefined
   isClosed = false
 
   constructor(options: Options, items: ReadonlyArray<Item>, reruns: number, onEnd: () => void) {
@@ -110,9 +110,10 @@ export class Task implements Bag.Member {
       if (Acknowledgement.isFinal(this.#verdicts![index])) this.#reportFinal(index)
       return
     }
-    this.#lines ??= linesOf(this.items)
-    const line = this.#lines.get(group)!
-    while (this.#verdicts![line.indexes[line.next] ?? -1]?._tag === "Ack") this.#reportFinal(line.indexes[line.next++]!)
+    this.#groups ??= byGroup(this.items)
+    const messages = this.#groups.get(group)!
+    while (this.#verdicts![messages.indexes[messages.next] ?? -1]?._tag === "Ack")
+      this.#reportFinal(messages.indexes[messages.next++]!)
   }
 
   #reportFinal(index: number): void {
@@ -146,14 +147,14 @@ export class Task implements Bag.Member {
   }
 }
 
-const linesOf = (items: ReadonlyArray<Item>): Map<Group, Line> => {
-  const lines = new Map<Group, Line>()
+const byGroup = (items: ReadonlyArray<Item>): Map<Group, GroupMessages> => {
+  const groups = new Map<Group, GroupMessages>()
   for (const [index, { group }] of items.entries()) {
-    const line = group && lines.get(group)
-    if (line !== undefined) line.indexes.push(index)
-    else if (group !== undefined) lines.set(group, { indexes: [index], next: 0 })
+    const messages = group && groups.get(group)
+    if (messages !== undefined) messages.indexes.push(index)
+    else if (group !== undefined) groups.set(group, { indexes: [index], next: 0 })
   }
-  return lines
+  return groups
 }
 
 /**
