@@ -1,15 +1,13 @@
 /**
- * A handle on a memory broker from behind the port, for tests and the conformance harness.
+ * Controls of a memory broker beyond the port, for tests and the conformance harness.
  *
- * When to use: get one from `MemoryBroker.makeControlled`, to look into queues, to be a foreign producer, or to break
- * the connection.
+ * When to use: get one from `MemoryBroker.makeControlled` to inspect queues, to publish as a foreign producer, or to cut the
+ * connection.
  */
 import type { BrokerError, Delivery, Message } from "@requeue/core/port"
 import type * as Effect from "effect/Effect"
 
-/**
- * A queue's messages. Those that are ready or delayed are shown as the next consumer would see them, with no receipt.
- */
+/** The messages of a queue. Ready and delayed ones appear as the next consumer would see them, without a receipt. */
 export interface Snapshot {
   /** In the order of delivery. */
   readonly ready: ReadonlyArray<Delivery.Delivery>
@@ -21,25 +19,23 @@ export interface Snapshot {
   readonly consumers: number
 }
 
-/** The handle. */
+/** The controls of one broker. */
 export interface Control {
-  /** Publishes a message as a foreign producer does: it has no metadata, so the broker gives it an id and a time. */
+  /** Publishes a message without metadata, as a foreign producer does. The broker gives it an id and a time. */
   readonly publishRaw: (
     queue: string,
     body: Uint8Array,
     headers?: Message.Headers
   ) => Effect.Effect<void, BrokerError.BrokerError>
   /**
-   * Breaks all connections and makes them again: unsettled deliveries go back to their queues, every subscription's
-   * `onReconnect` is called, and then deliveries go on with the last credit.
+   * Cuts all connections and reopens them: returns unsettled messages to their queues, calls `onReconnect` of every
+   * subscription, and resumes deliveries with the last credit.
    */
   readonly cut: Effect.Effect<void>
-  /**
-   * Imitates a restart of the broker: {@link Control.cut}, and what `Faults` say about restarts. Messages are kept.
-   */
+  /** Imitates a restart of the broker: {@link Control.cut}, and the `Faults` of restarts. Messages are kept. */
   readonly restart: Effect.Effect<void>
-  /** The messages of a queue. */
+  /** Returns the messages of a queue. */
   readonly snapshot: (queue: string) => Effect.Effect<Snapshot>
-  /** The messages of all queues, by the queues' names. */
+  /** The messages of all queues, by queue name. */
   readonly queues: Effect.Effect<ReadonlyMap<string, Snapshot>>
 }

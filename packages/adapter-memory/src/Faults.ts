@@ -1,8 +1,8 @@
 /**
- * Switches that make the memory broker behave as badly as real brokers do, for tests.
+ * Imitated defects and limits of real brokers, for tests.
  *
- * When to use: to prove that your own code survives what your production broker does to it, without running that
- * broker. All are off by default; the broker's `capabilities` tell the truth about those that are on.
+ * When to use: to prove that your code survives the behaviour of your production broker, without running that broker. All
+ * are disabled by default. The broker's `capabilities` report the enabled ones.
  *
  * @example
  * ```ts
@@ -24,42 +24,42 @@ import type { Capabilities } from "@requeue/core/port"
  *
  * | capability | behaviour |
  * | --- | --- |
- * | `retryDelay`, `sendDelay` | a delay over `native` fails with `Unsupported` when `beyond` is `undefined`; else it is kept |
+ * | `retryDelay`, `sendDelay` | a delay over `native` fails with `Unsupported` if `beyond` is `undefined`; otherwise it is kept |
  * | `delayResolution` | delays are rounded up to whole multiples of it |
  * | `uncountedRelease: false` | a `Release` counts as an attempt |
- * | `headers: false` | a foreign producer's headers are lost; Requeue's own travel in its envelope |
- * | `historyOnRetry: false` | a retry leaves the metadata as it was: no history, no new `notBefore` |
+ * | `headers: false` | a foreign producer's headers are lost; those of Requeue travel in its envelope |
+ * | `historyOnRetry: false` | a retry does not change the metadata: no history, no new `notBefore` |
  * | `maxBodySize` | a larger body fails with `BodyTooLarge` |
  * | `lease` | as {@link Faults.lease} |
  * | `connectionBound: false` | `Control.cut` changes nothing: deliveries last as long as their lease |
- * | `counts` | a number that the broker cannot tell is `undefined` |
+ * | `counts` | a count that is `false` is reported as `undefined` |
  * | `uncountedBrowse: false` | a message that a browser returns has used up an attempt |
- * | `delayedMessages: false` | messages that wait for their delay cannot be shown |
+ * | `delayedMessages: false` | delayed messages cannot be browsed |
  *
- * The others are promises about crashes, order and batches. They change the broker's claims, and not its behaviour,
- * since a broker that keeps a promise keeps a weaker one as well.
+ * The others are promises about crashes, order and batches. They change what the broker claims, not its behaviour: a broker
+ * that keeps a promise also keeps a weaker one.
  */
 export type CapabilityOverrides = Partial<Omit<Capabilities.Capabilities, "broker">>
 
-/** The switches. */
+/** The defects to imitate. */
 export interface Faults {
   /** A `Release` counts as an attempt, as on SQS. Default: false. */
   readonly countReleases?: boolean | undefined
   /** A lost connection or lease counts one attempt too many, as a crashed broker may. Default: false. */
   readonly overCountOnLoss?: boolean | undefined
-  /** Milliseconds that delayed messages come before their time, with `metadata.notBefore` as it was. Default: 0. */
+  /** Milliseconds by which delayed messages arrive early, with an unchanged `metadata.notBefore`. Default: 0. */
   readonly earlyBy?: number | undefined
   /** `Control.restart` delivers every delayed message at once, as a restarted nsqd does. Default: false. */
   readonly forgetDelaysOnRestart?: boolean | undefined
-  /** Every nth call of `publish` stores its messages and then fails with `Timeout`. Default: 0, never. */
+  /** Every nth `publish` stores its messages and then fails with `Timeout`. Default: 0, never. */
   readonly duplicateOnLostConfirmation?: number | undefined
   /**
-   * Of all settlements, every `every`th fails and has no effect. After `ConnectionLost` the delivery is still ours
-   * until `Control.cut` or the end of the subscription; after `LeaseLost` it is back in its queue. Default: never.
+   * Every `every`th settlement fails and has no effect. After `ConnectionLost` the consumer keeps the delivery until
+   * `Control.cut` or the end of the subscription; after `LeaseLost` the message is in its queue again. Default: never.
    */
   readonly failSettle?: { readonly every: number; readonly reason: "ConnectionLost" | "LeaseLost" } | undefined
-  /** Deliveries have a lease, in milliseconds; when it ends, the message goes back to its queue. Default: none. */
+  /** The lease of deliveries, in milliseconds; when it ends, the message is returned to its queue. Default: none. */
   readonly lease?: Capabilities.Lease | undefined
-  /** Capabilities that the broker claims, and keeps, instead of its own. Default: none. */
+  /** Capabilities to imitate. Default: none. */
   readonly capabilities?: CapabilityOverrides | undefined
 }

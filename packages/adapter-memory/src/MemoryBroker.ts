@@ -1,9 +1,9 @@
 /**
- * A broker inside the process: Requeue's default, and the reference for what an adapter must do.
+ * A broker inside the process: Requeue's default, and the reference implementation of an adapter.
  *
- * When to use: for development and tests, and for work that may be lost with the process: nothing survives it. Messages
- * are kept without consumers, queues are made on first use and last as long as the broker, and everything runs on
- * Effect's Clock, so that a `TestClock` governs every delay.
+ * When to use: for development, tests, and work that may be lost with the process: nothing survives it. Queues are created
+ * on first use, last as long as the broker, and keep messages without consumers. All time comes from Effect's Clock, so a
+ * `TestClock` controls every delay.
  */
 import { type Adapter, Broker, ConfigurationError, type Connection, OptionNames, Timers } from "@requeue/core/port"
 import * as Clock from "effect/Clock"
@@ -25,14 +25,14 @@ import { keepAlive } from "./internal/consume/keepAlive.ts"
 import { subscribe } from "./internal/consume/subscribe.ts"
 import { fromUrl, kinds, type Options } from "./Options.ts"
 
-/** A broker, and the handle on it from behind the port. */
+/** A broker and its controls. */
 export interface Controlled {
   readonly broker: Broker.Service
   readonly control: Control
 }
 
 /**
- * A broker with a {@link Control}, for tests: look into its queues, publish as a foreign producer, cut the connection.
+ * Makes a broker with a {@link Control}, for tests: inspect queues, publish as a foreign producer, cut the connection.
  *
  * @throws RangeError when an option is unknown, or a limit is not a whole number >= 1 or `Infinity`
  *
@@ -122,10 +122,10 @@ const build = Effect.fnUntraced(function* (options: Options) {
 })
 
 /**
- * A broker that lives as long as the scope. Defaults: no limits, no faults. A publish to a closed broker fails with
+ * Makes a broker that lasts as long as the scope. Defaults: no limits, no faults. A publish to a closed broker fails with
  * `ConnectionFailed`.
  *
- * When to use: in a program with Effect that needs the service itself; else {@link layer}.
+ * When to use: in a program with Effect that needs the service itself; otherwise use {@link layer}.
  *
  * @throws RangeError when an option is unknown, or a limit is not a whole number >= 1 or `Infinity`
  *
@@ -142,7 +142,7 @@ export const make = (options: Options = {}): Effect.Effect<Broker.Service, never
   Effect.map(makeControlled(options), ({ broker }) => broker)
 
 /**
- * The broker as a Layer.
+ * Makes a Layer of the broker.
  *
  * @throws RangeError when an option is unknown, or a limit is not a whole number >= 1 or `Infinity`
  *
@@ -156,18 +156,18 @@ export const make = (options: Options = {}): Effect.Effect<Broker.Service, never
 export const layer = (options: Options = {}): Layer.Layer<Broker.Broker> => Layer.effect(Broker.Broker, make(options))
 
 /**
- * Serves `memory:` URLs: `memory:`, or with options `memory:?maxMessages=1000&maxBodySize=1048576`. A consumer keeps the
- * process alive until it is closed.
+ * The adapter of `memory:` URLs, such as `memory:` or `memory:?maxMessages=1000&maxBodySize=1048576`. An open consumer keeps
+ * the process alive.
  *
- * Fails with a `ConfigurationError` whose `field` names the offending parameter.
+ * Fails with a `ConfigurationError` whose `field` names the wrong parameter.
  */
 export const adapter: Adapter.Adapter = {
   schemes: ["memory"],
   inProcess: true,
-  layer: (url, own) =>
+  layer: (url, overrides) =>
     Layer.effect(
       Broker.Broker,
-      Effect.suspend(() => Effect.flatMap(ConfigurationError.orFail(fromUrl(url, own)), make)).pipe(
+      Effect.suspend(() => Effect.flatMap(ConfigurationError.orFail(fromUrl(url, overrides)), make)).pipe(
         Effect.map(keepAlive)
       )
     ),

@@ -19,7 +19,6 @@ export interface Options {
 
 const limits = ["maxMessages", "maxBodySize"] as const
 
-/** Limits are whole numbers of at least 1, or `Infinity`. */
 const isLimit = (value: number): boolean =>
   value === Number.POSITIVE_INFINITY || (Number.isSafeInteger(value) && value >= 1)
 
@@ -29,7 +28,7 @@ const limit: OptionKind.OptionKind<number> = {
   read: OptionKind.whole(1).read
 }
 
-/** All options and their kinds, by which wrong ones are found. */
+/** All options and their kinds. */
 export const kinds: OptionNames.Of<Options> = {
   maxMessages: limit,
   maxBodySize: limit,
@@ -44,14 +43,14 @@ const refusal = (field: string, detail: string, remedy = example): Configuration
 const decodeLimits = AdapterOptions.decoder("memory", { maxMessages: limit, maxBodySize: limit })
 
 /**
- * Reads the options from a URL's query, as in `memory:?maxMessages=1000`, and from a config object, whose options win.
- * Answers a `ConfigurationError` that names the first wrong one.
+ * Reads the options from a URL's query, as in `memory:?maxMessages=1000`, and from a config object, which overrides it.
+ * Returns a `ConfigurationError` that names the first wrong option.
  */
-export const fromUrl = (url: URL, own: Adapter.Options = {}): Options | ConfigurationError.ConfigurationError => {
+export const fromUrl = (url: URL, overrides: Adapter.Options = {}): Options | ConfigurationError.ConfigurationError => {
   if (url.host !== "" || !["", "/"].includes(url.pathname)) {
     return refusal("url", "a memory: URL has no host and no path")
   }
   const parsed = BrokerUrl.parse(url, limits)
   if (Result.isFailure(parsed)) return refusal("url", parsed.failure.detail, parsed.failure.remedy)
-  return Result.merge(decodeLimits(parsed.success.parameters, own))
+  return Result.merge(decodeLimits(parsed.success.parameters, overrides))
 }

@@ -1,12 +1,12 @@
 /**
- * A broker for users' tests, `@requeue/adapter-memory/testing`: the memory broker with a clock of its own, which stands
- * still until the test moves it. Hours of retries take milliseconds, and every run is the same.
+ * A broker for your tests, `@requeue/adapter-memory/testing`: the memory broker with a virtual clock that only the test
+ * moves. Hours of retries take milliseconds, and every run is the same.
  *
- * When to use: to test handlers, policies and the messages that a program sends. {@link open} for programs without
- * Effect, on any test runner; {@link layer} for programs with Effect.
+ * When to use: to test handlers, policies and the messages that a program sends. Use {@link open} without Effect, on any
+ * test runner, and {@link layer} with Effect.
  *
- * All of Requeue's time passes on that clock: delays, backoffs, batch and handler timeouts, time stamps. It begins at
- * the time at which the broker was opened. Jitter is drawn with a fixed seed.
+ * The clock controls all of Requeue's time: delays, backoffs, batch and handler timeouts, time stamps. It starts at the
+ * current time. Jitter has a fixed seed.
  */
 import type { QueueDefinition } from "@requeue/core"
 import { Broker, type Delay, OptionNames } from "@requeue/core/port"
@@ -22,15 +22,15 @@ import type { AnyBody, DeadLetter, Happening, IdleOptions, Options, Sent, Tools 
 
 export type { DeadLetter, Happening, IdleOptions, Options, Sent, Tools } from "./internal/testing/tools.ts"
 
-/** An open broker. The end of its `await using` block closes it, as `close` does. */
+/** An open broker. `await using` closes it at the end of the block. */
 export interface OpenBroker extends Tools, AsyncDisposable {
-  /** For the code under test: consume and send with it. */
+  /** The connection for the code under test. */
   readonly requeue: Requeue
-  /** Closes it, where there is no `await using`: Node 22 does not know it. Once is enough, and more does nothing. */
+  /** Closes the broker, for programs without `await using`, such as on Node 22. Further calls do nothing. */
   readonly close: () => Promise<void>
 }
 
-/** The options of a connection are checked by `connect`. */
+/** `connect` checks the options of the connection. */
 const openKinds: OptionNames.Of<Options & ConnectOptions> = {
   ...kinds,
   adapters: true,
@@ -45,8 +45,8 @@ const openKinds: OptionNames.Of<Options & ConnectOptions> = {
 /**
  * Opens a broker for one test, for programs without Effect.
  *
- * It needs no fake timers of the test runner. Where some are in use that replace `setImmediate`, open the broker first;
- * else it rejects. Logs nothing unless a `logger` or a `logLevel` is given.
+ * Do not use fake timers of the test runner for it. If your test installs fake timers that replace `setImmediate`, open the
+ * broker first; otherwise this rejects. It logs nothing without a `logger` or a `logLevel`.
  *
  * @throws RangeError when an option is unknown, or a limit is not a whole number >= 1 or `Infinity`
  *
@@ -95,7 +95,7 @@ export const open = async (options: Options & ConnectOptions = {}): Promise<Open
   }
 }
 
-/** The {@link Tools} as Effects. They die, as failed assertions do, where the promises of `Tools` reject. */
+/** The {@link Tools} as Effects. Where the promises of `Tools` reject, these die, as failed assertions do. */
 export interface Service {
   readonly now: () => number
   readonly happened: () => ReadonlyArray<Happening>
@@ -115,10 +115,9 @@ export interface Service {
 export class TestBroker extends Context.Service<TestBroker, Service>()("@requeue/adapter-memory/TestBroker") {}
 
 /**
- * A broker for one test, for programs with Effect: `Broker`, {@link TestBroker} and a `TestClock` of its own.
+ * Makes a broker for one test, for programs with Effect: `Broker`, {@link TestBroker} and a `TestClock`.
  *
- * The program that it is provided to runs on that clock, so that `TestClock.adjust` moves it too; `advance` also waits
- * for promises of handlers.
+ * Your program runs on that clock, so `TestClock.adjust` moves it too. Only `advance` also waits for promises of handlers.
  *
  * @throws RangeError when an option is unknown, or a limit is not a whole number >= 1 or `Infinity`
  *

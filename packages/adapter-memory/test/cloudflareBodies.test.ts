@@ -85,7 +85,7 @@ describe("a body", () => {
     assert.deepStrictEqual(await received(broker), [])
     const [letter] = await deadLetters(broker.requeue, "q.dlq").list()
     assert.deepStrictEqual(letter?.body, claim)
-    assert.match(letter!.origin!.error.message, /v8: arrays of more places than the bytes can fill/)
+    assert.match(letter!.origin!.error.message, /v8: arrays with more elements than the bytes can hold/)
   })
 
   it.each<readonly [unknown, string, RegExp]>([

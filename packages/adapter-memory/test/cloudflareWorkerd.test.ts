@@ -100,7 +100,7 @@ describe("a TypeError is what is thrown for", () => {
     assert.instanceOf(error, TypeError)
     assert.strictEqual(
       error.message,
-      "queue.sendBatch (queue q): messages must have at least one entry, got none. Call it only when there is one"
+      "queue.sendBatch (queue q): messages must have at least one entry, got none. Call it only with messages"
     )
   })
 

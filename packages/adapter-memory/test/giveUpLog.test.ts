@@ -16,7 +16,7 @@ const handle = (body: string) => {
 
 const lines: Array<Readonly<Record<string, unknown>>> = []
 const logger = Logger.make<unknown, void>(({ fiber, message }) => {
-  if (!String(message).includes("gave up")) return
+  if (!/^(dead-lettered|dropped) a message/.test(String(message))) return
   lines.push(fiber.getRef(References.CurrentLogAnnotations))
 })
 

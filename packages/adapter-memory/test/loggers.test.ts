@@ -93,7 +93,7 @@ describe("pino", () => {
 
   it("decides on the level, from info on", async () => {
     for (const [level, messages] of [
-      ["info", ["consuming", firstFailures, "gave up a message", "a handler failed again"]],
+      ["info", ["consuming", firstFailures, "dead-lettered a message", "a handler failed again"]],
       ["error", []]
     ] as const) {
       const { lines, stream } = written()

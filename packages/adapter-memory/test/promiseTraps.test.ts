@@ -107,7 +107,7 @@ describe("start", () => {
     const handlers: ReadonlyArray<any> = [function* () {}, async function* () {}]
     for (const handler of handlers) {
       const error = await rejection(broker.requeue.consume("q", {}, handler))
-      assert.include(error.message, "handler must be a function whose lines run, got a generator function")
+      assert.include(error.message, "handler must be a plain or async function, got a generator function")
     }
   })
 

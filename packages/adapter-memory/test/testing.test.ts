@@ -238,8 +238,8 @@ describe("an assertion that fails", () => {
     await broker.requeue.send("q", 1, { id: "a" })
     assert.strictEqual(
       await rejection(broker.waitUntilIdle()),
-      "expected every consumer to be idle within 30d, but a message of q is with its consumer (attempt 1, id a). " +
-        "Nothing waits for the clock: a handler that never ends, a puller that does not pull?"
+      "expected every consumer to be idle within 30d, but a message of q is in flight (attempt 1, id a). " +
+        "Nothing waits for the clock. Does a handler never end, or does a puller not pull?"
     )
   })
 
@@ -251,7 +251,7 @@ describe("an assertion that fails", () => {
     assert.strictEqual(
       await rejection(broker.waitUntilIdle()),
       "expected every consumer to be idle within 30d, but a message of q is delayed for another 1s (attempt 10002, id a). " +
-        "The clock has been moved to 2h 46m: is a message retried for ever?"
+        "The clock was moved to 2h 46m. Is a message retried for ever?"
     )
   })
 
@@ -270,7 +270,7 @@ describe("an assertion that fails", () => {
     await broker.requeue.send("q", 1)
     assert.strictEqual(
       await rejection(broker.advance(0)),
-      "time stands still, and yet something always happens: is a message retried for ever without a delay?"
+      "the clock does not move, but the program never becomes idle. Is a message retried for ever without a delay?"
     )
   })
 
@@ -309,7 +309,7 @@ describe("an assertion that fails", () => {
     await using broker = await Testing.open()
     assert.strictEqual(
       await rejection(broker.finish(never())),
-      "finish: the promise waits for something that is not the clock"
+      "finish: the promise is not settled, and moving the clock does not settle it"
     )
   })
 })

@@ -1,16 +1,15 @@
 /**
- * The Cloudflare Queues face: a worker with a `queue(batch, env, ctx)` handler, and code that sends through a queue
- * binding, run unchanged on any broker.
+ * Runs Cloudflare Queues code unchanged on any broker: workers with a `queue(batch, env, ctx)` handler, and code that sends
+ * through a queue binding.
  *
- * Settings have the names and units of wrangler's `queues.consumers` and `queues.producers`. These things differ
- * from Cloudflare's own runtime, and each keeps a message where Cloudflare may lose or surprise:
+ * Settings have the names and units of wrangler's `queues.consumers` and `queues.producers`. The behaviour differs from
+ * Cloudflare's runtime in these points, which avoid lost messages and surprises:
  *
  * - Without `dead_letter_queue`, dead letters go to `<queue>.dlq`; Cloudflare deletes them.
- * - The first `retry` or `retryAll` that names a delay decides it; Cloudflare's documentation says so too, its runtime
- *   lets a later call overwrite it.
- * - `max_concurrency` is 1 unless set; Cloudflare scales by itself.
- * - `send` and `sendBatch` reject for options that they do not know; Cloudflare ignores them. A delay of `retry` or
- *   `retryAll` that cannot be kept is brought into its range, since an exception would fail the rest of the batch as well.
+ * - The first `retry` or `retryAll` with a delay sets it, as Cloudflare documents; in its runtime a later call overwrites it.
+ * - `max_concurrency` defaults to 1; Cloudflare scales automatically.
+ * - `send` and `sendBatch` reject for unknown options; Cloudflare ignores them. `retry` and `retryAll` change an impossible
+ *   delay to the nearest possible one, because an exception would fail the rest of the batch.
  *
  * https://developers.cloudflare.com/queues/configuration/javascript-apis/
  */
@@ -39,8 +38,8 @@ export type {
 } from "./internal/options.ts"
 
 /**
- * `backlogCount` counts what waits, as far as the broker can tell; beside a batch or an answer it is 0 unless the broker
- * tells within a second. No broker tells bytes, so `backlogBytes` is 0.
+ * Metrics of a queue. `backlogCount` counts all messages that the broker can count. With a batch or a response, it is 0 if
+ * the broker does not answer within a second. `backlogBytes` is always 0.
  */
 export interface QueueMetrics {
   backlogCount: number
@@ -48,19 +47,19 @@ export interface QueueMetrics {
   oldestMessageTimestamp?: Date
 }
 
-/** The answer of `send` and `sendBatch`. */
+/** The response of `send` and `sendBatch`. */
 export interface QueueSendResponse {
   metadata: { metrics: QueueMetrics }
 }
 
-/** A queue binding, as {@link producer} makes it. */
+/** A queue binding; {@link producer} makes it. */
 export interface Queue<Body = unknown> {
   metrics(): Promise<QueueMetrics>
   send(message: Body, options?: QueueSendOptions): Promise<QueueSendResponse>
   sendBatch(messages: Iterable<MessageSendRequest<Body>>, options?: QueueSendBatchOptions): Promise<QueueSendResponse>
 }
 
-/** A message as a handler sees it. The first call of `ack` or `retry` decides. */
+/** A message as a handler sees it. Only the first call of `ack` or `retry` counts. */
 export interface Message<Body = unknown> {
   readonly id: string
   readonly timestamp: Date
@@ -70,7 +69,7 @@ export interface Message<Body = unknown> {
   ack(): void
 }
 
-/** A batch as a handler sees it. `ackAll` and `retryAll` decide on messages that have not been decided on. */
+/** A batch as a handler sees it. `ackAll` and `retryAll` apply to messages without a verdict. */
 export interface MessageBatch<Body = unknown> {
   readonly messages: ReadonlyArray<Message<Body>>
   readonly queue: string
@@ -81,9 +80,9 @@ export interface MessageBatch<Body = unknown> {
 
 /** The third argument of a handler. */
 export interface ExecutionContext {
-  /** The batch ends when the promise does, and fails when it does. */
-  waitUntil(promise: Promise<any>): void // `any`, as in Cloudflare's own types.
-  /** Does nothing here: there is no origin to pass through to. */
+  /** Makes the batch wait for a promise, and fail if it rejects. */
+  waitUntil(promise: Promise<any>): void // `any`, as in Cloudflare's types.
+  /** Does nothing, because there is no origin to pass through to. */
   passThroughOnException(): void
 }
 
@@ -92,7 +91,7 @@ export interface QueueWorker<Body = unknown, Env = unknown> {
   queue?(batch: MessageBatch<Body>, env: Env, ctx: ExecutionContext): void | Promise<void>
 }
 
-/** Seconds with their unit, so that an error shows what was written. */
+/** Returns seconds with their unit, so errors show the value as written. */
 const duration = (seconds: number | undefined): Delay.DurationInput | undefined =>
   typeof seconds === "number" ? { seconds } : (seconds ?? undefined)
 
@@ -103,18 +102,18 @@ const metricsOf = async (requeue: Requeue, queue: string, options?: CountsOption
 
 const unknown: QueueMetrics = { backlogCount: 0, backlogBytes: 0 }
 
-/** Metrics beside something else: a broker that cannot tell them, or not soon, must not make it a failure. */
+/** Returns metrics that accompany a batch or a response. They never fail, because counts are optional there. */
 const metadataOf = async (requeue: Requeue, queue: string): Promise<{ metrics: QueueMetrics }> => ({
   metrics: await metricsOf(requeue, queue, { timeout: Counting.brief }).catch(() => ({ ...unknown }))
 })
 
 /**
- * A queue binding: what `env.MY_QUEUE` is on Cloudflare.
+ * Makes a queue binding, such as `env.MY_QUEUE` on Cloudflare.
  *
- * Rejects as `Requeue.send` does, with the delay in seconds, and as on Cloudflare with a TypeError for a batch without
- * messages and a body that is undefined.
+ * Its sends reject as `Requeue.send` does, with the delay in seconds, and as on Cloudflare with a TypeError for a batch
+ * without messages or an undefined body.
  *
- * @throws RangeError when a setting is unknown, of another kind or out of its range
+ * @throws RangeError when a setting is unknown, of the wrong kind or out of range
  */
 export const producer = <Body = unknown>(requeue: Requeue, settings: ProducerSettings | string): Queue<Body> => {
   const given: ProducerSettings = typeof settings === "string" ? { queue: settings } : settings
@@ -157,9 +156,10 @@ export const producer = <Body = unknown>(requeue: Requeue, settings: ProducerSet
 /**
  * Runs a Cloudflare worker's queue handler.
  *
- * `env` is handed to the handler as it is: put {@link producer}s and whatever else it expects there.
+ * The handler gets `env` unchanged: put {@link producer}s and its other bindings there.
  *
- * Rejects with RangeError when a setting is unknown, of another kind or out of its range, or the worker has no `queue` handler.
+ * Rejects with a RangeError when a setting is unknown, of the wrong kind or out of range, or the worker has no `queue`
+ * handler.
  *
  * @example
  * ```ts
@@ -189,7 +189,7 @@ export const consume = async <Body = unknown, Env = unknown>(
   OptionNames.orThrow(OptionNames.argument("Cloudflare.consume", "worker", worker, Options.workerKind, settings.queue))
   const policy = RetryPolicy.make({ maxRetries: settings.max_retries ?? 3 })
   const options = {
-    // Not by the options of a policy, where the name `discard` is a word of ours.
+    // Set after `make`, because the option `deadLetter: "discard"` is not a queue's name.
     retry: { ...policy, deadLetter: { ...policy.deadLetter, queue: settings.dead_letter_queue } },
     retryDelay: duration(settings.retry_delay),
     batch: { maxBatchSize: settings.max_batch_size, maxBatchTimeout: duration(settings.max_batch_timeout) },
@@ -228,10 +228,7 @@ const toMessageBatch = <Body>(
   retryAll: (options) => retryWith(options, (bounded) => batch.retryAll(bounded))
 })
 
-/**
- * Waits for the handler and for all that it handed to `waitUntil`, also from within what was handed over; the first
- * failure is the batch's, once the others have ended as well.
- */
+/** Waits for the handler and all promises of `waitUntil`, nested ones included. Then throws the first failure, if any. */
 const run = async (handler: (ctx: ExecutionContext) => void | Promise<void>): Promise<void> => {
   const failures: Array<{ readonly error: unknown }> = []
   const watched: Array<Promise<unknown>> = []

@@ -12,7 +12,7 @@ const sparse = (length: number) => [0x61, ...varint(length), 0x40, 0, ...varint(
 const dense = (length: number) => [0x41, ...varint(length)]
 
 const refused = (bytes: ReadonlyArray<number>) =>
-  assert.throws(() => verify(new Uint8Array(bytes)), TypeError, "v8: arrays of more places than the bytes can fill")
+  assert.throws(() => verify(new Uint8Array(bytes)), TypeError, "v8: arrays with more elements than the bytes can hold")
 
 describe("arrays that claim more than the bytes can fill are refused", () => {
   it.each([200_000, 1_000_000, 33_554_431, 2 ** 32 - 1])("a sparse one of %d places", (length) =>

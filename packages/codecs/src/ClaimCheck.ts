@@ -1,38 +1,38 @@
 /**
- * Claim checks: a codec around a codec that puts large bodies into a store, and sends a pointer to each in its place.
+ * Claim checks: a codec that puts large bodies into a store, and sends a pointer instead.
  *
- * When to use: for bodies that are larger than the broker takes, or that should not go through it. Everybody who reads the
+ * When to use: for bodies that are larger than the broker's limit, or that should not pass through it. Every reader of the
  * queue needs the codec and the store.
  *
- * A body is stored before its message is published, and nothing here removes it: its message may come again after the ack
- * was lost, a retry, a dead letter and a redrive are copies with the same pointer, and a topic may have given the pointer to
- * several queues. Let the store itself remove what is older than messages and dead letters ever get, as by a lifecycle rule.
+ * The codec stores a body before its message is published, and never removes it: the message may be redelivered; retries, dead
+ * letters and redrives are copies with the same pointer; and a topic may copy the pointer to several queues. Let the store
+ * remove bodies that are older than any message or dead letter, for example by a lifecycle rule.
  */
 import { Codec, type Message } from "@requeue/core"
 import { OptionKind, OptionNames, OwnBytes, Thenable } from "@requeue/core/port"
 import * as Data from "effect/Data"
 
-/** A place for large bodies. Its errors are written down with messages that are given up: let them have no secrets. */
+/** A place for large bodies. Its errors are stored in dead letters, so they must not contain secrets. */
 export interface Store {
   /** Its name in errors, such as `s3://bucket`. */
   readonly name: string
-  /** Stores bytes for good, and answers their key, by which everybody can get them. */
+  /** Stores bytes durably, and returns the key by which every reader can get them. */
   readonly put: (bytes: Uint8Array) => Promise<string>
-  /** The bytes under a key; `undefined` when it is certain that there are none. It rejects when it cannot tell. */
+  /** Returns the bytes of a key; `undefined` if they certainly do not exist. It must reject if that is uncertain. */
   readonly get: (key: string) => Promise<Uint8Array | undefined>
 }
 
-/** A way to write a pointer as a message. */
+/** The form of a pointer as a message. */
 export interface Format {
-  /** Names of the headers by one of which a message is a pointer. No handler sees them. */
+  /** Names of headers. A message with any of them is a pointer. Handlers do not see these headers. */
   readonly markers: ReadonlyArray<string>
-  /** Writes the pointer to a body of so many bytes, with a marker. */
+  /** Returns the pointer to a body of `size` bytes, with a marker. */
   readonly write: (key: string, size: number, given: Codec.MessageParts) => Codec.EncodedMessage
-  /** The key in a message that has a marker. It throws when there is none. */
+  /** Returns the key in a message with a marker. It throws if there is none. */
   readonly read: (bytes: Uint8Array, headers: Message.Headers) => string
 }
 
-/** The store did not do what it was asked for. A send has published nothing; a message is retried. */
+/** A call of the store failed. A send has published nothing; a received message is retried. */
 export class StoreError extends Data.TaggedError("StoreError")<{
   /** The call of the store. */
   readonly operation: "put" | "get"
@@ -42,8 +42,8 @@ export class StoreError extends Data.TaggedError("StoreError")<{
   readonly key: string | undefined
   readonly cause: unknown
 }> {
-  readonly remedy = "Try again when the store answers, or let it take what this program asks"
-  /** Whether no retry can help: only where the store's error says so by `permanent: true`. */
+  readonly remedy = "Try again when the store is available, and give this program access to it"
+  /** Whether no retry can help: only if the store's error has `permanent: true`. */
   get permanent() {
     return Object(this.cause).permanent === true
   }
@@ -53,7 +53,7 @@ export class StoreError extends Data.TaggedError("StoreError")<{
   }
 }
 
-/** The store has nothing under a key. */
+/** The store has no body under a key. */
 export class LostBodyError extends Data.TaggedError("LostBodyError")<{
   /** The store's name. */
   readonly store: string
@@ -64,15 +64,15 @@ export class LostBodyError extends Data.TaggedError("LostBodyError")<{
   override get message() {
     return (
       `ClaimCheck: ${this.store} has no body under ${this.key}. ` +
-      "Let the store keep bodies for longer than messages and dead letters live"
+      "Keep stored bodies for longer than messages and dead letters"
     )
   }
 }
 
-/** A message that says that it is a pointer, and is none. */
+/** A message has a marker but is not a valid pointer. */
 export class InvalidPointerError extends Data.TaggedError("InvalidPointerError")<{ readonly detail: string }> {
   override get message() {
-    return `ClaimCheck: the message is no pointer to a body: ${this.detail}`
+    return `ClaimCheck: the message is not a valid pointer to a body: ${this.detail}`
   }
 }
 
@@ -80,11 +80,11 @@ export class InvalidPointerError extends Data.TaggedError("InvalidPointerError")
 export interface Options {
   /** The place for large bodies. */
   readonly store: Store
-  /** Bytes that a body may have without being stored, 0 or more; as the inner codec encodes it. Default: 262,144. */
+  /** The largest body that is not stored, in bytes as the inner codec encodes it, 0 or more. Default: 262,144. */
   readonly threshold?: number | undefined
   /**
-   * The treatment of a message whose body is not in the store: `dead-letter` gives it up at once as undecodable, `retry`
-   * does as the policy says, for a store that shows late what it has. Default: `dead-letter`.
+   * How to treat a message whose body is not in the store: `dead-letter` dead-letters it at once as undecodable, `retry`
+   * applies the retry policy, for an eventually consistent store. Default: `dead-letter`.
    */
   readonly lost?: "dead-letter" | "retry" | undefined
   /** The form of pointers. Default: JSON with the `key` and the `size`, under the header `requeue-claim`. */
@@ -101,7 +101,7 @@ const kinds: OptionNames.Of<Options> = {
 const header = "requeue-claim"
 const version = "1"
 
-const own: Format = {
+const defaultFormat: Format = {
   markers: [header],
   write: (key, size, { headers, native }) => ({
     body: Codec.json.encode({ key, size }),
@@ -114,10 +114,10 @@ const own: Format = {
   }
 }
 
-/** A message that led nowhere could never be read. */
+/** Returns the key that `put` returned. Without one, the message could never be read. */
 const keyIn = (answer: unknown): string => {
   if (typeof answer === "string") return answer
-  throw new TypeError(`put must answer a key, got ${OptionKind.show(answer)}`)
+  throw new TypeError(`put must return a key, got ${OptionKind.show(answer)}`)
 }
 
 const keyOf = (bytes: Uint8Array): string => {
@@ -133,16 +133,15 @@ const keyOf = (bytes: Uint8Array): string => {
 }
 
 /**
- * A codec that stores bodies larger than `threshold`, and reads both pointers and bodies that were sent as they are, so that
- * consumers can be changed first and producers later. Compress inside of it: `ClaimCheck.make(CompressedCodec.gzip(codec))`.
+ * Makes a codec that stores bodies larger than `threshold`. It reads pointers and whole bodies, so deploy consumers first and
+ * producers later. To compress, put the compression inside: `ClaimCheck.make(CompressedCodec.gzip(codec), options)`.
  *
- * A body that was lost is a {@link LostBodyError}; a store that cannot be reached, or refuses, is a {@link StoreError}, which
- * counts as a failed attempt, as when the handler's own dependency is down. On a send it is the cause of an `EncodeError`.
- * The order of sends is that in which their bodies have been stored.
+ * A missing body is a {@link LostBodyError}. A store that fails is a {@link StoreError}, which counts as a failed attempt; for
+ * a send it is the cause of an `EncodeError`. Messages are sent in the order in which their bodies were stored.
  *
  * https://www.enterpriseintegrationpatterns.com/patterns/messaging/StoreInLibrary.html
  *
- * @throws RangeError when an option is unknown, of another kind or out of its range
+ * @throws RangeError when an option is unknown, of the wrong kind or out of range
  *
  * @example
  * ```ts
@@ -164,25 +163,25 @@ const keyOf = (bytes: Uint8Array): string => {
  */
 export const make = <A, I>(codec: Codec.Codec<A, I>, options: Options): Codec.Codec<A, I> => {
   OptionNames.check("ClaimCheck.make", options, kinds)
-  const { format = own, lost = "dead-letter", store, threshold = 262_144 } = options
+  const { format = defaultFormat, lost = "dead-letter", store, threshold = 262_144 } = options
   if (store === undefined) throw new RangeError("ClaimCheck.make: store must be given")
   const inner = OwnBytes.guard(codec)
 
-  const ask = async <R>(operation: "put" | "get", key: string | undefined, call: () => Promise<R>): Promise<R> => {
+  const call = async <R>(operation: "put" | "get", key: string | undefined, run: () => Promise<R>): Promise<R> => {
     try {
-      return await call()
+      return await run()
     } catch (cause) {
       throw new StoreError({ operation, store: store.name, key, cause })
     }
   }
 
   const put = async (sealed: Codec.EncodedMessage): Promise<Codec.EncodedMessage> => {
-    const key = await ask("put", undefined, async () => keyIn(await store.put(sealed.body)))
+    const key = await call("put", undefined, async () => keyIn(await store.put(sealed.body)))
     return format.write(key, sealed.body.length, sealed)
   }
 
   const get = async (key: string): Promise<Uint8Array> => {
-    const bytes = await ask("get", key, () => store.get(key))
+    const bytes = await call("get", key, () => store.get(key))
     if (bytes === undefined) throw new LostBodyError({ store: store.name, key, permanent: lost === "dead-letter" })
     return bytes
   }
@@ -191,11 +190,11 @@ export const make = <A, I>(codec: Codec.Codec<A, I>, options: Options): Codec.Co
   const isMarker = ([name]: readonly [string, string]) => format.markers.includes(name)
   const unmarked = (headers: Message.Headers): Message.Headers =>
     Object.fromEntries(Object.entries(headers).filter((entry) => !isMarker(entry)))
-  /** A marker among the sender's headers would make it a pointer. */
+  /** Removes markers from the sender's headers: they would make the message a pointer. */
   const plain = (sealed: Codec.EncodedMessage) => ({ ...sealed, headers: unmarked(sealed.headers) })
   const settle = (sealed: Codec.EncodedMessage) => (isSmall(sealed.body) ? plain(sealed) : put(sealed))
 
-  /** Gives the body, wherever it is, to whoever asked for it. */
+  /** Returns a function that reads the body from the message or the store. */
   const reading =
     <R>(read: (bytes: Uint8Array, headers: Message.Headers) => R | Promise<R>) =>
     (bytes: Uint8Array, headers: Message.Headers): R | Promise<R> => {
@@ -209,7 +208,7 @@ export const make = <A, I>(codec: Codec.Codec<A, I>, options: Options): Codec.Co
     encode: (body) => {
       const bytes = inner.encode(body)
       if (isSmall(bytes)) return bytes
-      throw new TypeError("ClaimCheck: a large body takes time to store. Call encodeMessage in place of encode")
+      throw new TypeError("ClaimCheck: storing a large body is asynchronous. Call encodeMessage instead of encode")
     },
     encodeMessage: (body, given) => Thenable.map(Codec.encodeMessage(inner, body, given), settle),
     decode: reading(inner.decode),

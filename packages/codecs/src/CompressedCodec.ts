@@ -1,9 +1,9 @@
 /**
- * Codecs around a codec: its bytes are compressed on the wire, by gzip or deflate, and the header `content-encoding` says so.
+ * Compressed codecs: they compress the bytes of another codec by gzip or deflate, and set the header `content-encoding`.
  *
- * When to use: for bodies of several kilobytes, such as JSON, where a broker's limit or its bill counts bytes. A body that
- * says nothing of an encoding is read as it is, so that consumers can be changed first and producers later. A body that is
- * truncated, of an encoding that is not known, or larger than `maxSize` is undecodable.
+ * When to use: for bodies of several kilobytes, such as JSON, if the broker limits or bills bytes. Bodies without that header
+ * are read uncompressed, so deploy consumers first and producers later. A body is undecodable if it is truncated, has an
+ * unknown encoding, or is larger than `maxSize`.
  */
 import type { Codec, Message } from "@requeue/core"
 import { OptionKind, OptionNames, OwnBytes, Thenable } from "@requeue/core/port"
@@ -13,8 +13,8 @@ import * as zlib from "node:zlib"
 /** Options of {@link gzip} and {@link deflate}. */
 export interface Options {
   /**
-   * Bytes of the largest body, before it is compressed and after it is read: a few kilobytes may hold gigabytes of zeros.
-   * 1 to 512 MiB; default: 16 MiB.
+   * The largest uncompressed body, in bytes, 1 to 512 MiB. Without a limit, a few kilobytes could decompress to gigabytes.
+   * Default: 16 MiB.
    */
   readonly maxSize?: number | undefined
 }
@@ -38,7 +38,7 @@ const codecOf =
     const call = `CompressedCodec.${contentEncoding}`
     OptionNames.check(call, options, kinds)
     if (codec.contentEncoding !== undefined)
-      throw new RangeError(`${call}: codec must not be compressed itself, got one of ${codec.contentEncoding}`)
+      throw new RangeError(`${call}: codec must not be compressed, got one with ${codec.contentEncoding}`)
     const { maxSize = 16 * mebibyte } = options
     const inner = OwnBytes.guard(codec)
     const tooLarge = () => new RangeError(`${call}: body must have at most ${maxSize} bytes. Raise maxSize`)
@@ -63,7 +63,7 @@ const codecOf =
       }
     }
 
-    /** Hands the bytes that the headers call for to a reader. */
+    /** Returns a function that decompresses the bytes as the headers require, and reads them. */
     const reading =
       <R>(read: (bytes: Uint8Array, headers: Message.Headers) => R | Promise<R>) =>
       (bytes: Uint8Array, headers: Message.Headers): R | Promise<R> => {
@@ -84,9 +84,9 @@ const codecOf =
   }
 
 /**
- * Compresses by gzip, and reads gzip, deflate, and what is not compressed.
+ * Makes a codec that compresses by gzip. It reads gzip, deflate and uncompressed bodies.
  *
- * @throws RangeError when an option is unknown, of another kind or out of its range, or the codec is compressed itself
+ * @throws RangeError when an option is unknown, of the wrong kind or out of range, or the codec is already compressed
  *
  * @example
  * ```ts
@@ -101,9 +101,9 @@ export const gzip: <A, I>(codec: Codec.Codec<A, I>, options?: Options) => Codec.
 )
 
 /**
- * Compresses by deflate, in the format of zlib as HTTP has it, and reads what {@link gzip} reads.
+ * Makes a codec that compresses by deflate, in HTTP's zlib format. It reads gzip, deflate and uncompressed bodies.
  *
- * @throws RangeError when an option is unknown, of another kind or out of its range, or the codec is compressed itself
+ * @throws RangeError when an option is unknown, of the wrong kind or out of range, or the codec is already compressed
  *
  * @example
  * ```ts

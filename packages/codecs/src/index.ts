@@ -1,7 +1,7 @@
 /**
- * Codecs around other codecs: compressed bodies, and large bodies in a store with pointers in their place.
+ * Codecs for large bodies: compressed bodies, and bodies in a store with pointers to them.
  *
- * They have a package of their own, because few queues need them, and compression needs `node:zlib`.
+ * They are a separate package, because few queues need them, and compression needs `node:zlib`.
  */
 export * as ClaimCheck from "./ClaimCheck.ts"
 export * as CompressedCodec from "./CompressedCodec.ts"

@@ -56,7 +56,7 @@ describe("a claim check", () => {
     const codec = ClaimCheck.make(Codec.text, { store: memory().store, threshold: 2 })
     assert.deepStrictEqual(Codec.decodeMessage(codec, codec.encode("ab"), {}), { body: "ab", headers: {} })
     assert.deepInclude(Codec.encodeMessage(codec, "ab", { headers: {}, native: undefined }), { headers: {} })
-    assert.throws(() => codec.encode("abc"), TypeError, "Call encodeMessage in place of encode")
+    assert.throws(() => codec.encode("abc"), TypeError, "Call encodeMessage instead of encode")
   })
 
   it("goes around compression, and into it", async () => {
@@ -109,7 +109,7 @@ describe("a claim check", () => {
     const codec = ClaimCheck.make(Codec.text, { store: { name: "odd", put, get }, threshold: 0 })
     const error = await failure(() => seal(codec, "a"))
     assert.instanceOf(error, ClaimCheck.StoreError)
-    assert.include(error.message, "put must answer a key, got undefined")
+    assert.include(error.message, "put must return a key, got undefined")
     assert.instanceOf(await failure(() => codec.decode(pointerTo("k"), claim)), ClaimCheck.StoreError)
   })
 

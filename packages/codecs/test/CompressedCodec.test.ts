@@ -78,7 +78,7 @@ describe.each([
   })
 
   it("is not compressed twice: one header cannot say both", () => {
-    const message = "codec must not be compressed itself, got one of gzip"
+    const message = "codec must not be compressed, got one with gzip"
     assert.throws(() => make(CompressedCodec.gzip(Codec.json)), RangeError, message)
   })
 

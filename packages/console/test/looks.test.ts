@@ -127,7 +127,7 @@ describe("a job", () => {
     [undefined, "waits until it is known what became of the letters, 1m at most."],
     [
       "Give the option eyes",
-      "waits 1m, or until all have come back: as it is configured, memory does not tell what becomes of redriven letters that do not come back. Give the option eyes."
+      "waits 1m, or until all have come back: with this configuration, memory does not report whether redriven letters were handled. Give the option eyes."
     ]
   ] as const) {
     it.effect(

@@ -13,14 +13,14 @@ export type Fields = OptionTree.Kinds
 /** The types of options, all present. */
 export type Values<F extends Fields> = { readonly [K in keyof F]: OptionKind.Value<F[K]> }
 
-/** The options that were given; others are missing. */
+/** The types of options, all optional. */
 export type Given<F extends Fields> = Partial<Values<F>>
 
 const withoutUndefined = (options: object): Record<string, unknown> =>
   Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
 
 const elsewhere = OptionTree.optional({
-  expected: "given beside the URL",
+  expected: "given as an option, not in the URL",
   holds: () => false
 } satisfies OptionKind.OptionKind)
 
@@ -29,8 +29,8 @@ export const textOf = (secret: string | Redacted.Redacted): string =>
   typeof secret === "string" ? secret : Redacted.value(secret)
 
 /**
- * Returns the error of the first secret that is not text, such as a password of digits without quotes in a config file.
- * `undefined` counts as left out. `broker` is the adapter's name, and `secrets` has the values by option.
+ * Returns the error of the first secret that is not text, such as an unquoted password of digits in a config file.
+ * `undefined` counts as missing. `broker` is the adapter's name, and `secrets` has the values by option.
  */
 export const secretProblem = (
   broker: string,
@@ -53,7 +53,7 @@ export const secretProblem = (
  * Makes a decoder of options from several sources. Later sources override earlier ones, and `undefined` counts as missing.
  * The option's kind converts text: `"5"` to a number, `"10s"` to milliseconds. The decoder fails for an unknown name, and
  * for a value of the wrong kind. `broker` is the adapter's name, for errors. `others` are options that the adapter reads
- * itself; errors suggest them too. Default: none.
+ * separately; errors suggest them too. Default: none.
  *
  * @example
  * ```ts

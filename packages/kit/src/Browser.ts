@@ -1,8 +1,9 @@
 /**
  * A browser for brokers that show messages only by delivering them: a consumer that holds its deliveries.
  *
- * When to use: as an adapter's `admin.browse`, if the broker offers nothing better. It returns messages by `Release`, which
- * counts as an attempt unless `capabilities.uncountedRelease` is true. A page ends after a second without a message.
+ * When to use: as an adapter's `admin.browse`, if the broker cannot show messages otherwise. It returns messages by
+ * `Release`, which counts as an attempt unless `capabilities.uncountedRelease` is true. A page ends after a second without a
+ * message.
  *
  * @example
  * ```ts
@@ -20,16 +21,16 @@ import * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import { type Broker, BrokerError, type Delivery, RetryPolicy, Settlement } from "@requeue/core/port"
 
-/** The parts of a broker that such a browser uses. */
+/** The parts of a broker that a browser needs. */
 export interface Subscribable extends Pick<Broker.Service, "capabilities" | "subscribe"> {
   /** Whether a queue exists, if a subscription would create it. Default: it exists. */
   readonly exists?: ((queue: string) => Effect.Effect<boolean, BrokerError.BrokerError>) | undefined
 }
 
-/** Milliseconds without a message that end a page. */
-const silence = 1000
+/** A page ends after this many milliseconds without a message. */
+const idleTimeout = 1000
 
-/** Extensions of a lease within its duration. */
+/** How often a lease is extended within its duration. */
 const extensions = 3
 
 /** A browser dead-letters nothing, and needs no queue for it. */
@@ -70,8 +71,8 @@ class Held {
   }
 
   /**
-   * Returns up to `count` new messages, once they have arrived or none came for a while. Fails when a shown one is lost;
-   * then the rest is shown again.
+   * Returns up to `count` new messages, once they have arrived or none has arrived for a second. Fails if a shown message is
+   * lost; the next pages then show the held messages again.
    */
   page(count: number): Effect.Effect<ReadonlyArray<Delivery.Delivery>, BrokerError.BrokerError> {
     if (this.#lost !== undefined) {
@@ -87,7 +88,7 @@ class Held {
     })
     if (this.#arrived.size >= count) return page
     this.#change.closeUnsafe()
-    return Effect.flatMap(Effect.timeoutOption(this.#change.await, silence), (changed) =>
+    return Effect.flatMap(Effect.timeoutOption(this.#change.await, idleTimeout), (changed) =>
       Option.isSome(changed) ? this.page(count) : page
     )
   }
@@ -109,13 +110,13 @@ const holding = (
       onReconnect: (isGone = () => true) => held.lose(isGone, lost("ConnectionLost", "the connection was lost"))
     })
     const calls = yield* Semaphore.make(1)
-    // No lease is extended during a settlement. An interruption waits, so the outcome is known.
-    const ask = (of: () => ReadonlyArray<Delivery.Delivery>, call: Broker.Subscription["extend"]) => {
-      const asked = Effect.suspend(() => (of().length === 0 ? Effect.succeed([]) : call(of())))
-      return Effect.uninterruptible(calls.withPermit(asked))
+    // One call at a time, because no lease may be extended during a settlement. An interruption waits for the outcome.
+    const exclusively = (of: () => ReadonlyArray<Delivery.Delivery>, call: Broker.Subscription["extend"]) => {
+      const called = Effect.suspend(() => (of().length === 0 ? Effect.succeed([]) : call(of())))
+      return Effect.uninterruptible(calls.withPermit(called))
     }
     const settle = (deliveries: ReadonlyArray<Delivery.Delivery>, settlement: Settlement.Settlement) =>
-      ask(
+      exclusively(
         () => deliveries,
         (all) => subscription.settle(all.map((delivery) => ({ delivery, settlement })))
       )
@@ -126,7 +127,7 @@ const holding = (
     })
     if (lease !== undefined) {
       const extended = Effect.map(
-        ask(
+        exclusively(
           () => [...held.all],
           (all) => subscription.extend(all)
         ),
@@ -170,7 +171,7 @@ export const overSubscription = (
     })
 
     const remove = Effect.fnUntraced(function* (deliveries: ReadonlyArray<Delivery.Delivery>) {
-      // Neither lease renewal nor the end of the scope may settle them too.
+      // Deleted first, so neither a lease extension nor the end of the scope settles them too.
       const ours = new Set(deliveries.filter((delivery) => held.delete(delivery)))
       const error = failure("remove")("LeaseLost", "the browser does not hold the message")
       const others = deliveries.filter((delivery) => !ours.has(delivery))

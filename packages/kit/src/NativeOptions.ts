@@ -9,13 +9,13 @@
  * import { OptionKind } from "@requeue/core/port"
  * import { NativeOptions } from "@requeue/kit"
  *
- * const wishes = NativeOptions.define<{ readonly priority?: number }, { readonly level: number }>({
+ * const options = NativeOptions.define<{ readonly priority?: number }, { readonly level: number }>({
  *   broker: "mine",
  *   kinds: { priority: OptionKind.whole(0, 9) },
  *   read: ({ priority = 0 }) => ({ level: priority })
  * })
- * const native = wishes.make("MineNative.make", { priority: 3 })
- * wishes.of(native) // => { level: 3 }
+ * const native = options.make("MineNative.make", { priority: 3 })
+ * options.of(native) // => { level: 3 }
  * ```
  */
 import { Failure, type Message, OptionKind, OptionNames } from "@requeue/core/port"
@@ -29,7 +29,8 @@ export interface NativeOptions<in Options extends object, out A extends object> 
    */
   readonly make: (call: string, options: Options) => Message.Native
   /**
-   * Returns a message's native options, or why handwritten ones are wrong; `undefined` if there are none for this broker.
+   * Returns a message's native options, or the error of options that `make` did not check; `undefined` if there are none for
+   * this broker.
    */
   readonly of: (native: Message.Native | undefined) => A | RangeError | undefined
 }
@@ -39,13 +40,13 @@ export interface Definition<Options extends object, A extends object> {
   /** The name under which core passes them on. */
   readonly broker: string
   readonly kinds: OptionNames.Of<Options>
-  /** Reads options of the right kinds, and copies what others could change. Returns text to refuse them. */
+  /** Reads options of the right kinds, and copies mutable values. Returns an error text to refuse them. */
   readonly read: (options: Options) => A | string
 }
 
 interface Checked<A> {
-  /** The options as they were given. */
-  readonly own: object
+  /** The frozen copy of the options. */
+  readonly options: object
   readonly value: A
 }
 
@@ -55,16 +56,16 @@ export const define = <Options extends object, A extends object>({
   kinds,
   read
 }: Definition<Options, A>): NativeOptions<Options, A> => {
-  /** The results of `make`, by the options that it passes on. */
+  /** The values of `make`, by their frozen options. */
   const made = new WeakMap<object, A>()
 
   const checked = (call: string, given: unknown): Checked<A> | RangeError => {
     try {
       const refused = OptionNames.refusal(call, given, kinds)
       if (refused !== undefined) return refused
-      const own = Object.freeze({ ...(given as Options) }) // It has just been checked.
-      const value = read(own)
-      return typeof value === "string" ? OptionNames.error(call, undefined, value) : { own, value }
+      const options = Object.freeze({ ...(given as Options) }) // It has just been checked.
+      const value = read(options)
+      return typeof value === "string" ? OptionNames.error(call, undefined, value) : { options, value }
     } catch (error) {
       return OptionNames.error(call, undefined, `options cannot be read: ${Failure.summarize(error).message}`)
     }
@@ -74,14 +75,14 @@ export const define = <Options extends object, A extends object>({
     make: (call, options) => {
       const result = checked(call, options)
       if (result instanceof RangeError) throw result
-      made.set(result.own, result.value)
-      return Object.freeze({ [broker]: result.own })
+      made.set(result.options, result.value)
+      return Object.freeze({ [broker]: result.options })
     },
     of: (native) => {
       const given = native?.[broker]
       if (given === undefined) return undefined
-      const known = OptionKind.isObject(given) ? made.get(given) : undefined
-      if (known !== undefined) return known
+      const value = OptionKind.isObject(given) ? made.get(given) : undefined
+      if (value !== undefined) return value
       const result = checked(`native.${broker}`, given)
       return result instanceof RangeError ? result : result.value
     }

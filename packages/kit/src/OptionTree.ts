@@ -15,7 +15,7 @@
  */
 import { OptionKind, OptionNames } from "@requeue/core/port"
 
-/** A kind of member that may be left out. */
+/** The kind of an optional member. */
 export interface Optional<out A = unknown> extends OptionKind.OptionKind<A> {
   readonly isOptional: true
 }
@@ -39,32 +39,32 @@ const compound = <A>(
   return kind
 }
 
-/** Gives each member of a value the same kind. */
+/** Returns the same kind for each member of a value. */
 const each = (value: object, kind: OptionKind.OptionKind): Kinds =>
   Object.fromEntries(Object.keys(value).map((name) => [name, kind]))
 
-/** A member that may be left out, or `undefined`. */
+/** Makes a member optional: it may be missing or `undefined`. */
 export const optional = <A>(kind: OptionKind.OptionKind<A>): Optional<A> => ({
   ...kind,
   isOptional: true,
   holds: (value) => value === undefined || kind.holds(value)
 })
 
-/** A list whose items are of one kind. */
+/** Makes the kind of a list whose items are of one kind. */
 export const list = <A>(kind: OptionKind.OptionKind<A>): OptionKind.OptionKind<ReadonlyArray<A>> =>
   compound("an array", (value) => (Array.isArray(value) ? each(value, kind) : undefined))
 
-/** An object with free names and members of one kind. */
+/** Makes the kind of an object with free names and members of one kind. */
 export const record = <A>(kind: OptionKind.OptionKind<A>): OptionKind.OptionKind<{ readonly [name: string]: A }> =>
   compound("an object", (value) => (OptionKind.isObject(value) ? each(value, kind) : undefined))
 
-/** An object with these members, and no others. */
+/** Makes the kind of an object with exactly these members. */
 export const struct = <const Members extends Kinds>(members: Members): OptionKind.OptionKind<Struct<Members>> =>
   compound(`an object with ${Object.keys(members).join(", ")}`, (value) =>
     OptionKind.isObject(value) ? members : undefined
   )
 
-/** A problem of a value, and its place. */
+/** A problem of a value, and where it is. */
 export interface Problem {
   /** The place in the value, such as `[1].port`; empty for the value itself. */
   readonly place: string
@@ -85,14 +85,14 @@ export const problem = (value: unknown, kind: OptionKind.OptionKind): Problem | 
   }
   const source = problemOfSource(value, members)
   if (source !== undefined) return source
-  const known = Object.keys(members)
-  for (const name of new Set([...Object.keys(value), ...known])) {
+  const names = Object.keys(members)
+  for (const name of new Set([...Object.keys(value), ...names])) {
     const place = Array.isArray(value) ? `[${name}]` : `.${name}`
     const member = Object.hasOwn(members, name) ? members[name] : undefined
     const inner = Object.hasOwn(value, name) ? value[name] : undefined
     if (member === undefined) {
       if (inner === undefined) continue
-      return { place, detail: "unknown option", remedy: OptionNames.remedy(name, known) }
+      return { place, detail: "unknown option", remedy: OptionNames.remedy(name, names) }
     }
     if (name === "") return { place, detail: "must be under a name that is not empty", remedy: undefined }
     const found = problem(inner, member)
@@ -101,7 +101,7 @@ export const problem = (value: unknown, kind: OptionKind.OptionKind): Problem | 
   return undefined
 }
 
-/** Returns the first of these members that is not the object's own value. */
+/** Returns the first of these members that is inherited, a getter or not enumerable. */
 export const problemOfSource = (value: object, members: Kinds): Problem | undefined => {
   const problem = OptionNames.problemOfSource(value, members)
   return problem && { place: `.${problem.name}`, detail: problem.detail, remedy: problem.remedy }

@@ -1,9 +1,9 @@
 /**
- * Sizes of pages: how many messages a browser requests at once, by the bytes of those that it has seen.
+ * Page sizes: how many messages a browser requests at once, by the size of earlier messages.
  *
- * When to use: in an adapter whose broker shows a message's size only on delivery. The first page has one message. Each
- * next page has at most 16 times as many, 256 at most, and about 4 MiB if all were as large as the largest of the last
- * page. If large messages follow a page of small ones, one page may still have 256 of them.
+ * When to use: in an adapter whose broker reports a message's size only on delivery. The first page has one message. Each
+ * further page has at most 16 times as many messages as the last one, at most 256, and about 4 MiB by the largest message
+ * of the last page. If large messages follow a page of small ones, one page may still have 256 of them.
  *
  * @example
  * ```ts
@@ -18,19 +18,19 @@
  * ```
  */
 
-const most = 256
+const maxMessages = 256
 const growth = 16
 const bytesOfPage = 4 * 2 ** 20
 
 /** The sizes of the pages of one browser. */
 export interface PageSize {
-  /** The most messages of the next page, at least 1. */
+  /** Returns the most messages of the next page, at least 1. */
   readonly size: () => number
-  /** Call it with the bytes of each message of a page. An empty page changes nothing. */
+  /** Adjusts the size by a page: the bytes of each of its messages. An empty page changes nothing. */
   readonly seen: (page: ReadonlyArray<number>) => void
 }
 
-/** Makes the sizes for a new browser. */
+/** Makes the page sizes of a new browser. */
 export const make = (): PageSize => {
   let size = 1
   return {
@@ -38,7 +38,7 @@ export const make = (): PageSize => {
     seen: (page) => {
       if (page.length === 0) return
       const largest = page.reduce((a, b) => Math.max(a, b), 1)
-      size = Math.max(1, Math.min(most, growth * page.length, Math.floor(bytesOfPage / largest)))
+      size = Math.max(1, Math.min(maxMessages, growth * page.length, Math.floor(bytesOfPage / largest)))
     }
   }
 }

@@ -1,8 +1,8 @@
 /**
  * Reconnecting: a connection that is reopened whenever it is lost.
  *
- * When to use: for an adapter whose driver does not reconnect. The adapter is notified of each connection that opens or
- * ends, and itself opens channels, declares queues and drops deliveries: nothing carries over to the next connection.
+ * When to use: for an adapter whose driver does not reconnect. `onChange` reports each connection that opens or ends. Nothing
+ * carries over to the next connection: the adapter must reopen channels, redeclare queues and drop deliveries.
  *
  * @example
  * ```ts
@@ -34,7 +34,7 @@ import { Log, Reconnect } from "@requeue/core/port"
 
 /** How to open, watch and close a driver's connections. */
 export interface Options<A, E> {
-  /** Opens a connection; repeated until it succeeds. If interrupted, it must close a connection that opens later. */
+  /** Opens a connection; repeated until it succeeds. After an interruption, it must close a connection that opens later. */
   readonly connect: Effect.Effect<A, E>
   /** Whether a connection is open now, even before `ended` reports its end. */
   readonly isOpen: (connection: A) => boolean
@@ -54,17 +54,17 @@ export interface Options<A, E> {
 
 /** A maintained connection. */
 export interface Reconnecting<A, E> {
-  /** The open connection; `undefined` while there is none. */
+  /** Returns the open connection; `undefined` while there is none. */
   readonly current: () => A | undefined
   /** Waits for the open connection. */
   readonly live: Effect.Effect<A>
   /** Waits for the first attempt to connect, and fails with its error. */
   readonly tried: Effect.Effect<void, E>
-  /** The error of the last attempt while disconnected; `undefined` if none has failed since. */
+  /** Returns the error of the last failed attempt; `undefined` if connected, or if no attempt has failed since. */
   readonly error: () => E | undefined
 }
 
-/** A connection that lasted this many milliseconds is replaced without a pause. */
+/** A connection that lasted at least this many milliseconds is reopened without a pause. */
 const healthy = 1000
 
 /** Keeps a connection until the scope closes. Never fails; `tried` reports the first attempt. */
@@ -76,9 +76,9 @@ export const make = <A, E extends { readonly message: string }>(
     const tried = Deferred.makeUnsafe<void, E>()
     let current: A | undefined
     let next = Deferred.makeUnsafe<A>()
-    let isNews = false
+    let wasDown = false
     let refusal: E | undefined
-    /** In a row: failed attempts, and connections that did not last. */
+    /** Failed attempts and short connections in a row. */
     let failures = 0
 
     const gained = (connection: A): void => {
@@ -91,18 +91,18 @@ export const make = <A, E extends { readonly message: string }>(
     }
     const lost = (): void => {
       current = undefined
-      isNews = true
+      wasDown = true
       onChange?.(undefined)
     }
     const failed = (error: E): void => {
-      isNews = true
+      wasDown = true
       failures++
       refusal = error
       Deferred.doneUnsafe(tried, Exit.fail(error))
     }
 
     const connect = Effect.tapError(options.connect, (error) => Effect.sync(() => failed(error)))
-    // Only waiting can be interrupted: an opened connection is recorded, so it will be closed.
+    // Only the wait can be interrupted: every opened connection is recorded and will be closed.
     const reconnect = Effect.uninterruptibleMask((restore) =>
       Effect.map(
         restore(Reconnect.persist(connect, { pauses, message: "not connected", annotations, failures })),
@@ -113,7 +113,7 @@ export const make = <A, E extends { readonly message: string }>(
     const keep = Effect.gen(function* () {
       while (true) {
         if (current === undefined) yield* reconnect
-        if (isNews) yield* Log.info("connected again", annotations)
+        if (wasDown) yield* Log.info("connected again", annotations)
         const born = yield* Clock.currentTimeMillis
         yield* ended(current!)
         lost()
@@ -121,7 +121,7 @@ export const make = <A, E extends { readonly message: string }>(
       }
     })
     if (initial !== undefined) gained(initial)
-    // Added before the fiber below, so it runs after that has stopped connecting.
+    // Added before the fiber below, so it runs after that fiber has stopped connecting.
     yield* Effect.addFinalizer(() => {
       const open = current
       if (open === undefined) return Effect.void

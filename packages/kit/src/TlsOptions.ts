@@ -1,5 +1,5 @@
 /**
- * TLS options, decoded strictly: a misspelt one would leave a connection less secure.
+ * TLS options, decoded strictly, because a misspelt option would make a connection less secure.
  *
  * When to use: in an adapter whose driver takes the options of `node:tls`.
  */
@@ -14,11 +14,11 @@ export interface Tls {
   readonly ca?: string | Buffer | Array<string | Buffer> | undefined
   /** The path of a file of such certificates, read for each connection. Default: none. */
   readonly caFile?: string | undefined
-  /** The client's certificate, as PEM. Goes with `key`. Default: none. */
+  /** The client's certificate, as PEM. Requires `key` or `keyFile`. Default: none. */
   readonly cert?: string | Buffer | undefined
   /** The path of a file with the client's certificate, read for each connection. Default: none. */
   readonly certFile?: string | undefined
-  /** The client's private key, as PEM. Goes with `cert`. Default: none. */
+  /** The client's private key, as PEM. Requires `cert` or `certFile`. Default: none. */
   readonly key?: string | Buffer | undefined
   /** The path of a file with the client's private key, read for each connection. Default: none. */
   readonly keyFile?: string | undefined
@@ -34,14 +34,14 @@ export interface Tls {
 
 const materials = ["ca", "cert", "key"] as const
 
-/** Node ignores material that is not PEM, such as a path, and then trusts other authorities than intended. */
+/** Whether a value is PEM. Node ignores anything else, such as a path, and then trusts other authorities than intended. */
 const isPem = (value: unknown): boolean => textOf(value).includes("-----BEGIN ")
 
-/** Text, or bytes as text; empty for anything else. */
+/** Returns text, or bytes as text; empty for anything else. */
 const textOf = (value: unknown): string =>
   typeof value === "string" ? value : value instanceof Uint8Array ? new TextDecoder().decode(value) : ""
 
-/** The defect that prevents OpenSSL from reading PEM: markers must begin lines. It silently ignores such an authority. */
+/** Returns the defect for which OpenSSL silently ignores an authority: its PEM markers do not begin lines. */
 const lineFault = (value: unknown): string | undefined => {
   const text = textOf(value)
   if (/-----BEGIN [^-]*-----(?![ \t]*\r?\n)|\S-----(BEGIN|END) /.test(text)) return "its line breaks are missing"
@@ -52,7 +52,7 @@ const lineFault = (value: unknown): string | undefined => {
 const lineRemedy =
   "Give PEM text with its line breaks, unindented; if they are written as \\n, as in a .env file, replace each by a line break"
 
-/** The kind of text that is given instead of a path; `undefined` for a path. */
+/** Returns the kind of text that was given instead of a path; `undefined` for a path. */
 const pathFault = (value: unknown): string | undefined => {
   if (typeof value !== "string") return undefined
   if (isPem(value)) return "PEM text"
@@ -122,25 +122,27 @@ export const decode = (
       /^(Use|Did|Give) /.test(remedy) ? remedy : "See the TLS options of node:tls"
     )
   }
-  const given = decoded.success as Tls // All kinds are checked.
-  const twice = materials.find((name) => given[name] !== undefined && given[`${name}File`] !== undefined)
+  const options = decoded.success as Tls // All kinds are checked.
+  const twice = materials.find((name) => options[name] !== undefined && options[`${name}File`] !== undefined)
   if (twice !== undefined) return refuse(`${option}.${twice}File`, `${twice} is given as well`, "Leave one of them out")
   const [cert, key] = (["cert", "key"] as const).map((name) =>
-    given[name] !== undefined ? name : given[`${name}File`] !== undefined ? `${name}File` : undefined
+    options[name] !== undefined ? name : options[`${name}File`] !== undefined ? `${name}File` : undefined
   )
   if ((cert === undefined) !== (key === undefined)) {
     const lacks = key === undefined ? "key" : "cert"
     const has = cert ?? key
     return refuse(`${option}.${has}`, `there is no ${lacks}`, `Give ${lacks} as well, or leave ${has} out`)
   }
-  const { passphrase } = given
-  return Result.succeed(typeof passphrase === "string" ? { ...given, passphrase: Redacted.make(passphrase) } : given)
+  const { passphrase } = options
+  return Result.succeed(
+    typeof passphrase === "string" ? { ...options, passphrase: Redacted.make(passphrase) } : options
+  )
 }
 
 /** The longest path that an error shows, in characters. Longer text may be a misplaced secret. */
 const longestPath = 255
 
-/** Reads one of the options that are paths. No error has a cause: it would show the path again. */
+/** Reads the file of an option. Errors have no cause, which would show the path. */
 const contentOf = (option: string, path: string, readFile: (path: string) => Buffer): Buffer => {
   const fail = (detail: string): never => {
     throw new Error(`TLS: ${option} ${detail}`)
@@ -159,7 +161,7 @@ const contentOf = (option: string, path: string, readFile: (path: string) => Buf
   return fault === undefined ? content : fail(`${shown} has PEM text, but ${fault}`)
 }
 
-/** Errors of Node.js and OpenSSL when one side does not accept the certificate of the other, or speaks no TLS. */
+/** Errors of Node.js and OpenSSL when one side rejects the other's certificate, or does not use TLS. */
 const refusals = /certificate|self.signed|altnames|CERT_|unknown ca|wrong version number/i
 
 /** Errors of OpenSSL and {@link toNode}, and what to do; the first match counts. `$` is the name of the option. */
@@ -201,8 +203,8 @@ export const remedy = (text: string, option: string): string | undefined => {
 }
 
 /**
- * Whether an error of a connection is about certificates, keys or TLS itself: another attempt fails again, unless somebody
- * changes a certificate or these options. A connection that ends during the handshake is no such error.
+ * Whether a connection failed because of certificates, keys or TLS itself: another attempt fails too, until a certificate or
+ * these options change. A connection that ends during the handshake is not such an error.
  *
  * @example
  * ```ts
@@ -215,7 +217,7 @@ export const remedy = (text: string, option: string): string | undefined => {
 export const isMistake = (text: string): boolean => refusals.test(text) || remedy(text, "tls") !== undefined
 
 /**
- * Returns the options as `node:tls` and drivers take them: with the passphrase in clear text and the content of files,
+ * Returns the options for `node:tls` and drivers: with the passphrase in clear text and the content of files,
  * which `readFile` reads. Call it for each connection, so a renewed certificate applies to the next one.
  *
  * @throws Error when a file cannot be read or is not PEM

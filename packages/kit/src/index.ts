@@ -1,7 +1,7 @@
 /**
  * The parts to build adapters with, in addition to the port of `@requeue/core/port`.
  *
- * When to use: to write an adapter for your own broker.
+ * When to use: to write an adapter for another broker.
  */
 export * as AdapterOptions from "./AdapterOptions.ts"
 export * as Browser from "./Browser.ts"

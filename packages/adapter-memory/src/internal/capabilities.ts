@@ -1,10 +1,8 @@
-/**
- * The broker's capabilities. All code that one of them limits reads it from here, so that claim and behaviour agree.
- */
+/** The broker's capabilities. All code reads its limits from here, so claims and behaviour agree. */
 import { type Capabilities, Delay } from "@requeue/core/port"
 import type { Faults } from "../Faults.ts"
 
-/** The capabilities, as the faults change them. `maxBodySize` is in bytes. */
+/** Returns the capabilities, changed by the faults. `maxBodySize` is in bytes. */
 export const make = (maxBodySize: number, faults: Faults): Capabilities.Capabilities => ({
   broker: "memory",
   retryDelay: { native: Delay.max, beyond: undefined },

@@ -1,24 +1,23 @@
-/** The delays that this broker keeps, by its capabilities. */
+/** The delays that the broker can keep. */
 import { BrokerError, type Capabilities, Delay } from "@requeue/core/port"
 
 /** Delays are in milliseconds. */
 export interface Delays {
-  /** Rounds a delay up to the resolution, so that it ends late and never early. */
+  /** Rounds a delay up to the resolution, because it must never end early. */
   readonly round: (delay: Delay.Delay) => Delay.Delay
-  /** The error of a delay that is too long; `undefined` when the broker keeps it. */
+  /** Returns the error of a delay that is too long; `undefined` if the broker can keep it. */
   readonly refusal: (
     operation: "publish" | "settle",
     queue: string,
     delay: Delay.Delay
   ) => BrokerError.BrokerError | undefined
-  /** The delay of a release: cut rather than refused, since `metadata.notBefore` still guards the message. */
+  /** Returns the delay of a release: shortened, not refused, because `metadata.notBefore` still protects the message. */
   readonly release: (delay: Delay.Delay) => Delay.Delay
 }
 
 const reaches = ({ beyond, native }: Capabilities.DelayReach, delay: Delay.Delay): boolean =>
   delay <= native || beyond !== undefined
 
-/** The delays under these capabilities. */
 export const make = (capabilities: Capabilities.Capabilities): Delays => {
   const { delayResolution, retryDelay, sendDelay } = capabilities
   const round = (delay: Delay.Delay) => Math.ceil(delay / delayResolution) * delayResolution
@@ -32,7 +31,7 @@ export const make = (capabilities: Capabilities.Capabilities): Delays => {
         operation,
         queue,
         reason: "Unsupported",
-        detail: `a delay of ${Delay.format(delay)} was asked, the broker keeps at most ${Delay.format(reach.native)}`
+        detail: `the delay is ${Delay.format(delay)}, the broker keeps at most ${Delay.format(reach.native)}`
       })
     },
     release: (delay) => round(reaches(retryDelay, delay) ? delay : retryDelay.native)

@@ -1,4 +1,4 @@
-/** Makes a function that answers true every `n`th time it is called, and never when `n` is 0. */
+/** Returns a function that returns true at every `n`th call; with 0, at none. */
 export const every = (n: number): (() => boolean) => {
   let calls = 0
   return () => n > 0 && ++calls % n === 0

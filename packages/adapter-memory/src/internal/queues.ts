@@ -1,4 +1,4 @@
-/** The queues and their messages, and how messages move between the places of a queue. Knows no settlements. */
+/** The queues and their messages, and how messages move between ready, delayed and in flight. */
 import type { Bag, Broker, Message, Metadata, Timers } from "@requeue/core/port"
 import * as WaitQueue from "./publish/waitQueue.ts"
 import * as ReadyQueue from "./readyQueue.ts"
@@ -8,21 +8,18 @@ export interface StoredMessage extends ReadyQueue.Member<StoredMessage> {
   readonly body: Uint8Array
   readonly headers: Message.Headers
   metadata: Metadata.Metadata
-  /** Deliveries of this copy so far; those of earlier copies are in the metadata. */
+  /** Deliveries of this copy so far; the metadata has those of earlier copies. */
   deliveries: number
-  /** When its delay ends, in monotonic milliseconds; only of a delayed message. */
+  /** When its delay ends, in monotonic milliseconds; only for a delayed message. */
   due: number
   timer: Timers.Timer | undefined
 }
 
-/**
- * The receipt of a delivery: a message that was delivered and is not settled. Each delivery has its own, so that a stale
- * receipt settles nothing.
- */
+/** The receipt of an unsettled delivery. Each delivery has a new one, so a stale receipt settles nothing. */
 export class Receipt implements Bag.Member {
   readonly consumer: Consumer
   readonly message: StoredMessage
-  /** Receipts are numbered in the order of delivery. */
+  /** In the order of delivery. */
   readonly number: number
   /** The latest end of its lease, in monotonic milliseconds. */
   until: number | undefined = undefined
@@ -43,17 +40,17 @@ export interface Consumer {
   readonly receipts: Bag.Bag<Receipt>
   /** How many deliveries it may have in flight. */
   credit: number
-  /** Whether it is among the ready consumers of its queue. */
+  /** Whether it is in `readyConsumers` of its queue. */
   isReady: boolean
 }
 
-/** A publish that waits for room. */
+/** A publish that waits for room in its queue. */
 export interface BlockedPublish {
   readonly admit: () => void
   readonly refuse: () => void
 }
 
-/** A queue, and all who use it. */
+/** A queue with its messages, consumers and blocked publishes. */
 export interface Queue {
   readonly name: string
   readonly ready: ReadyQueue.ReadyQueue<StoredMessage>
@@ -62,16 +59,13 @@ export interface Queue {
   held: number
   readonly blocked: WaitQueue.WaitQueue<BlockedPublish>
   readonly consumers: Set<Consumer>
-  /** The consumers with credit left, next one first. */
+  /** The consumers with unused credit, next one first. */
   readonly readyConsumers: Array<Consumer>
-  /** Whether deliveries are being made, or pause to let others run. */
+  /** Whether the queue is delivering, or yields to other fibers. */
   turn: "idle" | "delivering" | "resting"
 }
 
-/**
- * Makes what few queues need when they need it first. A process may have thousands that it only sends to, in turn: what
- * they take must stay in the processor's caches.
- */
+/** Creates rarely needed parts lazily: a process may send to thousands of queues, which should fit in the CPU's caches. */
 class LeanQueue implements Queue {
   readonly name: string
   readonly ready: Queue["ready"] = ReadyQueue.make()
@@ -102,35 +96,35 @@ class LeanQueue implements Queue {
 /** All queues of a broker. */
 export interface Queues {
   readonly all: ReadonlyMap<string, Queue>
-  /** The queue of this name, made on first use. */
+  /** Returns the queue of this name, created on first use. */
   readonly get: (name: string) => Queue
-  /** Puts a message at the tail, now or when the delay is over. The caller counts it in `held`. */
+  /** Appends a message, now or after the delay. The caller counts it in `held`. */
   readonly enqueue: (queue: Queue, message: StoredMessage, delay: number) => void
-  /** The same for a message that came before its time and is given back until then: it does not come early again. */
+  /** Does the same for a message that was released because it arrived early: it does not arrive early again. */
   readonly postpone: (queue: Queue, message: StoredMessage, delay: number) => void
   /** Ends the delays of all messages, in the order in which they were due. */
   readonly forgetDelays: (queue: Queue) => void
-  /** Removes one of the delayed messages. */
+  /** Removes one delayed message. */
   readonly removeDelayed: (queue: Queue, message: StoredMessage) => void
-  /** Removes all messages that are ready or delayed, and answers their number. */
+  /** Removes all ready and delayed messages, and returns their number. */
   readonly purge: (queue: Queue) => number
 }
 
-/** No queues yet. Times are in milliseconds. */
+/** Times are in milliseconds. */
 export const make = (env: {
   readonly timers: Timers.Timers
   /** Milliseconds since the epoch. */
   readonly now: () => number
-  /** By how much a delayed message comes before its time. */
+  /** How early a delayed message arrives. */
   readonly earlyBy: number
-  /** Called when delayed messages have joined the ready ones. */
+  /** Called when delayed messages have become ready. */
   readonly onReady: (queue: Queue) => void
 }): Queues => {
   const { earlyBy, now, onReady, timers } = env
   const all = new Map<string, Queue>()
 
-  // One `Timers` entry per delayed message costs the same heap entry that a heap of our own would, and cancels in O(1).
-  // A delay that was kept in full needs no second look at the wall clock, which may have been set back meanwhile.
+  // A timer per delayed message costs one heap entry, as a separate heap would, and cancels in O(1).
+  // After a whole delay, `notBefore` is cleared: the wall clock may have been set back, and would then delay it again.
   const delay = (queue: Queue, message: StoredMessage, millis: number, early: number, keepsAll: boolean): void => {
     message.due = timers.now() + millis
     queue.delayed.add(message)
@@ -152,8 +146,8 @@ export const make = (env: {
   return {
     all,
     get: (name) => {
-      const known = all.get(name)
-      if (known !== undefined) return known
+      const existing = all.get(name)
+      if (existing !== undefined) return existing
       const queue = new LeanQueue(name)
       all.set(name, queue)
       return queue
@@ -162,7 +156,7 @@ export const make = (env: {
       if (millis > 0) delay(queue, message, millis, earlyBy, earlyBy === 0)
       else queue.ready.append(message)
     },
-    // A release may be shorter than what is left.
+    // A release may be shorter than the rest of the delay.
     postpone: (queue, message, millis) =>
       delay(queue, message, millis, 0, message.metadata.notBefore <= now() + millis),
     forgetDelays: (queue) => {

@@ -1,31 +1,27 @@
-/**
- * The ready messages of a queue, first in, first out, as a linked list. Adding and taking cost O(1), and a message that
- * comes back takes its old place again.
- */
+/** The ready messages of a queue, first in, first out, as a linked list. A returned message regains its old position. */
 
-/** The fields that the list needs of its members. Both are the list's own. */
+/** The fields of a member. Only the list changes them. */
 export interface Member<A> {
   position: number
   next: A | undefined
 }
 
-/** The list. Iterating goes from head to tail. */
+/** The list. It iterates from head to tail. */
 export interface ReadyQueue<A> extends Iterable<A> {
   readonly size: () => number
-  /** Adds a member at the tail. */
   readonly append: (member: A) => void
-  /** Puts a member that was taken back to its place: ahead of all that stood behind it. */
+  /** Returns a taken member to its old position: before all later ones. */
   readonly putBack: (member: A) => void
-  /** Takes the head; `undefined` when the list is empty. */
+  /** Removes and returns the head; `undefined` if the list is empty. */
   readonly take: () => A | undefined
   readonly clear: () => void
 }
 
-/** A class, so that a queue costs one object and not a handful of closures: a producer may know thousands of them. */
+/** A class, because a queue then costs one object and not several closures: a producer may use thousands of queues. */
 class List<A extends Member<A>> implements ReadyQueue<A> {
   #head: A | undefined = undefined
   #tail: A | undefined = undefined
-  /** The member that came back last, as long as it is in the list. Members that come back in order need no walk. */
+  /** The last returned member, while it is in the list. Members returned in order need no walk. */
   #returned: A | undefined = undefined
   #size = 0
   #positions = 0
@@ -41,7 +37,7 @@ class List<A extends Member<A>> implements ReadyQueue<A> {
 
   putBack(member: A): void {
     const returned = this.#returned
-    // Members that never left stand behind it, so the walk passes only those that came back before.
+    // Members that never left are later in the list, so the walk passes only returned ones.
     let before = returned !== undefined && returned.position < member.position ? returned : undefined
     let after = before === undefined ? this.#head : before.next
     for (; after !== undefined && after.position < member.position; after = after.next) before = after
@@ -78,5 +74,4 @@ class List<A extends Member<A>> implements ReadyQueue<A> {
   }
 }
 
-/** An empty list. */
 export const make = <A extends Member<A>>(): ReadyQueue<A> => new List()

@@ -144,7 +144,7 @@ describe("a queue's picture", () => {
       `  n1 -->|"retry after 2h, as a copy"| ${copies[0]}`,
       copies[1],
       '  n3 -->|"when due, to the same consumer"| n1',
-      '  n1 -->|"given up"| n4["orders.requeue.dlq"]'
+      '  n1 -->|"dead letters"| n4["orders.requeue.dlq"]'
     ])
   })
 

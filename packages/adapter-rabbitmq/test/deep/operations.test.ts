@@ -230,7 +230,7 @@ describe("a queue's picture", () => {
     for (const way of [
       /n0\["orders"\] -->\|"retry after 1s"\| n\d+\["requeue\.v1\.q\.delay\.1000"\]/,
       /n0 -->\|"any other delay"\| n\d+\["requeue\.v1\.q\.level\.\*"\]/,
-      /n0 -->\|"given up"\| n\d+\["orders\.dlq"\]/,
+      /n0 -->\|"dead letters"\| n\d+\["orders\.dlq"\]/,
       /n\d+ -->\|"after 1m"\| n\d+/,
       /\n {2}n\d+ --> n0/
     ]) {

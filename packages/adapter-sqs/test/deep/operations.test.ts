@@ -127,7 +127,7 @@ describe("a queue's picture", () => {
     assert.deepStrictEqual((await draw("orders")).split("\n"), [
       "flowchart LR",
       '  n0["orders"] -->|"retry after 1s, 1m, 1m"| n0',
-      '  n0 -->|"given up"| n1["orders-dlq"]',
+      '  n0 -->|"dead letters"| n1["orders-dlq"]',
       '  n0 -->|"given up by SQS after 33 receives"| n1'
     ])
   })

@@ -1,4 +1,4 @@
-/** The codec of the Cloudflare Queues face: four forms of bodies, told apart by the `content-type` header. */
+/** The codec of Cloudflare Queues: four forms of bodies, identified by the `content-type` header. */
 import { Codec, type Message, type QueueDefinition } from "@requeue/core"
 import { OwnBytes } from "@requeue/core/port"
 import { deserialize, serialize } from "node:v8"
@@ -42,7 +42,7 @@ interface TypedBody {
   readonly body: unknown
 }
 
-/** The body's form travels in the `content-type` header; a body without one is read as JSON, one of another as bytes. */
+/** The header `content-type` has the form of the body. Without it, a body is JSON; with an unknown type, bytes. */
 export const codec: Codec.Codec<QueueDefinition.AnyBody> = OwnBytes.isSeparate({
   contentType: undefined,
   encode: ({ body, type }: TypedBody) => {
@@ -59,7 +59,7 @@ export const codec: Codec.Codec<QueueDefinition.AnyBody> = OwnBytes.isSeparate({
         return Codec.json.decode(bytes, headers)
       case "v8":
         verify(bytes)
-        // Typed arrays in the body are views of what is given here.
+        // A copy, because typed arrays in the body are views of the input.
         return deserialize(new Uint8Array(bytes))
       default:
         return new Uint8Array(bytes).buffer

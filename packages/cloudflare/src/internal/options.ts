@@ -1,4 +1,4 @@
-/** Options of the Cloudflare Queues face and their kinds, with the names and units of wrangler and of the runtime. */
+/** Options and their kinds, with the names and units of wrangler and of Cloudflare's runtime. */
 import { Delay, type Handler, QueueDefinition } from "@requeue/core"
 import { OptionKind, type OptionNames } from "@requeue/core/port"
 
@@ -8,23 +8,23 @@ export type QueueContentType = "text" | "bytes" | "json" | "v8"
 /** Options of `retry` and `retryAll`. */
 export interface QueueRetryOptions {
   /**
-   * Seconds, 0 to 86,400. What is less or more counts as the nearest delay that the broker can keep, and what is no number
-   * as left out. Default: the consumer's `retry_delay`.
+   * The delay in seconds, 0 to 86,400. A number out of range counts as the nearest delay that the broker can keep, anything
+   * else as missing. Default: the consumer's `retry_delay`.
    */
   delaySeconds?: number
 }
 
 /** Options of `send`. */
 export interface QueueSendOptions {
-  /** Default `"json"`. */
+  /** The form of the body. Default `"json"`. */
   contentType?: QueueContentType
-  /** Seconds, 0 to 86,400. Default: the producer's `delivery_delay`. */
+  /** The delay in seconds, 0 to 86,400. Default: the producer's `delivery_delay`. */
   delaySeconds?: number
 }
 
 /** Options of `sendBatch`. */
 export interface QueueSendBatchOptions {
-  /** Seconds, 0 to 86,400, of messages without a delay of their own. Default: the producer's `delivery_delay`. */
+  /** The delay of messages without `delaySeconds`, in seconds, 0 to 86,400. Default: the producer's `delivery_delay`. */
   delaySeconds?: number
 }
 
@@ -38,32 +38,32 @@ export interface MessageSendRequest<Body = unknown> {
 /** One entry of wrangler's `queues.consumers`. */
 export interface ConsumerSettings {
   readonly queue: string
-  /** Only workers are run here. Default `"worker"`. */
+  /** The kind of consumer; only workers are supported. Default `"worker"`. */
   readonly type?: "worker" | undefined
-  /** 1 to 100. Default 10. */
+  /** The most messages of a batch, 1 to 100. Default 10. */
   readonly max_batch_size?: number | undefined
-  /** Seconds, 0 to 60. Default 5. */
+  /** How long a batch waits for further messages, in seconds, 0 to 60. Default 5. */
   readonly max_batch_timeout?: number | undefined
-  /** Default 3. */
+  /** How often a failed message is retried. Default 3. */
   readonly max_retries?: number | undefined
   /** The name of a queue, which may be `discard`. Default: `<queue>.dlq`. */
   readonly dead_letter_queue?: string | undefined
-  /** 1 to 1,000. `null` counts as left out. Default 1. */
+  /** How many batches may be in progress at a time, 1 to 1,000. `null` counts as missing. Default 1. */
   readonly max_concurrency?: number | null | undefined
-  /** Seconds, 0 to 86,400. Default 0. */
+  /** The delay of retries in seconds, 0 to 86,400. Default 0. */
   readonly retry_delay?: number | undefined
 }
 
 /** One entry of wrangler's `queues.producers`. */
 export interface ProducerSettings {
   readonly queue: string
-  /** The name in `env` on Cloudflare. Not used here. */
+  /** The name in `env` on Cloudflare. It is ignored here. */
   readonly binding?: string | undefined
-  /** Seconds, 0 to 86,400. Default 0. */
+  /** The delay of sends in seconds, 0 to 86,400. Default 0. */
   readonly delivery_delay?: number | undefined
 }
 
-/** Seconds, of which fractions are allowed. */
+/** Returns the kind of seconds, with fractions. */
 const seconds = (max: number): OptionKind.OptionKind => ({
   expected: `a number of seconds from 0 to ${max}`,
   holds: (value) => typeof value === "number" && value >= 0 && value <= max
@@ -101,12 +101,12 @@ export const producerKinds: OptionNames.Of<ProducerSettings> = {
   delivery_delay: seconds(day)
 }
 
-/** Values are checked when the message is sent, where a wrong one has an error of its own. */
+/** Values are checked by the send, which has separate errors for them. */
 export const batchKinds: OptionNames.Of<QueueSendBatchOptions> = { delaySeconds: true }
 export const sendKinds: OptionNames.Of<QueueSendOptions> = { contentType: true, ...batchKinds }
 export const entryKinds: OptionNames.Of<MessageSendRequest> = { body: true, ...sendKinds }
 
-/** The error of a batch that Cloudflare refuses: one without messages, or with a body that is undefined. */
+/** Returns the error of a batch that Cloudflare refuses: without messages, or with an undefined body. */
 export const bodyRefusal = (
   call: string,
   queue: string,
@@ -114,7 +114,7 @@ export const bodyRefusal = (
 ): TypeError | undefined => {
   const refusal = (problem: string) => new TypeError(`${call} (queue ${queue}): ${problem}`)
   if (messages.length === 0) {
-    return refusal("messages must have at least one entry, got none. Call it only when there is one")
+    return refusal("messages must have at least one entry, got none. Call it only with messages")
   }
   const index = messages.findIndex(({ body }) => body === undefined)
   if (index < 0) return undefined
@@ -131,8 +131,8 @@ const secondsOf = (wanted: unknown): number => {
 }
 
 /**
- * Retries with the nearest delay that the broker can keep. Only options that are no object are refused, as Cloudflare does.
- * A call that comes after the batch does nothing, so that its options are not looked at: nobody would catch an exception.
+ * Returns a function that retries with the nearest delay that the broker can keep. It refuses options that are not an object,
+ * as Cloudflare does. After the batch it ignores the options, because no caller would catch an exception.
  */
 export const retrier =
   (isOver: () => boolean) =>

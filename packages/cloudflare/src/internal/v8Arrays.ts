@@ -1,24 +1,24 @@
 /**
- * The arrays that v8's serialized bytes claim. V8 makes an array with all of its places before it reads what is in them: 13
- * foreign bytes may claim 33 million places, and arrays within arrays claim the same bytes again and again.
+ * Checks the length of arrays in v8's serialized bytes. V8 allocates an array before it reads its elements: 13 foreign bytes
+ * can make it allocate 33 million elements, and nested arrays can do so repeatedly.
  *
  * The format: https://source.chromium.org/chromium/chromium/src/+/main:v8/src/objects/value-serializer.cc, and for typed
  * arrays https://nodejs.org/api/v8.html#class-v8defaultserializer
  */
 
-/** Places that sparse arrays may claim beyond the bytes of a message. Each place of any other array takes a byte. */
-const sparePlaces = 100_000
+/** Elements that sparse arrays may have beyond the bytes of a message. Each element of other arrays takes at least a byte. */
+const spareElements = 100_000
 
-/** The first version whose parts are all of the sizes below: those that V8 has written since 2022. */
+/** The first version in which all parts have the sizes below; V8 has written it since 2022. */
 const firstVersion = 14
 
-/** Tags and the number of bytes that follow them. */
+/** Tags by the number of bytes that follow them. */
 const fixed: Readonly<Record<string, number>> = { _: 0, "0": 0, T: 0, F: 0, x: 0, y: 0, "-": 0, N: 8, D: 8, n: 8 }
-/** Tags and how many numbers follow them. */
+/** Tags by how many numbers follow them. */
 const numbers: Readonly<Record<string, number>> = { I: 1, U: 1, "^": 1, V: 4 }
-/** Tags that a number of bytes, and the bytes, follow. */
+/** Tags before a length and as many bytes. */
 const blocks = '"ScB'
-/** Tags that values follow, the tag that ends these, and how many numbers follow that. */
+/** Tags before a list of values, each with the tag that ends the list, and how many numbers follow that. */
 const lists: Readonly<Record<string, readonly [string, number]>> = {
   o: ["{", 1],
   A: ["$", 2],
@@ -27,7 +27,7 @@ const lists: Readonly<Record<string, readonly [string, number]>> = {
   "'": [",", 1]
 }
 
-/** Reads bytes from their beginning. */
+/** Reads bytes in order. */
 class Reader {
   #at = 0
   readonly #bytes: Uint8Array
@@ -45,7 +45,7 @@ class Reader {
     if (this.#at > this.#bytes.length) this.refuse("the bytes end too early")
   }
 
-  /** A number, seven bits a byte, lowest first. */
+  /** Reads a number: seven bits per byte, lowest first. */
   number(): number {
     let value = 0
     for (let factor = 1; ; factor *= 128) {
@@ -60,13 +60,13 @@ class Reader {
     for (let n = 0; n < count; n++) this.number()
   }
 
-  /** The next tag, behind padding; empty at the end. */
+  /** Returns the next tag after padding, without reading it; empty at the end. */
   peek(): string {
     while (this.#bytes[this.#at] === 0) this.#at++
     return this.#at < this.#bytes.length ? String.fromCharCode(this.#bytes[this.#at]!) : ""
   }
 
-  /** Takes the next tag. */
+  /** Reads the next tag. */
   tag(): string {
     const tag = this.peek()
     this.skip(1)
@@ -75,18 +75,18 @@ class Reader {
 }
 
 /**
- * Refuses bytes whose arrays have more places than the bytes can fill, with 100,000 for those that are sparse.
+ * Refuses bytes whose arrays have more elements than bytes, plus 100,000 for sparse arrays.
  *
- * @throws TypeError for such bytes, and for those that are no serialized value
+ * @throws TypeError for such bytes, and for bytes that are not a serialized value
  */
 export const verify = (bytes: Uint8Array): void => {
   const reader = new Reader(bytes)
-  let places = bytes.length + sparePlaces
+  let elements = bytes.length + spareElements
 
   const list = (tag: string): void => {
     if (tag === "A" || tag === "a") {
-      places -= reader.number()
-      if (places < 0) reader.refuse("arrays of more places than the bytes can fill")
+      elements -= reader.number()
+      if (elements < 0) reader.refuse("arrays with more elements than the bytes can hold")
     }
     const [end, count] = lists[tag]!
     while (reader.peek() !== end) value()
@@ -94,7 +94,7 @@ export const verify = (bytes: Uint8Array): void => {
     reader.skipNumbers(count)
   }
 
-  /** Its parts have tags of their own: the message, the stack, the cause, and the kind of error. */
+  /** An error has separate tags for its message, stack, cause and kind. */
   const error = (): void => {
     for (let tag = reader.tag(); tag !== "."; tag = reader.tag()) {
       if (tag === "m" || tag === "s" || tag === "c") value()
@@ -109,7 +109,7 @@ export const verify = (bytes: Uint8Array): void => {
     if (lists[tag] !== undefined) return list(tag)
     if (blocks.includes(tag)) return reader.skip(reader.number())
     switch (tag) {
-      // A BigInt: its sign in the lowest bit, then the number of its bytes.
+      // A BigInt: the sign in the lowest bit, then the number of bytes.
       case "Z":
       case "z":
         return reader.skip(Math.floor(reader.number() / 2))
@@ -120,13 +120,13 @@ export const verify = (bytes: Uint8Array): void => {
       case "R":
         value()
         return reader.skipNumbers(1)
-      // A resizable buffer: its length and the longest one.
+      // A resizable buffer: its length and its maximum.
       case "~": {
         const length = reader.number()
         reader.skipNumbers(1)
         return reader.skip(length)
       }
-      // A typed array, as Node writes it: its kind, and its bytes.
+      // A typed array, as Node writes it: its kind and its bytes.
       case "\\":
         reader.skipNumbers(1)
         return reader.skip(reader.number())

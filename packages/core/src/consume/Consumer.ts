@@ -1,8 +1,8 @@
 /**
  * Consumers: a handler, the policies that it runs under, and the queue that it reads.
  *
- * Delivery is at least once. A handler may see a message again after a crash, a lost connection or a lost settlement,
- * so it must be safe to run twice with the same `message.id`.
+ * Delivery is at least once: a crash, a lost connection or a lost settlement can redeliver a message. Handlers must be
+ * idempotent by `message.id`.
  */
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -26,10 +26,10 @@ export type { DrainReport } from "./internal/shutdown.ts"
 /**
  * Starts a consumer whose handler gets one message at a time; it drains when the scope closes.
  *
- * When to use: by default. With a batch policy, the handler runs for the messages of a batch side by side, and each of
- * them has its own outcome.
+ * When to use: by default. With a batch policy, the handler runs concurrently for the messages of a batch, and each
+ * message has a separate outcome.
  *
- * @throws RangeError when an option is out of its range, or the handler is no function
+ * @throws RangeError when an option is out of range, or the handler is not a function
  *
  * @example
  * ```ts
@@ -61,9 +61,9 @@ export const start = <
 /**
  * Starts a consumer whose handler gets batches; it drains when the scope closes.
  *
- * When to use: where one call can do the work of many messages, such as an insert of many rows.
+ * When to use: when one call can do the work of many messages, such as an insert of many rows.
  *
- * @throws RangeError when an option is out of its range, or the handler is no function
+ * @throws RangeError when an option is out of range, or the handler is not a function
  *
  * @example
  * ```ts
@@ -95,7 +95,7 @@ export const startBatch = <
 ): Effect.Effect<Consumer, StartError, Broker | Scope.Scope | R> =>
   launch("Consumer.startBatch", queue, options, { batch: options?.batch ?? BatchPolicy.make(), single: false }, handler)
 
-/** Whether the handler takes one message at a time, and how its messages are gathered. */
+/** Whether the handler gets one message at a time, and how batches are filled. */
 interface Mode {
   readonly batch: BatchPolicy.BatchPolicy
   readonly single: boolean
@@ -143,7 +143,7 @@ const run = <A, R>(
     return consumer
   })
 
-/** The rate limit of the options at work; `undefined` where they have none. */
+/** Starts the rate limit of the options; `undefined` without one. */
 const limiterOf = (
   { rateLimit }: Options,
   limits: Pick<Limiter.Dependencies, "window" | "perRun" | "maxBatchTimeout">

@@ -13,7 +13,7 @@ import * as OptionNames from "../options/OptionNames.ts"
 import * as RateLimit from "../policy/RateLimit.ts"
 import * as RetryPolicy from "../policy/RetryPolicy.ts"
 
-/** Options of whoever takes messages from a queue, but for its policies. */
+/** Options that consumers and pullers share, without their policies. */
 export interface Intake {
   /**
    * Delay of retries for which handler, error and policy have none. Range: 0 to 24 hours; a number means milliseconds.
@@ -38,7 +38,7 @@ export interface Intake {
   readonly onEvent?: Hook | undefined
 }
 
-/** Options of whoever runs handlers, but for its policies. */
+/** Options of consumers, without their policies. */
 export interface Running extends Intake {
   /** Batches, or single messages, in progress at the same time. Range: 1 to 1,000. Default: 1. */
   readonly concurrency?: number | undefined
@@ -75,15 +75,15 @@ export interface Policies {
   readonly consumerBackoff?: ConsumerBackoff | undefined
 }
 
-/** Options of a consumer. All of them may be left out. */
+/** Options of a consumer. All are optional. */
 export interface Options extends Policies, Running {}
 
-/** Default of `handlerTimeout` in milliseconds, where the broker's longest lease allows it: 10 minutes. */
+/** The default of `handlerTimeout` in milliseconds, if the broker's longest lease allows it: 10 minutes. */
 export const defaultHandlerTimeout = 10 * 60_000
 
 const handlerTimeout = Delay.kind(1, 12 * 60 * 60_000)
 
-/** All options and their kinds, by which wrong ones are found. */
+/** All options and their kinds. */
 export const kinds: OptionNames.Of<Options> = {
   retry: OptionKind.object("a policy, made by RetryPolicy.make", "maxAttempts", "deadLetter"),
   retryDelay: Delay.kind(0, Delay.max),
@@ -104,10 +104,7 @@ export const kinds: OptionNames.Of<Options> = {
   onEvent: OptionKind.callback
 }
 
-/**
- * The error of a consumer without a handler: every message would fail, and would be a dead letter in the end.
- * `undefined` when there is one.
- */
+/** Returns the error of a handler that is not a plain or async function; `undefined` if the handler is valid. */
 export const handlerRefusal = (
   call: string,
   queue: OptionNames.Queue,
@@ -126,16 +123,15 @@ export const handlerRefusal = (
   return OptionNames.error(
     call,
     queue,
-    "handler must be a function whose lines run, got a generator function",
+    "handler must be a plain or async function, got a generator function",
     "Write async () => {}, or Effect.fn with Effect"
   )
 }
 
 /**
- * Checks the options and fills in their defaults; durations become milliseconds. `lease` is the broker's, if it has
- * one.
+ * Checks the options and fills in their defaults; durations become milliseconds. `lease` is the broker's, if it has one.
  *
- * @throws RangeError when an option is unknown, of another kind or out of its range
+ * @throws RangeError when an option is unknown, of the wrong kind or out of range
  */
 export const resolve = (options: Options, lease?: Lease) => {
   OptionNames.check("Consumer.start", options, kinds)
@@ -164,13 +160,13 @@ export const resolve = (options: Options, lease?: Lease) => {
   }
 }
 
-/** The longest run in milliseconds that leaves a tenth of the longest lease for settling. */
+/** Returns the longest run in milliseconds that leaves a tenth of the longest lease for settling. */
 const longestIn = (lease: Lease | undefined): number =>
   lease === undefined ? Number.POSITIVE_INFINITY : lease.max * 0.9
 
 /**
- * Fails when the broker cannot do what the options ask, or when dead letters would come back to their own queue.
- * Consumers call it before they subscribe.
+ * Fails when the broker cannot do what the options require, or when the queue is its own dead-letter queue. Consumers
+ * call it before they subscribe.
  */
 export const verify = (
   resolved: ReturnType<typeof resolve>,

@@ -1,9 +1,8 @@
 /**
- * Pull consumers: take a batch when there is room for it, work on it anywhere, settle it later.
+ * Pull consumers: your code pulls a batch when it has capacity, and settles it later.
  *
- * When to use: when something else decides the pace, such as a request that asks for work, or a cron job. A pulled
- * batch has a lease. When the lease ends, the messages that have not been settled count as failed and are retried under
- * the policy, as if a handler had timed out.
+ * When to use: when your code sets the pace, for example in a cron job or in a request that asks for work. A pulled batch
+ * has a lease. When it ends, unsettled messages count as failed, and the policy retries them as after a handler timeout.
  */
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
@@ -26,10 +25,10 @@ import * as Timers from "../runtime/Timers.ts"
 
 export { LeaseExpired, type PulledBatch } from "./internal/openBatches.ts"
 
-/** Options of a puller: those of a consumer, except for the time and the number of its handlers. */
+/** Options of a puller: those of a consumer, without the limits on handlers. */
 export interface Options extends ConsumerOptions.Policies, Pulling {}
 
-/** Options of a puller, but for its policies. */
+/** Options of a puller, without its policies. */
 export interface Pulling extends ConsumerOptions.Intake {
   /**
    * How long a pulled batch may stay unsettled. Range: 1 ms to 12 hours; a number means milliseconds. Default: 30
@@ -46,21 +45,21 @@ export interface PullOptions {
   readonly wait?: Delay.DurationInput | undefined
 }
 
-/** The error of a pull that comes after the puller was drained, or has stopped itself. */
+/** The error of a pull from a puller that was drained or has stopped. */
 export class PullerDrained extends Data.TaggedError("PullerDrained")<{ readonly queue: string }> {
   override get message() {
     return `pull: the puller of ${this.queue} was drained. Make another one`
   }
 }
 
-/** A pull consumer. It drains when the scope that it was made in closes. */
+/** A pull consumer. It drains when its scope closes. */
 export interface Puller<A> extends Pick<
   Lifecycle.Consumer,
   "queue" | "stats" | "health" | "pause" | "resume" | "drain" | "done"
 > {
   /**
-   * Takes the next batch; succeeds with `undefined` when no message comes in time, or when the puller is drained
-   * meanwhile. The messages that an interrupted pull has gathered go back to the queue.
+   * Returns the next batch; `undefined` if no message arrives in time, or if the puller is drained while it waits. An
+   * interrupted pull returns its messages to the queue.
    *
    * @throws RangeError when an option is unknown, or `wait` is not 0 to 24 hours
    */
@@ -75,7 +74,7 @@ const {
   ...shared
 } = ConsumerOptions.kinds
 
-/** All options and their kinds, by which wrong ones are found. */
+/** All options and their kinds. */
 export const kinds: OptionNames.Of<Options> = {
   ...shared,
   lease: Delay.kind(1, 12 * 60 * 60_000),
@@ -88,10 +87,10 @@ export const pullKinds: OptionNames.Of<PullOptions> = { wait: Delay.kind(0, Dela
 /**
  * Makes a puller; it drains when the scope closes.
  *
- * It takes nothing from the queue until somebody pulls. Batches are filled as the batch policy says; by default with up
- * to 10 messages of those that arrive together. The policy's `immediate` is ignored: there is no handler to run again.
+ * It fetches messages only while a pull waits. The batch policy fills the batches; by default with up to 10 messages that
+ * arrive together. It ignores the retry policy's `immediate`, because it has no handler to rerun.
  *
- * @throws RangeError when an option is out of its range
+ * @throws RangeError when an option is out of range
  *
  * @example
  * ```ts
@@ -137,14 +136,14 @@ const open = <A>(
       maxBatchTimeout: batch.maxBatchTimeout,
       isFilling: () => engine.stats().buffered > 0,
       onChange: () => {
-        // Messages that nobody waits for any more are for other consumers.
+        // Without a waiting pull, the messages are for other consumers.
         if (pulls.size() === 0) engine.giveBack()
         engine.refresh()
       }
     })
     const openBatches = OpenBatches.make(timers, lease, () => engine.refresh())
 
-    /** Number of batches that somebody waits for and may have. */
+    /** Number of waiting pulls that may open a batch. */
     const wanted = (): number => Math.min(pulls.size(), maxOpen - openBatches.size())
 
     const { consumer, engine } = yield* Lifecycle.make<never>({
@@ -189,7 +188,7 @@ const open = <A>(
     }
   })
 
-/** Fails when the broker's lease ends before the puller's. Of a consumer, this is said of its `handlerTimeout`. */
+/** Fails when the broker's lease ends before the puller's. For a consumer, `Feasibility` checks `handlerTimeout` instead. */
 const verifyLease = (
   lease: number,
   { broker, lease: native }: Capabilities,
@@ -202,7 +201,7 @@ const verifyLease = (
           field: "lease",
           queue,
           broker,
-          detail: `a batch may stay out for ${Delay.format(lease)}, the broker's lease ends after ${Delay.format(native.max)}`,
+          detail: `a pulled batch may stay unsettled for ${Delay.format(lease)}, but the broker's lease ends after ${Delay.format(native.max)}`,
           remedy: `Set lease below ${Delay.format(native.max)}`
         })
       )

@@ -19,7 +19,7 @@ export interface PlanRequest {
   readonly retry: RetryPolicy
 }
 
-/** A connection for people who create and operate queues. Opening it creates nothing. */
+/** A connection for operators who create and inspect queues. Opening it creates nothing. */
 export interface Operator {
   readonly capabilities: Capabilities
   /** Plans the queue for this server. */
@@ -40,7 +40,7 @@ export interface Operator {
     | undefined
 }
 
-/** The functions of an adapter behind `requeue check`, `plan`, `verify`, `create`, `pause` and `resume`. */
+/** The functions of an adapter for `requeue check`, `plan`, `verify`, `create`, `pause` and `resume`. */
 export interface Operations {
   /** Plans a queue without a connection, for the newest server version if the plan depends on it. */
   readonly plan: (request: PlanRequest, url: URL, options?: Options) => Effect.Effect<Plan, ConfigurationError>
@@ -53,11 +53,11 @@ export interface Operations {
 
 /** An adapter; its package exports it as `adapter`. */
 export interface Adapter {
-  /** The URL schemes that it serves, without the colon, for example `["amqp", "amqps"]`. */
+  /** The URL schemes that it supports, without the colon, for example `["amqp", "amqps"]`. */
   readonly schemes: ReadonlyArray<string>
   /** Makes a broker from a URL of these schemes. Errors name the wrong part or option, and contain no password. */
   readonly layer: (url: URL, options?: Options) => Layer.Layer<Broker, BrokerError | ConfigurationError>
-  /** Whether its queues live in the process that opens them, unseen by others; operators are told. Default: false. */
+  /** Whether its queues exist only in the process that opens them. Operators see a remark. Default: false. */
   readonly inProcess?: boolean | undefined
   /** Plans and creates queues. Default: unsupported. */
   readonly operations?: Operations | undefined

@@ -1,7 +1,7 @@
 /**
  * The backlog of a queue: all waiting messages, and where they wait.
  *
- * When to use: to show people the state of a queue. Use `counts` for repeated queries.
+ * When to use: to show operators the state of a queue. Use `counts` for repeated queries.
  */
 import * as Effect from "effect/Effect"
 import type { BrokerError } from "./BrokerError.ts"
@@ -11,7 +11,7 @@ import type { RetryPolicy } from "../policy/RetryPolicy.ts"
 /** The queue to describe. */
 export interface Request {
   readonly queue: string
-  /** The policy of its consumers. It gives the delays, where the broker has a place for each. */
+  /** The policy of its consumers. Brokers with a separate place per delay need its delays. */
   readonly retry: RetryPolicy
 }
 
@@ -29,7 +29,7 @@ export type Field = "ready" | "inFlight" | "delayed" | "backoff" | "undelivered"
 export interface Backlog extends Pick<Counts, "ready" | "inFlight" | "delayed" | "isMissing" | "isPaused" | "missing"> {
   /** The delayed messages by due time, soonest first; no count is 0. */
   readonly backoff: ReadonlyArray<Due> | undefined
-  /** Messages that were due when their queue was missing, and that the broker keeps; 0 on brokers without such a place. */
+  /** Messages that the broker keeps because their queue was missing when they were due; 0 on brokers that keep none. */
   readonly undelivered: number | undefined
   /** Milliseconds since the first publish of the message that has been ready longest; 0 if none is ready. */
   readonly oldest: number | undefined
@@ -40,7 +40,7 @@ export interface Backlog extends Pick<Counts, "ready" | "inFlight" | "delayed" |
 }
 
 /** The remark on figures that an adapter without `backlog` does not report. */
-const untold = "the adapter does not tell"
+const notReported = "the adapter does not report it"
 
 /** The part of a broker that reports on queues. */
 export interface Teller {
@@ -55,9 +55,9 @@ export const of = ({ admin }: Teller, request: Request): Effect.Effect<Backlog, 
   admin.backlog?.(request) ?? Effect.map(admin.counts(request.queue), ofCounts)
 
 const ofCounts = ({ delayed, inFlight, isMissing, isPaused, missing, ready }: Counts): Backlog => {
-  const told = { ready, inFlight, delayed, backoff: undefined, undelivered: undefined, oldest: undefined }
-  const all = { ...told, consumers: undefined }
-  const unknown = Object.entries(all).flatMap(([field, number]) => (number === undefined ? [[field, untold]] : []))
+  const counts = { ready, inFlight, delayed, backoff: undefined, undelivered: undefined, oldest: undefined }
+  const all = { ...counts, consumers: undefined }
+  const unknown = Object.entries(all).flatMap(([field, number]) => (number === undefined ? [[field, notReported]] : []))
   return { ...all, isMissing, isPaused, missing, remarks: Object.fromEntries(unknown) }
 }
 

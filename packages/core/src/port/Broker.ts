@@ -10,14 +10,14 @@
  *    it on arrival, whatever settlement the core asks for. It publishes no copy for a delivery whose lease or connection is
  *    known to be lost: another consumer may have the message.
  * 3. A delivery is settled on the connection that delivered it, or not at all. A second settlement of the same delivery is
- *    a mistake of the caller and MUST NOT reach the broker.
+ *    the caller's mistake and MUST NOT reach the broker.
  * 4. `settle` never fails as a whole: it returns the deliveries that it could not settle, each with its {@link Fate}. A
  *    delivery that is not `lost` is still unsettled, and the core settles it again, perhaps differently.
  * 5. At most `credit` deliveries are unsettled at any time. `credit(0)` takes effect before any later settlement.
  *    Deliveries that were already on their way may still arrive; the core buffers them.
- * 6. The adapter reconnects without the core's help: it declares again what it needs, and resumes with the last credit.
+ * 6. The adapter reconnects without the core's help: it redeclares what it needs, and resumes with the last credit.
  *    Where deliveries end with their connection, it calls `onReconnect`. Meanwhile `subscribe` waits for the connection, or
- *    tries again. It also declares again a queue that is deleted under a subscription, with pauses between failed attempts.
+ *    tries again. It also redeclares a queue that is deleted under a subscription, with pauses between failed attempts.
  * 7. `publish`, `settle` and `extend` end in bounded time. When the broker does not answer, `publish` fails, and the others
  *    return the deliveries with an error.
  * 8. No message is delivered before it is due. Where the broker cannot keep a message that long, the delivery has
@@ -26,7 +26,7 @@
  *    the broker can be reached again, even where deliveries outlive connections. Every loss changes `since`. The call sends
  *    nothing and returns at once.
  * 10. `identify` names the copy of every message that the adapter delivers, see {@link Subscription.identify}. It returns
- *     `undefined` only for a message that neither the broker nor the adapter can tell from another one.
+ *     `undefined` only for a message that neither the broker nor the adapter can distinguish from another one.
  * 11. The `headers` and `native` facts of a delivery are frozen, and no other code writes to its `body`: handlers and hooks
  *     get the same objects.
  */
@@ -89,7 +89,7 @@ export interface SettleRequest {
  * - `lost`: its lease or its connection is lost. The broker redelivers the message.
  * - `transient`: nothing happened, for a reason that affects other messages too, such as throttling, an alarm, or no
  *   connection for copies. The core pauses all settlements but one, and retries.
- * - `unknown`: no answer came, so the settlement may have happened. The core proceeds as with `transient`.
+ * - `unknown`: the broker did not answer, so the settlement may have happened. The core proceeds as with `transient`.
  * - `rejected`: the broker refuses this settlement of this message: its copy is too large, cannot be encoded, has no queue,
  *   or is forbidden. The core tries a smaller copy or another way; other messages do not wait.
  */
@@ -169,7 +169,7 @@ export interface BrowseOptions {
   readonly queue: string
   /** Messages that are ready, or delayed ones. */
   readonly from: "ready" | "delayed"
-  /** The policy of the queue's consumers; it says where delayed messages wait. Default: no delay has its own place. */
+  /** The policy of the queue's consumers. Brokers with a separate place per delay need it. Default: no such places. */
   readonly retry?: RetryPolicy | undefined
   /** The most messages to hold at a time. The broker may allow fewer: then `isWhole` is false at the end. */
   readonly limit: number
@@ -189,9 +189,9 @@ export interface Coverage {
  */
 export interface Browser {
   /**
-   * Returns up to `count` further messages, oldest first where the broker has an order. Empty: none came in time; a later
-   * call may return more. Because delayed messages are due soon, it first returns their previous page to the broker: remove
-   * messages before the next call.
+   * Returns up to `count` further messages, oldest first where the broker has an order. Empty: none arrived in time; a later
+   * call may return more. For delayed messages, it first returns the previous page to the broker, because they may be due
+   * soon: remove messages before the next call.
    *
    * Fails with `ConnectionLost` or `LeaseLost` when consumers may have the held messages. The next call then reopens the
    * queue and shows again what was not removed, under the same `identify` name.
@@ -204,13 +204,13 @@ export interface Browser {
   readonly remove: (deliveries: ReadonlyArray<Delivery>) => Effect.Effect<ReadonlyArray<SettleFailure>>
   /** Names a copy as {@link Subscription.identify} does, across all reopenings of this browser. */
   readonly identify: (delivery: Delivery) => string | undefined
-  /** How much was shown. Call it once `next` has returned nothing. */
+  /** Returns how much was shown. Call it once `next` has returned nothing. */
   readonly browsed: () => Coverage
 }
 
 /**
- * Functions for operators. Dead-letter queues are queues like any other. When parts of the broker do not answer, they use
- * the others, and `counts` names what is missing; they fail when none answers.
+ * Functions for operators. Dead-letter queues are queues like any other. If only some parts of the broker answer, the
+ * functions use those, and `counts` names the missing parts. They fail if none answers.
  */
 export interface Admin {
   readonly counts: (queue: string) => Effect.Effect<Counts, BrokerError>
@@ -230,12 +230,11 @@ export interface Admin {
   readonly purge: (queue: string) => Effect.Effect<number, BrokerError>
   /** Whether two names are one queue, such as a name and an address. It may ask the broker. Default: equal text. */
   readonly isSame?: ((one: string, other: string) => Effect.Effect<boolean, BrokerError>) | undefined
-  /** Returns the whole backlog. People call it, so it may be slower than `counts`. Default: the figures of `counts`. */
+  /** Returns the whole backlog. Operators call it, so it may be slower than `counts`. Default: the figures of `counts`. */
   readonly backlog?: ((request: BacklogRequest) => Effect.Effect<Backlog, BrokerError>) | undefined
   /**
-   * An upper bound of the queue's delayed messages, where `counts` cannot count them because queues share the places of
-   * their delays: all of the queue's own and perhaps others. It only counts; `browse` shows whose they are. `undefined`:
-   * unknown. Default: unknown.
+   * Returns an upper bound of the queue's delayed messages, for brokers whose queues share the places of their delays, so
+   * `counts` cannot separate them; `browse` can. `undefined`: unknown. Default: unknown.
    */
   readonly delayedAtMost?: ((queue: string) => Effect.Effect<number | undefined, BrokerError>) | undefined
 }
@@ -243,20 +242,20 @@ export interface Admin {
 /** A broker, as the core uses it. */
 export interface Service {
   readonly capabilities: Capabilities
-  /** The connection as the adapter last saw it. */
+  /** Returns the connection as the adapter last saw it. */
   readonly connection: () => Connection
   /**
-   * Asks the broker for any answer, and fails when none comes. `connect` calls it, unless `waitForBroker` is 0. For brokers
-   * without a connection to open. Default: the broker was reached when the service was made.
+   * Sends any request to the broker, and fails if no answer comes. `connect` calls it, unless `waitForBroker` is 0. For
+   * brokers without a connection to open. Default: making the service has already reached the broker.
    */
   readonly reach?: Effect.Effect<void, BrokerError> | undefined
   /**
    * Publishes all messages, or fails. It is called for every send; as a `Direct` effect, it needs no fiber.
    *
-   * The error's `entries` report the outcome of each message; make it with `BrokerError.ofBatch`. Without entries, any
-   * message may have been published if the error's reason leaves that open, else none was. An interrupted publish should
-   * also fail at once with such an error for unsent messages, for example by `Effect.onInterrupt` around all of it; without
-   * one, any may have been published.
+   * The error's `entries` report the outcome of each message; make it with `BrokerError.ofBatch`. Without entries, no
+   * message was published, unless the error's reason leaves that open. An interrupted publish should also fail at once with
+   * such an error for unsent messages, for example by `Effect.onInterrupt` around all of it. Without that error, any message
+   * may have been published.
    */
   readonly publish: (messages: ReadonlyArray<Outgoing>) => Effect.Effect<void, BrokerError>
   /** Delivers messages until the scope closes, which returns unsettled ones. */
@@ -265,7 +264,7 @@ export interface Service {
 }
 
 /**
- * The broker on which a program runs, as a service of Effect; adapters make Layers of it.
+ * The broker of a program, as a service of Effect. Adapters make Layers of it.
  *
  * @example
  * ```ts

@@ -13,7 +13,7 @@ import { quoted } from "../options/quoted.ts"
  * | `Timeout` | the broker did not answer in time; the outcome is unknown | yes |
  * | `Throttled` | the broker is overloaded or blocks publishers | yes |
  * | `QueueFull` | the queue is at its limit | yes |
- * | `LeaseLost` | the delivery's lease has ended; the broker delivers the message again | no |
+ * | `LeaseLost` | the delivery's lease has ended; the broker redelivers the message | no |
  * | `AccessRefused` | wrong credentials or missing permission | no |
  * | `QueueMissing` | the queue does not exist and must not be created | no |
  * | `QueueMismatch` | the queue exists with other settings | no |
@@ -68,8 +68,8 @@ export class BrokerError extends Data.TaggedError("BrokerError")<{
   /** How to solve it. */
   readonly remedy?: string | undefined
   /**
-   * Of a connection that was not made: whether only a change of the configuration helps, such as for an untrusted certificate.
-   * `connect` then does not wait for the broker. Default: `false`.
+   * Of a failed connection: whether only a change of the configuration helps, such as for an untrusted certificate. `connect`
+   * then does not wait for the broker. Default: `false`.
    */
   readonly isMisconfigured?: boolean | undefined
   /** The driver's own error. */
@@ -130,13 +130,13 @@ export const ofBatch = (errors: ReadonlyArray<BrokerError | undefined>): BrokerE
   return first === undefined || errors.length === 1 ? first : withEntries(first, errors.map(entryOf))
 }
 
-/** Returns the error of a batch with an entry for each id, also where the adapter gave none. */
+/** Returns the error of a batch with an entry for each id, even if the adapter gave none. */
 export const withIds = (error: BrokerError, ids: ReadonlyArray<string>): BrokerError => {
   const { entries } = error
-  const known = entries?.length === ids.length ? entries : undefined
+  const given = entries?.length === ids.length ? entries : undefined
   return withEntries(
     error,
-    ids.map((id, index) => ({ ...(known?.[index] ?? entryOf(error)), id }))
+    ids.map((id, index) => ({ ...(given?.[index] ?? entryOf(error)), id }))
   )
 }
 

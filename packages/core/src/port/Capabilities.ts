@@ -8,15 +8,15 @@ import * as Delay from "../message/Delay.ts"
 export interface DelayReach {
   /** The longest delay that the broker itself keeps, in milliseconds. */
   readonly native: number
-  /** How longer delays, up to 24 hours, are kept, in words; `undefined` if they cannot be. */
+  /** How longer delays, up to 24 hours, are emulated, in words; `undefined` if they are impossible. */
   readonly beyond: string | undefined
 }
 
-/** The lease of a delivery. When it ends, the broker delivers the message again. */
+/** The lease of a delivery. When it ends, the broker redelivers the message. */
 export interface Lease {
-  /** Length of a lease that is not extended, in milliseconds. */
+  /** The length of a lease that is not extended, in milliseconds. */
   readonly duration: number
-  /** Longest time from the delivery to the end of its lease, in milliseconds; `Infinity`: no limit. */
+  /** The longest time from the delivery to the end of its lease, in milliseconds; `Infinity`: no limit. */
   readonly max: number
 }
 
@@ -51,11 +51,11 @@ export interface Capabilities {
   readonly connectionBound: boolean
   /** The lease of deliveries; `undefined` if they last as long as their connection. */
   readonly lease: Lease | undefined
-  /** Whether undelayed messages are delivered in publish order; one returned at once comes before later ones. */
+  /** Whether undelayed messages are delivered in publish order. A message returned without a delay precedes later ones. */
   readonly ordered: boolean
-  /** How many settlements the core gathers for one call. The adapter must split longer lists, as of a large batch. */
+  /** How many settlements the core gathers for one call. The adapter must split longer lists, such as those of a large batch. */
   readonly settleBatch: number
-  /** The longest that a settlement waits for others, in milliseconds. */
+  /** How long a settlement may wait for others, in milliseconds. */
   readonly settleWait: number
   /** Which counts of a queue the broker can report. */
   readonly counts: { readonly ready: boolean; readonly inFlight: boolean; readonly delayed: boolean }
@@ -82,9 +82,9 @@ export const longestSend = ({ sendDelay }: Capabilities): Delay.Delay =>
   sendDelay.beyond === undefined ? Math.min(sendDelay.native, Delay.max) : Delay.max
 
 /**
- * Returns why the fate of redriven letters that do not return is unknown, and how to make it known: sentences without the
- * last full stop. `undefined` where it is known, or cannot be.
+ * Returns why Requeue cannot confirm that redriven letters were handled, and which option changes that: sentences without
+ * the last full stop. `undefined` if it can confirm it, or no option helps.
  */
 export const untold = ({ broker, countsRemedy }: Pick<Capabilities, "broker" | "countsRemedy">): string | undefined =>
   countsRemedy &&
-  `as it is configured, ${broker} does not tell what becomes of redriven letters that do not come back. ${countsRemedy}`
+  `with this configuration, ${broker} does not report whether redriven letters were handled. ${countsRemedy}`

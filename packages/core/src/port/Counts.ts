@@ -9,7 +9,7 @@ export interface Counts {
   readonly inFlight: number | undefined
   /** Messages that wait for their delay to pass. */
   readonly delayed: number | undefined
-  /** Whether a consumer or a browser may hold messages, if known better than their number. Default: read `inFlight`. */
+  /** Whether a consumer or a browser may hold messages, for brokers that report this but not `inFlight`. Default: by `inFlight`. */
   readonly isRead?: boolean | undefined
   /** Whether the queue is missing; counting does not create it. Default: it exists, or that is unknown (`tellsMissing`). */
   readonly isMissing?: boolean | undefined

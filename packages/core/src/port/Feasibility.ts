@@ -1,4 +1,4 @@
-/** Feasibility: whether a broker can do what a policy requires. It is checked when a consumer is built. */
+/** Feasibility: whether a broker can do what a policy requires. It is checked before a consumer starts. */
 import * as Backoff from "../policy/Backoff.ts"
 import type { Capabilities, DelayReach } from "./Capabilities.ts"
 import { ConfigurationError } from "../options/ConfigurationError.ts"
@@ -58,7 +58,7 @@ const delay = (wanted: Delay.Delay, reach: DelayReach, onLimit: Requirements["on
   if (onLimit === "clamp") return { _tag: "Clamped", from: wanted, to: reach.native }
   return {
     _tag: "Impossible",
-    why: `delays of up to ${Delay.format(wanted)} are asked, the broker keeps at most ${Delay.format(reach.native)}`,
+    why: `the policy needs delays of up to ${Delay.format(wanted)}, the broker keeps at most ${Delay.format(reach.native)}`,
     remedy: `Set max to ${Delay.format(reach.native)} or less, or onLimit: "clamp"`
   }
 }
@@ -84,8 +84,8 @@ const ownDeadLetters = (queue: string): Finding => ({
 })
 
 /**
- * Checks each requirement against the capabilities. Given the queue's name, it also reports a queue that is its own
- * dead-letter queue as impossible.
+ * Checks each requirement against the capabilities. Given the queue's name, it also reports a queue that is its dead-letter
+ * queue as impossible.
  *
  * @example
  * ```ts

@@ -23,8 +23,8 @@ export const add = (broker: Service, queue: string, retry: RetryPolicy.RetryPoli
 const running = new WeakMap<Service, Map<string, Set<ReadonlyArray<string>>>>()
 
 /**
- * Records a running consumer until `end`. `others` are the dead-letter queues of another consumer of the same queue, if
- * they differ: chance would decide where a dead letter goes.
+ * Records a running consumer until `end`. `others` are the dead-letter queues of another consumer of the same queue if they
+ * differ; the queue of a dead letter then depends on chance.
  */
 export const start = (broker: Service, queue: string, retry: RetryPolicy.RetryPolicy) => {
   add(broker, queue, retry)
@@ -56,7 +56,7 @@ const firstSame = (broker: Service, names: Iterable<string>, name: string) =>
     return undefined
   })
 
-/** Whether letters in `name` may come from the queue, by its known policy, else by the default one. */
+/** Whether letters in `name` may come from the queue, by its known policy or, without one, the default policy. */
 export const isOrigin = (broker: Service, name: string, queue: string): Effect.Effect<boolean, BrokerError> =>
   Effect.gen(function* () {
     const queues = known.get(broker) ?? new Map<string, ReadonlyArray<string>>()

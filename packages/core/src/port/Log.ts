@@ -10,7 +10,7 @@ import type * as Logger from "effect/Logger"
 import * as References from "effect/References"
 import * as Failure from "../policy/Failure.ts"
 
-/** The fields of a line beside its message, by name; docs/observability.md lists them. */
+/** The fields of a line besides its message, by name; docs/observability.md lists them. */
 export type Annotations = Readonly<Record<string, unknown>>
 
 const writer =
@@ -31,7 +31,7 @@ export const warning = writer(Effect.logWarning)
 /** Writes a line of level `Error`: something does not work. */
 export const error = writer(Effect.logError)
 
-/** The fields of an error: `errorName`, `errorMessage`, and `errorStack` where it has a stack. */
+/** Returns the fields of an error: `errorName`, `errorMessage`, and `errorStack` if it has a stack. */
 export const errorFields = ({
   message,
   name,
@@ -61,7 +61,7 @@ const causeFields = (cause: Cause.Cause<unknown>): Annotations => {
   return errorFields({ ...Failure.summarize(Cause.squash(cause)), stack: Cause.pretty(cause) })
 }
 
-/** The line that a logger of Effect is given, as data. */
+/** Returns the line that Effect passes to a logger, as data. */
 export const toLine = ({ cause, date, fiber, logLevel, message }: Logger.Options<unknown>): Line => ({
   level: logLevel.toLowerCase(),
   message: [message].flat().map(shown).join(" "),
@@ -74,10 +74,10 @@ export const toLine = ({ cause, date, fiber, logLevel, message }: Logger.Options
   }
 })
 
-/** The line that a logger of Effect is given, as one line of JSON: `timestamp`, `level`, `message` and the fields. */
+/** Returns the line that Effect passes to a logger, as one line of JSON: `timestamp`, `level`, `message` and the fields. */
 export const toJson = (options: Logger.Options<unknown>): string => {
   const { fields, level, message } = toLine(options)
-  const own = { timestamp: options.date.toISOString(), level, message }
-  // The first place gives the order, the last one the values.
-  return Formatter.formatJson({ ...own, ...fields, ...own })
+  const standard = { timestamp: options.date.toISOString(), level, message }
+  // The first spread sets the order, the last one the values.
+  return Formatter.formatJson({ ...standard, ...fields, ...standard })
 }

@@ -9,9 +9,9 @@ export interface PlannedObject {
   /** The kind, in the broker's own words: `queue`, `exchange`, `binding`, `topic`, `channel`. */
   readonly kind: string
   readonly name: string
-  /** Its arguments or attributes, for people. */
+  /** Its arguments or attributes, as text. */
   readonly details: string
-  /** The group to which it belongs, such as that of objects that all queues share. A group is printed as one. */
+  /** Its group, such as that of the objects that all queues share. A group is printed as one object. */
   readonly group?: string
 }
 
@@ -71,7 +71,7 @@ export const grouped = (objects: ReadonlyArray<Shown>): ReadonlyArray<Shown> => 
   })
 }
 
-/** Whether something is missing, different or unsafe. */
+/** Whether an object is missing or different, or a finding is bad. */
 export const isAmiss = ({ findings, objects }: Inspection): boolean =>
   objects.some(({ state }) => state === "missing" || state === "different") ||
   findings.some(({ verdict }) => verdict === "bad")
@@ -112,7 +112,7 @@ export const deadLetters = (queue: string, retry: RetryPolicy): ReadonlyArray<Fl
   return [...byTarget].flatMap(([to, found]) => {
     return to === undefined
       ? []
-      : [{ from: queue, to, label: found.length === reasons.length ? "given up" : found.join(", ") }]
+      : [{ from: queue, to, label: found.length === reasons.length ? "dead letters" : found.join(", ") }]
   })
 }
 
@@ -122,8 +122,8 @@ const quoted = (text: string): string => `"${text.replaceAll('"', "#quot;")}"`
 export const mermaid = ({ flows }: Plan): string => {
   const ids = new Map<string, string>()
   const node = (name: string): string => {
-    const known = ids.get(name)
-    if (known !== undefined) return known
+    const existing = ids.get(name)
+    if (existing !== undefined) return existing
     ids.set(name, `n${ids.size}`)
     return `${ids.get(name)}[${quoted(name)}]`
   }

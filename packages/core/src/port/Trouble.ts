@@ -1,4 +1,4 @@
-/** Troubles of subscriptions: a reachable broker does not deliver: no permission, no queue, a pause, or failing calls. */
+/** Troubles: why a reachable broker does not deliver, such as no permission, no queue, a pause, or failing calls. */
 import * as Effect from "effect/Effect"
 import type { BrokerError } from "./BrokerError.ts"
 import * as Log from "./Log.ts"

@@ -1,8 +1,8 @@
 /**
  * Async contexts: the values of `AsyncLocalStorage` that a function sees, such as a tenant, a transaction or a span.
  *
- * A program's functions run in the context in which the program passed them. Otherwise they would run in that of their
- * caller: another request's send, the handler of another message, a socket or a timer.
+ * A program's functions run in the context in which the program passed them. Otherwise they would run in the context of
+ * another request, the handler of another message, a socket or a timer.
  */
 import type { AsyncResource } from "node:async_hooks"
 
@@ -34,9 +34,9 @@ export const capture = (): Within => {
   const context = makeResource(hooks)
   isKept ??= keepsEntered(hooks, makeResource(hooks))
   if (!isKept) return (call, ...args) => context.runInAsyncScope(call, undefined, ...args)
-  const inOwn: Within = (call, ...args) => makeResource(hooks).runInAsyncScope(call, undefined, ...args)
+  const inNew: Within = (call, ...args) => makeResource(hooks).runInAsyncScope(call, undefined, ...args)
   return (call, ...args) =>
-    context.runInAsyncScope(inOwn<typeof args, ReturnType<typeof call>>, undefined, call, ...args)
+    context.runInAsyncScope(inNew<typeof args, ReturnType<typeof call>>, undefined, call, ...args)
 }
 
 type Callable = (...args: Array<any>) => any // Any, because parameters are contravariant.

@@ -7,7 +7,7 @@
 
 /** A member of a bag. It can be in one bag at a time. */
 export interface Member {
-  /** Its place in the bag, -1 outside. Only the bag changes it. */
+  /** Its index in the bag, -1 outside. Only the bag changes it. */
   place: number
 }
 

@@ -10,7 +10,7 @@ import * as Fiber from "effect/Fiber"
 import * as Bag from "./Bag.ts"
 import type { Timer, Timers } from "./Timers.ts"
 
-/** Floating-point error of times, in milliseconds: a punctual timer must not find its own deadline in the future. */
+/** Floating-point error of times, in milliseconds: a punctual timer must not see its deadline in the future. */
 export const tolerance = 0.001
 
 /** The deadline of one operation. Make it with {@link deadline}, or use an object that exists per operation anyway. */
@@ -32,7 +32,7 @@ export interface Deadlines {
   readonly start: (deadline: Deadline) => void
   /** Ends a deadline that is running. */
   readonly end: (deadline: Deadline) => void
-  /** Runs an effect in its own fiber. At the timeout it interrupts the effect and continues with `late`. */
+  /** Runs an effect in a new fiber. At the timeout it interrupts the effect and continues with `late`. */
   readonly within: <A, E, R, E2>(
     effect: Effect.Effect<A, E, R>,
     late: () => Effect.Effect<A, E2>
@@ -53,10 +53,10 @@ export const make = (timers: Timers, timeout: number, stopsWhenIdle = false): De
   let timer: Timer | undefined
 
   const watch = (millis: number): void => {
-    timer = timers.after(millis, look)
+    timer = timers.after(millis, passDue)
   }
 
-  const look = (): void => {
+  const passDue = (): void => {
     const now = timers.now() + tolerance
     for (const each of running) {
       if (each.at > now || each.place === -1) continue

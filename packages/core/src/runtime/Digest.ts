@@ -5,7 +5,7 @@
  * for secrets, nor where an attacker may try to make two digests equal.
  */
 
-/** The digest of all parts: FNV-1a, 64 bits, as 16 hexadecimal digits. http://www.isthe.com/chongo/tech/comp/fnv/ */
+/** Returns the digest of all parts: FNV-1a, 64 bits, 16 hexadecimal digits. http://www.isthe.com/chongo/tech/comp/fnv/ */
 export const hex = (...parts: ReadonlyArray<Uint8Array | string>): string => {
   let [high, low] = [0xcbf29ce4, 0x84222325]
   for (const part of parts) {

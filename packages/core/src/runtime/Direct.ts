@@ -39,15 +39,15 @@ export class Direct<A, E> extends Effectable.Class<A, E> {
 
   override asEffect(): Effect.Effect<A, E> {
     return Effect.suspend(() => {
-      let known: E | undefined
+      let interruption: E | undefined
       const ended = Effect.callback<A, E>((resume) => {
-        const giveUp = this.begin(resume)
+        const abandon = this.begin(resume)
         return Effect.sync(() => {
-          known = giveUp()
+          interruption = abandon()
         })
       })
       return Effect.onInterrupt(ended, () =>
-        Effect.suspend(() => (known === undefined ? Effect.void : Effect.fail(known)))
+        Effect.suspend(() => (interruption === undefined ? Effect.void : Effect.fail(interruption)))
       )
     })
   }
@@ -56,12 +56,12 @@ export class Direct<A, E> extends Effectable.Class<A, E> {
 /** Makes a direct effect. Anything thrown while it begins is a defect. */
 export const make = <A, E>(begin: Begin<A, E>): Direct<A, E> => new Direct(begin)
 
-const nothingToGiveUp = () => undefined
+const nothingToAbandon = () => undefined
 
-/** Ends work that finishes before it begins. */
+/** Ends work that has an outcome at once. Use it as the result of a {@link Begin}. */
 export const ended = <A, E>(onExit: (exit: Exit.Exit<A, E>) => void, exit: Exit.Exit<A, E>): (() => undefined) => {
   onExit(exit)
-  return nothingToGiveUp
+  return nothingToAbandon
 }
 
 /**
@@ -86,15 +86,15 @@ export const run = <A, E, R>(
   }
   const begin: Begin<A, E> = effect.begin
   try {
-    const giveUp = begin(end)
+    const abandon = begin(end)
     return () => {
       if (hasEnded) return
       hasEnded = true
-      const known = giveUp()
-      onExit(known === undefined ? Exit.interrupt() : Exit.fail(known))
+      const interruption = abandon()
+      onExit(interruption === undefined ? Exit.interrupt() : Exit.fail(interruption))
     }
   } catch (defect) {
     end(Exit.die(defect))
-    return nothingToGiveUp
+    return nothingToAbandon
   }
 }

@@ -34,13 +34,13 @@ export const atEndOfJob = (work: () => void): (() => void) => {
 
 /** Returns a function that reads a clock or another value at most once per job. */
 export const oncePerJob = (read: () => number): (() => number) => {
-  let known: number | undefined
+  let value: number | undefined
   const forget = atEndOfJob(() => {
-    known = undefined
+    value = undefined
   })
   return () => {
-    if (known !== undefined) return known
+    if (value !== undefined) return value
     forget()
-    return (known = read())
+    return (value = read())
   }
 }

@@ -1,4 +1,4 @@
-/** A binary min-heap. Of values with equal keys, the one that was pushed first comes first. */
+/** Heaps: binary min-heaps. Values with equal keys leave in the order in which they were pushed. */
 
 interface Entry<A> {
   readonly key: number
@@ -6,7 +6,7 @@ interface Entry<A> {
   readonly value: A
 }
 
-/** Values by key, lowest first; among equal keys, in order of arrival. */
+/** Values by key, lowest first; values with equal keys in the order of `push`. */
 export interface Heap<A> {
   readonly size: () => number
   readonly push: (key: number, value: A) => void

@@ -1,7 +1,8 @@
 /**
  * Repeated attempts, for example to connect: the pauses between them, and which failures are logged.
  *
- * When to use: for an operation that an adapter repeats until it succeeds. `Reconnecting` keeps a connection permanently.
+ * When to use: for an operation that an adapter repeats until it succeeds. To keep a connection, use `Reconnecting` of
+ * `@requeue/kit`.
  */
 import * as Effect from "effect/Effect"
 import * as Log from "../port/Log.ts"
@@ -41,7 +42,7 @@ export interface PersistOptions {
 }
 
 /**
- * Runs an effect until it succeeds, with growing pauses. Logs failures as {@link isTold} says.
+ * Runs an effect until it succeeds, with growing pauses. Logs the failures that {@link isTold} selects.
  *
  * @example
  * ```ts

@@ -9,7 +9,7 @@ it.effect("a lease beyond the broker's is refused under the name that a puller's
     const error = yield* Effect.flip(Puller.make("q", { lease: "1 minute" }))
     assert.strictEqual(
       error.message,
-      "lease (queue q, broker scripted): a batch may stay out for 1m, the broker's lease ends after 1m. Set lease below 1m"
+      "lease (queue q, broker scripted): a pulled batch may stay unsettled for 1m, but the broker's lease ends after 1m. Set lease below 1m"
     )
     assert.strictEqual((yield* Puller.make("q", { lease: "59 seconds" })).stats().state, "running")
   }).pipe(Effect.scoped, Effect.provide(broker.layer))

@@ -23,18 +23,22 @@ describe("a message that is given up", () => {
   const error = { name: "Error", message: "no" }
 
   it.each([
-    [Settlement.DeadLetter("retries-exhausted", "orders.dlq", error), { target: "orders.dlq" }],
-    [Settlement.Drop("permanent", error), {}]
-  ] as const)("is logged with all that is known of it: %o", (settlement, more) => {
+    [
+      "dead-lettered a message",
+      Settlement.DeadLetter("retries-exhausted", "orders.dlq", error),
+      { target: "orders.dlq" }
+    ],
+    ["dropped a message", Settlement.Drop("permanent", error), {}]
+  ] as const)("is logged with its details: %s", (line, settlement, more) => {
     lines.length = 0
     reporter.settled(late, settlement)
     const { reason } = settlement as Extract<typeof settlement, { reason: unknown }>
     const subject = { queue: "orders", messageId: "a", attempts: 4 }
-    const known = { ...subject, reason, errorName: "Error", errorMessage: "no", age: "1m 30s", ...more }
-    assert.deepStrictEqual(lines, [["gave up a message", known]])
+    const fields = { ...subject, reason, errorName: "Error", errorMessage: "no", age: "1m 30s", ...more }
+    assert.deepStrictEqual(lines, [[line, fields]])
     const traced = { ...settlement, error: { ...error, stack: "    at handle" } }
     reporter.settled(late, traced)
-    assert.deepStrictEqual(lines[1], ["gave up a message", { ...known, errorStack: "    at handle" }])
+    assert.deepStrictEqual(lines[1], [line, { ...fields, errorStack: "    at handle" }])
   })
 
   it("is not one that is acked, retried or given back", () => {

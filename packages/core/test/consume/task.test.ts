@@ -28,7 +28,7 @@ const start = (...names: ReadonlyArray<string>) => {
   const close = (outcome: Acknowledgement.Outcome) => {
     task.close()
     return task.items.flatMap((item, index) =>
-      task.isTold(index) ? [] : [render([item, task.verdict(index, outcome)])]
+      task.isReported(index) ? [] : [render([item, task.verdict(index, outcome)])]
     )
   }
   return { task, close, batch, final, ignored, messages: batch.messages as ReadonlyArray<Received<unknown>> }
@@ -50,7 +50,7 @@ describe("a call that is not made on its message", () => {
       assert.throws(
         () => Reflect.apply(method as () => void, toOther(messages[0]!), []),
         TypeError,
-        `message.${call}: must be called on its message, as in message.${call}(); a copy has only its data`
+        `message.${call}: must be called on its message, as in message.${call}(); a copy of a message has no methods`
       )
     }
     assert.deepStrictEqual(close("success"), ["a ack"])
@@ -110,7 +110,7 @@ describe("task", () => {
     })
     assert.deepStrictEqual(final, ["a ack"])
     assert.deepStrictEqual(parted, ["a ack", "b retry", "c", "d"])
-    assert.isTrue(task.isTold(0) && !task.isTold(1))
+    assert.isTrue(task.isReported(0) && !task.isReported(1))
     batch.ackAll()
     assert.deepStrictEqual(ignored, ["batch AckAll"])
   })

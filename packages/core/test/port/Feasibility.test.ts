@@ -34,7 +34,7 @@ const constant = (millis: number) => ({ backoff: Backoff.constant(millis) })
 
 const tooLong = (asked: string) => ({
   _tag: "Impossible",
-  why: `delays of up to ${asked} are asked, the broker keeps at most 1h`,
+  why: `the policy needs delays of up to ${asked}, the broker keeps at most 1h`,
   remedy: 'Set max to 1h or less, or onLimit: "clamp"'
 })
 
@@ -123,7 +123,7 @@ describe("refusal", () => {
     assert.instanceOf(error, ConfigurationError)
     assert.strictEqual(
       error?.message,
-      "retry.backoff (queue work, broker test): delays of up to 2h are asked, the broker keeps at most 1h. " +
+      "retry.backoff (queue work, broker test): the policy needs delays of up to 2h, the broker keeps at most 1h. " +
         'Set max to 1h or less, or onLimit: "clamp"'
     )
   })

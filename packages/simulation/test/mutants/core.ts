@@ -299,7 +299,7 @@ const losing: ReadonlyArray<Mutant> = [
   {
     name: "what was decided on a lost delivery is repeated on all that come after",
     file: consume("remembered"),
-    from: "      known.delete(found.name)\n",
+    from: "      memories.delete(found.name)\n",
     to: ""
   },
   {
@@ -340,8 +340,8 @@ const settling: ReadonlyArray<Mutant> = [
   {
     name: "messages in quarantine take the room of others",
     file: consume("flow"),
-    from: "most(window, begun - kept) + Math.min(kept, spare) - lost",
-    to: "most(window, begun) - lost",
+    from: "maxInFlight(window, begun - kept) + Math.min(kept, spare) - lost",
+    to: "maxInFlight(window, begun) - lost",
     was: "One refused settlement held up all other messages."
   },
   {
@@ -507,8 +507,8 @@ const redriving: ReadonlyArray<Mutant> = [
   {
     name: "a browser extends leases of what it removes",
     file: "kit/src/Browser.ts",
-    from: "return Effect.uninterruptible(calls.withPermit(asked))",
-    to: "return Effect.uninterruptible(asked)"
+    from: "return Effect.uninterruptible(calls.withPermit(called))",
+    to: "return Effect.uninterruptible(called)"
   },
   {
     name: "a browser removes nothing, and says that it has",

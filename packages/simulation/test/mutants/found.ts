@@ -21,8 +21,8 @@ export const found: ReadonlyArray<Mutant> = [
   {
     name: "a delivery that was overtaken by a later one takes its place",
     file: consume("redeliveries"),
-    from: "(isOlder(delivery, twin, isBound) || merge(twin, delivery))",
-    to: "merge(twin, delivery)",
+    from: "(isOlder(delivery, sameCopy, isBound) || merge(sameCopy, delivery))",
+    to: "merge(sameCopy, delivery)",
     was: "A later delivery was left unsettled, and its message came again after its lease."
   }
 ]

@@ -1,29 +1,29 @@
-/** Delivers ready messages to consumers with credit, in turn, and takes back deliveries that were lost. */
+/** Delivers ready messages to consumers with credit, round robin, and returns lost deliveries to their queues. */
 import type { Capabilities, Timers } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import { type Consumer, type Queue, Receipt, type StoredMessage } from "../queues.ts"
 import { toDelivery } from "./toDelivery.ts"
 
-/** Deliveries that are made in a row before other fibers get a turn. */
+/** The most deliveries in a row before the queue yields to other fibers. */
 const maxRun = 1000
 
-/** Puts a consumer among the ready ones of its queue when it has credit left, and takes it out when it has none. */
+/** Adds a consumer with unused credit to the ready ones of its queue, and removes one without. */
 const update = (consumer: Consumer): void => {
   const { readyConsumers } = consumer.queue
   const isReady = consumer.receipts.size() < consumer.credit
   if (isReady === consumer.isReady) return
   consumer.isReady = isReady
   if (isReady) readyConsumers.push(consumer)
-  // Mostly it has just got a message, and is the last one.
+  // Usually it has just received a message, and is the last one.
   else readyConsumers.splice(readyConsumers.lastIndexOf(consumer), 1)
 }
 
-/** Puts the consumer whose turn it was behind the others. */
+/** Moves the first consumer to the end. */
 const rotate = ({ readyConsumers }: Queue): void => {
   if (readyConsumers.length > 1) readyConsumers.push(readyConsumers.shift()!)
 }
 
-/** Runs `change` while the queue delivers nothing. */
+/** Runs `change` without deliveries of the queue. */
 const hold = (queue: Queue, change: () => void): void => {
   const before = queue.turn
   queue.turn = "delivering"
@@ -36,20 +36,20 @@ const hold = (queue: Queue, change: () => void): void => {
 
 /** The deliveries of all queues. */
 export interface Dispatch {
-  /** Delivers as long as there are ready messages and credit. */
+  /** Delivers while there are ready messages and credit. */
   readonly pump: (queue: Queue) => void
-  /** Runs `change` with no delivery in between, then delivers. */
+  /** Runs `change` without deliveries, then delivers. */
   readonly quietly: (queue: Queue, change: () => void) => void
   /** Sets how many deliveries a consumer may have. */
   readonly credit: (consumer: Consumer, limit: number) => void
-  /** Ends a delivery. The caller decides where its message goes. */
+  /** Ends a delivery. The caller moves its message. */
   readonly end: (receipt: Receipt) => void
   /**
-   * Ends deliveries whose connection or lease was lost. Their messages go back to their places. `counted` is added to the
-   * attempts. Default: they count.
+   * Ends deliveries whose connection or lease was lost, and returns their messages to their old positions. `counted` is
+   * added to the attempts. Default: 0, or 1 with the fault `overCountOnLoss`.
    */
   readonly lose: (queue: Queue, receipts: ReadonlyArray<Receipt>, counted?: number) => void
-  /** Starts a lease anew, never beyond its maximum. */
+  /** Extends a lease, up to its maximum. */
   readonly extend: (receipt: Receipt) => void
 }
 
@@ -60,7 +60,6 @@ interface Dependencies {
   readonly overCountOnLoss: boolean
 }
 
-/** Nothing is delivered yet. */
 export const make = ({ lease, overCountOnLoss, run, timers }: Dependencies): Dispatch => {
   let deliveries = 0
 
@@ -83,7 +82,7 @@ export const make = ({ lease, overCountOnLoss, run, timers }: Dependencies): Dis
   }
 
   const pump = (queue: Queue): void => {
-    // A consumer that publishes, settles or gives credit in `onDelivery` gets here again: the loop below delivers.
+    // Reentered by a consumer that publishes, settles or gives credit in `onDelivery`: the running loop delivers.
     if (queue.turn !== "idle") return
     queue.turn = "delivering"
     let left = maxRun
@@ -98,7 +97,7 @@ export const make = ({ lease, overCountOnLoss, run, timers }: Dependencies): Dis
       queue.turn = "idle"
     }
     if (left > 0) return
-    // A consumer that settles at once could keep this loop busy for ever.
+    // A consumer that settles synchronously could keep this loop busy for ever.
     queue.turn = "resting"
     run(
       Effect.map(Effect.yieldNow, () => {
@@ -120,7 +119,7 @@ export const make = ({ lease, overCountOnLoss, run, timers }: Dependencies): Dis
   }
 
   const lose = (queue: Queue, receipts: ReadonlyArray<Receipt>, counted = overCountOnLoss ? 1 : 0): void => {
-    // Last one first, so that each finds its place at the head.
+    // Last one first, so each is returned to the head.
     for (const receipt of receipts.toSorted((a, b) => b.message.position - a.message.position)) {
       end(receipt)
       receipt.message.deliveries += counted

@@ -1,4 +1,4 @@
-/** Opens a consumer of a queue, which lasts as long as its scope. */
+/** Subscriptions: a consumer of a queue, which lasts as long as its scope. */
 import { Bag, type Broker } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -7,7 +7,7 @@ import type { Consumer, Queues } from "../queues.ts"
 import type { Settle } from "../settle/settle.ts"
 import type { Dispatch } from "./dispatch.ts"
 
-/** Opens a subscription. When its scope closes, deliveries that are not settled go back to their places. */
+/** Opens a subscription. When its scope closes, unsettled messages are returned to their old positions. */
 export const subscribe = (
   options: Broker.SubscribeOptions,
   { dispatch, queues, settle }: { readonly queues: Queues; readonly dispatch: Dispatch; readonly settle: Settle }

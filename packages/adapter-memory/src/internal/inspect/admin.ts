@@ -4,8 +4,8 @@ import * as Effect from "effect/Effect"
 import type { Queue } from "../queues.ts"
 import { type Dependencies, open } from "./browse.ts"
 
-/** Why it does not tell a number: it tells all, unless it was asked to be another broker. */
-const hiding = "its capabilities hide it"
+/** The remark on a figure that imitated capabilities hide. */
+const hiding = "the imitated capabilities exclude it"
 
 const count = ({ counts }: Capabilities.Capabilities, queue: Queue | undefined) => {
   const [ready, delayed] = [queue?.ready.size() ?? 0, queue?.delayed.size ?? 0]
@@ -21,13 +21,13 @@ const backlog = ({ capabilities, elapsed, now, queues }: Dependencies, name: str
   const queue = queues.all.get(name)
   const [first] = queue?.ready ?? []
   const dues = Array.from(queue?.delayed ?? [], ({ due }) => due - elapsed())
-  const told = {
+  const counts = {
     ...count(capabilities, queue),
     backoff: capabilities.counts.delayed ? Backlog.group(dues) : undefined
   }
-  const hidden = Object.entries(told).flatMap(([field, number]) => (number === undefined ? [[field, hiding]] : []))
+  const hidden = Object.entries(counts).flatMap(([field, number]) => (number === undefined ? [[field, hiding]] : []))
   return {
-    ...told,
+    ...counts,
     undelivered: 0,
     oldest: first === undefined ? 0 : Math.max(0, now() - first.metadata.firstPublished),
     consumers: queue?.consumers.size ?? 0,
@@ -35,7 +35,6 @@ const backlog = ({ capabilities, elapsed, now, queues }: Dependencies, name: str
   }
 }
 
-/** The broker's `admin`. */
 export const make = (env: Dependencies): Broker.Admin => {
   const { capabilities, publisher, queues } = env
   return {

@@ -1,4 +1,4 @@
-/** Browsers. What one has shown of the ready messages is in flight to it; delayed messages stay where they are. */
+/** Browsers. Ready messages that were shown are in flight to the browser; delayed ones stay in the queue. */
 import { Bag, type Broker, type BrokerError, type Capabilities, Settlement, type Timers } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -21,7 +21,7 @@ export interface Dependencies {
   readonly elapsed: () => number
 }
 
-/** Each delayed message of a queue once, then `undefined`. One that is delayed again has another timer. */
+/** Yields each delayed message of a queue once, then `undefined`. A message that is delayed again has a new timer. */
 function* unseen(queues: Queues, name: string): Generator<StoredMessage | undefined, never> {
   const seen = new WeakSet<Timers.Timer>()
   while (true) {
@@ -34,7 +34,7 @@ function* unseen(queues: Queues, name: string): Generator<StoredMessage | undefi
   }
 }
 
-/** Shows a copy of a message, because operators may write into it. */
+/** Returns a copy of a message, because operators may change it. */
 const show = (consumer: Consumer, message: StoredMessage, due: number | undefined): Broker.BrowsedMessage => {
   const receipt = new Receipt(consumer, message, 0)
   receipt.expiry = message.timer
@@ -43,7 +43,7 @@ const show = (consumer: Consumer, message: StoredMessage, due: number | undefine
   return { delivery: { ...rest, body: new Uint8Array(body), metadata: structuredClone(metadata), receipt }, due }
 }
 
-/** Opens a browser, which lasts as long as its scope. */
+/** Opens a browser that lasts as long as its scope. */
 export const open = (
   { capabilities, dispatch, elapsed, now, publisher, queues, settle }: Dependencies,
   { from, limit, queue: name }: Broker.BrowseOptions
@@ -54,12 +54,12 @@ export const open = (
     return Effect.fail(failure("browse", name, "Unsupported", detail))
   }
   const delayed = unseen(queues, name)
-  /** Has no credit. It holds all messages that were shown, or a page of delayed ones. */
+  /** A consumer without credit, which holds all shown messages, or a page of delayed ones. */
   let consumer: Consumer | undefined
   let [isCut, isWhole] = [false, true]
   const options: Consumer["options"] = {
     onDelivery: () => undefined,
-    // A settlement that is made to fail loses one message, which is shown again.
+    // The fault `failSettle` loses only one message, which is shown again.
     onReconnect: (isGone) => (isCut ||= isGone === undefined)
   }
 
@@ -81,7 +81,7 @@ export const open = (
     return page
   }
 
-  /** A message that is due is delivered, and is not held any more. */
+  /** A message that is due by now was delivered, and is no longer held. */
   const removeDelayed = (delivery: Broker.BrowsedMessage["delivery"]): ReadonlyArray<Broker.SettleFailure> => {
     const receipt = consumer && receiptOf(consumer, delivery)
     if (receipt?.expiry?.run === undefined) return [gone("remove", name, delivery)]
@@ -97,7 +97,7 @@ export const open = (
       Effect.suspend(() => {
         if (!isCut) return Effect.succeed(next(count))
         isCut = false
-        return Effect.fail(failure("browse", name, "ConnectionLost", "what the browser held is in the queue again"))
+        return Effect.fail(failure("browse", name, "ConnectionLost", "the browser's messages are in the queue again"))
       }),
     remove: (deliveries) =>
       Effect.suspend(() =>

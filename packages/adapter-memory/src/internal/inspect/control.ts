@@ -7,12 +7,11 @@ import { deliveryOf, nextDelivery } from "../consume/toDelivery.ts"
 import type { Publisher } from "../publish/publisher.ts"
 import type { Queue, Queues } from "../queues.ts"
 
-/** The `Control` of a broker. */
 export const make = (env: {
   readonly queues: Queues
   readonly dispatch: Dispatch
   readonly publisher: Publisher
-  /** Whether foreign headers are carried. */
+  /** Whether the broker keeps foreign headers. */
   readonly headers: boolean
   /** Whether deliveries end with their connection. */
   readonly connectionBound: boolean
@@ -21,7 +20,7 @@ export const make = (env: {
   readonly now: () => number
   /** Monotonic milliseconds. */
   readonly elapsed: () => number
-  /** Called when the connections are lost, and when they are made again. */
+  /** Called when the connections are lost and when they are reopened. */
   readonly onState: (state: Connection.Connection["state"]) => void
 }): Control => {
   const { dispatch, queues } = env
@@ -41,7 +40,7 @@ export const make = (env: {
   const reconnectAll = (forgetDelays: boolean): Effect.Effect<void> =>
     Effect.gen(function* () {
       env.onState("down")
-      // As on a network, everybody has the time to see it.
+      // As on a network, other fibers have time to see it.
       yield* Effect.yieldNow
       env.onState("up")
       for (const queue of queues.all.values()) reconnect(queue, forgetDelays)

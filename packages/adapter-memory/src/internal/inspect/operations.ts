@@ -1,4 +1,4 @@
-/** A queue's plan for operators. No more can be done about queues that live in another process. */
+/** Plans of queues for operators. Queues of another process cannot be inspected. */
 import { type Adapter, ConfigurationError, Plan, RetryPolicy } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import { fromUrl } from "../../Options.ts"
@@ -15,7 +15,7 @@ const plan = ({ queue, retry }: Adapter.PlanRequest): Plan.Plan => ({
 
 const elsewhere = "it lives in the process that uses it"
 
-/** The adapter's part of the command line. */
+/** The adapter's functions for the CLI. */
 export const operations: Adapter.Operations = {
   plan: (request, url, options) => Effect.as(ConfigurationError.orFail(fromUrl(url, options)), plan(request)),
   operate: (url, options) =>

@@ -1,18 +1,18 @@
-/** Takes messages in: checks them against the broker's capabilities, and makes publishers wait for room. */
+/** Stores published messages: checks them against the capabilities, and makes publishers wait for room. */
 import { BrokerError, Metadata, type Outgoing } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type { Delays } from "../delays.ts"
 import type { BlockedPublish, Queue, Queues, StoredMessage } from "../queues.ts"
 
-/** Publishes to every queue. */
+/** Publishes to all queues. */
 export interface Publisher {
   /** Stores the messages in order; each waits for room in its queue. */
   readonly publish: (messages: ReadonlyArray<Outgoing.Outgoing>) => Effect.Effect<void, BrokerError.BrokerError>
-  /** Stores a copy without waiting: its original is in the broker already and leaves next. */
+  /** Stores a copy without waiting, because its original is removed next. */
   readonly copy: (message: Outgoing.Outgoing) => void
-  /** Lets blocked publishes in, as far as there is room; `undefined` where there is always room. */
+  /** Stores blocked publishes while there is room; `undefined` without a limit. */
   readonly admit: ((queue: Queue) => void) | undefined
-  /** Fails all publishes that are blocked, and all that come. */
+  /** Fails all blocked and all later publishes. */
   readonly close: () => void
 }
 
@@ -42,11 +42,11 @@ const failure = (
 
 const closed = (queue: string): BrokerError.BrokerError => failure(queue, "ConnectionFailed", "the broker was closed")
 
-/** The error of a batch of which the first ones are stored. */
+/** Returns the error of a batch whose first `stored` messages were stored. */
 const partly = (error: BrokerError.BrokerError, count: number, stored: number): BrokerError.BrokerError =>
   BrokerError.ofBatch(Array.from({ length: count }, (_, index) => (index < stored ? undefined : error))) ?? error
 
-/** A message that the broker takes now, in milliseconds since the epoch. */
+/** Returns a message to store. `now` is in milliseconds since the epoch. */
 const stored = ({ body, headers, metadata }: Outgoing.Outgoing, now: number): StoredMessage => ({
   body,
   headers,
@@ -58,11 +58,10 @@ const stored = ({ body, headers, metadata }: Outgoing.Outgoing, now: number): St
   next: undefined
 })
 
-/** Nothing is blocked yet. */
-// Long, because its functions share what is blocked.
+// Long, because its functions share the blocked publishes.
 export const make = (dependencies: Dependencies): Publisher => {
   const { delays, loseConfirmation, maxBodySize, maxMessages, now, pump, queues } = dependencies
-  /** Without a limit nobody ever waits. To look for them all the same would be a cache miss, where queues are many. */
+  /** Without a limit no publish waits. Checking anyway would cost a cache miss if there are many queues. */
   const isBounded = maxMessages < Number.POSITIVE_INFINITY
   let isOpen = true
 
@@ -94,15 +93,15 @@ export const make = (dependencies: Dependencies): Publisher => {
       return Effect.sync(() => queue.blocked.remove(blocked))
     })
 
-  /** Stores the messages from `start` on, at once as far as there is room. */
+  /** Stores the messages from `start` on, and waits where there is no room. */
   const storeFrom = (messages: ReadonlyArray<Outgoing.Outgoing>, start: number): Published => {
     for (let i = start; i < messages.length; i++) {
       const message = messages[i]!
       const queue = queues.get(message.queue)
-      // Nobody overtakes those who wait.
+      // A publish never overtakes blocked ones.
       if (isBounded && (queue.held >= maxMessages || queue.blocked.size() > 0)) {
-        const told = (error: BrokerError.BrokerError) => partly(error, messages.length, i)
-        return Effect.flatMap(Effect.mapError(wait(queue, message), told), () => storeFrom(messages, i + 1))
+        const withEntries = (error: BrokerError.BrokerError) => partly(error, messages.length, i)
+        return Effect.flatMap(Effect.mapError(wait(queue, message), withEntries), () => storeFrom(messages, i + 1))
       }
       add(queue, message)
     }

@@ -1,19 +1,17 @@
-/** Publishers that wait for room, first come, first served. Leaving early costs O(1). */
+/** Publishers that wait for room, first come, first served. Every operation takes constant time. */
 
-/** The queue. */
 export interface WaitQueue<A> {
   readonly size: () => number
   readonly add: (waiter: A) => void
   readonly remove: (waiter: A) => void
-  /** Takes the first; `undefined` when nobody waits. */
+  /** Removes and returns the first; `undefined` if the queue is empty. */
   readonly take: () => A | undefined
 }
 
-/** An empty queue. */
 export const make = <A>(): WaitQueue<A> => {
   const set = new Set<A>()
-  // One iterator for good: a new one would first step over the traces of all who left. It never comes to its end,
-  // because it is asked only when somebody is ahead of it, and whoever it passes leaves.
+  // One permanent iterator: a new one would first skip the slots of all removed waiters. It never ends, because it is
+  // advanced only while the set is not empty, and every waiter that it passes is removed.
   const cursor = set.values()
   return {
     size: () => set.size,

@@ -1,4 +1,4 @@
-/** Carries out settlements. */
+/** Settlements. */
 import {
   Broker,
   BrokerError,
@@ -16,7 +16,7 @@ import type { Delays } from "../delays.ts"
 import type { Publisher } from "../publish/publisher.ts"
 import { type Consumer, type Queues, Receipt } from "../queues.ts"
 
-/** Makes what settles the deliveries of one subscription. */
+/** Returns the settling functions of one subscription. */
 export type Settle = (consumer: Consumer) => Pick<Broker.Subscription, "settle" | "extend">
 
 interface Dependencies {
@@ -27,7 +27,7 @@ interface Dependencies {
   readonly capabilities: Capabilities.Capabilities
   /** Milliseconds since the epoch. */
   readonly now: () => number
-  /** Answers why a settlement is made to fail; `undefined` for one that is carried out. Default: all are. */
+  /** Returns the reason to fail the next settlement with; `undefined` to carry it out. Default: carry out all. */
   readonly fail: (() => "ConnectionLost" | "LeaseLost" | undefined) | undefined
 }
 
@@ -38,17 +38,17 @@ export const failure = (
   detail: string
 ): BrokerError.BrokerError => new BrokerError.BrokerError({ broker: "memory", operation, queue, reason, detail })
 
-/** The receipt of a delivery; `undefined` when it was settled before, lost, or is another subscription's. */
+/** Returns the receipt of a delivery; `undefined` if it was settled or lost, or belongs to another subscription. */
 export const receiptOf = (consumer: Consumer, { receipt }: Delivery.Delivery): Receipt | undefined =>
   receipt instanceof Receipt && receipt.consumer === consumer && receipt.place !== -1 ? receipt : undefined
 
-/** The result of a call for a delivery that is not held. */
+/** Returns the failure for a delivery that is not held. */
 export const gone = (operation: string, queue: string, delivery: Delivery.Delivery): Broker.SettleFailure => {
-  const detail = "the delivery was settled before, lost, or is another subscription's"
+  const detail = "the delivery was already settled or lost, or belongs to another subscription"
   return { delivery, error: failure(operation, queue, "LeaseLost", detail), fate: "lost" }
 }
 
-/** Carries out one settlement, and answers the error of one that cannot be carried out. */
+/** Carries out one settlement. Returns its error; `undefined` on success. */
 const carryOut = ({ capabilities, delays, dispatch, now, publisher, queues }: Dependencies) => {
   const remove = (receipt: Receipt): void => {
     const { queue } = receipt.consumer
@@ -102,22 +102,21 @@ const carryOut = ({ capabilities, delays, dispatch, now, publisher, queues }: De
   }
 }
 
-/** Settles on these queues. */
 export const make = (env: Dependencies): Settle => {
   const { capabilities, dispatch, fail } = env
   const settleOne = carryOut(env)
 
-  /** Imitates the failure of a settlement, where one is wanted now. */
-  const imitated = (receipt: Receipt, wanted: NonNullable<typeof fail>): BrokerError.BrokerError | undefined => {
-    const reason = wanted()
+  /** Imitates a failed settlement if the fault `failSettle` is due. */
+  const imitated = (receipt: Receipt, nextReason: NonNullable<typeof fail>): BrokerError.BrokerError | undefined => {
+    const reason = nextReason()
     if (reason === undefined) return undefined
     const { queue } = receipt.consumer
     if (reason === "LeaseLost") {
-      // Without leases, a delivery is lost with its connection, which its consumer hears of before the redelivery.
+      // Without leases, a delivery is lost with its connection, and the consumer is notified before the redelivery.
       if (capabilities.lease === undefined) receipt.consumer.options.onReconnect((each) => each.receipt === receipt)
       dispatch.lose(queue, [receipt])
     }
-    return failure("settle", queue.name, reason, "the settlement was made to fail (failSettle)")
+    return failure("settle", queue.name, reason, "the fault failSettle made the settlement fail")
   }
 
   const settleAll = (consumer: Consumer, requests: ReadonlyArray<Broker.SettleRequest>) => {
@@ -147,7 +146,7 @@ export const make = (env: Dependencies): Settle => {
   return (consumer) => ({
     settle: (requests) =>
       Direct.make((onExit) => {
-        // A message that goes back is delivered again only when its consumer has the answer for this delivery.
+        // A returned message is redelivered only after its consumer has the answer for this delivery.
         dispatch.quietly(consumer.queue, () => onExit(Exit.succeed(settleAll(consumer, requests))))
         return () => undefined
       }),

@@ -1,4 +1,4 @@
-/** Moves a virtual clock from one wake-up to the next, and lets everything finish before it moves on. */
+/** Moves a virtual clock from one wake-up to the next, and lets all work finish in between. */
 import type { VirtualClock } from "@requeue/core/port"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -6,34 +6,33 @@ import * as Scheduler from "effect/Scheduler"
 import * as RealTime from "./realTime.ts"
 
 /**
- * How moves of the clock have ended: `done`, the condition holds; `over`, the time is over; `stuck`, nobody waits for
- * the clock; `endless`, the clock was moved so often that it would never end.
+ * How moving the clock ended: `done`: the condition holds; `over`: the time limit has passed; `stuck`: nothing waits for the
+ * clock; `endless`: the clock was moved {@link maxMoves} times.
  */
 export type End = "done" | "over" | "stuck" | "endless"
 
-/** A clock that is moved. */
+/** Moves a clock. */
 export interface Drive {
   /** Milliseconds since the epoch. */
   readonly start: number
-  /** Milliseconds since the start. */
+  /** Returns milliseconds since the start. */
   readonly now: () => number
-  /** Resolves when all has happened that can happen without a move of the clock. */
+  /** Resolves when no work is left that does not wait for the clock. */
   readonly rest: () => Promise<void>
-  /** Moves the clock until the condition holds, for so many milliseconds at most. */
+  /** Moves the clock until the condition holds, by at most `millis` milliseconds. */
   readonly until: (done: () => boolean, millis: number) => Promise<End>
-  /** Moves the clock by so many milliseconds. */
   readonly advance: (millis: number) => Promise<void>
-  /** Wraps a handler, so that its promises are waited for before the clock is moved. */
+  /** Wraps a handler: the clock then waits for its promises. */
   readonly watch: <In extends ReadonlyArray<unknown>>(handler: (...input: In) => unknown) => (...input: In) => unknown
 }
 
-/** Moves of the clock after which a condition is given up. */
+/** The most moves of the clock until a condition holds. */
 const maxMoves = 10_000
 
 const isPromiseLike = (u: unknown): u is PromiseLike<unknown> =>
   typeof u === "object" && u !== null && "then" in u && typeof u.then === "function"
 
-/** @param promiseTimeout milliseconds of real time that the promise of a handler is waited for */
+/** @param promiseTimeout how long to wait for the promise of a handler, in milliseconds of real time */
 export const make = (clock: VirtualClock.VirtualClock, turns: RealTime.Turns, promiseTimeout: number): Drive => {
   const run = Effect.runPromiseWith(Context.make(Scheduler.Scheduler, turns.scheduler))
   const start = clock.currentTimeMillisUnsafe()
@@ -44,12 +43,12 @@ export const make = (clock: VirtualClock.VirtualClock, turns: RealTime.Turns, pr
     for (;;) {
       if (!(await turns.rest())) {
         throw new Error(
-          "time stands still, and yet something always happens: is a message retried for ever without a delay?"
+          "the clock does not move, but the program never becomes idle. Is a message retried for ever without a delay?"
         )
       }
       if (running.size === 0) return
       const waited = [...running]
-      // A handler that has been waited for in vain waits for the clock, or for the test: it is not waited for again.
+      // A handler that does not end in time waits for the clock or the test, so do not wait for it again.
       if (!(await RealTime.within(promiseTimeout, Promise.race(waited))))
         for (const handled of waited) running.delete(handled)
     }
@@ -86,7 +85,7 @@ export const make = (clock: VirtualClock.VirtualClock, turns: RealTime.Turns, pr
       if (clock.currentTimeMillisUnsafe() < end) await moveTo(end)
     },
     watch: (handler) => {
-      // A handler that is missing is for the consumer to refuse.
+      // The consumer refuses a missing handler.
       if (typeof handler !== "function") return handler
       return (...input) => {
         const result = handler(...input)

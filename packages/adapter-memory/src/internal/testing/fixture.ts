@@ -1,4 +1,4 @@
-/** The fixture of a test: a memory broker on a virtual clock, and the tools around it. */
+/** The fixture of a test: a memory broker on a virtual clock, and its tools. */
 import { type Codec, QueueDefinition } from "@requeue/core"
 import {
   Broker,
@@ -29,19 +29,19 @@ import type { DeadLetter, IdleOptions, Options, Tools } from "./tools.ts"
 
 /** The broker and its tools. */
 export interface Fixture {
-  /** The services that a program under test runs with: its broker, clock, scheduler and random numbers. */
+  /** The services for the program under test: broker, clock, scheduler and random numbers. */
   readonly context: Context.Context<Broker.Broker>
   readonly tools: Tools
-  /** Wraps a handler, so that its promises are waited for before the clock is moved. */
+  /** Wraps a handler: the clock then waits for its promises. */
   readonly watch: Drive.Drive["watch"]
 }
 
-/** All options and their kinds, by which wrong ones are found. */
+/** All options and their kinds. */
 export const kinds: OptionNames.Of<Options> = { ...MemoryOptions.kinds, promiseTimeout: OptionKind.number(0) }
 
 const day = 24 * 60 * 60 * 1000
 
-/** Opens a broker, which lives as long as the scope. */
+/** Opens a broker that lasts as long as the scope. */
 export const make = ({ promiseTimeout = 1000, ...options }: Options): Effect.Effect<Fixture, never, Scope.Scope> =>
   Effect.gen(function* () {
     const turns = RealTime.make()
@@ -64,7 +64,7 @@ export const make = ({ promiseTimeout = 1000, ...options }: Options): Effect.Eff
     }
   })
 
-/** The longest duration that a test may ask for, in milliseconds. The time stamps of messages stay in range. */
+/** The longest duration in a test, in milliseconds. It keeps the time stamps of messages in range. */
 const longest = 3650 * day
 
 const idleKinds: OptionNames.Of<IdleOptions> = { within: Delay.kind(0, longest) }
@@ -84,10 +84,10 @@ const makeTools = (control: Control, drive: Drive.Drive, journal: Journal.Journa
     waitUntilIdle: async (idleOptions = {}) => {
       OptionNames.check("waitUntilIdle", idleOptions, idleKinds)
       const { within = 30 * day } = idleOptions
-      const most = Delay.constrain("waitUntilIdle: within", within, 0, longest)
-      const end = await drive.until(() => left().length === 0, most)
+      const timeout = Delay.constrain("waitUntilIdle: within", within, 0, longest)
+      const end = await drive.until(() => left().length === 0, timeout)
       if (end === "done") return
-      const sentence = Report.sentence(`every consumer to be idle within ${Delay.format(most)}`, left())
+      const sentence = Report.sentence(`every consumer to be idle within ${Delay.format(timeout)}`, left())
       throw new Error(`${sentence}${hint(end, drive.now())}`)
     },
     expectNothingElse: async () => {
@@ -136,15 +136,15 @@ const makeTools = (control: Control, drive: Drive.Drive, journal: Journal.Journa
       const settle = () => void (settled = true)
       promise.then(settle, settle)
       const end = await drive.until(() => settled, Number.POSITIVE_INFINITY)
-      if (end !== "done") throw new Error("finish: the promise waits for something that is not the clock")
+      if (end !== "done") throw new Error("finish: the promise is not settled, and moving the clock does not settle it")
       return promise
     }
   }
 }
 
 const hint = (end: Drive.End, now: number): string => {
-  if (end === "stuck") return ". Nothing waits for the clock: a handler that never ends, a puller that does not pull?"
-  if (end === "endless") return `. The clock has been moved to ${Delay.format(now)}: is a message retried for ever?`
+  if (end === "stuck") return ". Nothing waits for the clock. Does a handler never end, or does a puller not pull?"
+  if (end === "endless") return `. The clock was moved to ${Delay.format(now)}. Is a message retried for ever?`
   return ""
 }
 

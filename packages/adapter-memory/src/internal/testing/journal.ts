@@ -1,4 +1,4 @@
-/** A broker that writes down every message that goes through it. */
+/** A broker that records the events of every message. */
 import type { Broker, Metadata, Outgoing, Settlement } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import type { Happening } from "./tools.ts"
@@ -8,7 +8,7 @@ interface Sent extends Outgoing.Outgoing {
   readonly at: number
 }
 
-/** The broker, and what it has written down. */
+/** The broker and its records. */
 export interface Journal {
   readonly broker: Broker.Service
   readonly happenings: ReadonlyArray<Happening>
@@ -21,7 +21,7 @@ export const make = (broker: Broker.Service, now: () => number): Journal => {
   const happenings: Array<Happening> = []
   const sent: Array<Sent> = []
 
-  // Written down before it is done, since a delivery may follow at once; struck out when it fails.
+  // Recorded before the call, because a delivery may follow at once; removed if the call fails.
   const note = (entries: Iterable<Happening>): void => void happenings.push(...entries)
   const strike = (entries: Iterable<Happening | undefined>): void => {
     for (const entry of entries) if (entry !== undefined) happenings.splice(happenings.lastIndexOf(entry), 1)
@@ -71,7 +71,7 @@ export const make = (broker: Broker.Service, now: () => number): Journal => {
   return { broker: { ...broker, publish, subscribe }, happenings, sent }
 }
 
-/** Without its stack trace, so that tests can compare it. */
+/** Drops the stack trace, which tests could not compare. */
 const named = ({ message, name }: Metadata.ErrorSummary) => ({ name, message })
 
 const end = (settlement: Settlement.Settlement) => {

@@ -1,23 +1,23 @@
-/** Events, and messages that are left, as clauses for the message of a failed assertion. */
+/** Describes events and unfinished messages in the error of a failed assertion. */
 import { Delay, type Delivery } from "@requeue/core/port"
 import type { Snapshot } from "../../Control.ts"
 import type { Happening } from "./tools.ts"
 
-/** A clause for each message that a consumer has, or will get; none when all is done. */
+/** Returns a clause for each message that a consumer has or will get. */
 export const left = (queues: ReadonlyMap<string, Snapshot>): ReadonlyArray<string> =>
   [...queues].flatMap(([queue, { consumers, delayed, inFlight, ready }]) => {
     const clause = ({ attempts, metadata }: Delivery.Delivery, state: string) =>
       `a message of ${queue} ${state} (attempt ${attempts}, id ${metadata.id})`
-    // Without a consumer, nothing happens to the messages of a queue.
+    // Without a consumer, messages stay in their queue.
     if (consumers === 0) return []
     return [
-      ...inFlight.map((delivery) => clause(delivery, "is with its consumer")),
-      ...ready.map((delivery) => clause(delivery, "waits to be taken")),
+      ...inFlight.map((delivery) => clause(delivery, "is in flight")),
+      ...ready.map((delivery) => clause(delivery, "waits for its consumer")),
       ...delayed.map(({ delivery, dueIn }) => clause(delivery, `is delayed for another ${Delay.format(dueIn)}`))
     ]
   })
 
-/** The clause of an event. */
+/** Returns the clause of an event. */
 export const happened = (happening: Happening): string => {
   const attempt = "attempts" in happening ? `attempt ${happening.attempts}, ` : ""
   const { at, id, queue } = happening
@@ -43,10 +43,10 @@ const done = (happening: Happening): string => {
   }
 }
 
-/** The most clauses that are shown. */
+/** The most clauses in one error. */
 const limit = 10
 
-/** The message of a failed assertion: a sentence where there is one clause, a list where there are more. */
+/** Returns the message of a failed assertion: a sentence for one clause, a list for more. */
 export const sentence = (expected: string, clauses: ReadonlyArray<string>): string => {
   if (clauses.length === 1) return `expected ${expected}, but ${clauses[0]}`
   const more = clauses.length > limit ? [`- and ${clauses.length - limit} more`] : []

@@ -6,13 +6,13 @@ import type * as MemoryOptions from "../../Options.ts"
 /** The options of a broker for tests. */
 export interface Options extends MemoryOptions.Options {
   /**
-   * Milliseconds of real time that the promise of a handler is waited for before the clock moves on, for handlers that
-   * do input and output. Default: 1,000.
+   * How long to wait for the promise of a handler before the clock moves, in milliseconds of real time. For handlers that do
+   * input and output. Default: 1,000.
    */
   readonly promiseTimeout?: number | undefined
 }
 
-/** An event of a message, in the words of core's events. `at` is in milliseconds since the test began. */
+/** An event of a message, named like core's events. `at` is in milliseconds since the test began. */
 export type Happening = { readonly at: number } & (
   | { readonly _tag: "Sent"; readonly queue: string; readonly id: string; readonly delay: Delay.Delay }
   | Extract<
@@ -26,70 +26,70 @@ export interface Sent<A> {
   /** Milliseconds since the test began. */
   readonly at: number
   readonly id: string
-  /** The bytes, where the queue's codec cannot decode them. */
+  /** The decoded body, or its bytes if the queue's codec cannot decode it. */
   readonly body: A | Uint8Array
   readonly headers: Message.Headers
   readonly delay: Delay.Delay
 }
 
-/** A message that was given up. */
+/** A dead-lettered message. */
 export interface DeadLetter<A> {
   /** Milliseconds since the test began. */
   readonly at: number
-  /** The dead-letter queue that it lies in. */
+  /** The dead-letter queue that has it. */
   readonly queue: string
-  /** The queue whose consumers gave it up. */
+  /** The queue whose consumer dead-lettered it. */
   readonly origin: string
   readonly id: string
-  /** The bytes, where the queue's codec cannot decode them. */
+  /** The decoded body, or its bytes if the queue's codec cannot decode it. */
   readonly body: A | Uint8Array
   readonly headers: Message.Headers
   readonly attempts: number
   readonly reason: Metadata.Reason
-  /** The error of the last attempt, without its stack trace, so that tests can compare it. */
+  /** The error of the last attempt, without its stack trace, which tests could not compare. */
   readonly error: Metadata.ErrorSummary
   readonly history: ReadonlyArray<Metadata.Attempt>
 }
 
-/** How long `waitUntilIdle` waits. */
+/** Options of `waitUntilIdle`. */
 export interface IdleOptions {
-  /** The longest time that the clock may be moved. Default: 30 days. */
+  /** How far the clock may move, up to 3,650 days; a number counts milliseconds. Default: 30 days. */
   readonly within?: Delay.DurationInput | undefined
 }
 
-/** The body of a queue without a codec has the type that the test names. */
-export type AnyBody = any // a test that names none reads the body without a cast
+/** The type of bodies if the test names none. */
+export type AnyBody = any // A test that names none reads the body without a cast.
 
 /** The tools, as promises. */
 export interface Tools {
-  /** Milliseconds since the test began. */
+  /** Returns milliseconds since the test began. */
   readonly now: () => number
-  /** Moves the clock. Whatever is due on the way happens in order and at its time; handlers are waited for. */
+  /** Moves the clock by a duration. Runs everything that becomes due, in order and at its time, and waits for handlers. */
   readonly advance: (duration: Delay.DurationInput) => Promise<void>
   /**
-   * Moves the clock until no consumer has a message left: none with a handler, none waiting, none delayed. Rejects with
-   * those that are left when it takes longer than `within`.
+   * Moves the clock until no consumer has a message left, whether in flight, ready or delayed. Rejects with the remaining
+   * messages if that takes longer than `within`.
    */
   readonly waitUntilIdle: (options?: IdleOptions) => Promise<void>
   /**
-   * Rejects unless nothing has happened since the last call of `happened`, and no consumer has a message left. The
-   * clock stands still.
+   * Rejects if an event has happened since the last call of `happened`, or if a consumer has a message left. Does not move
+   * the clock.
    */
   readonly expectNothingElse: () => Promise<void>
-  /** The events since the last call, in order. */
+  /** Returns the events since the last call, in order. */
   readonly happened: () => ReadonlyArray<Happening>
-  /** The messages that were sent to a queue, in order. Redrives are among them; retries and dead letters are not. */
+  /** Returns the messages that were sent to a queue, in order, including redrives but not retries and dead letters. */
   readonly sent: <A = AnyBody>(queue: QueueDefinition.Input<A, never>) => Promise<ReadonlyArray<Sent<A>>>
   /**
-   * The dead letters in a dead-letter queue, by its own name, such as `orders.dlq`, oldest first. Rejects where there is no
-   * such queue, or nothing makes it a dead-letter queue: no policy, no convention and no dead letter in it.
+   * Returns the dead letters in a dead-letter queue, such as `orders.dlq`, oldest first. Rejects if the queue does not exist,
+   * or is not a dead-letter queue by a policy, by its name or by its messages.
    */
   readonly deadLetters: <A = AnyBody>(queue: QueueDefinition.Input<A, never>) => Promise<ReadonlyArray<DeadLetter<A>>>
   /**
-   * The dead letters of a queue, such as `orders`: all in each dead-letter queue that the policies of its consumers name, those of
-   * `<queue>.dlq` without consumers. Each queue is oldest first. Where queues share one, `origin` of a letter tells them apart.
+   * Returns the dead letters of a queue, such as `orders`: those in all dead-letter queues that the policies of its consumers
+   * name, or in `<queue>.dlq` without consumers. Each dead-letter queue is oldest first. If queues share one, read `origin`.
    */
   readonly deadLettersOf: <A = AnyBody>(queue: QueueDefinition.Input<A, never>) => Promise<ReadonlyArray<DeadLetter<A>>>
-  /** Moves the clock until the promise has settled, and settles as it does. For a drain, a pull, a slow redrive. */
+  /** Moves the clock until the promise has settled, and settles as it does. For a drain, a pull or a slow redrive. */
   readonly finish: <A>(promise: Promise<A>) => Promise<A>
 }

@@ -1,6 +1,6 @@
 /**
- * Takes deliveries in: knows those that come again, settles those that no handler may see, decodes the others and hands
- * them on to their batch.
+ * Processes arriving deliveries: recognises redeliveries, settles those that no handler may see, decodes the others and
+ * passes them to the batcher.
  */
 import type { Codec, DecodedMessage } from "../../message/Codec.ts"
 import type { Delivery } from "../../message/Delivery.ts"
@@ -22,18 +22,18 @@ import type { Runtime } from "./runtime.ts"
 
 export interface Arrival {
   readonly onDelivery: (delivery: Delivery) => void
-  /** Lets a decoded message wait for its batch. */
+  /** Adds a decoded message to the batcher. */
   readonly join: (item: Item) => void
-  /** Ends the wait for all bodies that are being decoded, and answers their messages. */
+  /** Stops waiting for asynchronous codecs, and returns their messages. */
   readonly clear: () => ReadonlyArray<Item>
-  /** When the last message came, in milliseconds since the epoch. */
+  /** When the last message arrived, in milliseconds since the epoch. */
   readonly lastDelivery: () => number | undefined
 }
 
-/** A codec of any body type, as far as a consumer needs it. */
+/** The decoding part of a codec of any body type. */
 export type Decoder = Pick<Codec<unknown>, "decode" | "decodeMessage">
 
-/** The policy by which {@link refusal} refuses, and its queue. */
+/** The policy that {@link refusal} applies, and its queue. */
 export interface Admission {
   readonly queue: string
   readonly retry: RetryPolicy.RetryPolicy
@@ -47,13 +47,13 @@ export interface Dependencies extends Admission, Pick<Runtime, "readFailure" | "
   readonly load: InFlightCounters
   readonly reporter: Reporter
   readonly flow: Pick<Flow, "update" | "wants">
-  /** The time of the timers, by the job of the event loop. */
+  /** The timers' time, read once per job of the event loop. */
   readonly jobTime: () => number
-  /** Called when a message has joined those that wait for their batch. */
+  /** Called when a message was added to the batcher. */
   readonly onArrived: () => void
 }
 
-/** The settlement of a delivery that no handler may see; `undefined` for all others. Pure. */
+/** Returns the settlement of a delivery that no handler may see; `undefined` for all others. Pure. */
 export const refusal = (
   { attempts, group, metadata, unreadable }: Delivery,
   { queue, retry }: Admission,
@@ -62,9 +62,9 @@ export const refusal = (
   const wait = metadata.notBefore === 0 ? 0 : Metadata.wait(metadata, now(), retry.maxAge)
   if (wait > 0) return Settlement.Release(wait)
   if (unreadable !== undefined) return RetryPolicy.giveUp(retry, queue, "undecodable", { summary: unreadable })
-  // Brokers count each time that a message comes behind others of its group, whatever becomes of these.
+  // A message of a group is often returned because of an earlier one, and brokers count those deliveries too.
   if (attempts <= retry.maxDeliveries || group !== undefined) return undefined
-  // Its deliveries never came to an end: they killed their process, or the broker counts too many.
+  // Its deliveries were never settled: they killed their process, or the broker counts too many.
   const message =
     attempts - metadata.attempts > 1
       ? `delivered ${attempts} times, ${retry.maxDeliveries} allowed`
@@ -72,7 +72,7 @@ export const refusal = (
   return RetryPolicy.giveUp(retry, queue, "too-many-deliveries", { summary: { name: "TooManyDeliveries", message } })
 }
 
-/** Decodes a body, and gives its item the headers that its handler sees. */
+/** Returns a function that decodes a body and stores the decoded headers in its item. */
 const opening = (open: NonNullable<Decoder["decodeMessage"]>) => {
   const take = (item: Item, opened: DecodedMessage<unknown>): unknown => {
     item.headers = Object.freeze({ ...opened.headers })
@@ -82,11 +82,7 @@ const opening = (open: NonNullable<Decoder["decodeMessage"]>) => {
     Thenable.map(open(item.delivery.body, item.delivery.headers), (opened) => take(item, opened))
 }
 
-/**
- * The ways that a delivery takes to its batch.
- *
- * Long, because each of them begins here.
- */
+/** Long, because every path of a delivery to its batch begins here. */
 export const make = (dependencies: Dependencies): Arrival => {
   const { batcher, codec, deliveries, flow, groups, load, reporter } = dependencies
   const { jobTime, onArrived, queue, readFailure, retry, timers, wallClock, within } = dependencies
@@ -99,7 +95,7 @@ export const make = (dependencies: Dependencies): Arrival => {
     deliveries.flush()
   }
 
-  // Deliveries that neither the message nor this process can account for: it may have killed its process.
+  // Neither the metadata nor this process can explain so many deliveries: the message may have killed its process.
   const mayKill = ({ delivery }: Item): boolean => delivery.attempts > retry.maxAttempts
 
   const accept = (item: Item, body: unknown): void => {
@@ -142,13 +138,13 @@ export const make = (dependencies: Dependencies): Arrival => {
     })
   }
 
-  /** No retry makes it decodable, unless the error says that one may. */
+  /** A retry helps only if the error is temporary. */
   const refuseUnread = (item: Item, error: unknown): void =>
     within(Failure.isTemporary, error)
       ? fail(item, error)
       : refuse(item, RetryPolicy.giveUp(retry, queue, "undecodable", readFailure(error)))
 
-  /** Nobody knows whether the body can be decoded, so that this is no dead letter yet. */
+  /** The body may still be decodable, so the message is retried and not dead-lettered at once. */
   const fail = (item: Item, error: unknown): void => {
     const failure = readFailure(error)
     reporter.failed(item.delivery, failure, false)
@@ -156,7 +152,7 @@ export const make = (dependencies: Dependencies): Arrival => {
     deliveries.flush()
   }
 
-  /** In flight from now on: its lease is extended while its codec works. */
+  /** From here on the item is in flight, and its lease is extended while the codec decodes it. */
   const admit = (item: Item): void => {
     const { delivery } = item
     const refused = flow.wants() ? refusal(delivery, dependencies, wallClock) : Settlement.Release()
@@ -164,23 +160,23 @@ export const make = (dependencies: Dependencies): Arrival => {
     else refuse(item, refused)
   }
 
-  /** Admits a message of a group when it is its turn. */
+  /** Admits a message of a group when it is the next of the group. */
   const inTurn = (item: Item): void => groups.arrived(item, mayKill(item), () => admit(item))
 
   return {
     join,
     clear: decoding.clear,
     lastDelivery: () => lastDelivery,
-    onDelivery: (told) => {
+    onDelivery: (delivery) => {
       lastDelivery = jobDate()
       if (load.inFlight === load.kept) load.lastMoved = jobTime()
-      if (reporter.isWatched) reporter.received(told)
-      const known = told.redelivered === false ? undefined : deliveries.recognise(told)
-      if (known === "merged") return
-      const item = deliveries.add(known?.delivery ?? told, told.attempts)
-      const isAlone = told.group === undefined
-      if (known?.decided.priorSettlement === undefined) return isAlone ? admit(item) : inTurn(item)
-      Object.assign(item, known.decided)
+      if (reporter.isWatched) reporter.received(delivery)
+      const prior = delivery.redelivered === false ? undefined : deliveries.recognise(delivery)
+      if (prior === "merged") return
+      const item = deliveries.add(prior?.delivery ?? delivery, delivery.attempts)
+      const isAlone = delivery.group === undefined
+      if (prior?.decided.priorSettlement === undefined) return isAlone ? admit(item) : inTurn(item)
+      Object.assign(item, prior.decided)
       if (isAlone) deliveries.settleKnown(item)
       else groups.arrived(item, true, () => deliveries.settleKnown(item))
     }

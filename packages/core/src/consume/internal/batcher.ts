@@ -1,28 +1,28 @@
 /**
- * Gathers messages into batches. A batch is due when it is full, or when its first message has waited as long as the
- * policy allows. A message that may kill its process is a batch of its own, and goes first.
+ * Fills batches. A batch is due when it is full, or when its first message has waited as long as the policy allows. A
+ * message that may kill its process forms a batch alone, and goes first.
  *
- * There is one timer at most, for the batch that is being filled. It goes on for the next one when that is full: to cancel it
- * and to set another would cost each batch a fiber, and a timer of the event loop.
+ * One timer serves the batch that is being filled. A full batch does not cancel it: a new timer would cost each batch a
+ * fiber and a timer of the event loop.
  */
 import * as Deadlines from "../../runtime/Deadlines.ts"
 import type { BatchPolicy } from "../../policy/BatchPolicy.ts"
 import type { Timer, Timers } from "../../runtime/Timers.ts"
 import type { Item, InFlightCounters } from "./item.ts"
-import * as Line from "./waitQueue.ts"
+import * as WaitQueue from "./waitQueue.ts"
 
 export interface Batcher {
   readonly push: (item: Item, isSuspect: boolean) => void
   /**
-   * The next batch if one is due, of `limit` messages at most; a batch of `limit` messages is due at once, so that a
+   * Returns the next batch if one is due, with at most `limit` messages. A batch of `limit` messages is due at once, so a
    * consumer that probes with one message does not wait for more.
    */
   readonly take: (limit: number) => ReadonlyArray<Item> | undefined
-  /** One of the messages that must run alone; there must be one. */
+  /** Returns one of the messages that must run alone; there must be one. */
   readonly takeSuspect: () => Item
-  /** Removes all messages that wait, and returns them in order of arrival. */
+  /** Removes all waiting messages, and returns them in order of arrival. */
   readonly clear: () => ReadonlyArray<Item>
-  /** Removes one message that waits. */
+  /** Removes one waiting message. */
   readonly delete: (item: Item) => void
 }
 
@@ -30,15 +30,15 @@ export interface Dependencies {
   readonly policy: BatchPolicy
   readonly timers: Timers
   readonly load: InFlightCounters
-  /** From 0 to below 1. */
+  /** Returns a number from 0 to below 1. */
   readonly random: () => number
   readonly onDue: () => void
 }
 
 export const make = ({ load, onDue, policy, random, timers }: Dependencies): Batcher => {
   const { maxBatchSize, maxBatchTimeout } = policy
-  const items = Line.make()
-  const suspects = Line.make()
+  const items = WaitQueue.make()
+  const suspects = WaitQueue.make()
 
   /** Milliseconds until the batch is due. */
   const dueIn = (): number =>
@@ -75,7 +75,7 @@ export const make = ({ load, onDue, policy, random, timers }: Dependencies): Bat
         suspects.push(item)
         return count()
       }
-      // One that has waited before, and was kept back for its group, goes on from there.
+      // A message that was held back for its group keeps its first arrival.
       if (maxBatchTimeout > 0 && item.arrived === 0) item.arrived = timers.now()
       items.push(item)
       count()
@@ -87,7 +87,7 @@ export const make = ({ load, onDue, policy, random, timers }: Dependencies): Bat
       return items.size() >= size || dueIn() === 0 ? cut(size) : undefined
     },
     takeSuspect: () => {
-      // At random: in a fixed order, those behind the one that kills its process would be charged with each crash.
+      // At random: in a fixed order, each crash would cost the messages after the fatal one an attempt.
       const item = suspects.all()[Math.floor(random() * suspects.size())]!
       suspects.delete(item)
       count()
@@ -108,7 +108,7 @@ export const make = ({ load, onDue, policy, random, timers }: Dependencies): Bat
   }
 }
 
-/** One timer, which wakes at the earliest time that was asked for, perhaps for nothing. */
+/** One timer, which wakes at the earliest requested time. It may wake without work to do. */
 const makeAlarm = (timers: Timers, wake: () => void) => {
   let timer: Timer | undefined
   let wakesAt = 0

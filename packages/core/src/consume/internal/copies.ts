@@ -1,6 +1,6 @@
 /**
- * The deliveries in flight of which the broker may deliver the same copy again, by the adapter's name of that copy: with
- * leases all of them, and else those that are lost with their connection.
+ * The deliveries in flight whose copy the broker may redeliver, by the adapter's name of the copy: all deliveries if the
+ * broker has leases, otherwise those that were lost with their connection.
  */
 import type { Delivery } from "../../message/Delivery.ts"
 import type { Item, SubscriptionRef } from "./item.ts"
@@ -8,17 +8,17 @@ import type { Reporter } from "./reporter.ts"
 
 export interface Copies {
   readonly add: (item: Item) => void
-  /** Does nothing for one that was not added. */
+  /** Does nothing for an item that was not added. */
   readonly delete: (item: Item) => void
-  /** The delivery of the same copy; `undefined` where there is none. */
+  /** Returns the item of the same copy; `undefined` if there is none. */
   readonly find: (delivery: Delivery) => Item | undefined
 }
 
-/** The name that the adapter gives to a copy; `undefined` where it gives none. */
+/** Returns the adapter's name of a copy; `undefined` if it has none. */
 export type Identify = (delivery: Delivery) => string | undefined
 
 export const make = (identify: Identify): Copies => {
-  /** Foreign messages without ids may have one name, where the broker gives none. */
+  /** Foreign messages without ids may share a name. */
   const byName = new Map<string, Array<Item>>()
   return {
     add: (item) => {
@@ -33,7 +33,7 @@ export const make = (identify: Identify): Copies => {
       const { name } = item
       const same = name === undefined ? undefined : byName.get(name)
       if (name === undefined || same === undefined) return
-      // Former tables of the map keep its arrays until the next full garbage collection, and so no messages.
+      // Old tables of the map keep this array until the next full garbage collection, so it must not keep the message.
       same.splice(same.indexOf(item), 1)
       if (same.length === 0) byName.delete(name)
       item.name = undefined
@@ -47,7 +47,7 @@ export const make = (identify: Identify): Copies => {
   }
 }
 
-/** The names that the adapter gives. One that throws, or answers no name, names nothing. */
+/** Returns the names that the adapter gives; `undefined` when it throws or returns anything but a string. */
 export const naming =
   (outlet: SubscriptionRef, reporter: Pick<Reporter, "threw">): Identify =>
   (delivery) => {

@@ -1,5 +1,5 @@
 /**
- * Decides on the settlement of a verdict: by the policy, the broker's longest delay, and the budget of dead letters.
+ * Decides the settlement of a verdict by the policy, the broker's longest delay and the dead-letter budget.
  */
 import type { Verdict } from "../../policy/Acknowledgement.ts"
 import * as Classifier from "../../policy/Classifier.ts"
@@ -12,33 +12,33 @@ import * as Settlement from "../../message/Settlement.ts"
 import type { Runtime } from "./runtime.ts"
 
 export interface Decider {
-  /** The failure of a message: its own, if the handler said that it failed, else that of its handler. */
+  /** Returns the failure of a message: the one passed to `message.fail`, otherwise the one of the handler. */
   readonly failure: (verdict: Verdict, thrown: Failure.Failure | undefined) => Failure.Failure | undefined
-  /** The settlement that the policy asks for. `failure` is how the handler ended; `undefined`: well, or not yet. */
+  /** Returns the policy's settlement. `failure` is that of the handler; `undefined` if it succeeded or still runs. */
   readonly settlement: (
     delivery: Delivery,
     verdict: Verdict,
     failure: Failure.Failure | undefined
   ) => Settlement.Settlement
   /**
-   * The signal for the consumer backoff. `Failed`: something that all messages need may be down. `Uncounted`: the
-   * verdict says nothing about that.
+   * Returns the signal for the consumer backoff. `Failed`: something that all messages need may be down. `Uncounted`: the
+   * verdict is no evidence of that.
    */
   readonly signal: (verdict: Verdict, failure: Failure.Failure | undefined) => "Succeeded" | "Failed" | "Uncounted"
   /** Takes a dead letter from the budget; `Exhausted` when none is left. */
   readonly spend: (settlement: Settlement.Settlement) => "Allowed" | "Exhausted"
-  /** Adds to the budget for an ack that the broker has taken. */
+  /** Adds to the budget for a completed ack. */
   readonly earn: (settlement: Settlement.Settlement) => void
-  /** Returns to the budget what was spent on a settlement that the broker did not take. */
+  /** Refunds the budget for a settlement that failed. */
   readonly refund: (settlement: Settlement.Settlement) => void
 }
 
 export interface Options extends Pick<Runtime, "random" | "readFailure" | "wallClock"> {
   readonly queue: string
   readonly retry: RetryPolicy.RetryPolicy
-  /** Milliseconds until a retry for which neither the handler nor the policy has a delay; `undefined`: 0. */
+  /** The delay of a retry when the handler and the policy give none, in milliseconds; `undefined`: 0. */
   readonly retryDelay: Delay | undefined
-  /** The longest delay that the broker can honour, in milliseconds. */
+  /** The longest delay that the broker can keep, in milliseconds. */
   readonly longest: Delay
   /** `undefined`: dead letters are not limited. */
   readonly budget: DeadLetterBudget.DeadLetterBudget | undefined
@@ -57,15 +57,15 @@ export const make = ({
   let left = budget?.max ?? 0
 
   /**
-   * Shortens a delay that could not be refused before, such as an error's `retryAfter`, to what the broker can honour.
+   * Shortens a delay that was not checked before, such as an error's `retryAfter`, to the longest that the broker can keep.
    */
   const bounded = (settlement: Settlement.Settlement): Settlement.Settlement =>
     settlement._tag === "Retry" && settlement.delay > longest ? { ...settlement, delay: longest } : settlement
 
   return {
     failure: (verdict, thrown) => {
-      const own = verdict._tag === "Retry" ? verdict.failed : undefined
-      return own === undefined ? thrown : readFailure(own.error)
+      const failed = verdict._tag === "Retry" ? verdict.failed : undefined
+      return failed === undefined ? thrown : readFailure(failed.error)
     },
     settlement: (delivery, verdict, failure) => {
       if (verdict._tag === "Ack") return Settlement.Ack
@@ -83,7 +83,7 @@ export const make = ({
     },
     signal: (verdict, failure) => {
       if (verdict._tag === "Ack") return "Succeeded"
-      // A message that is wrong in itself says nothing about the others.
+      // An error of one invalid message is no evidence that others fail too.
       const isClassified = failure !== undefined && (verdict.by === "outcome" || verdict.failed !== undefined)
       const counts = !isClassified || Classifier.classify(retry.classify, failure) === "retry"
       return counts && verdict.backoff ? "Failed" : "Uncounted"
@@ -103,9 +103,9 @@ export const make = ({
   }
 }
 
-/** Floating-point error: ten times 0.1 must pay for a dead letter. */
+/** Floating-point error: ten successes at 0.1 each must pay for one dead letter. */
 const tolerance = 1e-9
 
-/** True of a dead letter, and of a message that would be one if the policy did not discard it; not of a `DropError`. */
+/** Whether a settlement counts against the budget: a dead letter, or a drop by the policy, but not by a `DropError`. */
 const isGivenUp = (settlement: Settlement.Settlement): boolean =>
   settlement._tag === "DeadLetter" || (settlement._tag === "Drop" && settlement.reason !== "dropped")

@@ -1,9 +1,9 @@
-/** Bodies that are being decoded by a codec that returned a promise. Each of them has a time limit. */
+/** Messages whose codec returned a promise. Each has a time limit. */
 import * as Deadlines from "../../runtime/Deadlines.ts"
 import type { Timers } from "../../runtime/Timers.ts"
 import type { Item, InFlightCounters } from "./item.ts"
 
-/** Exactly one of these is called for a body, unless its delivery is lost or given back meanwhile. */
+/** Exactly one of these is called for a body, unless its delivery is lost or returned first. */
 interface Ends {
   readonly decoded: (body: unknown) => void
   readonly failed: (error: unknown) => void
@@ -12,26 +12,26 @@ interface Ends {
 
 export interface Decoding {
   readonly wait: (item: Item, body: Promise<unknown>, ends: Ends) => void
-  /** Waits for no body any more, and answers the messages that are in flight without one, in order of arrival. */
+  /** Stops waiting, and returns the messages that are still being decoded, in order of arrival. */
   readonly clear: () => ReadonlyArray<Item>
 }
 
-/** Milliseconds that a codec has. */
+/** Time limit of a codec, in milliseconds. */
 export const timeout = 30_000
 
 export const make = (timers: Timers, load: InFlightCounters): Decoding => {
   const deadlines = Deadlines.make(timers, timeout, true)
-  /** Those whose codec is at work, and what ends the wait for it. */
+  /** By message, the function that ends the wait for its codec. */
   const waiting = new Map<Item, () => boolean>()
   return {
     wait: (item, body, { decoded, failed, late }) => {
       item.stage = "decoding"
       load.decoding++
-      /** Whether the delivery is to go on: its wait has not ended before, and it is not lost. */
+      /** Ends the wait. Returns whether the message proceeds: the wait had not ended, and the delivery is not lost. */
       const leave = (): boolean => {
         if (!waiting.delete(item)) return false
         deadlines.end(deadline)
-        // A lost delivery is in flight no more, and counts no more: it is delivered again.
+        // The broker redelivers a lost delivery, which is no longer counted here.
         if (item.place === -1) return false
         load.decoding--
         item.stage = "waiting"

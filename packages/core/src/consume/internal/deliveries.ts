@@ -1,5 +1,5 @@
 /**
- * The owner of every delivery in flight, from its arrival until the broker has taken its settlement, or until it is lost.
+ * The owner of every delivery in flight, from its arrival until it is settled or lost.
  */
 import type { Verdict } from "../../policy/Acknowledgement.ts"
 import type { Delivery } from "../../message/Delivery.ts"
@@ -20,47 +20,47 @@ import * as Settler from "./settler.ts"
 
 export interface Deliveries extends Pick<Redeliveries.Redeliveries, "recognise"> {
   /** `brokerAttempts` is the broker's count. */
-  readonly add: (delivery: Delivery, told: number) => Item
-  /** Settles a redelivery as it was decided before. */
+  readonly add: (delivery: Delivery, brokerAttempts: number) => Item
+  /** Repeats the prior settlement of a redelivery. */
   readonly settleKnown: (item: Item) => void
-  /** Settles as the verdict, the policy and the budget say, and answers how. */
+  /** Settles as the verdict, the policy and the budget decide, and returns the settlement. */
   readonly conclude: (item: Item, verdict: Verdict, failure: Failure | undefined) => Settlement.Settlement
-  /** Settles, unless the budget does not allow that; answers how. */
+  /** Settles, or releases the message if the budget is spent. Returns the settlement. */
   readonly settle: (item: Item, settlement: Settlement.Settlement) => Settlement.Settlement
-  /** Ends a run: sends what has gathered, with all that is settled in the current job of the event loop. */
+  /** Ends a run: sends its settlements, together with all others of the current job of the event loop. */
   readonly flush: () => void
-  /** Whether a message that is settled so keeps its place in its queue: those behind it in its group wait for it. */
+  /** Whether this settlement keeps the message's position in its queue, so later messages of its group wait for it. */
   readonly keepsPlace: (settlement: Settlement.Settlement) => boolean
   /** Extends the leases of all deliveries that are not being settled. */
   readonly extendLeases: () => void
-  /** Forgets the deliveries that went with their connection and that no handler has begun, and marks the others. */
+  /** Removes the lost deliveries that no handler has begun, and marks the other lost ones. */
   readonly onReconnect: (isGone: (delivery: Delivery) => boolean) => void
-  /** Settlements that the broker did not take. */
+  /** Failed settlements. */
   readonly recovery: Recovery.Recovery
-  /** When the broker took the last settlement, in milliseconds since the epoch. */
+  /** When the last settlement succeeded, in milliseconds since the epoch. */
   readonly lastSettled: () => number | undefined
 }
 
 export interface Dependencies extends Settler.Options, Pick<Runtime, "wallClock"> {
-  /** Whether the broker has leases, so that it may deliver again what is still in flight. */
+  /** Whether the broker has leases, and so may redeliver a message that is still in flight. */
   readonly isLeased: boolean
   /** Whether deliveries end with their connection. */
   readonly isBound: boolean
-  /** Whether the broker counts a delivery that was released. */
+  /** Whether the broker counts a released delivery as an attempt. */
   readonly countsReleases: boolean
   readonly decider: Decider
   readonly flow: Flow
   readonly load: InFlightCounters
   readonly reporter: Reporter
-  /** Removes an item that waits for its first run, because it is lost. */
+  /** Removes a lost item from the batcher. */
   readonly onUnwaited: (item: Item) => void
-  /** Called when a message of a group is in flight no more. */
+  /** Called when a message of a group is no longer in flight. */
   readonly onEnded: (item: Item, isBack: boolean) => void
   /** Called when a dead letter is refused because the budget is spent. */
   readonly onExhausted: () => void
 }
 
-/** A delivery that has just come. `brokerAttempts` is the broker's count. */
+/** Makes the item of a new delivery. `brokerAttempts` is the broker's count. */
 export const itemOf = (
   delivery: Delivery,
   brokerAttempts: number,
@@ -92,11 +92,7 @@ export const itemOf = (
   place: -1
 })
 
-/**
- * The deliveries in flight, and what is sent to settle them.
- *
- * Long, because all that becomes of a delivery meets here.
- */
+/** Long, because every end of a delivery passes through here. */
 export const make = (dependencies: Dependencies): Deliveries => {
   const { countsReleases, decider, flow, load, onEnded, onUnwaited, reporter } = dependencies
   const identify = Copies.naming(dependencies.outlet, reporter)
@@ -109,17 +105,17 @@ export const make = (dependencies: Dependencies): Deliveries => {
 
   const settle: Deliveries["settle"] = (item, settlement) => {
     if ("delay" in settlement && settlement.delay > 0) item.due = dependencies.timers.now() + settlement.delay
-    // A probe that goes back without a verdict must not be waited for.
+    // The gate must not wait for a probe that is returned without a verdict.
     if (settlement._tag === "Release" && !flow.handler.atRest) flow.handler.signal({ _tag: "Uncounted", id: item.key })
     const allowed =
       settlement._tag === "Ack" || decider.spend(settlement) === "Allowed" ? settlement : Settlement.Release()
     const isBegun = item.stage === "begun" && allowed._tag === "Release"
-    // One that repeats an earlier settlement counts as that did.
+    // A repeated settlement counts as the first one did.
     if (allowed._tag === "Release" && countsReleases && item.priorSettlement === undefined && isUnbegun(item)) {
       item.isUncounted = true
     }
     settler.settle(item, isBegun ? { ...allowed, isBegun } : allowed)
-    // Its redelivery may come before the broker's answer.
+    // The redelivery may arrive before the broker's answer.
     if (allowed._tag !== "Ack") redeliveries.onReturned(item)
     if (allowed !== settlement) dependencies.onExhausted()
     return allowed
@@ -139,7 +135,7 @@ export const make = (dependencies: Dependencies): Deliveries => {
     redeliveries.markLost(item)
     if (item.stage === "waiting") onUnwaited(item)
     else if (item.stage === "kept") recovery.forget(item)
-    // What a handler or the broker has of it ends by itself.
+    // In the other stages, the handler or the settlement ends the item.
     else if (item.stage !== "decoding") return
     redeliveries.lose(item)
   }
@@ -171,7 +167,8 @@ export const make = (dependencies: Dependencies): Deliveries => {
       if (item.group !== undefined) onEnded(item, true)
       onMoved(dependencies)
     },
-    settle: (delivery, told, isEcho, decided) => settleKnown(Object.assign(add(delivery, told, isEcho), decided))
+    settle: (delivery, brokerAttempts, settlesDuplicate, decided) =>
+      settleKnown(Object.assign(add(delivery, brokerAttempts, settlesDuplicate), decided))
   })
   const recovery = Recovery.make({
     ...dependencies,
@@ -181,7 +178,7 @@ export const make = (dependencies: Dependencies): Deliveries => {
       settler.flush()
     }
   })
-  /** One that was lost again and again waits before, lest the two go round without a pause. */
+  /** After repeated losses the settlement waits, so loss and redelivery do not alternate without a pause. */
   const settleKnown: Deliveries["settleKnown"] = (item) => {
     const now = dependencies.timers.now()
     if (item.tryAt > now) return recovery.settleLater(item)
@@ -218,8 +215,8 @@ const tracking = ({ isLeased, load }: Dependencies, copies: Copies.Copies) => {
   let lastKey = 0
   return {
     items,
-    add: (delivery: Delivery, told: number, isEcho = false): Item => {
-      const item = itemOf(delivery, told, ++lastKey, isEcho)
+    add: (delivery: Delivery, brokerAttempts: number, settlesDuplicate = false): Item => {
+      const item = itemOf(delivery, brokerAttempts, ++lastKey, settlesDuplicate)
       items.add(item)
       if (isLeased) copies.add(item)
       load.inFlight++
@@ -238,7 +235,7 @@ const tracking = ({ isLeased, load }: Dependencies, copies: Copies.Copies) => {
 
 const concluding = (dependencies: Dependencies, settle: Deliveries["settle"]) => {
   const { decider, flow, reporter } = dependencies
-  /** Whether a message of the current run has failed by the end of the handler or a call on the batch, as others may. */
+  /** Whether the handler's error or a call on the batch has failed a message of the current run: others may fail the same way. */
   let hasFailedAsWhole = false
 
   const conclude: Deliveries["conclude"] = (item, verdict, thrown) => {
@@ -246,7 +243,7 @@ const concluding = (dependencies: Dependencies, settle: Deliveries["settle"]) =>
     const failure = decider.failure(verdict, thrown)
     if (failure !== undefined && failure !== thrown) reporter.failed(item.delivery, failure, false)
     const settlement = decider.settlement(item.delivery, verdict, failure)
-    // The signal comes first, so that the credit is taken away before the retry goes out.
+    // Signal first, to lower the credit before the retry is sent.
     const signal = decider.signal(verdict, failure)
     if (signal === "Failed") {
       const isWhole = verdict.by !== "message"

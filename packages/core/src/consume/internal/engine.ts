@@ -1,9 +1,7 @@
 /**
- * The way of a message through a consumer: arrival, batch, run, decision, settlement. Each is entered once, from the one
- * before it.
+ * The path of a message through a consumer: arrival, batch, run, decision, settlement.
  *
- * Everything on this way is plain synchronous JavaScript; Effect is entered once for a handler that returns an Effect, and
- * once for the settlement.
+ * All of it is plain synchronous JavaScript, except a handler that returns an Effect, and the settlement.
  */
 import type { BatchPolicy } from "../../policy/BatchPolicy.ts"
 import type { SubscribeOptions, Subscription } from "../../port/Broker.ts"
@@ -23,18 +21,18 @@ import * as Deliveries from "./deliveries.ts"
 import * as Flow from "./flow.ts"
 import * as Groups from "./groups.ts"
 import type { Limiter } from "./limiter.ts"
-import * as Load from "./item.ts"
+import * as Items from "./item.ts"
 import type { Reporter } from "./reporter.ts"
 import type { Runtime } from "./runtime.ts"
-import * as Workers from "./scheduler.ts"
+import * as Scheduler from "./scheduler.ts"
 
-/** The errors with which a consumer stops itself. A RangeError is that of a wrong handler. */
+/** The errors that stop a consumer. A RangeError is that of a wrong handler. */
 export type Fatal = DeadLetterBudgetExhausted | RangeError
 
 export interface Options extends Runtime, Pick<Decider.Options, "queue" | "retry" | "retryDelay" | "budget"> {
   readonly codec: Arrival.Decoder
   readonly batch: BatchPolicy
-  /** Whether the handler takes one message at a time, so that each message of a batch is answered for alone. */
+  /** Whether the handler gets one message at a time, so each message of a batch has a separate outcome. */
   readonly single: boolean
   /** Number of batches that may be in progress. */
   readonly concurrency: number | (() => number)
@@ -42,63 +40,59 @@ export interface Options extends Runtime, Pick<Decider.Options, "queue" | "retry
   readonly backoff: ConsumerBackoff
   /** A running rate limit; `undefined` without one. */
   readonly limiter?: Pick<Limiter, "room" | "reserve" | "stop" | "longestWait"> | undefined
-  /** Milliseconds that a handler has. */
+  /** The time limit of a handler, in milliseconds. */
   readonly handlerTimeout: number
   readonly capabilities: Capabilities.Capabilities
-  readonly runHandler: Workers.RunHandler
+  readonly runHandler: Scheduler.RunHandler
   readonly reporter: Reporter
   readonly watch: Watch | undefined
-  /** Called when the consumer cannot go on. It has stopped taking messages. */
+  /** Called when the consumer cannot continue. It has stopped consuming. */
   readonly onFatal: (error: Fatal) => void
 }
 
 export interface Engine
   extends
     Pick<SubscribeOptions, "onDelivery" | "onReconnect" | "onRefused">,
-    Pick<Workers.Scheduler, "interrupt">,
+    Pick<Scheduler.Scheduler, "interrupt">,
     Pick<Flow.Flow, "pause" | "resume"> {
-  /** Settles by this subscription, which is the engine's own and delivers to it. */
+  /** Sets the subscription that delivers to this engine. */
   readonly open: (subscription: Subscription) => void
-  /** Takes as many messages as concurrency and window allow now. None are taken before the first call. */
+  /** Updates the credit to what concurrency and window allow now. It is 0 until the first call. */
   readonly refresh: () => void
-  /** Gives back the messages that wait for their batch. */
+  /** Returns the messages that wait for their batch to the queue. */
   readonly giveBack: () => void
-  /** Stops taking messages, and gives back those that no handler has seen. */
+  /** Stops consuming, and returns the messages that no handler has seen. */
   readonly stop: () => void
   /** Calls back as soon as no batch is in progress and every delivery is settled. */
   readonly whenIdle: (callback: () => void) => void
   readonly stats: () => Omit<ConsumerHealth, "queue" | "state" | "error" | "trouble"> & {
     readonly trouble: Trouble | undefined
-    /** Whether there is work, nothing holds it back, and nothing has moved for too long. */
+    /** Whether messages are in flight, nothing holds them back, and none has progressed for too long. */
     readonly isStalled: boolean
   }
 }
 
-/** Milliseconds without a movement, beyond what handlers and batches may take, after which a consumer is stalled. */
+/** Milliseconds without progress, beyond the time that handlers and batches may take, after which a consumer is stalled. */
 const stallAfter = 60_000
 
-/**
- * A consumer's parts, connected.
- *
- * Long, because all of them meet here.
- */
+/** Long, because it connects all parts of a consumer. */
 export const make = (options: Options): Engine => {
   const { batch, capabilities, onFatal, queue, reporter, timers } = options
-  const load = Load.noneInFlight()
-  const outlet: Load.SubscriptionRef = { subscription: undefined }
+  const load = Items.noneInFlight()
+  const outlet: Items.SubscriptionRef = { subscription: undefined }
 
-  /** Goes on after something has held the consumer back. */
+  /** Resumes work after anything that held the consumer back has changed. */
   const wake = (): void => {
     deliveries.recovery.resume()
     flow.update()
-    workers.pump()
+    scheduler.pump()
   }
 
   const stop = (): void => {
     if (load.isStopping) return
     load.isStopping = true
     flow.close()
-    // A codec may take longer than the drain.
+    // A codec may take longer than the drain timeout.
     giveBackAll([...batcher.clear(), ...arrival.clear()])
     groups.clear()
     options.limiter?.stop()
@@ -116,9 +110,9 @@ export const make = (options: Options): Engine => {
     groups.clear()
   }
 
-  const giveBackAll = (items: ReadonlyArray<Load.Item>): void => {
+  const giveBackAll = (items: ReadonlyArray<Items.Item>): void => {
     for (const item of items) {
-      // Those behind it in its group go back beside it.
+      // Later messages of its group are returned as well.
       item.isFollowing = true
       deliveries.settle(item, Settlement.Release())
     }
@@ -134,7 +128,7 @@ export const make = (options: Options): Engine => {
     onTransition: reporter.backoff,
     onDefect: (error) => reporter.threw("the adapter's credit", error)
   })
-  const batcher = Batcher.make({ ...options, policy: batch, load, onDue: () => workers.pump() })
+  const batcher = Batcher.make({ ...options, policy: batch, load, onDue: () => scheduler.pump() })
   const groups = Groups.make({
     single: options.single,
     load,
@@ -159,7 +153,7 @@ export const make = (options: Options): Engine => {
     onEnded: groups.ended,
     onExhausted: () => fail(new DeadLetterBudgetExhausted({ queue, max: options.budget!.max }))
   })
-  const way = {
+  const shared = {
     ...options,
     jobTime: EventLoop.oncePerJob(timers.now),
     longest,
@@ -169,8 +163,8 @@ export const make = (options: Options): Engine => {
     groups,
     load
   }
-  const workers = Workers.make({ ...way, onWrongHandler: fail })
-  const arrival = Arrival.make({ ...way, onArrived: gathering(options, workers.pump) })
+  const scheduler = Scheduler.make({ ...shared, onWrongHandler: fail })
+  const arrival = Arrival.make({ ...shared, onArrived: gathering(options, scheduler.pump) })
 
   if (capabilities.lease) keepLeases(capabilities.lease.duration, timers, deliveries.extendLeases)
 
@@ -184,7 +178,7 @@ export const make = (options: Options): Engine => {
     stop,
     pause: flow.pause,
     resume: flow.resume,
-    interrupt: workers.interrupt,
+    interrupt: scheduler.interrupt,
     whenIdle: idling(load),
     stats: () => ({
       ...statsOf(load, options, flow.backoff()),
@@ -195,7 +189,7 @@ export const make = (options: Options): Engine => {
   }
 }
 
-const statsOf = (load: Load.InFlightCounters, options: Options, backoff: ReadonlyArray<Backoff>) => ({
+const statsOf = (load: Items.InFlightCounters, options: Options, backoff: ReadonlyArray<Backoff>) => ({
   buffered: load.buffered + load.behind + load.decoding,
   inProgress: load.inFlight - load.buffered - load.behind - load.decoding - load.quarantined,
   quarantined: load.quarantined,
@@ -203,8 +197,8 @@ const statsOf = (load: Load.InFlightCounters, options: Options, backoff: Readonl
   isStalled: backoff.every(({ state }) => state === "running") && isStalled(load, options)
 })
 
-/** Calls back whoever waits, once no batch is in progress and nothing is in flight. */
-const idling = (load: Load.InFlightCounters): Engine["whenIdle"] => {
+/** Calls back once no batch is in progress and nothing is in flight. */
+const idling = (load: Items.InFlightCounters): Engine["whenIdle"] => {
   const waiting: Array<() => void> = []
   const check = (): void => {
     if (load.batches > 0 || load.inFlight > 0) return
@@ -218,8 +212,8 @@ const idling = (load: Load.InFlightCounters): Engine["whenIdle"] => {
   }
 }
 
-/** Whether there are messages, and none of them has moved for longer than handlers and batches may take. */
-const isStalled = (load: Load.InFlightCounters, { batch, handlerTimeout, limiter, timers }: Options): boolean => {
+/** Whether messages are in flight and none has progressed for longer than handlers and batches may take. */
+const isStalled = (load: Items.InFlightCounters, { batch, handlerTimeout, limiter, timers }: Options): boolean => {
   const mayTake =
     stallAfter +
     (limiter?.longestWait ?? 0) +
@@ -228,7 +222,7 @@ const isStalled = (load: Load.InFlightCounters, { batch, handlerTimeout, limiter
   return load.inFlight > load.kept && timers.now() - load.lastMoved > mayTake
 }
 
-/** Without a time to wait, a batch holds the messages that arrive in the same turn of the event loop. */
+/** With a `maxBatchTimeout` of 0, a batch gets the messages that arrive in the same turn of the event loop. */
 const gathering = ({ batch, yieldThen }: Pick<Options, "batch" | "yieldThen">, pump: () => void): (() => void) => {
   if (batch.maxBatchTimeout > 0 || batch.maxBatchSize === 1) return pump
   let isScheduled = false
@@ -242,7 +236,7 @@ const gathering = ({ batch, yieldThen }: Pick<Options, "batch" | "yieldThen">, p
   }
 }
 
-/** Extends the leases, which last `duration` milliseconds, three times within that time: two extensions may fail. */
+/** Extends all leases three times per `duration` (milliseconds), so two extensions may fail. */
 const keepLeases = (duration: number, timers: Timers, extend: () => void): void => {
   timers.after(duration / 3, () => {
     extend()

@@ -1,4 +1,4 @@
-/** Log lines about failures of handlers: the first of each pattern at once, then one line per pattern and minute. */
+/** Logs failures of handlers: the first of each pattern at once, then one line per pattern and minute. */
 import { type ErrorSummary, truncateError } from "../../message/Metadata.ts"
 import * as ErrorPattern from "../../observe/ErrorPattern.ts"
 import * as Log from "../../port/Log.ts"
@@ -14,30 +14,30 @@ export interface Options {
 export interface FailureLog {
   /** Logs a failure, or counts it for the next line of its pattern. `subject` names its message. */
   readonly add: (subject: Log.Annotations, error: ErrorSummary) => void
-  /** Logs the failures that no line has counted. */
+  /** Logs the failures that are counted but not logged. */
   readonly close: () => void
 }
 
-/** Failures of one pattern that no line has counted. */
+/** Failures of one pattern that are counted but not logged. */
 interface Pending {
   readonly pattern: string
   count: number
-  /** The example of the next line. */
+  /** The newest failure, the example of the next line. */
   subject: Log.Annotations
   error: ErrorSummary
   lastFailure: number
   timer: Timer | undefined
 }
 
-/** Milliseconds between two lines of a pattern. A pattern without a failure in that time is forgotten. */
+/** Milliseconds between two lines of a pattern. A pattern without a failure for that long is forgotten. */
 const period = 60_000
 
-/** The most patterns at a time. The failures of all others share one line, so a text that never repeats cannot flood the log. */
+/** The most patterns at a time. All other failures share one line, so error texts that never repeat cannot flood the log. */
 const maxPatterns = 50
 
 const otherPatterns = "(other patterns)"
 
-/** The most error texts whose pattern is remembered: in an outage, most failures have the same few. */
+/** The most error texts whose pattern is cached: in an outage, most failures have the same few texts. */
 const maxTexts = 100
 
 export const make = ({ timers, warn }: Options): FailureLog => {
@@ -71,19 +71,19 @@ export const make = ({ timers, warn }: Options): FailureLog => {
     add: (subject, error) => {
       const lastFailure = timers.now()
       const { message, name } = truncateError({ name: error.name, message: error.message })
-      const ownPattern = patternOf({ name, message })
-      const ownKey = JSON.stringify([name, ownPattern])
-      const isOther = !pendings.has(ownKey) && pendings.size >= maxPatterns
-      const [key, pattern] = isOther ? [otherPatterns, otherPatterns] : [ownKey, ownPattern]
-      const known = pendings.get(key)
-      if (known !== undefined && lastFailure - known.lastFailure < period) {
-        Object.assign(known, { count: known.count + 1, subject, error, lastFailure })
+      const exactPattern = patternOf({ name, message })
+      const exactKey = JSON.stringify([name, exactPattern])
+      const isOther = !pendings.has(exactKey) && pendings.size >= maxPatterns
+      const [key, pattern] = isOther ? [otherPatterns, otherPatterns] : [exactKey, exactPattern]
+      const current = pendings.get(key)
+      if (current !== undefined && lastFailure - current.lastFailure < period) {
+        Object.assign(current, { count: current.count + 1, subject, error, lastFailure })
         return
       }
-      if (known !== undefined) {
-        // Its timer is late where the event loop stood still.
-        writeCounted(known)
-        timers.cancel(known.timer)
+      if (current !== undefined) {
+        // A blocked event loop has delayed its timer.
+        writeCounted(current)
+        timers.cancel(current.timer)
       }
       const pending = { pattern, count: 1, subject, error, lastFailure, timer: undefined }
       pendings.set(key, pending)

@@ -1,6 +1,6 @@
 /**
- * How much may come in, and what may begin: the credit of the subscription, held back by two gates, one for handlers that
- * fail and one for a broker that takes no settlements, by messages that must run alone, and by an operator.
+ * Decides how many messages may arrive (the credit) and which batches may begin. Four things hold messages back: the gate
+ * for failing handlers, the gate for failing settlements, messages that must run alone, and an operator's pause.
  */
 import type * as BackoffState from "../../policy/BackoffState.ts"
 import * as ConsumerBackoff from "../../policy/ConsumerBackoff.ts"
@@ -11,40 +11,40 @@ import * as Gate from "./gate.ts"
 import type { InFlightCounters, SubscriptionRef } from "./item.ts"
 
 export interface Flow {
-  /** Closes when handlers fail, under the policy of the user. A batch that starts is its probe. */
+  /** Closes when handlers fail, by the user's policy. A starting batch is its probe. */
   readonly handler: Gate.Gate
-  /** Closes when the broker takes no settlements. It cannot be turned off. A settlement that is sent is its probe. */
+  /** Closes when settlements fail. It cannot be disabled. A settlement is its probe. */
   readonly broker: Gate.Gate
-  /** True when a batch may start, as far as the flow decides it. */
+  /** Whether the flow lets a batch start. */
   readonly mayStart: () => boolean
-  /** Must be called when a batch starts. `key` is its first message's. */
+  /** Must be called when a batch starts, with the key of its first message. */
   readonly onStart: (key: BackoffState.DeliveryId) => void
-  /** Most messages of a batch that starts now. */
+  /** Returns the most messages of a batch that starts now. */
   readonly batchLimit: () => number
-  /** Gives the broker the credit that is wanted now, unless it has that credit already. */
+  /** Sends the current credit to the broker if it has changed. */
   readonly update: () => void
   /**
-   * Gives a new connection its credit, whatever the lost one had. While `recover` runs, no credit is given: before all
-   * that it changes is changed, the credit could be too much.
+   * Sends a new connection its credit. While `recover` runs, no credit is sent: it could be too high until `recover` has
+   * updated the counters.
    */
   readonly renew: (recover: () => void) => void
-  /** Takes no messages and starts no batches until {@link resume}. */
+  /** Stops consuming and starting batches until {@link resume}. */
   readonly pause: () => void
   readonly resume: () => void
-  /** Takes the credit away from a consumer that shuts down, and ends all pauses. */
+  /** Sets the credit of a closing consumer to 0, and ends all pauses. */
   readonly close: () => void
   /**
-   * Whether handlers take messages. A delivery may have been on its way when the credit was taken away; beside a message
-   * that must be alone, it goes back where that costs no attempt.
+   * Whether a delivery may go to a handler. Deliveries can still arrive after the credit was lowered. While a message must
+   * run alone, they are returned if that costs no attempt.
    */
   readonly wants: () => boolean
-  /** All that holds messages back, and the gates whose level is above 0. */
+  /** Returns everything that holds messages back, and the gates with a level above 0. */
   readonly backoff: () => ReadonlyArray<Backoff>
 }
 
 /**
- * Number of messages that may be in flight, of which `begun` have left their batcher; 0 when none is wanted. With `widest`,
- * that may change at any time: what was on its way is kept.
+ * How many messages may be in flight, of which `begun` have left the batcher; 0 stops consuming. With `widest`, the number
+ * changes with time, and deliveries that exceed it are kept.
  */
 export type Window = number | (((begun: number) => number) & { readonly widest?: number })
 
@@ -60,19 +60,19 @@ export interface Dependencies extends Omit<Gate.Dependencies, "because" | "onCha
   readonly onDefect: (error: unknown) => void
 }
 
-/** Kept messages for which the broker gives further ones; more of them take the room of others. */
+/** How many kept messages do not reduce the credit. Further ones do. */
 const spare = 100
 
-/** Milliseconds until an adapter that threw is given its credit again. */
-const againAfter = 1000
+/** Milliseconds until the credit is sent again after the adapter threw. */
+const creditRetryDelay = 1000
 
-/** A pause that ends with its cause, and not at a time. */
+/** Returns a pause that ends with its cause, not at a fixed time. */
 const heldBack = (because: Backoff["because"]): Backoff => ({ because, state: "paused", level: 0, until: undefined })
 
 /** The subscription starts with a credit of 0. */
 export const make = (dependencies: Dependencies): Flow => {
   const { capabilities, load, onDefect, outlet, policy, timers, window } = dependencies
-  let given = 0
+  let sentCredit = 0
   let isRenewing = false
   let isPaused = false
 
@@ -84,13 +84,13 @@ export const make = (dependencies: Dependencies): Flow => {
   const update = (): void => {
     const credit = wanted()
     const { subscription } = outlet
-    if (credit === given || isRenewing || subscription === undefined) return
-    given = credit
+    if (credit === sentCredit || isRenewing || subscription === undefined) return
+    sentCredit = credit
     try {
       subscription.credit(credit)
     } catch (error) {
-      given = -1
-      timers.after(againAfter, update)
+      sentCredit = -1
+      timers.after(creditRetryDelay, update)
       onDefect(error)
     }
   }
@@ -110,7 +110,7 @@ export const make = (dependencies: Dependencies): Flow => {
       (broker.allowance === "full" || mayProbe(broker, load)),
     onStart: (key) => {
       if (!handler.atRest) handler.signal({ _tag: "Started", id: key })
-      // While the broker is probed, the credit is for one message beside those that have begun.
+      // While the broker is probed, the credit allows one message more than have begun.
       if (broker.allowance === "one") update()
     },
     batchLimit: () => (handler.allowance === "full" && broker.allowance === "full" ? Number.POSITIVE_INFINITY : 1),
@@ -122,7 +122,7 @@ export const make = (dependencies: Dependencies): Flow => {
       handler.signal({ _tag: "Reconnected" })
       broker.signal({ _tag: "Reconnected" })
       isRenewing = false
-      given = -1
+      sentCredit = -1
       update()
     },
     pause: () => hold(true),
@@ -134,7 +134,7 @@ export const make = (dependencies: Dependencies): Flow => {
     },
     backoff: () => {
       const byHand = isPaused ? [heldBack("operator")] : []
-      // Kept messages have taken the room of all others.
+      // Kept messages use up the whole credit.
       const room = widest(window)
       const byKept = room > 0 && load.kept >= room + spare ? [heldBack("broker")] : []
       return [...byHand, ...byKept, ...[handler, broker].flatMap((gate) => gate.backoff() ?? [])]
@@ -144,28 +144,25 @@ export const make = (dependencies: Dependencies): Flow => {
 
 const widest = (window: Window): number => (typeof window === "number" ? window : (window.widest ?? window(0)))
 
-const most = (window: Window, begun: number): number => (typeof window === "number" ? window : window(begun))
+const maxInFlight = (window: Window, begun: number): number => (typeof window === "number" ? window : window(begun))
 
-/**
- * Whether messages may begin so that one of their settlements becomes the broker's probe: not where one waits that it did
- * not take before, which is the probe, and not while a probe is under way. A slow handler among them holds up nobody.
- */
+/** Whether messages may begin to provide the broker's probe: not if a failed settlement waits, because that is the probe. */
 const mayProbe = (broker: Gate.Gate, { held }: InFlightCounters): boolean =>
   broker.allowance === "one" && held === 0 && broker.mayStart()
 
-/** The credit that the consumer can use. */
+/** Returns the credit that the consumer can use. */
 const creditOf = (load: InFlightCounters, window: Window, handler: Gate.Gate, broker: Gate.Gate): number => {
   const { behind, buffered, decoding, inFlight, isAlone, isStopping, isThrottledForSuspect, kept, lost, suspects } =
     load
-  // While a handler has the probe, nothing comes beside it.
+  // No other message may arrive while a handler runs the probe.
   if (isStopping || !handler.mayStart()) return 0
   if (broker.allowance !== "full" && !mayProbe(broker, load)) return 0
-  // A crash is charged to all that is in flight.
+  // A crash costs every message in flight an attempt.
   if (suspects > 0 || isAlone) return 0
   const begun = inFlight - buffered - behind - decoding
-  // Handlers may still have deliveries of a lost connection. They take room, though the broker does not count them.
-  const room = Math.max(0, most(window, begun - kept) + Math.min(kept, spare) - lost)
-  // A probe does not wait for handlers that are at work already.
+  // Handlers may still hold lost deliveries. These use room, although the broker does not count them.
+  const room = Math.max(0, maxInFlight(window, begun - kept) + Math.min(kept, spare) - lost)
+  // A probe does not wait for running handlers.
   if (handler.allowance === "one" || broker.allowance === "one") return Math.min(room, begun - lost + 1)
   return isThrottledForSuspect ? Math.min(room, inFlight - lost + 1) : room
 }

@@ -1,4 +1,4 @@
-/** A running consumer backoff: the pure state machine, its timer, and the credit that it allows at the moment. */
+/** A running consumer backoff: its state, its timer, and how many messages it lets begin. */
 import * as BackoffState from "../../policy/BackoffState.ts"
 import type * as ConsumerBackoff from "../../policy/ConsumerBackoff.ts"
 import type { Backoff } from "../../observe/Health.ts"
@@ -6,16 +6,16 @@ import type { Timer } from "../../runtime/Timers.ts"
 import type { Runtime } from "./runtime.ts"
 
 export interface Gate {
-  /** Number of messages that may begin: none in a pause, one while probing, else all. Read for every message. */
+  /** How many messages may begin: none in a pause, one while probing, otherwise all. Read for every message. */
   allowance: "none" | "one" | "full"
-  /** Whether only a failure, or a new connection, changes anything: then nothing else need be signalled. */
+  /** Whether only a failure or a new connection can change the state. Callers then skip all other signals. */
   atRest: boolean
-  /** True when a batch may start: while running, and while probing until the probe has started. */
+  /** Whether a batch may start: while running, and while probing until the probe has started. */
   readonly mayStart: () => boolean
-  /** The state for health reports; `undefined` when nothing is held back and the level is 0. */
+  /** Returns the state for health reports; `undefined` while running at level 0. */
   readonly backoff: () => Backoff | undefined
   readonly signal: (event: BackoffState.Event) => void
-  /** Cancels the timer: a pause does not end any more. */
+  /** Cancels the timer, so a pause no longer ends. */
   readonly close: () => void
 }
 
@@ -27,7 +27,7 @@ export interface Dependencies extends Pick<Runtime, "random" | "timers" | "wallC
   readonly onTransition: (because: "handler" | "broker", before: BackoffState.State, after: BackoffState.State) => void
 }
 
-/** Where even a success changes nothing, only a failure or a new connection does. */
+/** If a success changes nothing, only a failure or a new connection does. */
 const success: BackoffState.Event = { _tag: "Succeeded", id: 0 }
 
 const states = { Running: "running", Paused: "paused", Probing: "probing" } as const
@@ -73,6 +73,6 @@ export const make = (policy: ConsumerBackoff.ConsumerBackoff, dependencies: Depe
   return gate
 }
 
-/** The strictest state of several backoffs. It is that of their consumer. */
+/** Returns the strictest state of several backoffs, which is that of their consumer. */
 export const strictest = (backoff: ReadonlyArray<Backoff>): Backoff["state"] =>
   (["paused", "probing"] as const).find((state) => backoff.some((each) => each.state === state)) ?? "running"

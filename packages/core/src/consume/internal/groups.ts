@@ -1,35 +1,35 @@
 /**
- * The order within message groups. Of a group, the messages of one batch are with the handler at a time, or one message
- * where the handler takes single ones; the others wait behind them. When a message goes back to its queue, those behind it
- * do as well: the broker delivers them again after it.
+ * Keeps the order within message groups. A handler has one batch of a group at a time, or one message if it gets single
+ * messages; later messages of the group wait. When a message is returned to its queue, the later ones are returned too, and
+ * the broker redelivers them after it.
  */
 import { type Group, isUnbegun, type Item, type InFlightCounters } from "./item.ts"
 
 export interface Groups {
   /**
-   * Takes in a message of a group, and calls `go` when its turn has come: at once, or when those before it have left the
-   * queue. One that is alone shares no batch with others of its group.
+   * Adds a message of a group, and calls `go` when it is next: at once, or when the earlier messages have left the queue. If
+   * `isAlone`, it shares no batch with others of its group.
    */
   readonly arrived: (item: Item, isAlone: boolean, go: () => void) => void
-  /** A message is decoded, and waits for its batch as soon as it may. */
+  /** Must be called when a message is decoded. It joins its batch as soon as it may. */
   readonly ready: (item: Item) => void
-  /** A batch of these has begun. What it has left of their groups waits for its end. */
+  /** Must be called when a batch begins. Other messages of its groups wait until it ends. */
   readonly begun: (items: ReadonlyArray<Item>) => void
-  /** A message of a group is in flight no more: it has left its queue, or is in it again. */
+  /** Must be called when a message is no longer in flight. `isBack`: it was returned to its queue. */
   readonly ended: (item: Item, isBack: boolean) => void
-  /** Gives back all that waits for others. */
+  /** Returns all messages that wait for others to their queue. */
   readonly clear: () => void
 }
 
 export interface Dependencies {
-  /** Whether the handler takes one message at a time. */
+  /** Whether the handler gets one message at a time. */
   readonly single: boolean
   readonly load: InFlightCounters
-  /** Lets a decoded message wait for its batch. */
+  /** Adds a decoded message to the batcher. */
   readonly join: (item: Item) => void
-  /** Removes a message from those that wait for their batch. */
+  /** Removes a message from the batcher. */
   readonly unwait: (item: Item) => void
-  /** Gives messages back that no handler has seen. */
+  /** Returns messages that no handler has seen to their queue. */
   readonly giveBack: (items: ReadonlyArray<Item>) => void
 }
 
@@ -45,7 +45,7 @@ export const make = ({ giveBack, join, load, single, unwait }: Dependencies): Gr
   const mayGo = ({ isClosed, out }: Group, isAlone: boolean): boolean =>
     out.size === 0 || (!single && !isAlone && !isClosed && [...out].every(({ stage }) => stage !== "decoding"))
 
-  /** Lets those go whose turn has come. */
+  /** Calls `go` of the messages that are next. */
   const advance = (group: Group): void => {
     while (group.behind.length > 0 && mayGo(group, group.behind[0]!.isAlone)) {
       const { go, isAlone, item } = group.behind.shift()!
@@ -62,7 +62,7 @@ export const make = ({ giveBack, join, load, single, unwait }: Dependencies): Gr
       item.isFollowing = true
       unwait(item)
     }
-    // Its codec is at work: it goes back when that has ended.
+    // A message that is being decoded is returned afterwards.
     const decoded = items.filter(({ stage }) => stage !== "decoding")
     if (decoded.length > 0) giveBack(decoded)
   }
@@ -77,7 +77,7 @@ export const make = ({ giveBack, join, load, single, unwait }: Dependencies): Gr
     },
     ready: (item) => {
       const group = item.group!
-      // A batch has begun while its codec was at work: it waits for the end of that, and behind those that wait for it as well.
+      // If a batch of its group began while it was decoded, it waits for that batch, after earlier waiting messages.
       if (isBefore(group.behind[0], item) || (group.isClosed && group.out.size > 1)) postpone(group, [item], join, load)
       else join(item)
       advance(group)
@@ -86,15 +86,15 @@ export const make = ({ giveBack, join, load, single, unwait }: Dependencies): Gr
       for (const { group } of items) {
         if (group === undefined || group.isClosed) continue
         group.isClosed = true
-        const left = [...group.out].filter(({ stage }) => stage === "waiting")
-        for (const item of left) unwait(item)
-        postpone(group, left, join, load)
+        const waiting = [...group.out].filter(({ stage }) => stage === "waiting")
+        for (const item of waiting) unwait(item)
+        postpone(group, waiting, join, load)
       }
     },
     ended: (item, isBack) => {
       const group = item.group!
       item.group = undefined
-      // What follows another one goes back for its sake, and those behind it went with it.
+      // An item that follows a returned one: the later messages were returned with it.
       if (!isBack || item.isFollowing) group.out.delete(item)
       else follow(cut(group, item, load))
       advance(group)
@@ -105,7 +105,7 @@ export const make = ({ giveBack, join, load, single, unwait }: Dependencies): Gr
   }
 }
 
-/** Removes those behind from there on. By the time that they end, messages may have come that are a new group of that name. */
+/** Removes the waiting messages from an index on. They leave the group, because a new group of its name may exist when they end. */
 const takeBehind = ({ behind }: Group, from: number, load: InFlightCounters): ReadonlyArray<Item> => {
   const items = behind.splice(from).map(({ item }) => item)
   for (const item of items) item.group = undefined
@@ -113,11 +113,11 @@ const takeBehind = ({ behind }: Group, from: number, load: InFlightCounters): Re
   return items
 }
 
-/** Whether what waits has come before this one. */
+/** Whether the waiting message arrived before the item. */
 const isBefore = (waiting: Group["behind"][number] | undefined, { key }: Item): boolean =>
   waiting !== undefined && waiting.item.key < key
 
-/** Makes decoded messages wait, in their places, for those that a handler has begun. */
+/** Makes decoded messages wait, in order of arrival, for those that a handler has begun. */
 const postpone = (
   { behind, out }: Group,
   items: ReadonlyArray<Item>,
@@ -132,7 +132,7 @@ const postpone = (
   load.behind += items.length
 }
 
-/** Removes a message, and answers those after it that no handler has begun. */
+/** Removes a message, and returns the later ones that no handler has begun. */
 const cut = (group: Group, item: Item, load: InFlightCounters): ReadonlyArray<Item> => {
   const out = [...group.out]
   const place = out.indexOf(item)

@@ -1,4 +1,4 @@
-/** A delivery inside the consumer, from its arrival until the broker has taken its settlement. */
+/** A delivery inside the consumer, from its arrival until it is settled. */
 import type * as Bag from "../../runtime/Bag.ts"
 import type { Subscription } from "../../port/Broker.ts"
 import type { Delivery } from "../../message/Delivery.ts"
@@ -8,19 +8,19 @@ import type { DeliveryId } from "../../policy/BackoffState.ts"
 
 /** A message in flight. */
 export interface Item extends Bag.Member {
-  /** The delivery that will be settled. A redelivery of the same copy takes its place. */
+  /** The delivery to settle. A redelivery of the same copy replaces it. */
   delivery: Delivery
-  /** The attempts as the broker told them, before those were taken out that are known to have been no attempts. */
+  /** The broker's count of attempts, including deliveries that reached no handler. */
   brokerAttempts: number
   /** `undefined` until it is decoded. */
   body: unknown
-  /** The headers that its codec found in the body; `undefined` for the delivery's own. */
+  /** The headers that the codec decoded; `undefined`: those of the delivery. */
   headers: Headers | undefined
   /** Identifies the delivery, not the message: a redelivery has another key. */
   readonly key: DeliveryId
-  /** The adapter's name of its copy, while it is found by that. Only `Copies` changes it. */
+  /** The adapter's name of the copy, while `Copies` has the item. Only `Copies` changes it. */
   name: string | undefined
-  /** Its place in the line in which it waits. Only the line changes it. */
+  /** Its index in its `WaitQueue`. Only the queue changes it. */
   number: number
   /** When it began to wait for its batch, in monotonic milliseconds. */
   arrived: number
@@ -28,93 +28,92 @@ export interface Item extends Bag.Member {
    * - `decoding`: its body is being decoded.
    * - `waiting`: no handler has begun it.
    * - `begun`: a handler has begun it.
-   * - `decided`: its settlement waits for others or for an extension of its lease, which is not extended again.
-   * - `settling`: its settlement is on its way to the broker, and its lease is not extended.
-   * - `kept`: the broker did not take its settlement, which will be tried again.
+   * - `decided`: its settlement waits for others, or for the end of a lease extension. The lease is not extended again.
+   * - `settling`: its settlement was sent to the broker. Its lease is not extended.
+   * - `kept`: its settlement failed and will be retried.
    */
   stage: "decoding" | "waiting" | "begun" | "decided" | "settling" | "kept"
   /** `undefined` until it is decided. */
   settlement: Settlement | undefined
-  /** Whether its connection or lease is known to be lost: the broker delivers the message again. */
+  /** Whether its connection or lease is lost, so the broker redelivers the message. */
   isLost: boolean
-  /** The settlement that was decided on a delivery of it before: it is repeated on this one, when its turn comes. */
+  /** The settlement that was decided on an earlier delivery, and is repeated on this one. */
   priorSettlement: Settlement | undefined
   /** When its retry or release is due, in monotonic milliseconds; 0 without a delay. */
   due: number
-  /** How often the broker said of its settlement that the delivery is lost, the deliveries before it included. */
+  /** How often its settlement failed because the delivery was lost, earlier deliveries included. */
   losses: number
-  /** When its settlement may be tried again, in monotonic milliseconds: it has failed, or was lost several times. */
+  /** When its settlement may be retried, in monotonic milliseconds. */
   tryAt: number
-  /** A redelivery that came while the settlement was under way, and is settled after it. */
+  /** A redelivery that arrived during the settlement, and is settled after it. */
   pendingRedelivery: Delivery | undefined
-  /** Whether such a redelivery was lost in its turn, so that there will be another one. */
+  /** Whether such a redelivery was lost too, so another one will follow. */
   hasLostAgain: boolean
-  /** Whether a later delivery of the same copy is handled on its own, and knows better. */
+  /** Whether a later delivery of the same copy is handled separately and has newer facts. */
   isSuperseded: boolean
-  /** Whether it only ends another delivery of a message that has been settled. */
+  /** Whether it only ends a duplicate delivery of a settled message. */
   settlesDuplicate: boolean
-  /** The group that has it, out or behind; `undefined` for one of no group, and for one that has left its group. */
+  /** The group that has it, out or behind; `undefined` without a group, or after it has left its group. */
   group: Group | undefined
-  /** Whether it goes back because one before it in its group does. */
+  /** Whether it is returned because an earlier message of its group is. */
   isFollowing: boolean
-  /** Whether it goes back without a run, so that this delivery was no attempt, though the broker counts it. */
+  /** Whether it is returned without a run, so this delivery was no attempt, although the broker counts it. */
   isUncounted: boolean
 }
 
-/** Whether no handler has begun it. */
 export const isUnbegun = ({ stage }: Item): boolean => stage === "waiting" || stage === "decoding"
 
 /** The messages of one group that are in flight. */
 export interface Group {
   readonly name: string
-  /** Those whose turn has come, in order. */
+  /** The messages that are being decoded, wait for their batch, run or are being settled, in order. */
   readonly out: Set<Item>
-  /** Those that wait for these, and what each does when its turn has come. */
+  /** Later messages, each with the function that lets it proceed. */
   readonly behind: Array<{ readonly item: Item; readonly isAlone: boolean; readonly go: () => void }>
-  /** Whether no other may join those that are out: a handler has begun them, or one of them must be alone. */
+  /** Whether no message may join `out`: a handler has begun one of them, or one must run alone. */
   isClosed: boolean
 }
 
-/** How many deliveries a consumer has, by what becomes of them, and its state. */
+/** The state of a consumer, and its number of deliveries by state. */
 export interface InFlightCounters {
   /** All of them. */
   inFlight: number
-  /** Those that wait for their batch. */
+  /** Waiting for their batch. */
   buffered: number
-  /** Those that wait behind others of their group. */
+  /** Waiting for earlier messages of their group. */
   behind: number
-  /** Those whose body is being decoded. */
+  /** Being decoded. */
   decoding: number
-  /** Those that a lost connection or lease has taken away, while a handler or a settlement still has them. */
+  /** Lost with their connection or lease, while a handler or a settlement still has them. */
   lost: number
-  /** Those that this process keeps because the broker refuses their settlement, or the copy that it takes. */
+  /** Kept by this process because the broker refuses their settlement or its copy. */
   kept: number
-  /** Those among them of which the broker refuses everything. */
+  /** Kept messages of which the broker refuses every settlement. */
   quarantined: number
-  /** Those whose settlement waits for the broker. */
+  /** Waiting for the broker to accept settlements again. */
   held: number
-  /** Those that wait, and must run alone. */
+  /** Waiting messages that must run alone. */
   suspects: number
-  /** Whether one of those runs. */
+  /** Whether a message that must run alone is running. */
   isAlone: boolean
-  /** Whether the last message that came is one of those: the next may be another one. */
+  /** Whether the last arrival must run alone: the next may have to as well. */
   isThrottledForSuspect: boolean
-  /** Whether those that come with the first of them had the time to come. */
+  /** Whether messages that were sent with the first suspect had time to arrive. */
   hasGathered: boolean
   /** Batches in progress. */
   batches: number
   /**
-   * When a message arrived at a consumer that had none to work on, a handler began, or a batch or a settlement ended, in
-   * monotonic milliseconds.
+   * The last progress, in monotonic milliseconds: a message arrived at an idle consumer, a handler began, or a batch or a
+   * settlement ended.
    */
   lastMoved: number
-  /** Whether the consumer shuts down. */
+  /** Whether the consumer is shutting down. */
   isStopping: boolean
-  /** Called when a batch or a settlement has ended, by which the consumer may have become idle. */
+  /** Called when a batch or a settlement has ended, so the consumer may be idle. */
   onMoved: (() => void) | undefined
 }
 
-/** The subscription, once it is open. Nothing is delivered before. */
+/** The subscription; `undefined` until it is open. Nothing is delivered before. */
 export interface SubscriptionRef {
   subscription: Subscription | undefined
 }

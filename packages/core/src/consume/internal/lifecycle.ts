@@ -36,49 +36,49 @@ export interface Settings extends Pick<Engine.Options, "batch" | "single" | "con
   readonly runHandler: (dependencies: Dispatch.Dependencies) => RunHandler
 }
 
-/** How many messages a consumer has, and whether it runs. */
+/** The state of a consumer, and the number of its messages. */
 export interface Stats {
-  /** Number of messages that wait for their batch, or for the codec before. */
+  /** Messages that are being decoded or wait for their batch. */
   readonly buffered: number
-  /** Number of messages that a handler has, or that are being settled. */
+  /** Messages that a handler has, or that are being settled. */
   readonly inProgress: number
-  /** Number of messages of which the broker refuses every settlement; see the event `Quarantined`. */
+  /** Messages of which the broker refuses every settlement; see the event `Quarantined`. */
   readonly quarantined: number
-  /** Level of the consumer backoff; 0 when all is well. */
+  /** The level of the consumer backoff; 0 without one. */
   readonly backoffLevel: number
   readonly state: "running" | "draining" | "stopped"
 }
 
-/** A running consumer. It drains when the scope that it was started in closes. */
+/** A running consumer. It drains when its scope closes. */
 export interface Consumer {
   readonly queue: string
   readonly stats: () => Stats
-  /** The consumer's health, for probes; `Health.check` adds the broker's. */
+  /** Returns the consumer's health, for probes; `Health.check` adds the broker's. */
   readonly health: () => Health.ConsumerHealth
   /**
-   * Takes no more messages and starts no handlers, until {@link Consumer.resume}. Handlers that run go on, and messages
-   * that wait for one stay with the consumer, their leases kept.
+   * Stops consuming and starts no handlers, until {@link Consumer.resume}. Running handlers continue. Waiting messages stay
+   * with the consumer, which extends their leases.
    */
   readonly pause: () => void
-  /** Goes on after {@link Consumer.pause}. */
+  /** Resumes consuming after {@link Consumer.pause}. */
   readonly resume: () => void
   /**
-   * Stops taking messages, gives back those that no handler has begun, and waits for the handlers. When the time is
-   * over, interrupts the handlers that still run and gives back their messages. Then closes the subscription, at the
-   * latest when as much time has passed once more, 1 second at least and 5 at most: a settlement that has no answer by
-   * then is given up, and the broker delivers its message again. Of several calls, the one whose time ends first decides.
+   * Stops consuming, returns unstarted messages to the queue, and waits for running handlers. After `timeout` it interrupts
+   * them and returns their messages. Settlements then get the same time, but at least 1 second and at most 5, before the
+   * subscription closes; the broker redelivers messages that are still unsettled. Of several calls, the earliest
+   * deadline applies.
    *
-   * @param timeout how long handlers may go on, 0 to 24 hours. Default: the consumer's `drainTimeout`
+   * @param timeout how long to wait for handlers, 0 to 24 hours. Default: the consumer's `drainTimeout`
    */
   readonly drain: (timeout?: Delay.DurationInput) => Effect.Effect<Shutdown.DrainReport>
-  /** Ends when the consumer has stopped; fails when it stopped itself. */
+  /** Ends when the consumer has stopped; fails if an error has stopped it. */
   readonly done: Shutdown.Shutdown["done"]
 }
 
-/** The errors that keep a consumer from starting. */
+/** The errors that prevent the start of a consumer. */
 export type StartError = ConfigurationError | BrokerError
 
-/** A consumer that takes no messages before the engine's first `refresh`. */
+/** A consumer that receives no messages before the engine's first `refresh`. */
 export interface Started {
   readonly engine: Engine.Engine
   readonly consumer: Consumer
@@ -86,14 +86,14 @@ export interface Started {
 
 const numbers = new WeakMap<Service, number>()
 
-/** The number of a consumer among those that were started on its broker: what tells two consumers of a queue apart in the log. */
+/** Returns the number of a new consumer on its broker, which identifies it in the log. */
 const nextNumber = (broker: Service): number => {
   const number = (numbers.get(broker) ?? 0) + 1
   numbers.set(broker, number)
   return number
 }
 
-/** Starts the consumer of a queue. The end of its scope stops it. All its lines of the log name it, those of the adapter and the handler as well. */
+/** Starts the consumer of a queue. All its log lines name it, including those of the adapter and the handler. */
 export const make = <R>(settings: Settings): Effect.Effect<Started, StartError, Broker | Scope.Scope | R> =>
   Effect.flatMap(Broker, (broker) =>
     Effect.annotateLogs(start<R>(settings, broker), {
@@ -184,20 +184,20 @@ const closing = (forget: () => void, reporter: Reporter.Reporter, watch: Telemet
   watch?.close()
 }
 
-/** Makes the dead-letter queues of a consumer known, until the answer is called, and warns of a consumer with other ones. */
+/** Records the dead-letter queues of a consumer, and warns if another consumer of the queue has different ones. */
 const know = (broker: Service, queue: string, retry: RetryPolicy.RetryPolicy) =>
   Effect.gen(function* () {
     const { end, others } = KnownQueues.start(broker, queue, retry)
     if (others === undefined) return end
     const show = (names: ReadonlyArray<string>) => names.join(", ") || "none"
     yield* Log.warning(
-      "two consumers of a queue have different dead-letter queues: the one that has a message decides where it goes. Give both the same policy",
+      "two consumers of a queue have different dead-letter queues: the queue of a dead letter depends on which consumer received the message. Give both the same policy",
       { queue, deadLetterQueues: show(RetryPolicy.deadLetterQueues(retry, queue)), others: show(others) }
     )
     return end
   })
 
-/** A hook, and a policy whose functions run in this async context, as the hook does. */
+/** Returns the hook and the policy with functions that run in this async context. */
 const boundTo = (within: AsyncContext.Within, onEvent: Hook | undefined, retry: RetryPolicy.RetryPolicy) => ({
   onEvent: AsyncContext.bind(within, onEvent),
   retry: {
@@ -207,7 +207,7 @@ const boundTo = (within: AsyncContext.Within, onEvent: Hook | undefined, retry: 
   }
 })
 
-/** A hook that calls both. It returns the result of the second one, which may be a promise that rejects. */
+/** Returns a hook that calls both. It returns the result of the second one, which may be a promise that rejects. */
 const both =
   (first: Hook, second: Hook | undefined): Hook =>
   (event) => {
@@ -215,7 +215,7 @@ const both =
     return second?.(event)
   }
 
-/** The trouble of a consumer whose broker cannot be reached. */
+/** Returns the trouble of a consumer whose broker is unreachable. */
 const away = ({ because, since, state }: Connection): Health.ConsumerHealth["trouble"] =>
   state === "up" ? undefined : { since, because: because ?? "there is no connection to the broker" }
 

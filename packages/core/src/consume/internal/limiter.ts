@@ -1,9 +1,9 @@
 /**
- * A running rate limit: what it lets begin, and the credit that it leaves to the broker. Consumers without a limit have none.
+ * A running rate limit: how many runs may begin, and how many messages may be in flight.
  *
- * While the limit holds, the broker keeps the messages: the credit covers the runs that may begin within a second, or when a
- * batch is due. Few messages wait here, so their leases are few as well. No run waits: the scheduler begins one that has room, and
- * an immediate retry without room does not take place.
+ * The broker keeps the messages that exceed the limit: the credit covers only the runs that may begin within a second, or
+ * when a batch is due. So few messages wait here with a lease. Runs do not wait: the scheduler begins a run only if the limit
+ * has room, and skips an immediate retry without room.
  */
 import type * as RateLimit from "../../policy/RateLimit.ts"
 import * as RateLimitState from "../../policy/RateLimitState.ts"
@@ -13,37 +13,37 @@ import type { Run } from "./runHandler.ts"
 import type { RunHandler } from "./scheduler.ts"
 
 export interface Limiter {
-  /** Runs that may begin now, beside those that are reserved. The scheduler begins no others. */
+  /** Returns how many runs may begin now, without the reserved ones. */
   readonly room: () => number
-  /** Reserves the first runs of messages that begin one after another, so immediate retries among them take no room of theirs. */
+  /** Reserves room for the first run of each message of a batch, so immediate retries do not use it. */
   readonly reserve: (runs: number) => void
   readonly window: Window
   /** Counts the runs of a handler. */
   readonly counted: (run: RunHandler) => RunHandler
-  /** Sets what is called when more may begin, or arrive. */
+  /** Sets the function to call when more runs may begin or more messages may arrive. */
   readonly open: (refresh: () => void) => void
   readonly stop: () => void
-  /** Milliseconds that a message may have to wait. */
+  /** The longest that a message may have to wait, in milliseconds. */
   readonly longestWait: number
 }
 
 export interface Dependencies {
   readonly limit: RateLimit.RateLimit
   readonly timers: Pick<Timers, "now" | "after" | "cancel">
-  /** Number of messages that may be in flight as long as the limit allows it. */
+  /** How many messages may be in flight if the limit allows it. */
   readonly window: number
-  /** Most messages of one run. */
+  /** The most messages of one run. */
   readonly perRun: number
-  /** Milliseconds that a batch waits for further messages. */
+  /** How long a batch waits for further messages, in milliseconds. */
   readonly maxBatchTimeout: number
 }
 
-/** Milliseconds that a broker may need to deliver a message. */
+/** The time that a broker may need to deliver a message, in milliseconds. */
 const delivering = 1000
 
-/** The runs that have begun, as they count now, and when the messages arrive that the broker may deliver now. */
+/** Counts the runs that have begun: as of now, and as of the time when messages arrive that the broker may deliver now. */
 const counting = ({ limit, maxBatchTimeout, timers }: Dependencies) => {
-  // A batch that is not full is due when the limit opens.
+  // A partial batch is due when the limit has room again.
   const ahead = delivering + maxBatchTimeout
   let state = RateLimitState.initial
   let soon = RateLimitState.initial
@@ -58,7 +58,7 @@ const counting = ({ limit, maxBatchTimeout, timers }: Dependencies) => {
       soon = RateLimitState.at(limit, soon, then)
       return RateLimitState.decide(limit, soon, then)
     },
-    /** Counts a run that is about to begin. The answer is to be called when its handler has begun. */
+    /** Counts a run that is about to begin. Call the returned function when its handler has begun. */
     begin: (): (() => void) => {
       const before = { state, soon }
       const count = (): void => {
@@ -68,7 +68,7 @@ const counting = ({ limit, maxBatchTimeout, timers }: Dependencies) => {
       }
       count()
       const counted = state
-      // Its handler has begun by now, and not before it was counted. Where another run has begun since, it was before that.
+      // The handler began between the count and now. Recount it at the later time, unless another run has begun since.
       return () => {
         if (state === counted) count()
       }
@@ -76,7 +76,7 @@ const counting = ({ limit, maxBatchTimeout, timers }: Dependencies) => {
   }
 }
 
-/** One timer, which wakes at the earliest time that was asked for. */
+/** One timer, which wakes at the earliest requested time. */
 const alarm = (timers: Dependencies["timers"], wake: () => void) => {
   let timer: Timer | undefined
   let wakesAt = Number.POSITIVE_INFINITY
@@ -111,7 +111,7 @@ export const make = (dependencies: Dependencies): Limiter => {
   }
   const { stop, within: wakeWithin } = alarm(timers, wake)
 
-  /** Wakes when the next run may begin, or further messages may come. */
+  /** Sets the timer for the time when the next run may begin, or more messages may arrive. */
   const arm = (): void => {
     const [now, soon] = [runs.now(), runs.soon()]
     if (now.room === 0) wakeWithin(now.wait)
@@ -120,7 +120,7 @@ export const make = (dependencies: Dependencies): Limiter => {
 
   const begin = (run: () => Run): Run => {
     const begun = runs.begin()
-    // Before this message is settled: the broker would deliver another one in its place.
+    // Lower the credit before this message is settled: otherwise the broker delivers another one at once.
     if (runs.soon().room === 0) refresh()
     const running = run()
     begun()

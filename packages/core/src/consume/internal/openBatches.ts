@@ -1,4 +1,4 @@
-/** Batches that were pulled and have not ended. Each of them has a lease. */
+/** Pulled batches that have not ended. Each has a lease. */
 import * as Data from "effect/Data"
 import * as Delay from "../../message/Delay.ts"
 import type { Batch } from "../../message/Handler.ts"
@@ -8,22 +8,20 @@ import type { Done, Outcome, Run } from "./runHandler.ts"
 import type { Task } from "./task.ts"
 
 /**
- * A batch that was pulled. `ack`, `retry`, `ackAll` and `retryAll` work as in a handler; one of `settle`, `fail` and
- * `release` must follow before the lease ends. The first of these decides, later ones do nothing. A `settle` or `fail` that
- * comes when the lease or the puller has ended the batch is told as a call that came too late.
+ * A pulled batch. `ack`, `retry`, `ackAll` and `retryAll` work as in a handler. Call `settle`, `fail` or `release` before
+ * the lease ends; only the first of these calls counts. A `settle` or `fail` after the lease or the puller has ended the
+ * batch is reported as an ignored call.
  */
 export interface PulledBatch<A> extends Batch<A> {
-  /** Ends the batch well: messages without a verdict are acked. */
+  /** Ends the batch as successful: acks the messages without a verdict. */
   readonly settle: () => void
-  /**
-   * Ends the batch badly: messages without a verdict are retried, or dead-lettered, as the error and the policy say.
-   */
+  /** Ends the batch as failed: the policy retries or dead-letters the messages without a verdict. */
   readonly fail: (error: unknown) => void
-  /** Ends the batch untouched: messages without a verdict go back to the queue, uncounted where the broker can. */
+  /** Returns the messages without a verdict to the queue, without counting an attempt if the broker supports that. */
   readonly release: () => void
 }
 
-/** The error that a pulled batch fails with when it has not ended within its lease. `lease` is in milliseconds. */
+/** The error of a pulled batch that did not end within its lease. `lease` is in milliseconds. */
 export class LeaseExpired extends Data.TaggedError("LeaseExpired")<{ readonly lease: number }> {
   override get message() {
     return `lease: the pulled batch was not settled within ${Delay.format(this.lease)}`
@@ -32,7 +30,7 @@ export class LeaseExpired extends Data.TaggedError("LeaseExpired")<{ readonly le
 
 export interface OpenBatches {
   readonly size: () => number
-  /** Opens a batch of a task's messages. `done` is called with its outcome, exactly once. */
+  /** Opens a batch of a task's messages. Calls `done` once, with its outcome. */
   readonly open: (task: Task, done: Done<Task>) => Run & { readonly batch: PulledBatch<unknown> }
 }
 
@@ -51,8 +49,8 @@ export const make = (timers: Timers, lease: number, onEnd: () => void): OpenBatc
         done(task, outcome)
         onEnd()
       }
-      /** `call` is what it amounts to on the batch: the task has ended by then, and tells of it. */
-      const endOrTell = (outcome: Outcome, call: Call): void => {
+      /** `call` is the equivalent call on the batch, which the ended task reports as ignored. */
+      const endOrIgnore = (outcome: Outcome, call: Call): void => {
         if (endedBy === "other") task.record(call)
         else end("caller", outcome)
       }
@@ -60,8 +58,8 @@ export const make = (timers: Timers, lease: number, onEnd: () => void): OpenBatc
       size++
       const batch: PulledBatch<unknown> = {
         ...task.toBatch(),
-        settle: () => endOrTell({ _tag: "Succeeded" }, { _tag: "AckAll" }),
-        fail: (error) => endOrTell({ _tag: "Failed", error }, { _tag: "RetryAll" }),
+        settle: () => endOrIgnore({ _tag: "Succeeded" }, { _tag: "AckAll" }),
+        fail: (error) => endOrIgnore({ _tag: "Failed", error }, { _tag: "RetryAll" }),
         release: () => end("caller", { _tag: "Interrupted" })
       }
       return { batch, interrupt: () => end("other", { _tag: "Interrupted" }) }

@@ -1,15 +1,13 @@
-/** Pulls that wait for a batch. The one that has waited longest gets the next. */
+/** Pulls that wait for a batch. The one that has waited longest gets the next batch. */
 import * as Effect from "effect/Effect"
 import type { Timers } from "../../runtime/Timers.ts"
 
 export interface Pulls<Batch> {
-  /** Number of pulls that wait. */
+  /** Returns the number of waiting pulls. */
   readonly size: () => number
-  /**
-   * Waits for a batch. Succeeds with `undefined` when no first message comes within `millis`, or after {@link stop}.
-   */
+  /** Waits for a batch. Returns `undefined` if no message arrives within `millis`, or after {@link stop}. */
   readonly wait: (millis: number) => Effect.Effect<Batch | undefined>
-  /** Gives a batch to the pull that has waited longest; there must be one. */
+  /** Passes a batch to the pull that has waited longest; there must be one. */
   readonly serve: (batch: Batch) => void
   /** Ends all pulls without a batch. */
   readonly stop: () => void
@@ -17,9 +15,9 @@ export interface Pulls<Batch> {
 
 export interface Dependencies {
   readonly timers: Timers
-  /** Milliseconds that a batch may take to fill, once its first message has come. */
+  /** How long a batch may take to fill after its first message, in milliseconds. */
   readonly maxBatchTimeout: number
-  /** Whether the first message of a batch has come. */
+  /** Whether the first message of a batch has arrived. */
   readonly isFilling: () => boolean
   /** Called when a pull has begun to wait, or has ended. */
   readonly onChange: () => void
@@ -41,11 +39,11 @@ export const make = <Batch>({ isFilling, maxBatchTimeout, onChange, timers }: De
           leave()
           resume(Effect.succeed(batch))
         }
-        const giveUp = () => take(undefined)
-        /** The pull waits for a first message. Once that has come, its batch may take its own time to fill. */
+        const endEmpty = () => take(undefined)
+        /** Ends the wait for the first message. If it has arrived, waits until the batch is due. */
         const onTimeout = (): void => {
-          if (waiting[0] !== take || !isFilling()) return giveUp()
-          timer = timers.after(maxBatchTimeout, giveUp)
+          if (waiting[0] !== take || !isFilling()) return endEmpty()
+          timer = timers.after(maxBatchTimeout, endEmpty)
         }
         let timer = timers.after(millis, onTimeout)
         waiting.push(take)

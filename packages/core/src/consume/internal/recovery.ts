@@ -1,7 +1,7 @@
 /**
- * Settlements that the broker did not take. What is the broker's trouble pauses the consumer until one of them goes
- * through; what is one message's own is tried with smaller copies, then without a copy, then now and again: the message is
- * in quarantine, and no handler runs for it.
+ * Failed settlements. A failure that affects all messages pauses the consumer until one settlement succeeds. If the broker
+ * rejects only this settlement, it is retried with smaller copies, then without a copy. If every way is rejected, the
+ * message is quarantined: no handler runs for it, and its settlement is retried at growing intervals.
  */
 import { truncations } from "../../message/Metadata.ts"
 import * as Settlement from "../../message/Settlement.ts"
@@ -16,15 +16,15 @@ import type { Runtime } from "./runtime.ts"
 
 export interface Recovery {
   readonly onFailed: (item: Item, failure: SettleFailure) => void
-  /** Must be called when a settlement has been taken while some are kept. */
+  /** Must be called when a settlement succeeds while messages are kept. */
   readonly onSettled: (item: Item) => void
-  /** Settles an item as it was decided before, when that may be tried again. */
+  /** Repeats the prior settlement of an item once it may be retried. */
   readonly settleLater: (item: Item) => void
-  /** Forgets an item whose settlement waits, because its delivery is lost. */
+  /** Removes an item whose settlement waits, because its delivery is lost. */
   readonly forget: (item: Item) => void
-  /** Settles again what waits for the broker, as far as it allows. */
+  /** Retries the held settlements: all of them, or one if the broker is probed. */
   readonly resume: () => void
-  /** Settles once more what waits for the broker, and gives up what is in quarantine: closing gives that back. */
+  /** Retries the held settlements once, and drops quarantined messages: closing the subscription returns them. */
   readonly stop: () => void
 }
 
@@ -37,13 +37,10 @@ export interface Dependencies extends Pick<Runtime, "timers"> {
   readonly settleAgain: (item: Item, settlement: Settlement.Settlement) => void
 }
 
-/** Milliseconds until a refused settlement is tried again: each time twice as long, up to the longest. */
+/** The pause before a rejected settlement is retried, in milliseconds: it doubles each time, up to the longest. */
 const pauses = { first: 1000, longest: 60_000 }
 
-/**
- * Milliseconds from the last time that a settlement was lost until it may be tried again: none after the first, since most
- * are lost once. They are the message's own: what its deliveries do meanwhile makes them no longer.
- */
+/** Returns the pause before a lost settlement may be retried, in milliseconds: none after the first loss. */
 const pauseAfter = (losses: number): number =>
   losses < 2 ? 0 : Math.min(pauses.first * 2 ** (losses - 2), pauses.longest)
 
@@ -51,14 +48,14 @@ const pauseAfter = (losses: number): number =>
 interface Kept {
   /** The settlement to try next. */
   readonly wanted: Settlement.Settlement
-  /** Milliseconds until then, counted from its refusal. */
+  /** Milliseconds from the rejection to the next try. */
   readonly pause: number
   readonly isQuarantined: boolean
 }
 
 export const make = (dependencies: Dependencies): Recovery => {
   const { decider, flow, load, redeliveries, reporter, settleAgain, timers } = dependencies
-  /** Items whose settlement waits for the broker, the next probe first. */
+  /** Items whose settlement waits until the broker accepts settlements again, the next probe first. */
   let held: Array<Item> = []
   const keeping = keeper(dependencies)
 
@@ -93,11 +90,11 @@ export const make = (dependencies: Dependencies): Recovery => {
       }
       if (error.reason === "LeaseLost") flow.handler.signal({ _tag: "Failed", id: item.key })
       flow.broker.signal({ _tag: signals[fate], id: item.key })
-      // It is spent again when it is sent again.
+      // Sending it again spends the budget again.
       decider.refund(settlement)
-      // A later delivery of the message is handled on its own, so that this one need not be settled.
+      // A superseded item need not be settled: a later delivery of the message is handled separately.
       if (fate === "lost" || item.isSuperseded) {
-        // What should go back at once does.
+        // A lost delivery is in the queue again, which is all that an undelayed release asks for.
         const isBack = settlement._tag === "Release" && settlement.delay === 0
         if (!isBack) item.tryAt = timers.now() + pauseAfter(++item.losses)
         return giveUp(item)
@@ -106,13 +103,13 @@ export const make = (dependencies: Dependencies): Recovery => {
         redeliveries.adopt(item)
         return load.isStopping ? giveUp(item) : keeping.refuse(item, failure, settlement)
       }
-      // A delivery that came meanwhile is settled in its place.
+      // A pending redelivery, if any, is settled instead.
       if (load.isStopping) return giveUp(item)
       redeliveries.adopt(item)
       item.stage = "kept"
       held.push(item)
       load.held = held.length
-      // It was sent before the pause ended, so that no probe is under way whose end would settle it again.
+      // It was sent before the pause ended. Without a probe under way, nothing else would resume it.
       if (flow.broker.mayStart()) resume()
     },
     onSettled: keeping.end,
@@ -126,10 +123,10 @@ export const make = (dependencies: Dependencies): Recovery => {
   }
 }
 
-/** A refusal is an answer. A delivery that is gone does not tell whether the broker takes settlements. */
+/** A rejection is an answer, so the broker works. A lost delivery is no evidence either way. */
 const signals = { lost: "Uncounted", rejected: "Succeeded", transient: "Failed", unknown: "Failed" } as const
 
-/** The messages whose settlement, or its copy, is refused. */
+/** Keeps the messages whose settlement, or its copy, is rejected. */
 const keeper = ({ flow, load, reporter, settleAgain, timers }: Dependencies) => {
   const kept = new Map<Item, Kept>()
 
@@ -138,7 +135,7 @@ const keeper = ({ flow, load, reporter, settleAgain, timers }: Dependencies) => 
     load.kept = kept.size
     item.stage = "kept"
     timers.after(how.pause, () => {
-      // It may have been lost meanwhile, and then it is kept no more.
+      // If the item was lost in the meantime, it is no longer kept.
       if (kept.get(item) === how) settleAgain(item, Remembered.remaining(how.wanted, item.due - timers.now()))
     })
     flow.update()
@@ -170,7 +167,7 @@ const keeper = ({ flow, load, reporter, settleAgain, timers }: Dependencies) => 
     refuse: (item: Item, failure: SettleFailure, settlement: Settlement.Settlement): void => {
       const smaller = failure.smaller === false ? undefined : cutMore(settlement)
       if (smaller !== undefined) return settleAgain(item, smaller)
-      // Without a copy, this process keeps the delay.
+      // Without a copy, this process waits for the delay.
       const native = withoutCopy(settlement)
       if (native === undefined) quarantine(item, failure, settlement)
       else keep(item, native)
@@ -180,11 +177,11 @@ const keeper = ({ flow, load, reporter, settleAgain, timers }: Dependencies) => 
 
 const cutOf = (settlement: Settlement.Settlement) => ("cut" in settlement ? settlement.cut : undefined)
 
-/** The settlement with the whole copy. */
+/** Returns the settlement with the whole copy. */
 const whole = (settlement: Settlement.Settlement): Settlement.Settlement =>
   "cut" in settlement ? { ...settlement, cut: undefined } : settlement
 
-/** The settlement with a smaller copy; `undefined` when it makes none, or none that is smaller. */
+/** Returns the settlement with a smaller copy; `undefined` if it publishes no copy, or none can be smaller. */
 const cutMore = (settlement: Settlement.Settlement): Settlement.Settlement | undefined => {
   const { _tag } = settlement
   if (_tag === "Ack" || _tag === "Drop" || (_tag === "Release" && settlement.delay === 0)) return undefined
@@ -192,7 +189,7 @@ const cutMore = (settlement: Settlement.Settlement): Settlement.Settlement | und
   return cut === undefined ? undefined : { ...settlement, cut }
 }
 
-/** How a message with a delay goes back without a copy; `undefined` for all else. */
+/** Returns how to settle a delayed message without a copy, after its delay; `undefined` for all others. */
 const withoutCopy = (settlement: Settlement.Settlement): Kept | undefined => {
   if (settlement._tag === "Retry" && settlement.delay > 0) {
     return { pause: settlement.delay, wanted: Settlement.Retry(0, settlement.error), isQuarantined: false }

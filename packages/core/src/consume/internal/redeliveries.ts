@@ -1,6 +1,6 @@
 /**
- * Deliveries that are lost with their connection or lease, and redeliveries of the same copy. A redelivery takes the place
- * of one whose handler still runs; else the settlement that was decided is repeated on it.
+ * Deliveries that are lost with their connection or lease, and redeliveries of the same copy. If the handler of the lost
+ * delivery still runs, the redelivery replaces it. Otherwise the prior settlement is repeated on the redelivery.
  */
 import * as Settlement from "../../message/Settlement.ts"
 import type { Delivery } from "../../message/Delivery.ts"
@@ -12,42 +12,42 @@ import type { Runtime } from "./runtime.ts"
 
 export interface Redeliveries {
   /**
-   * Tells what is known of a redelivery. `"merged"`: it has taken the place of a delivery whose handler runs, or whose
-   * settlement is under way, or it came after a later one, and needs nothing more.
+   * Returns what is remembered about a redelivery. `"merged"`: it replaces a delivery that is running or being settled, or
+   * it is older than that delivery, and needs no further work.
    */
   readonly recognise: (delivery: Delivery) => Remembered.Known | "merged" | undefined
   readonly markLost: (item: Item) => void
-  /** Removes a delivery that is not ours any more. Its settlement, if there is one, is repeated on its redelivery. */
+  /** Removes a lost delivery. Its settlement, if any, is repeated on its redelivery. */
   readonly lose: (item: Item) => void
-  /** Settles a redelivery that came while the settlement was under way, once the broker has taken that. */
+  /** Settles the redelivery that arrived during this settlement, which has now succeeded. */
   readonly onSettled: (settled: Item, settlement: Settlement.Settlement) => void
-  /** Forgets the redeliveries that came while a settlement was under way, and are gone as well. */
+  /** Forgets redeliveries that arrived during a settlement and are lost too. */
   readonly onReconnect: (isGone: (delivery: Delivery) => boolean) => void
-  /** Remembers, of a message that goes back with fewer attempts than the broker counts, how many the broker has too many. */
+  /** Remembers the attempts of a returned message for which the broker counts too many. */
   readonly onReturned: (item: Item) => void
-  /** Gives the item the redelivery that came while its settlement, which has failed, was under way. */
+  /** Replaces the delivery of the item by the one that arrived during its failed settlement. */
   readonly adopt: (item: Item) => void
 }
 
 export interface Dependencies extends Pick<Runtime, "timers"> {
   readonly outlet: SubscriptionRef
-  /** Whether the broker has leases, so that it may deliver again what is still in flight. */
+  /** Whether the broker has leases, and so may redeliver a message that is still in flight. */
   readonly isLeased: boolean
-  /** Whether deliveries end with their connection, and with them the broker's count of them may end. */
+  /** Whether deliveries end with their connection. The broker's count of attempts may then restart. */
   readonly isBound: boolean
   readonly flow: Pick<Flow, "update">
   readonly load: InFlightCounters
   readonly identify: Copies.Identify
-  /** Those of which the broker may deliver the same copy again. */
+  /** The deliveries whose copy the broker may redeliver. */
   readonly copies: Copies.Copies
   /** All deliveries in flight. */
   readonly items: Iterable<Item>
   readonly remove: (item: Item) => void
-  /** Forgets a delivery whose lease or connection is lost, unless a handler or the broker has it. */
+  /** Removes a lost delivery, unless it is running or being settled. */
   readonly onLost: (item: Item) => void
-  /** Called when a delivery has been removed. The credit is updated once for all that are. */
+  /** Called when a delivery was removed. The caller updates the credit. */
   readonly onRemoved: (item: Item) => void
-  /** Takes a delivery in, and settles it. `brokerAttempts` is the broker's count. */
+  /** Adds a delivery and settles it. `brokerAttempts` is the broker's count. */
   readonly settle: (
     delivery: Delivery,
     brokerAttempts: number,
@@ -66,13 +66,13 @@ export const make = (dependencies: Dependencies): Redeliveries => {
 
   const merge = (item: Item, delivery: Delivery): boolean => {
     if (item.stage === "settling") {
-      // What goes back to the queue comes again by right, but not before its time, and not beside its copy.
+      // A returned message is a new delivery, unless it arrives before it is due, or while its copy exists.
       const isMerged = !goesBack(item.settlement) || isCopied(outlet, item) || item.isLost || left(item) > 0
       if (isMerged) item.pendingRedelivery = delivery
       else supersede(item)
       return isMerged
     }
-    // Where others have had it meanwhile, it may have to run alone, or not at all.
+    // If other consumers had the message in between, it may have to run alone, or not at all.
     if (isUnbegun(item) && Remembered.continued(delivery, before(item)).attempts > item.delivery.attempts) onLost(item)
     else replace(item, delivery)
     return item.place !== -1
@@ -88,16 +88,16 @@ export const make = (dependencies: Dependencies): Redeliveries => {
     flow.update()
   }
 
-  const repeat = (again: Delivery, item: Item, settlement: Settlement.Settlement, isDuplicate: boolean): void => {
+  const repeat = (delivery: Delivery, item: Item, settlement: Settlement.Settlement, isDuplicate: boolean): void => {
     const { priorSettlement = settlement, ...decided } = Remembered.decidedOf({ ...item, settlement })
-    const continued = Remembered.continued(again, before(item))
-    settle(continued, again.attempts, isDuplicate, { ...decided, priorSettlement })
+    const continued = Remembered.continued(delivery, before(item))
+    settle(continued, delivery.attempts, isDuplicate, { ...decided, priorSettlement })
   }
 
   return {
     recognise: (delivery) => {
-      const twin = copies.find(delivery)
-      if (twin && (isOlder(delivery, twin, isBound) || merge(twin, delivery))) return "merged"
+      const sameCopy = copies.find(delivery)
+      if (sameCopy && (isOlder(delivery, sameCopy, isBound) || merge(sameCopy, delivery))) return "merged"
       if (remembered.isEmpty()) return undefined
       return !isBound && remembered.isOlder(delivery) ? "merged" : remembered.take(delivery)
     },
@@ -120,7 +120,7 @@ export const make = (dependencies: Dependencies): Redeliveries => {
       if (settled.isSuperseded) return
       const next = goesBack(settlement) ? settlement : Settlement.Ack
       if (pendingRedelivery === undefined) remembered.add({ ...settled, settlement: next })
-      // Only the adapter knows whether the message went back as a copy, so that its original must be ended.
+      // Only the adapter knows whether it published a copy and must ack the original.
       else repeat(pendingRedelivery, settled, next, true)
     },
     onReconnect: (isGone) => {
@@ -144,7 +144,7 @@ const noting =
     if (goesBack(settlement) && (isUncounted || brokerAttempts !== delivery.attempts) && !isSuperseded) note(item)
   }
 
-/** A later delivery knows better than an item, and than what came while that was settled. */
+/** Marks an item as superseded by a later delivery, which also replaces its pending redelivery. */
 const superseding =
   (onReturned: Redeliveries["onReturned"]) =>
   (item: Item): void => {
@@ -153,18 +153,18 @@ const superseding =
     item.isSuperseded = true
   }
 
-/** Whether its retry is a message of its own, so that the original does not come again by right. */
+/** Whether its retry publishes a copy, so a redelivery of the original is not the retry. */
 const isCopied = ({ subscription }: SubscriptionRef, { settlement }: Item): boolean =>
   settlement?._tag === "Retry" && subscription?.copiesRetries === true
 
-/** The attempts of an item that a redelivery goes on with. */
+/** Returns the attempts from which a redelivery continues. */
 const before = ({ delivery, brokerAttempts }: Item) => ({ brokerAttempts, attempts: delivery.attempts })
 
-/** Whether a delivery was handed out before the one that is in flight, and only came after it: nobody settles it. */
+/** Whether a delivery was sent before the one in flight but arrived after it. It is not settled. */
 const isOlder = ({ attempts }: Delivery, { isLost, brokerAttempts }: Item, isBound: boolean): boolean =>
   !(isBound && isLost) && attempts < brokerAttempts
 
-/** Whether the message comes again by right. */
+/** Whether the settlement returns the message to its queue. */
 const goesBack = (settlement: Settlement.Settlement | undefined): boolean =>
   settlement?._tag === "Retry" || settlement?._tag === "Release"
 

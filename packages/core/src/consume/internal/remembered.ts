@@ -1,30 +1,30 @@
 /**
- * The memory of copies that were lost with their connection or lease: which settlement was asked for them, and how many
- * attempts they had. When the broker delivers such a copy again, the settlement is repeated, and no handler
- * sees it; a delivery that no handler had begun has cost no attempt.
+ * Remembers copies that were lost with their connection or lease: their settlement and their attempts. When the broker
+ * redelivers such a copy, the settlement is repeated, and no handler runs. A delivery that no handler had begun costs no
+ * attempt.
  */
 import * as BoundedMap from "../../runtime/BoundedMap.ts"
 import type { Delivery } from "../../message/Delivery.ts"
 import * as Settlement from "../../message/Settlement.ts"
 import type { Item } from "./item.ts"
 
-/** The settlement that was decided on deliveries before, and when it may be tried. */
+/** The settlement that was decided on earlier deliveries, and when it may be retried. */
 export type Decided = Pick<Item, "priorSettlement" | "due" | "losses" | "tryAt">
 
-/** The delivery with the attempts that it really has, and what was decided already. */
+/** A redelivery with its corrected attempts, and the prior decision. */
 export interface Known {
   readonly delivery: Delivery
   readonly decided: Decided
 }
 
 export interface Remembered {
-  /** Remembers an item that is lost. */
+  /** Remembers a lost item. */
   readonly add: (item: Item) => void
-  /** Remembers of an item that goes back how many attempts the broker has counted too many. */
+  /** Remembers the attempts of a returned item for which the broker counts too many. */
   readonly note: (item: Item) => void
-  /** Whether a delivery was handed out before the one that is remembered of its copy, and only came after it. */
+  /** Whether a delivery was sent before the remembered one of its copy but arrived after it. */
   readonly isOlder: (delivery: Delivery) => boolean
-  /** Takes out of the memory what is known of a redelivery; `undefined` when nothing is. */
+  /** Removes and returns what is remembered about a redelivery; `undefined` if nothing is. */
   readonly take: (delivery: Delivery) => Known | undefined
   readonly isEmpty: () => boolean
 }
@@ -35,22 +35,22 @@ interface Memory {
   readonly attempts: number
   readonly decided: Decided
   readonly id: string
-  /** Whether a delivery was lost; else only its attempts are remembered. */
+  /** Whether a delivery was lost; otherwise only its attempts are remembered. */
   readonly isLost: boolean
 }
 
 const undecided: Decided = { priorSettlement: undefined, due: 0, losses: 0, tryAt: 0 }
 
-/** Number of copies that are remembered at least; the oldest are forgotten first. */
+/** The least number of copies to remember; the oldest are forgotten first. */
 const limit = 10_000
 
 /**
- * The delivery with the attempts that its predecessor had: that came to no end, so that this is the same attempt. Where
- * others were delivered in between, these count.
+ * Returns the delivery with the attempts of its predecessor, because an unfinished delivery and its redelivery are one
+ * attempt. Deliveries to other consumers in between count.
  */
 export const continued = (delivery: Delivery, before: Pick<Memory, "brokerAttempts" | "attempts">): Delivery => {
   const attempts = before.attempts + Math.max(0, delivery.attempts - before.brokerAttempts - 1)
-  // A spread takes no getter of a class along.
+  // `native` may be a getter of a class, which a spread does not copy.
   return attempts === delivery.attempts ? delivery : { ...delivery, attempts, native: delivery.native }
 }
 
@@ -58,7 +58,7 @@ export const continued = (delivery: Delivery, before: Pick<Memory, "brokerAttemp
 const decision = (settlement: Settlement.Settlement | undefined): Settlement.Settlement | undefined =>
   settlement?._tag === "Release" ? undefined : settlement
 
-/** The decision of an item: on this delivery or, where this one goes back unrun, on those before it. */
+/** Returns the decision of an item: on this delivery or, if it is released, on earlier ones. */
 export const decidedOf = ({ due, priorSettlement, losses, settlement, tryAt }: Item): Decided => ({
   priorSettlement: decision(settlement) ?? decision(priorSettlement),
   due,
@@ -66,18 +66,18 @@ export const decidedOf = ({ due, priorSettlement, losses, settlement, tryAt }: I
   tryAt
 })
 
-/** The settlement with what is left of its delay. */
+/** Returns the settlement with the rest of its delay. */
 export const remaining = (settlement: Settlement.Settlement, left: number): Settlement.Settlement =>
   settlement._tag === "Retry"
     ? Settlement.Retry(Math.min(settlement.delay, Math.max(0, left)), settlement.error)
     : settlement
 
-/** `identify` is the subscription's. */
+/** `identify`: see `Subscription.identify`. */
 export const make = (identify: (delivery: Delivery) => string | undefined): Remembered => {
-  const known = BoundedMap.make<Memory>(limit)
+  const memories = BoundedMap.make<Memory>(limit)
   const find = (delivery: Delivery): Memory | undefined => {
     const name = identify(delivery)
-    const found = name === undefined ? undefined : known.get(name)
+    const found = name === undefined ? undefined : memories.get(name)
     return found?.id === delivery.metadata.id ? found : undefined
   }
   return {
@@ -85,9 +85,9 @@ export const make = (identify: (delivery: Delivery) => string | undefined): Reme
       const name = identify(item.delivery)
       if (name === undefined) return
       const { delivery, brokerAttempts } = item
-      // Two copies of one name cannot be told apart, so that neither is settled without a run.
-      const isUnsure = known.get(name)?.isLost === true
-      known.set(name, {
+      // Two copies with one name cannot be distinguished, so neither is settled without a run.
+      const isUnsure = memories.get(name)?.isLost === true
+      memories.set(name, {
         name,
         brokerAttempts,
         attempts: delivery.attempts,
@@ -101,25 +101,24 @@ export const make = (identify: (delivery: Delivery) => string | undefined): Reme
       const name = identify(delivery)
       const { attempts, metadata } = delivery
       if (name === undefined) return
-      // Unlike one that is lost or was not run, the next delivery is another attempt, unless the broker does not count this
-      // one.
+      // The next delivery is a new attempt, unless this one was not run.
       const before = {
         name,
         brokerAttempts: isUncounted ? brokerAttempts : brokerAttempts - 1,
         attempts,
         id: metadata.id
       }
-      // A retry that the broker has taken is done with.
+      // A retry is not repeated: the next delivery is the retry itself.
       const decided = settlement?._tag === "Retry" ? undecided : decidedOf(item)
-      known.set(name, { ...before, decided, isLost: false })
+      memories.set(name, { ...before, decided, isLost: false })
     },
     isOlder: (delivery) => delivery.attempts < (find(delivery)?.brokerAttempts ?? 0),
     take: (delivery) => {
       const found = find(delivery)
       if (found === undefined) return undefined
-      known.delete(found.name)
+      memories.delete(found.name)
       return { delivery: continued(delivery, found), decided: found.decided }
     },
-    isEmpty: known.isEmpty
+    isEmpty: memories.isEmpty
   }
 }

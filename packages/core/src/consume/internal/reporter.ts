@@ -1,4 +1,4 @@
-/** Reports events of deliveries: all of them to the audit hook, and to the log those that need an operator. */
+/** Reports events of deliveries: all to the audit hook, and those that need an operator to the log. */
 import type { Call } from "../../policy/Acknowledgement.ts"
 import type { Refused } from "../../port/Broker.ts"
 import type { BrokerError } from "../../port/BrokerError.ts"
@@ -13,24 +13,24 @@ import type { Item } from "./item.ts"
 import * as Warnings from "./warnings.ts"
 
 export interface Reporter {
-  /** Whether there is a hook. Without one, an arrival or an ack need not be told. */
+  /** Whether there is a hook. Without one, callers need not report arrivals and acks. */
   readonly isWatched: boolean
   readonly received: (delivery: Delivery) => void
-  /** `willRerun` tells that the handler is run again at once. */
+  /** `willRerun`: whether the handler is rerun at once. */
   readonly failed: (delivery: Delivery, failure: Failure, willRerun: boolean) => void
   readonly settled: (delivery: Delivery, settlement: Settlement) => void
   readonly settleFailed: (failed: Refused) => void
   readonly leaseLost: (delivery: Delivery, error: BrokerError) => void
-  /** The broker refuses every way to settle this message, so that this process keeps it. */
+  /** The broker rejects every settlement of this message, so this process keeps it. */
   readonly quarantined: (delivery: Delivery, settlement: Settlement, error: BrokerError) => void
   /** `item` is `undefined` for a call on the whole batch. */
   readonly ignored: (item: Item | undefined, call: Call) => void
-  /** A message that the handler acked goes back behind another one of its group. */
+  /** An acked message is returned to its queue, because an earlier one of its group is. */
   readonly heldBack: (delivery: Delivery) => void
-  /** Code that must not throw, of telemetry or of an adapter, has thrown. */
+  /** Telemetry or an adapter has thrown where it must not. */
   readonly threw: (what: string, error: unknown) => void
   readonly backoff: (because: "handler" | "broker", before: BackoffState.State, after: BackoffState.State) => void
-  /** Logs what has been counted and not been logged, when the consumer has stopped. */
+  /** Logs the failures that are counted but not logged, when the consumer has stopped. */
   readonly close: () => void
 }
 
@@ -52,14 +52,14 @@ export const make = (options: Options): Reporter => {
   const emit = (event: Event): void => {
     const onError = (error: unknown) => warnings.hookThrew(event, error)
     try {
-      // An async function is a hook as well.
+      // A hook may be an async function.
       Thenable.onRejected(hook?.(event), onError)
     } catch (error) {
       onError(error)
     }
   }
 
-  // Without a hook, no event is made for a message that needs no operator.
+  // Without a hook, routine events are not built.
   return {
     isWatched: hook !== undefined,
     received: (delivery) => {

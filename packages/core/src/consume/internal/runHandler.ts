@@ -1,7 +1,7 @@
 /**
- * Runs a handler once, whatever it returns: an Effect, a promise, or nothing.
+ * Runs a handler once, whether it returns an Effect, a promise or nothing.
  *
- * It adds plain JavaScript only to the handler's own work: no fiber, promise or timer that the handler did not ask for.
+ * It creates no fiber, promise or timer that the handler does not need.
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
@@ -20,7 +20,7 @@ export type Outcome =
   | {
       readonly _tag: "Failed"
       readonly error: unknown
-      /** Whether its time was over. A promise may then go on. Default: false. */
+      /** Whether it exceeded its time limit. A promise may still be running. Default: false. */
       readonly isLate?: boolean
     }
   | { readonly _tag: "Interrupted" }
@@ -29,7 +29,7 @@ export type Outcome =
 export type Done<T> = (task: T, outcome: Outcome) => void
 
 export interface Run {
-  /** Ends the run now; its outcome is `Interrupted` unless it had ended already. */
+  /** Ends the run now, with the outcome `Interrupted` unless it has already ended. */
   readonly interrupt: () => void
 }
 
@@ -41,7 +41,7 @@ export interface Dependencies extends Pick<Runtime, "fork" | "within"> {
 const Succeeded: Outcome = { _tag: "Succeeded" }
 const Interrupted: Outcome = { _tag: "Interrupted" }
 
-/** Makes its AbortController only when the handler asks for the signal. */
+/** Makes its AbortController only when the handler reads the signal. */
 class LazyContext implements Context {
   #controller: AbortController | undefined
   #aborted: { readonly reason: unknown } | undefined
@@ -64,7 +64,7 @@ type Returned = Effect.Effect<unknown, unknown> | Promise<unknown> | undefined
 type Call<T> = (task: T, context: Context) => unknown
 
 /**
- * Calls the handler, and returns its Effect or promise; `undefined` for all else. It throws where the value cannot be asked.
+ * Calls the handler, and returns its Effect or promise; `undefined` for all else. It throws if inspecting the value throws.
  */
 const calling = <T>(
   call: Call<T>,
@@ -86,7 +86,7 @@ const isEffect = (value: unknown): value is Effect.Effect<unknown, unknown> => {
   }
 }
 
-/** A class, so that a run costs one object and not a handful of closures. */
+/** A class, because a run then costs one object and not several closures. */
 class HandlerRun<T> implements Run, Deadline {
   at = Number.POSITIVE_INFINITY
   place = -1
@@ -96,7 +96,7 @@ class HandlerRun<T> implements Run, Deadline {
   readonly #done: Done<T>
   #ended = false
   #stopped: Outcome | undefined = undefined
-  /** The fiber of the handler, or a promise, which nothing can end; `undefined` until there is one of them. */
+  /** The handler's fiber, or its promise, which cannot be interrupted; `undefined` before there is one. */
   #waitsFor: Fiber.Fiber<unknown, unknown> | "a promise" | undefined = undefined
 
   constructor(dependencies: Dependencies, task: T, done: Done<T>) {
@@ -122,7 +122,7 @@ class HandlerRun<T> implements Run, Deadline {
   #follow(effect: Effect.Effect<unknown, unknown>): void {
     const fiber = this.#dependencies.fork(effect)
     this.#waitsFor = fiber
-    // The outcome waits for the fiber's own end, so that its finalizers run before a redelivery can start.
+    // Wait for the end of the fiber: its finalizers must run before a redelivery can start.
     fiber.addObserver((exit) => this.#end(fromExit(exit, this.#stopped)))
   }
 
@@ -130,7 +130,7 @@ class HandlerRun<T> implements Run, Deadline {
     this.#waitsFor = "a promise"
     promise.then(
       (value) => {
-        // An Effect that nobody runs would look like work that is done.
+        // An Effect inside a promise must run: otherwise the message would be acked without its work.
         if (isEffect(value) && !this.#ended) this.#follow(value)
         else this.#end(Succeeded)
       },
@@ -167,18 +167,18 @@ class HandlerRun<T> implements Run, Deadline {
 /** The handler of single messages, or of batches. */
 type Handle = (given: any, context: Context) => unknown // A message or a batch, whose bodies the queue's codec has made.
 
-/** The messages that a handler answers for together. */
+/** The messages of one run. */
 interface Task {
   readonly toMessage: () => unknown
   readonly toBatch: () => unknown
 }
 
 /**
- * Runs this handler for each task: with its message where it takes one at a time, else with its batch. `done` is called
- * exactly once for each, perhaps before this returns.
+ * Returns a function that runs the handler for a task: with its message if `single`, otherwise with its batch. It calls
+ * `done` once, possibly before it returns.
  */
 export const runner = (dependencies: Dependencies, handle: Handle, single: boolean) => {
-  // Stack traces end at a function of this name, see `StackTrace`.
+  // `StackTrace` cuts traces at a function of this name.
   const call: Call<Task> = single
     ? function requeueCallsHandler(task, context) {
         return handle(task.toMessage(), context)

@@ -1,6 +1,6 @@
 /**
- * Effect's clock, randomness and fibers, and the async context, fetched when a consumer starts, so messages cost no fiber
- * for them.
+ * Effect's clock, randomness and fibers, and the async context. They are read once when a consumer starts, so no message
+ * needs a fiber for them.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -13,13 +13,13 @@ import * as StackTrace from "../../policy/StackTrace.ts"
 
 export interface Runtime {
   readonly timers: Timers
-  /** Calls a function of the program in the async context in which the consumer was created. */
+  /** Calls a user's function in the async context in which the consumer was created. */
   readonly within: AsyncContext.Within
-  /** Reads a thrown value in that context: its properties may be getters, which are functions of the program. */
+  /** Reads a thrown value in that context, because its properties may be getters. */
   readonly readFailure: (error: unknown) => Failure.Failure
-  /** Starts a fiber in that context, with the services that the handler needs. */
+  /** Starts a fiber in that context, with the handler's services. */
   readonly fork: <A, E>(effect: Effect.Effect<A, E>) => Fiber.Fiber<A, E>
-  /** Gives the event loop a turn, then calls back. */
+  /** Yields to the event loop, then calls back. */
   readonly yieldThen: (resume: () => void) => void
   /** A random number from 0 to below 1. */
   readonly random: () => number

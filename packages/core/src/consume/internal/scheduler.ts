@@ -1,6 +1,6 @@
 /**
- * Starts batches as far as concurrency and flow allow, runs the handler for each of their tasks, as often as the policy's
- * `immediate` allows, and concludes them.
+ * Starts batches within the limits of concurrency and flow, runs the handler for each task, including immediate retries,
+ * and settles the messages.
  */
 import type * as Acknowledgement from "../../policy/Acknowledgement.ts"
 import * as Classifier from "../../policy/Classifier.ts"
@@ -10,7 +10,7 @@ import type { RetryPolicy } from "../../policy/RetryPolicy.ts"
 import * as Settlement from "../../message/Settlement.ts"
 import type * as Telemetry from "../../observe/Telemetry.ts"
 import * as Bag from "../../runtime/Bag.ts"
-import * as Bursts from "./yieldBudget.ts"
+import * as YieldBudget from "./yieldBudget.ts"
 import type { Deliveries } from "./deliveries.ts"
 import type { Done, Run } from "./runHandler.ts"
 import type { Flow } from "./flow.ts"
@@ -22,10 +22,10 @@ import * as Suspects from "./suspects.ts"
 import * as Task from "./task.ts"
 import * as WrongHandler from "./wrongHandler.ts"
 
-/** Runs the handler once, and says exactly once how that ended. The handler is called through `within`, if given. */
+/** Runs the handler once, through `within` if given, and calls `done` once with the outcome. */
 export type RunHandler = (task: Task.Task, done: Done<Task.Task>, within?: Telemetry.Run["within"]) => Run
 
-/** How much work an interruption has stopped. */
+/** The work that an interruption has stopped. */
 interface Interrupted {
   readonly handlers: number
   /** Messages without a verdict. */
@@ -35,7 +35,7 @@ interface Interrupted {
 export interface Scheduler {
   /** Starts every batch that is due and may start. */
   readonly pump: () => void
-  /** Interrupts every run of the handler, and gives back the messages without a verdict. */
+  /** Interrupts every run, and returns the messages without a verdict to the queue. */
   readonly interrupt: () => Interrupted
 }
 
@@ -46,29 +46,29 @@ export interface Dependencies
     Omit<Suspects.Dependencies, "onGathered"> {
   readonly retry: RetryPolicy
   readonly runHandler: RunHandler
-  /** Whether the handler takes one message at a time, so that each message of a batch is a task of its own. */
+  /** Whether the handler gets one message at a time, so each message of a batch is a separate task. */
   readonly single: boolean
   readonly deliveries: Deliveries
   readonly flow: Flow
   readonly groups: Pick<Groups, "begun">
   readonly load: InFlightCounters
-  /** The time of the timers, by the job of the event loop. */
+  /** The timers' time, read once per job of the event loop. */
   readonly jobTime: () => number
   readonly reporter: Reporter
   readonly watch: Telemetry.Watch | undefined
   /** Number of batches that may be in progress. */
   readonly concurrency: number | (() => number)
-  /** A running rate limit: the runs that may begin now, and runs that are about to begin. */
+  /** A running rate limit; `undefined` without one. */
   readonly limiter?: { readonly room: () => number; readonly reserve: (runs: number) => void } | undefined
-  /** Called when the handler takes the other kind of argument: the consumer cannot go on. */
+  /** Called when the handler expects a batch instead of a message, or the reverse. The consumer cannot continue. */
   readonly onWrongHandler: (error: RangeError) => void
 }
 
 export const make = (dependencies: Dependencies): Scheduler => {
   const { batcher, concurrency, flow, jobTime, limiter, load, reporter, single } = dependencies
   const { yieldThen } = dependencies
-  const bursts = Bursts.make()
-  const deliveries = noting(dependencies.deliveries, bursts)
+  const yieldBudget = YieldBudget.make()
+  const deliveries = countingFailures(dependencies.deliveries, yieldBudget)
   const suspects = Suspects.make({ ...dependencies, onGathered: () => pump() })
   const taskOptions: Task.Options = {
     queue: dependencies.queue,
@@ -98,11 +98,11 @@ export const make = (dependencies: Dependencies): Scheduler => {
       while (mayStart()) {
         const items = load.suspects === 0 ? batcher.take(batchLimit(dependencies)) : suspects.next()
         if (items === undefined) break
-        if (bursts.begun()) yieldToOthers()
+        if (yieldBudget.begun()) yieldToOthers()
         startBatch(items)
       }
     } finally {
-      // Also after a defect: one message must not stop all others.
+      // Also after a defect, which must not stop all other messages.
       isPumping = false
     }
   }
@@ -143,11 +143,11 @@ export const make = (dependencies: Dependencies): Scheduler => {
   return { pump, interrupt: runs.interrupt }
 }
 
-/** Most messages of a batch that starts now: as many as there are runs where each one has its own. */
+/** Returns the most messages of a batch that starts now. A handler of single messages needs a run for each. */
 const batchLimit = ({ flow, limiter, single }: Dependencies): number =>
   limiter === undefined || !single ? flow.batchLimit() : Math.min(flow.batchLimit(), limiter.room())
 
-/** Runs the messages of a batch side by side. `onEnd` is called when all of them have ended. */
+/** Runs the messages of a batch concurrently. Calls `onEnd` when all have ended. */
 const runEach = (
   items: ReadonlyArray<Item>,
   run: (items: ReadonlyArray<Item>, onEnd: () => void) => void,
@@ -160,8 +160,8 @@ const runEach = (
   for (const item of items) run([item], onTaskEnd)
 }
 
-/** Tells the bursts what does not end with an ack. */
-const noting = (deliveries: Deliveries, { failed }: Bursts.YieldBudget): Deliveries => ({
+/** Counts the messages that do not end with an ack in the yield budget. */
+const countingFailures = (deliveries: Deliveries, { failed }: YieldBudget.YieldBudget): Deliveries => ({
   ...deliveries,
   conclude: (item, verdict, failure) => {
     const settlement = deliveries.conclude(item, verdict, failure)
@@ -182,7 +182,7 @@ const interruptAll = (tasks: ReadonlyArray<Task.Task>): Interrupted => {
   return { handlers: tasks.length, messages }
 }
 
-/** Settles a message of a run that has ended, and answers how; `undefined`: its handler is to run again. */
+/** Settles a message of an ended run, and returns the settlement; `undefined`: the handler is rerun for it. */
 type Settle = (
   item: Item,
   verdict: Acknowledgement.Verdict | undefined,
@@ -190,18 +190,18 @@ type Settle = (
   mayRerun: boolean
 ) => Settlement.Settlement | undefined
 
-/** Settles the messages of this run. Made for groups alone: a closure in the loop would cost every run a scope of its own. */
+/** Hoisted, because a closure in the loop would cost every run an allocation, even without groups. */
 const after =
   (settle: Settle, failure: Failure.Failure | undefined, mayRerun: boolean) =>
   (item: Item, verdict: Acknowledgement.Verdict | undefined) =>
     settle(item, verdict, failure, mayRerun)
 
-/** Runs handlers for messages that they answer for together. */
+/** Runs handlers, and settles the messages of each run. */
 const runner = (dependencies: Dependencies, taskOptions: Task.Options) => {
   const { deliveries, jobTime, load, onWrongHandler, reporter, retry, runHandler, readFailure, watch } = dependencies
   const running = Bag.make<Task.Task>()
 
-  /** `reruns` counts the runs for these messages before this one. */
+  /** `reruns` counts earlier runs for these messages. */
   const run = (items: ReadonlyArray<Item>, reruns: number, onEnd: () => void): void => {
     const task = new Task.Task(taskOptions, items, reruns, onEnd)
     load.lastMoved = jobTime()
@@ -218,13 +218,13 @@ const runner = (dependencies: Dependencies, taskOptions: Task.Options) => {
   const onEnded: Done<Task.Task> = (task, ended) => {
     const { onEnd, reruns, watched } = task
     const wrong = ended._tag === "Failed" && WrongHandler.is(ended.error) ? ended.error : undefined
-    // Its messages go back: no retry helps.
+    // No retry helps, so its messages are returned to the queue.
     const outcome: typeof ended = wrong === undefined ? ended : { _tag: "Interrupted" }
     if (wrong !== undefined) onWrongHandler(wrong)
     running.delete(task)
     const failure = outcome._tag === "Failed" ? readFailure(outcome.error) : undefined
     watched?.end(failure === undefined ? (outcome as Telemetry.Ending) : redacted(retry, failure)) // It did not fail.
-    // A promise cannot be interrupted: a handler that was timed out may go on, and must not run beside itself.
+    // A promise cannot be interrupted. A handler that timed out may still be running, so it is not rerun.
     const isLate = outcome._tag === "Failed" && outcome.isLate === true
     const mayRerun = failure !== undefined && !isLate && allowsRerun(dependencies, failure, reruns)
     const success = outcome._tag === "Interrupted" ? undefined : "success"
@@ -235,14 +235,14 @@ const runner = (dependencies: Dependencies, taskOptions: Task.Options) => {
 
   const settle: Settle = (item, verdict, failure, mayRerun) => {
     if (verdict === undefined) return deliveries.settle(item, Settlement.Release())
-    // A handler must not run beside a redelivery.
+    // A lost message is not rerun, because its redelivery may run at the same time.
     const isOpen = mayRerun && verdict.by === "outcome" && !item.isLost
-    // An error that was given to this message alone is told when its settlement is decided.
+    // An error passed to `message.fail` is reported when its settlement is decided.
     if (failure !== undefined && !("failed" in verdict)) reporter.failed(item.delivery, failure, isOpen)
     return isOpen ? undefined : deliveries.conclude(item, verdict, failure)
   }
 
-  /** Decides on the messages of a run that has ended, and returns those that it leaves to another one, if there are any. */
+  /** Settles the messages of an ended run, and returns those to rerun, if any. */
   const conclude = (
     task: Task.Task,
     outcome: Acknowledgement.Outcome | undefined,
@@ -253,7 +253,7 @@ const runner = (dependencies: Dependencies, taskOptions: Task.Options) => {
     let order: ReturnType<typeof Task.ordering> | undefined
     task.close()
     for (let index = 0; index < task.items.length; index++) {
-      if (task.isTold(index)) continue
+      if (task.isReported(index)) continue
       const item = task.items[index]!
       const verdict = task.verdict(index, outcome)
       const settlement =
@@ -267,13 +267,13 @@ const runner = (dependencies: Dependencies, taskOptions: Task.Options) => {
   }
 
   return {
-    /** Runs the handler as often as the policy's `immediate` allows, concludes each run, then calls `onEnd`. */
+    /** Runs the handler, with the policy's immediate retries, settles the messages, then calls `onEnd`. */
     run: (items: ReadonlyArray<Item>, onEnd: () => void): void => run(items, 0, onEnd),
     interrupt: (): Interrupted => interruptAll([...running])
   }
 }
 
-/** The end of a failed run as telemetry may see it. */
+/** Returns the end of a failed run for telemetry, redacted. */
 const redacted = ({ deadLetter }: RetryPolicy, failure: Failure.Failure): Telemetry.Ending => ({
   _tag: "Failed",
   error: DeadLetterRouting.redacted(deadLetter, failure)

@@ -1,6 +1,6 @@
 /**
- * Sends settlements to the broker: in batches where the broker takes batches, and never while a lease extension of the
- * same delivery is under way.
+ * Sends settlements to the broker, in batches if the broker supports them, and never during a lease extension of the same
+ * delivery.
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
@@ -17,18 +17,18 @@ import type { Item, SubscriptionRef } from "./item.ts"
 import type { Runtime } from "./runtime.ts"
 
 export interface Settler {
-  /** Adds a settlement to those that wait, which are sent when they fill a batch or have waited long enough. */
+  /** Queues a settlement. Queued settlements are sent when they fill a batch or have waited for `wait`. */
   readonly settle: (item: Item, settlement: Settlement) => void
-  /** Sends all settlements that wait. */
+  /** Sends all queued settlements. */
   readonly flush: () => void
   /**
-   * Sends them at the end of the current job of the event loop, so that handlers which end together are settled together.
-   * Where the broker settles in batches and asks for a wait, that wait decides instead.
+   * Sends the queued settlements at the end of the current job of the event loop, so handlers that end together are settled
+   * in one call. Does nothing if the broker settles in batches and has a `wait`.
    */
   readonly flushSoon: () => void
-  /** Extends the leases of those items that are not lost and not being settled. */
+  /** Extends the leases of the items that are neither lost nor being settled. */
   readonly extend: (items: Iterable<Item>) => void
-  /** True when no settlement waits and no call of the broker is under way. */
+  /** Whether no settlement is queued and no call to the broker is under way. */
   readonly isIdle: () => boolean
 }
 
@@ -36,9 +36,9 @@ export interface Options extends Pick<Runtime, "fork" | "timers"> {
   /** The broker's name, for errors. */
   readonly broker: string
   readonly outlet: SubscriptionRef
-  /** Settlements that the broker takes in one call. */
+  /** The most settlements in one call. */
   readonly batch: number
-  /** Milliseconds that a settlement may wait for others; 0: it is sent with the next flush. */
+  /** How long a settlement may wait for others, in milliseconds; 0: until the next flush. */
   readonly wait: number
   readonly watch: Watch | undefined
 }
@@ -47,35 +47,28 @@ export interface Callbacks {
   readonly onSettled: (item: Item, settlement: Settlement) => void
   readonly onFailed: (item: Item, settlement: Settlement, failure: SettleFailure) => void
   readonly onLeaseLost: (item: Item, failure: SettleFailure) => void
-  /** Called before a call of the broker, with one of its items. */
+  /** Called before each call to the broker, with one of its items. */
   readonly onSending: (item: Item) => unknown
-  /**
-   * Called once for each call of the broker, after `onSettled` or `onFailed` for each of its items; with whether it settled
-   * one.
-   */
+  /** Called once per call to the broker, after `onSettled` or `onFailed` of all its items. `hasSettled`: whether any succeeded. */
   readonly onAnswered: (hasSettled: boolean) => void
-  /** Called once for each extension, after `onLeaseLost` for each of its items that are lost. */
+  /** Called once per extension, after `onLeaseLost` of its lost items. */
   readonly onExtended: () => void
 }
 
-/** An item with its settlement is itself the request for it, which saves an object for each message. */
+/** An item with its settlement serves as the request, which saves an object per message. */
 type DecidedItem = Item & SettleRequest
 
-/**
- * Settlements that wait, and calls of the broker that are under way.
- *
- * Long, because whatever settles or extends must see both.
- */
+/** Long, because settling and extending both need the queued settlements and the calls under way. */
 export const make = (options: Options & Callbacks): Settler => {
   const { batch, outlet, timers, wait, watch } = options
   const dead = died(options.broker)
   let pending: Array<DecidedItem> = []
-  /** Those whose lease is being extended; `undefined` when none is. */
+  /** The items whose lease is being extended; `undefined` without an extension. */
   let extending: ReadonlySet<Item> | undefined
   let underWay = 0
   let timer: Timer | undefined
 
-  /** A batch that is full by the end of the job needs no timer. */
+  /** Started at the end of the job: a batch that is full by then needs no timer. */
   const waitForOthers = EventLoop.atEndOfJob(() => {
     if (pending.length > 0) timer ??= timers.after(wait, flush)
   })
@@ -97,10 +90,10 @@ export const make = (options: Options & Callbacks): Settler => {
     const settled = attempt(() => outlet.subscription!.settle(requests))
     call(options, requests, watch === undefined ? settled : watch.settle(requests, settled), (failures, why) => {
       underWay--
-      // An interrupted call was cut off by the consumer's own end: the broker brings the deliveries back.
+      // The closing consumer has interrupted the call: the broker redelivers the messages.
       if (failures === undefined) return
       if (failures !== "died") report(requests, failures)
-      // One message may have made the adapter die, so that each is sent alone.
+      // One message may have caused the adapter's defect, so send each alone.
       else if (requests.length > 1) for (const each of requests) send([each])
       else report(requests, [dead(requests[0]!, why)])
     })
@@ -137,7 +130,7 @@ export const make = (options: Options & Callbacks): Settler => {
         const failed = failures === "died" ? asked.map((each) => dead(each, why)) : failures
         const found = new Map(failed.length === 0 ? [] : unsettled.map((item) => [item.delivery, item]))
         for (const failure of failed) {
-          // None is found where a redelivery has taken the place of the lost one.
+          // `undefined` if a redelivery has replaced the lost delivery.
           const item = found.get(failure.delivery)
           if (item !== undefined) options.onLeaseLost(item, failure)
         }
@@ -151,7 +144,7 @@ export const make = (options: Options & Callbacks): Settler => {
 
 const isSettled = ({ stage }: Item): boolean => stage === "decided" || stage === "settling"
 
-/** The failure of a message that brings out a defect of the adapter. */
+/** Returns the failure of a message whose settlement is a defect of the adapter. */
 const died =
   (broker: string) =>
   ({ delivery }: Pick<Item, "delivery">, detail = "the adapter died"): SettleFailure => ({
@@ -166,10 +159,7 @@ const died =
     fate: "rejected"
   })
 
-/**
- * Runs a call of the broker, without a fiber where that is direct, and calls back with the deliveries for which it failed;
- * `undefined` when the call was interrupted.
- */
+/** Calls the broker, and calls back with the failed deliveries; `undefined` if the call was interrupted. */
 const call = (
   { fork }: Pick<Options, "fork">,
   concerned: ReadonlyArray<{ readonly delivery: Delivery }>,
@@ -180,7 +170,7 @@ const call = (
     if (Exit.isSuccess(exit)) {
       return isAnswer(exit.value, concerned)
         ? done(exit.value)
-        : done("died", "the adapter did not answer with the deliveries that could not be settled")
+        : done("died", "the adapter's settle did not return a list of the failed deliveries")
     }
     return Cause.hasInterruptsOnly(exit.cause)
       ? done(undefined)
@@ -188,7 +178,7 @@ const call = (
   })
 }
 
-/** Calls a function of an adapter. One that throws has died; `Effect.suspend` would do the same at a higher cost. */
+/** Calls a function of an adapter, and turns a thrown error into a defect. `Effect.suspend` does the same but costs more. */
 const attempt = <A>(call: () => Effect.Effect<A>): Effect.Effect<A> => {
   try {
     return call()
@@ -198,8 +188,8 @@ const attempt = <A>(call: () => Effect.Effect<A>): Effect.Effect<A> => {
 }
 
 /**
- * True for failures of the deliveries concerned: a failure of another one would leave its own message taken for settled.
- * Errors are known by their members, for an adapter may have a core of its own.
+ * Whether a value is a list of failures of these deliveries. A failure with any other delivery would make its message look
+ * settled. Errors are recognised by their members, because an adapter may have loaded another copy of core.
  */
 const isAnswer = (
   value: unknown,
@@ -207,9 +197,9 @@ const isAnswer = (
 ): value is ReadonlyArray<SettleFailure> => {
   if (!Array.isArray(value)) return false
   if (value.length === 0) return true
-  const known = new Set<unknown>(concerned.map(({ delivery }) => delivery))
+  const requested = new Set<unknown>(concerned.map(({ delivery }) => delivery))
   return value.every(
     (each: Partial<SettleFailure> | null) =>
-      each?.error?.reason !== undefined && each.fate !== undefined && known.has(each.delivery)
+      each?.error?.reason !== undefined && each.fate !== undefined && requested.has(each.delivery)
   )
 }

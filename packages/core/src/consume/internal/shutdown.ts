@@ -1,4 +1,4 @@
-/** Takes a consumer down in order: no more messages, then the end of its handlers, then the end of its subscription. */
+/** Stops a consumer in order: no more messages, then the end of its handlers, then the end of its subscription. */
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -13,23 +13,23 @@ import type { Runtime } from "./runtime.ts"
 
 /** The result of a drain. */
 export interface DrainReport {
-  /** True when every handler ended in time. */
+  /** Whether every handler ended in time. */
   readonly complete: boolean
-  /** Number of messages that interrupted handlers had not decided on; they are in the queue again. */
+  /** Number of messages that interrupted handlers left without a verdict. They were returned to the queue. */
   readonly interrupted: number
-  /** Milliseconds from the call of `drain` until the consumer had stopped. */
+  /** How long the drain took, in milliseconds. */
   readonly elapsed: number
 }
 
 export interface Shutdown {
   readonly state: () => "running" | "draining" | "stopped"
-  /** The error that the consumer has stopped itself with. */
+  /** Returns the error that has stopped the consumer. */
   readonly error: () => Fatal | undefined
-  /** Drains. `timeout` is the time that handlers have; default: the consumer's. */
+  /** Drains. `timeout`: how long to wait for handlers. Default: `drainTimeout`. */
   readonly drain: (timeout?: Delay.DurationInput) => Effect.Effect<DrainReport>
-  /** Drains because of an error, with which {@link done} ends. */
+  /** Drains because of an error, with which {@link done} then fails. */
   readonly fail: (error: Fatal) => void
-  /** Ends when the consumer has stopped; fails when it stopped itself. A wrong handler is a defect. */
+  /** Ends when the consumer has stopped; fails if an error has stopped it. A wrong handler is a defect. */
   readonly done: Effect.Effect<void, DeadLetterBudgetExhausted>
 }
 
@@ -38,16 +38,13 @@ export interface Dependencies extends Pick<Runtime, "fork" | "timers"> {
   readonly engine: Pick<Engine, "interrupt" | "stop" | "whenIdle">
   /** The scope of the subscription and of the timers. */
   readonly scope: Scope.Closeable
-  /** Milliseconds that handlers have when a drain does not say otherwise. */
+  /** How long a drain waits for handlers by default, in milliseconds. */
   readonly drainTimeout: number
   /** Called once, when the subscription has ended. */
   readonly onClosed: () => void
 }
 
-/**
- * Milliseconds that settlements have, those of interrupted handlers among them, before the subscription is closed: as long
- * as the handlers had, within bounds. Whoever gives a drain a second does not expect it to take six.
- */
+/** Returns how long settlements may take before the subscription closes, in milliseconds: as long as handlers, 1 s to 5 s. */
 const settleGrace = (millis: number): number => Math.min(Math.max(millis, 1000), 5000)
 
 const exitOf = (fatal: Fatal | undefined): Exit.Exit<void, DeadLetterBudgetExhausted> => {
@@ -65,7 +62,7 @@ export const make = (dependencies: Dependencies): Effect.Effect<Shutdown> =>
     let interrupted = 0
 
     const idle = Effect.callback<void>((resume) => engine.whenIdle(() => resume(Effect.void)))
-    // What another drain has left unsettled will not be settled any more.
+    // After another drain has closed the subscription, nothing more is settled.
     const done = Effect.raceFirst(idle, Effect.exit(Deferred.await(stopped)))
     const waitUntilIdle = (millis: number) =>
       Effect.map(Effect.timeoutOption(done, Duration.millis(millis)), Option.isSome)

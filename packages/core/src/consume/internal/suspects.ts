@@ -1,6 +1,6 @@
 /**
- * Messages that may have killed their process: each is a batch of its own, and as little as possible is in flight beside
- * it, for a crash is charged to all that is.
+ * Messages that may have killed their process. Each runs alone, with as few other messages in flight as possible, because a
+ * crash costs every message in flight an attempt.
  */
 import * as Settlement from "../../message/Settlement.ts"
 import type { Capabilities } from "../../port/Capabilities.ts"
@@ -11,7 +11,7 @@ import type { Item, InFlightCounters } from "./item.ts"
 import type { Runtime } from "./runtime.ts"
 
 export interface Suspects {
-  /** The one that may run now. When to use: where some wait. */
+  /** Returns the batch of the one that may run now, if any. At least one must wait. */
   readonly next: () => ReadonlyArray<Item> | undefined
 }
 
@@ -20,34 +20,34 @@ export interface Dependencies extends Pick<Runtime, "timers"> {
   readonly capabilities: Pick<Capabilities, "uncountedRelease">
   readonly deliveries: Pick<Deliveries, "settle" | "flush">
   readonly load: InFlightCounters
-  /** Called when they have had the time to come. */
+  /** Called when the messages already under way had time to arrive. */
   readonly onGathered: () => void
 }
 
-/** Milliseconds in which those messages come that the broker had sent before it heard of the lower credit. */
-const together = 100
+/** Milliseconds in which messages arrive that the broker sent before it received the lower credit. */
+const gatherTime = 100
 
 export const make = (dependencies: Dependencies): Suspects => {
   const { batcher, capabilities, deliveries, load, onGathered, timers } = dependencies
   let timer: Timer | undefined
 
-  /** One is drawn among those that come together: the first of a queue would be the same after each crash. */
+  /** Waits for the others, because one is drawn at random: the first of a queue would be the same after each crash. */
   const gather = (): undefined => {
-    timer ??= timers.after(together, () => {
+    timer ??= timers.after(gatherTime, () => {
       timer = undefined
       load.hasGathered = true
       onGathered()
     })
   }
 
-  /** Whether others were given back for the one that runs next. */
+  /** Whether the others were returned for the one that runs next. */
   let isCleared = false
 
-  /** Gives all back but one. That one runs when the others are gone. */
+  /** Returns all but one to the queue. That one runs when the others are gone. */
   const giveBackOthers = (): undefined => {
     const one = batcher.takeSuspect()
     const others = batcher.clear()
-    // Before the others go, for their going would make room.
+    // Before the others are released, because a release raises the credit.
     batcher.push(one, true)
     isCleared = true
     for (const item of others) deliveries.settle(item, Settlement.Release())
@@ -59,7 +59,7 @@ export const make = (dependencies: Dependencies): Suspects => {
     next: () => {
       if (load.batches > 0) return undefined
       if (!load.hasGathered) return gather()
-      // Once: others may go on coming.
+      // Only once, because more may keep arriving.
       if (load.buffered > 1 && capabilities.uncountedRelease && !isCleared) return giveBackOthers()
       isCleared = false
       load.isAlone = true

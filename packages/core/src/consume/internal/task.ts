@@ -1,7 +1,6 @@
 /**
- * A task: the messages that the handler answers for together, a whole batch or a single message. Records the handler's
- * calls, reports a verdict at once when it is final, and the other verdicts when the handler has ended; then in the order
- * that groups must keep.
+ * A task: the messages of one run, a batch or a single message. It records the handler's calls. It reports a final verdict
+ * at once, and the others when the handler has ended, in the order of the groups.
  */
 import * as Acknowledgement from "../../policy/Acknowledgement.ts"
 import type * as Bag from "../../runtime/Bag.ts"
@@ -21,45 +20,45 @@ import * as WrongHandler from "./wrongHandler.ts"
 
 export interface Options {
   readonly queue: string
-  /** The longest delay that the broker can honour, in milliseconds. */
+  /** The longest delay that the broker can keep, in milliseconds. */
   readonly longest: Delay.Delay
-  /** Called with a verdict that nothing can change any more, while the handler still runs. */
+  /** Called with a final verdict while the handler still runs. */
   readonly onFinal: (item: Item, verdict: Acknowledgement.Verdict) => void
-  /** Called for a call that came too late to count; `item` is `undefined` for a call on the whole batch. */
+  /** Called for an ignored call, because an earlier one counts; `item` is `undefined` for a call on the whole batch. */
   readonly onIgnored: (item: Item | undefined, call: Acknowledgement.Call) => void
 }
 
-/** The verdicts of messages that no call reached. */
+/** The verdicts of messages without a call. */
 const uncalled = {
   success: Acknowledgement.finalise(undefined, "success"),
   failure: Acknowledgement.finalise(undefined, "failure")
 }
 
-/** The messages of one group in a batch, by index and in order; `next` is the first whose verdict was not reported. */
-interface Line {
+/** The messages of one group in a batch, by index and in order; `next` is the first with an unreported verdict. */
+interface GroupMessages {
   readonly indexes: Array<number>
   next: number
 }
 
-/** A class, so that a message costs one object and not a handful of closures. */
+/** A class, because a run then costs one object and not several closures. */
 export class Task implements Bag.Member {
   place = -1
-  /** The run of the handler, unless it ended at once. */
+  /** The run of the handler, unless it ended synchronously. */
   run: Run | undefined = undefined
-  /** The run as telemetry sees it, where there is telemetry. */
+  /** The run for telemetry, if any. */
   watched: Telemetry.Run | undefined = undefined
   readonly items: ReadonlyArray<Item>
-  /** Number of runs for these messages before this one. */
+  /** Number of earlier runs for these messages. */
   readonly reruns: number
-  /** Called when no other run follows. */
+  /** Called when no rerun follows. */
   readonly onEnd: () => void
   readonly #options: Options
-  /** By index. `undefined` until the first call: most handlers make none. */
+  /** By index; `undefined` until the first call, because most handlers make none. */
   #verdicts: Array<Acknowledgement.Verdict | undefined> | undefined = undefined
-  /** Indexes of the messages whose verdict `onFinal` was given. */
+  /** Indexes of the messages whose verdict was passed to `onFinal`. */
   #reported: Set<number> | undefined = undefined
-  /** Those of groups; `undefined` until the first call on one of them. */
-  #lines: Map<Group, Line> | undefined = undefined
+  /** By group; `undefined` until the first call on a message of a group. */
+  #groups: Map<Group, GroupMessages> | undefined = undefined
   isClosed = false
 
   constructor(options: Options, items: ReadonlyArray<Item>, reruns: number, onEnd: () => void) {
@@ -69,7 +68,7 @@ export class Task implements Bag.Member {
     this.onEnd = onEnd
   }
 
-  /** The first message, which is the only one for a message handler. */
+  /** Returns the first message, which is the only one for a message handler. */
   toMessage(): Received<unknown> {
     return new ReceivedMessage(this.items[0]!, 0, this, this.#options.longest)
   }
@@ -77,16 +76,16 @@ export class Task implements Bag.Member {
   toBatch(): Batch<unknown> {
     const { longest, queue } = this.#options
     const messages = this.items.map((item, index) => new ReceivedMessage(item, index, this, longest))
-    // Who empties it would leave its messages to the outcome of the batch.
+    // Frozen: a message that a handler removes from the list would still get the outcome of the run.
     return new ReceivedBatch(queue, Object.freeze(messages), this, longest)
   }
 
-  /** Number of messages without a verdict. */
+  /** Returns the number of messages without a verdict. */
   undecided(): number {
     return this.items.reduce((sum, _, index) => (this.#isUndecided(index) ? sum + 1 : sum), 0)
   }
 
-  /** Records a call of the handler. One on a message costs the same whatever the size of its batch. */
+  /** Records a call of the handler. The cost of a call on one message does not depend on the batch size. */
   record(call: Acknowledgement.Call): void {
     const { onIgnored } = this.#options
     if (this.isClosed) return onIgnored("index" in call ? this.items[call.index] : undefined, call)
@@ -102,22 +101,23 @@ export class Task implements Bag.Member {
   }
 
   /**
-   * Reports what is final now that this message has a verdict. In a group, those behind one that is not acked wait for the
-   * end of the batch, as does its own retry.
+   * Reports the verdicts that are final after a call on this message. In a group, everything from the first message that is
+   * not acked waits for the end of the run.
    */
   #report(index: number): void {
     const { group } = this.items[index]!
     if (group === undefined) {
-      if (Acknowledgement.isFinal(this.#verdicts![index])) this.#tell(index)
+      if (Acknowledgement.isFinal(this.#verdicts![index])) this.#reportFinal(index)
       return
     }
-    this.#lines ??= linesOf(this.items)
-    const line = this.#lines.get(group)!
-    while (this.#verdicts![line.indexes[line.next] ?? -1]?._tag === "Ack") this.#tell(line.indexes[line.next++]!)
+    this.#groups ??= byGroup(this.items)
+    const messages = this.#groups.get(group)!
+    while (this.#verdicts![messages.indexes[messages.next] ?? -1]?._tag === "Ack")
+      this.#reportFinal(messages.indexes[messages.next++]!)
   }
 
-  #tell(index: number): void {
-    if (this.isTold(index)) return
+  #reportFinal(index: number): void {
+    if (this.isReported(index)) return
     this.#reported = (this.#reported ?? new Set()).add(index)
     this.#options.onFinal(this.items[index]!, this.#verdicts![index]!)
   }
@@ -127,14 +127,14 @@ export class Task implements Bag.Member {
     this.isClosed = true
   }
 
-  /** Whether `onFinal` was given the verdict of a message. */
-  isTold(index: number): boolean {
+  /** Whether the verdict of a message was passed to `onFinal`. */
+  isReported(index: number): boolean {
     return this.#reported?.has(index) === true
   }
 
   /**
-   * The verdict of a message, by its index, of a run that has ended so. Without an outcome, for a run that was interrupted,
-   * one that no call reached has none.
+   * Returns the verdict of a message by the outcome of its run; `undefined` for a message without a call in an interrupted
+   * run, which has no outcome.
    */
   verdict(index: number, outcome: Acknowledgement.Outcome | undefined): Acknowledgement.Verdict | undefined {
     const verdict = this.#verdicts?.[index]
@@ -147,20 +147,20 @@ export class Task implements Bag.Member {
   }
 }
 
-const linesOf = (items: ReadonlyArray<Item>): Map<Group, Line> => {
-  const lines = new Map<Group, Line>()
+const byGroup = (items: ReadonlyArray<Item>): Map<Group, GroupMessages> => {
+  const groups = new Map<Group, GroupMessages>()
   for (const [index, { group }] of items.entries()) {
-    const line = group && lines.get(group)
-    if (line !== undefined) line.indexes.push(index)
-    else if (group !== undefined) lines.set(group, { indexes: [index], next: 0 })
+    const messages = group && groups.get(group)
+    if (messages !== undefined) messages.indexes.push(index)
+    else if (group !== undefined) groups.set(group, { indexes: [index], next: 0 })
   }
-  return lines
+  return groups
 }
 
 /**
- * Keeps the order of groups when the messages of a batch are settled: the first message of a group that goes back takes
- * those behind it along, whatever their verdicts; so does the first that is run again. `settle` answers the settlement, as
- * this does; `undefined` for a message whose handler runs again.
+ * Keeps the order of groups when the messages of a batch are settled: after the first message of a group that is returned
+ * to its queue, the later ones are returned too, whatever their verdicts. After the first that is rerun, they are rerun
+ * too. Returns the settlement, as `settle` does; `undefined` for a message to rerun.
  */
 export const ordering = (
   deliveries: Pick<Deliveries, "keepsPlace" | "settle">,
@@ -186,12 +186,12 @@ export const ordering = (
   }
 }
 
-/** Records the calls that a handler makes on its messages and batch. Delays of retries are parsed already. */
+/** Records the calls that a handler makes on its messages and batch. Delays of retries are already parsed. */
 interface Recorder {
   readonly record: (call: Acknowledgement.Call) => void
 }
 
-/** The delay is checked where it is parsed, since how long it may be depends on the broker. */
+/** The delay is checked when it is parsed, because its limit depends on the broker. */
 const kinds: OptionNames.Of<RetryOptions> = { delay: Delay.parsed, backoff: OptionKind.flag }
 
 const parseRetry = (
@@ -211,7 +211,7 @@ const parseRetry = (
 }
 
 /**
- * A message as the handler sees it. Its data are own properties, so that it prints; its methods are on the prototype.
+ * A message as the handler sees it. Its data are own properties, so printing shows them; its methods are on the prototype.
  */
 class ReceivedMessage implements Received<unknown> {
   readonly id: string
@@ -260,10 +260,10 @@ class ReceivedMessage implements Received<unknown> {
     const wanted = parseRetry("message.fail", options, this.#longest)
     this.#recorder.record({ _tag: "Fail", index: this.#index, error, ...wanted })
   }
-  /** A method that was taken off its message has no message, or another object's. */
+  /** A detached method has the wrong `this`. */
   static #check(call: string, on: unknown): void {
     if (typeof on === "object" && on !== null && #recorder in on) return
-    throw new TypeError(`${call}: must be called on its message, as in ${call}(); a copy has only its data`)
+    throw new TypeError(`${call}: must be called on its message, as in ${call}(); a copy of a message has no methods`)
   }
 }
 

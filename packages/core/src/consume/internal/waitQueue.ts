@@ -1,33 +1,32 @@
 /**
- * Messages in a line. Any of them leaves in constant time: when a connection is lost, thousands do. One that leaves from
- * among the others leaves a gap.
+ * A queue of messages. Removing any message takes constant time, because a lost connection removes thousands. A removed
+ * message leaves a gap.
  */
 import type { Item } from "./item.ts"
 
 export interface WaitQueue {
   readonly size: () => number
-  /** All of them, in order of arrival. */
+  /** Returns all messages, in order of arrival. */
   readonly all: () => ReadonlyArray<Item>
-  /** The first one; `undefined` when there is none. */
   readonly first: () => Item | undefined
-  /** Adds a message that is in no line. */
+  /** Adds a message that is in no queue. */
   readonly push: (item: Item) => void
-  /** Removes a message. Does nothing for one that is not in this line. */
+  /** Removes a message, if it is in this queue. */
   readonly delete: (item: Item) => void
-  /** Removes the first ones, so many or all that there are, in order. */
+  /** Removes and returns the first `count` messages, or all if there are fewer. */
   readonly take: (count: number) => ReadonlyArray<Item>
 }
 
-/** Places of which most may be gaps, so that a short line moves nobody. */
+/** A queue of at most this many places keeps its gaps. */
 const spare = 64
 
 export const make = (): WaitQueue => {
   let places: Array<Item | undefined> = []
-  /** The place of the first one, behind the gaps in front. */
+  /** The index of the first message. */
   let front = 0
   let size = 0
 
-  /** Closes the gaps as soon as they are more than the messages, so that each of them costs one move at most. */
+  /** Closes the gaps when they outnumber the messages, so each gap costs one move at most. */
   const tidy = (): void => {
     while (front < places.length && places[front] === undefined) front++
     if (places.length <= spare || places.length <= 2 * size) return
@@ -57,7 +56,7 @@ export const make = (): WaitQueue => {
     },
     take: (count) => {
       const first = places[front]
-      // One at a time is the way of most consumers. Nothing else stands in front.
+      // Fast path: most consumers take one message at a time.
       if (count === 1 && first !== undefined) {
         leave(front)
         tidy()

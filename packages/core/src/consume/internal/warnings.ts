@@ -1,4 +1,4 @@
-/** Log lines for operators. Those about mistakes in the program are written once for each kind of mistake. */
+/** Log lines for operators. A line about a mistake in the program is written once per kind of mistake. */
 import type { Call } from "../../policy/Acknowledgement.ts"
 import type { BrokerError } from "../../port/BrokerError.ts"
 import type * as BackoffState from "../../policy/BackoffState.ts"
@@ -15,26 +15,26 @@ import type { Runtime } from "./runtime.ts"
 
 export interface Options extends FailureLog.Options, Pick<Runtime, "wallClock"> {
   readonly queue: string
-  /** Returns the error of a failure without what the log must not show. */
+  /** Returns the redacted error of a failure. */
   readonly redact: (failure: Pick<Failure, "summary" | "trace">) => ErrorSummary
 }
 
-/** The part of a delivery that is told. */
-type Told = Pick<Delivery, "attempts" | "metadata">
+/** The part of a delivery that is logged. */
+type LoggedDelivery = Pick<Delivery, "attempts" | "metadata">
 
 export interface Warnings {
   readonly failed: (delivery: Delivery, failure: Failure) => void
   readonly gaveUp: (delivery: Delivery, settlement: Extract<Settlement, { _tag: "DeadLetter" | "Drop" }>) => void
-  readonly settleFailed: (delivery: Told, settlement: Settlement["_tag"], error: BrokerError) => void
+  readonly settleFailed: (delivery: LoggedDelivery, settlement: Settlement["_tag"], error: BrokerError) => void
   readonly leaseLost: (delivery: Delivery, error: BrokerError) => void
   readonly quarantined: (delivery: Delivery, settlement: Settlement["_tag"], error: BrokerError) => void
   readonly ignored: (item: Item | undefined, call: Call) => void
   readonly paused: (because: "handler" | "broker", state: BackoffState.State) => void
   readonly heldBack: (delivery: Delivery) => void
   readonly hookThrew: (event: Event, error: unknown) => void
-  /** Code that must not throw, of telemetry or of an adapter, has thrown. */
+  /** Telemetry or an adapter has thrown where it must not. */
   readonly threw: (what: string, error: unknown) => void
-  /** Logs the failures that no line has counted. */
+  /** Logs the failures that are counted but not logged. */
   readonly close: () => void
 }
 
@@ -45,10 +45,9 @@ export const make = ({ queue, redact, timers, wallClock, warn }: Options): Warni
   let warnedOfHeldBack = false
   let warnedOfProblem = false
   const thrown = (error: unknown) => Log.errorFields(truncateError(redact({ summary: summarize(error) })))
-  const subject = ({ attempts, metadata }: Told) => ({ queue, messageId: metadata.id, attempts })
+  const subject = ({ attempts, metadata }: LoggedDelivery) => ({ queue, messageId: metadata.id, attempts })
 
   return {
-    // A handler that fails from the start must not look like one that is not called.
     failed: (delivery, failure) => {
       const { problem, summary } = failure
       if (problem !== undefined && !warnedOfProblem) {
@@ -61,7 +60,7 @@ export const make = ({ queue, redact, timers, wallClock, warn }: Options): Warni
     gaveUp: (delivery, settlement) => {
       const target = settlement._tag === "DeadLetter" ? { target: settlement.queue } : {}
       const { reason } = settlement
-      warn("gave up a message", {
+      warn(settlement._tag === "DeadLetter" ? "dead-lettered a message" : "dropped a message", {
         ...subject(delivery),
         reason,
         ...target,
@@ -70,11 +69,11 @@ export const make = ({ queue, redact, timers, wallClock, warn }: Options): Warni
       })
     },
     settleFailed: (delivery, settlement, error) =>
-      warn("the broker did not take a settlement", { ...subject(delivery), settlement, errorMessage: error.message }),
+      warn("the broker did not accept a settlement", { ...subject(delivery), settlement, errorMessage: error.message }),
     leaseLost: (delivery, error) =>
       warn("a lease could not be extended", { ...subject(delivery), errorMessage: error.message }),
     quarantined: (delivery, settlement, error) =>
-      warn("in quarantine: the broker refuses every way to settle this message; it is tried again now and then", {
+      warn("in quarantine: the broker rejects every settlement of this message; it is retried at least once a minute", {
         ...subject(delivery),
         settlement,
         errorMessage: error.message
@@ -82,7 +81,7 @@ export const make = ({ queue, redact, timers, wallClock, warn }: Options): Warni
     ignored: (item, call) => {
       if (warnedOfIgnored) return
       warnedOfIgnored = true
-      warn("ignored a call that came too late: the first one decides; further ones are not logged", {
+      warn("ignored a call: its messages were already decided; further ones are not logged", {
         queue,
         call: call._tag,
         messageId: item?.delivery.metadata.id
@@ -91,13 +90,10 @@ export const make = ({ queue, redact, timers, wallClock, warn }: Options): Warni
     heldBack: (delivery) => {
       if (warnedOfHeldBack) return
       warnedOfHeldBack = true
-      warn(
-        "did not ack a message: one before it in its group comes again, and it comes again behind that; further ones are not logged",
-        {
-          ...subject(delivery),
-          group: delivery.group
-        }
-      )
+      warn("did not ack a message: an earlier message of its group is redelivered first; further ones are not logged", {
+        ...subject(delivery),
+        group: delivery.group
+      })
     },
     paused: (because, { level, pause }) =>
       warn(`consumer backoff: pausing for ${Delay.format(pause)}`, { queue, because, backoffLevel: level }),

@@ -1,11 +1,11 @@
 /**
- * A handler of batches that was given to `consume`, or one of messages that was given to `consumeBatch`. TypeScript refuses
- * both. In JavaScript, every message would fail and become a dead letter, or succeed unseen.
+ * Detects a batch handler passed to `consume`, or a message handler passed to `consumeBatch`. TypeScript rejects both. In
+ * JavaScript, every message would fail and be dead-lettered, or be acked without work.
  */
 
 const made = new WeakSet<object>()
 
-/** Makes the error of a handler that reads a member that only the other kind of handler gets. Its consumer stops. */
+/** Returns the error of a handler that reads a member of the other kind of argument. It stops the consumer. */
 export const make = (got: "message" | "batch", member: string): RangeError => {
   const error = new RangeError(
     got === "message"
@@ -16,6 +16,6 @@ export const make = (got: "message" | "batch", member: string): RangeError => {
   return error
 }
 
-/** Whether a handler has thrown such an error. It reads no property of the value, which may be a proxy that throws. */
+/** Whether a value is such an error. It reads no property of the value, which may be a proxy that throws. */
 export const is = (error: unknown): error is RangeError =>
   typeof error === "object" && error !== null && made.has(error)

@@ -1,29 +1,29 @@
 /**
- * How many batches begin before the event loop gets a turn. What a burst settles is sent when all of it is decided, and a retry may
- * cost a hundred times what an ack costs: a burst of which much fails is short, lest each of its retries be late by all others.
+ * How many batches begin before the consumer yields to the event loop (a burst). The settlements of a burst are sent at its
+ * end, and a retry may cost a hundred times as much as an ack. So a burst with many failures is short: otherwise its retries
+ * would delay each other.
  */
 export interface YieldBudget {
-  /** Must be called when a batch begins; whether the event loop gets a turn after it. */
+  /** Must be called when a batch begins. Returns whether to yield after it. */
   readonly begun: () => boolean
   /** Must be called when a message ends with anything but an ack. */
   readonly failed: () => void
 }
 
-/** Batches of a burst of which nothing fails. */
-const most = 512
+/** The most batches of a burst. */
+const maxBatches = 512
 
-/** Messages that may fail in one burst. */
-const few = 24
+/** The most failed messages of a burst. */
+const maxFailed = 24
 
-/** Nothing has failed, at first. */
 export const make = (): YieldBudget => {
-  /** Batches of this burst. */
   let length = 0
-  /** Batches, and messages that have failed, by which the next ones are judged: those of each burst before count half. */
+  /** Batches and failed messages so far; each burst halves the weight of earlier ones. */
   let begun = 0
   let failed = 0
 
-  const limit = (): number => (failed === 0 ? most : Math.min(most, Math.ceil((few * Math.max(1, begun)) / failed)))
+  const limit = (): number =>
+    failed === 0 ? maxBatches : Math.min(maxBatches, Math.ceil((maxFailed * Math.max(1, begun)) / failed))
 
   return {
     begun: () => {
