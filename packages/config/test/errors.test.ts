@@ -133,7 +133,23 @@ const cases: ReadonlyArray<readonly [what: string, yaml: string, expected: Reado
         'Put text that contains a colon in quotes, as in main: "memory:"'
     ]
   ],
-  ["what is no YAML", "brokers: { main: 'memory:'", ["it is not valid YAML at line 1, column 27. Fix the file"]]
+  ["an open brace", "brokers: { main: 'memory:'", ["a { is not closed at line 1, column 27. Add its }"]],
+  ["an open bracket", "brokers: [1\nqueues: {}", ["a [ is not closed at line 2, column 1. Add its ]"]],
+  [
+    "a wrong indentation",
+    "brokers:\n  a: 'memory:'\n b: 'memory:'",
+    ["a line is indented differently from those next to it at line 3, column 1. Indent it like them"]
+  ],
+  [
+    "a variable without quotes in braces",
+    "brokers: { main: 'memory:' }\nqueues: { w: { concurrency: ${CONC} } }",
+    ['${CONC} has no quotes inside { } or [ ] at line 2, column 30. Put the whole text in quotes, as in "${CONC}"']
+  ],
+  [
+    "the same within a URL and with further keys",
+    "brokers: { main: { url: amqp://u:${PW}@host, heartbeat: 1 } }",
+    ['${PW} has no quotes inside { } or [ ] at line 1, column 35. Put the whole text in quotes, as in "${PW}"']
+  ]
 ]
 
 describe("a bad file", () => {
@@ -357,15 +373,15 @@ describe("a mistake in the syntax of a file", () => {
     ["yaml", "b: %hunter2", `${first} at line 1, column 4. ${quotes}`],
     ["yaml", "b: `hunter2`", `${first} at line 1, column 4. ${quotes}`],
     ["yaml", "%hunter2\n---\nb: 1", `${first} at line 1, column 1. ${quotes}`],
-    ["yaml", "b: |hunter2", "it is not valid YAML at line 1, column 5. Fix the file"],
+    ["yaml", "b: |hunter2", "it is not valid YAML at line 1, column 5. Fix the syntax there"],
     ["yaml", 'b: "hunter2', "a quote, a bracket or a comma is missing at line 1, column 12. Add it"],
-    ["yaml", "b: 1\nb: hunter2", "the same key stands there twice at line 2, column 1. Remove one of them"],
+    ["yaml", "b: 1\nb: hunter2", "a key is repeated at line 2, column 1. Remove one of them"],
     ["yaml", "b:\n\tc: hunter2", "a tab indents the line at line 2, column 1. Indent it with spaces"],
     ["yaml", "b: 1\n---\nb: hunter2", "a second document begins at line 2, column 1. Remove the line of ---"],
-    ["json", '{"password": hunter2}', "it is not valid JSON at line 1, column 14. Fix the file"],
-    ["json", '{"a": 1,\n "password": "hunter2\n"}', "it is not valid JSON at line 2, column 22. Fix the file"],
-    ["json", '{"password": "hunter2"', "it is not valid JSON at line 1, column 23. Fix the file"],
-    ["json", "", "it is not valid JSON at line 1, column 1. Fix the file"]
+    ["json", '{"password": hunter2}', "it is not valid JSON at line 1, column 14. Fix the syntax there"],
+    ["json", '{"a": 1,\n "password": "hunter2\n"}', "it is not valid JSON at line 2, column 22. Fix the syntax there"],
+    ["json", '{"password": "hunter2"', "it is not valid JSON at line 1, column 23. Fix the syntax there"],
+    ["json", "", "it is not valid JSON at line 1, column 1. Fix the syntax there"]
   ])("is told by its place, and without the text: %s %j", async (extension, text, expected) => {
     const cwd = await folder({ [`requeue.config.${extension}`]: text })
     const error = await Effect.runPromise(Effect.flip(Configuration.load({ cwd, environment: {} })))

@@ -57,7 +57,7 @@ describe("the file", () => {
   it.each<readonly [Record<string, string>, string | undefined, RegExp]>([
     [{}, undefined, /^requeue\.config\..*: there is none in .* or above it\. Write one, or name the file$/],
     [{}, "mine.json", /^mine\.json: there is no such file\. Check its path$/],
-    [{ "mine.json": "{" }, "mine.json", /^mine\.json: it is not valid JSON at line 1, column 2\. Fix the file$/],
+    [{ "mine.json": "{" }, "mine.json", /^mine\.json: it is not valid JSON at line 1, column 2\. Fix the syntax there$/],
     [{ "mine.mjs": "export const a = 1" }, "mine.mjs", /^mine\.mjs: it has no default export; write export default/]
   ])("%j read as %s is refused", async (files, file, message) => {
     const cwd = await folder(files)
