@@ -18,6 +18,7 @@ import type { ConfiguredQueue } from "./ConfiguredQueue.ts"
 import * as BrokerProblems from "./internal/brokerProblems.ts"
 import * as ConnectOptions from "./internal/connectOptions.ts"
 import * as Environment from "./internal/environment.ts"
+import * as Fields from "./internal/fields.ts"
 import * as Link from "./internal/link.ts"
 import * as Source from "./internal/source.ts"
 import * as StrictSchema from "./StrictSchema.ts"
@@ -77,6 +78,13 @@ export const kinds: OptionNames.Of<Options> = {
 
 const decodeFile = Schema.decodeUnknownResult(ConfigFile)
 
+/** The paths that an entry of a section may have. */
+const allowed = Object.fromEntries(
+  Fields.structs(ConfigFile).flatMap(({ fields }) =>
+    fields.flatMap(({ entries, name }) => (name === "brokers" ? [] : [[name, Fields.paths(entries)] as const]))
+  )
+)
+
 /**
  * Loads a config file. Fails with a {@link ConfigFileError} that tells everything that is wrong with it, and dies of a
  * RangeError for an option that is unknown or of another kind.
@@ -110,7 +118,7 @@ const read = ({
     const source = yield* Source.locate(named, cwd)
     const { file } = source
     const written = yield* Source.read(source)
-    const { problems: misses, set: verbatim, value: document } = Environment.override(written, environment)
+    const { problems: misses, set: verbatim, value: document } = Environment.override(written, environment, allowed)
     const [rest, brokers] = splitBrokers(document)
     const expanded = Environment.expand(rest, environment, [], verbatim)
     const unusable = [...Environment.mistaken(document, environment, verbatim), ...expanded.problems]

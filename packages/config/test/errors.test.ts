@@ -16,6 +16,37 @@ const cases: ReadonlyArray<readonly [what: string, yaml: string, expected: Reado
     ["queues.orders.retry.maxRetires: unknown key. Did you mean maxRetries?"]
   ],
   [
+    "keys that belong in retry",
+    "brokers: { main: 'memory:' }\nqueues: { w: { maxRetries: 5, deadLetter: w.dead, backoff: { type: linear, step: 1 } } }",
+    [
+      "queues.w.maxRetries: unknown key: maxRetries belongs in retry. Write retry: { maxRetries: 5 }",
+      'queues.w.deadLetter: unknown key: deadLetter belongs in retry. Write retry: { deadLetter: "w.dead" }',
+      "queues.w.backoff: unknown key: backoff belongs in retry. Write retry: { backoff: … }"
+    ]
+  ],
+  [
+    "keys that belong in a backoff",
+    "brokers: { main: 'memory:' }\npolicies: { a: { delay: 5 seconds }, b: { factor: 3 }, c: { jitter: full } }",
+    [
+      'policies.a.delay: unknown key: delay belongs in backoff. Write backoff: { type: "constant", delay: "5 seconds" }',
+      'policies.b.factor: unknown key: factor belongs in backoff. Write backoff: { type: "exponential", base: …, factor: 3 }',
+      'policies.c.jitter: unknown key: jitter belongs in backoff. Write backoff: { type: …, jitter: "full" }'
+    ]
+  ],
+  [
+    "a key that belongs in batch",
+    "brokers: { main: 'memory:' }\nqueues: { w: { maxBatchSize: 5 } }",
+    ["queues.w.maxBatchSize: unknown key: maxBatchSize belongs in batch. Write batch: { maxBatchSize: 5 }"]
+  ],
+  [
+    "two queues that are one, with different policies",
+    "brokers: { main: 'memory:' }\nqueues: { w: { name: x, retry: { maxRetries: 1 } }, v: { name: x } }",
+    [
+      "queues.v.name: w and v are both the queue x on main, with different retry policies. " +
+        "Give both the same retry, or one of them another name"
+    ]
+  ],
+  [
     "an unknown key at the top",
     "broker: main\nbrokers: { main: 'memory:' }\nqueue: {}",
     ["queue: unknown key. Did you mean queues?"]
@@ -24,8 +55,8 @@ const cases: ReadonlyArray<readonly [what: string, yaml: string, expected: Reado
     "an option of connect at the top",
     "brokers: { main: 'memory:' }\nlogger: json\nlogLevel: Info",
     [
-      "logger: this option of connect cannot stand in a config file. Remove it, and write connect(undefined, { logger: … }) in the program",
-      "logLevel: this option of connect cannot stand in a config file. Remove it, and write connect(undefined, { logLevel: … }) in the program"
+      "logger: a config file cannot have this option of connect. Remove it, and write connect(undefined, { logger: … }) in the program",
+      "logLevel: a config file cannot have this option of connect. Remove it, and write connect(undefined, { logLevel: … }) in the program"
     ]
   ],
   [
@@ -167,6 +198,13 @@ const refusal = async (config: Configuration.Configuration, broker?: string): Pr
   return error
 }
 
+it("two queues may be one where they retry alike, or on different brokers", async () => {
+  await sound("brokers: { main: 'memory:' }\nqueues: { w: { name: x, concurrency: 2 }, v: { name: x } }")
+  await sound(
+    "broker: a\nbrokers: { a: 'memory:', b: 'memory:' }\nqueues: { w: { name: x, retry: { maxRetries: 1 } }, v: { name: x, broker: b } }"
+  )
+})
+
 describe("a bad broker", () => {
   it.each(["'amqp://me:hunter2@host'", "{ main: ['amqp://me:hunter2@host'] }", "{ main: { url: { hunter2: 1 } } }"])(
     "has no value shown, which may be a secret: %s",
@@ -196,7 +234,7 @@ describe("a bad broker", () => {
     const { message } = await refusal(await sound("brokers: { main: { url: 'memory:', logger: json } }"))
     assert.strictEqual(
       message,
-      `${file}brokers.main.logger: this option of connect cannot stand in a config file. ` +
+      `${file}brokers.main.logger: a config file cannot have this option of connect. ` +
         'Remove it, and write connect("main", { logger: … }) in the program'
     )
   })

@@ -36,16 +36,16 @@ export const variableOf = (path: Path): string =>
     )
     .join("_")
 
+const keysOf = (file: Readonly<Record<string, unknown>>, section: string): ReadonlyArray<string> =>
+  Object.keys(isObject(file[section]) ? file[section] : {})
+
 /** The paths that variables may override: those of the file's values, and those that choose a broker. */
-const slots = (file: Readonly<Record<string, unknown>>): ReadonlyArray<Path> => {
-  const keys = (field: string): ReadonlyArray<string> => Object.keys(isObject(file[field]) ? file[field] : {})
-  return [
-    ["broker"],
-    ...keys("brokers").map((name) => ["brokers", name, "url"]),
-    ...keys("queues").map((name) => ["queues", name, "broker"]),
-    ...leaves(file)
-  ]
-}
+const slots = (file: Readonly<Record<string, unknown>>): ReadonlyArray<Path> => [
+  ["broker"],
+  ...keysOf(file, "brokers").map((name) => ["brokers", name, "url"]),
+  ...keysOf(file, "queues").map((name) => ["queues", name, "broker"]),
+  ...leaves(file)
+]
 
 const set = (value: unknown, [key, ...rest]: Path, text: string): unknown => {
   if (key === undefined) return typed(value, text)
@@ -81,12 +81,50 @@ export interface Overridden {
   readonly problems: ReadonlyArray<StrictSchema.Problem>
 }
 
-/** Puts the values of environment variables into a file. A variable that overrides nothing is a problem. */
-export const override = (given: unknown, environment: Variables): Overridden => {
+/** The problem of a variable that is the name of no value in the file. `others` are values that the file may have. */
+const overridesNothing = (
+  name: string,
+  file: Readonly<Record<string, unknown>>,
+  found: ReadonlyMap<string, unknown>,
+  others: ReadonlyArray<Path>
+): Problem => {
+  const absent = others.find((path) => variableOf(path) === name)
+  if (absent !== undefined) {
+    const detail = `the file has no ${absent.join(".")} that this environment variable could override`
+    return { path: [name], detail, remedy: `Write ${absent.join(".")} in the file first, or unset ${name}` }
+  }
+  // Of a name that begins right, only the rest can be wrong.
+  const items = ["brokers", "queues", "policies"].flatMap((section) => keysOf(file, section).map((key) => [section, key]))
+  const right = items.map((item) => `${variableOf(item)}_`).find((start) => name.startsWith(start)) ?? ""
+  const known = [...found.keys(), ...others.map(variableOf)].filter((each) => each.startsWith(right))
+  const meant = OptionNames.nearest(
+    name.slice(right.length),
+    known.map((each) => each.slice(right.length))
+  )
+  return {
+    path: [name],
+    detail: "this environment variable overrides nothing in the file",
+    remedy:
+      meant === undefined ? `Write the value in the file first, or unset ${name}` : `Did you mean ${right}${meant}?`
+  }
+}
+
+/**
+ * Puts the values of environment variables into a file. A variable that overrides nothing is a problem. `allowed` are the
+ * paths that each entry of a section may have.
+ */
+export const override = (
+  given: unknown,
+  environment: Variables,
+  allowed: Readonly<Record<string, ReadonlyArray<Path>>> = {}
+): Overridden => {
   if (!isObject(given)) return { value: undefined, set: new Set(), problems: [] }
   const written = normal(given)
   let file: unknown = written
   const found = Map.groupBy(slots(written), variableOf)
+  const others = Object.entries(allowed).flatMap(([section, paths]) =>
+    keysOf(written, section).flatMap((key) => paths.map((path) => [section, key, ...path]))
+  )
   const problems: Array<StrictSchema.Problem> = []
   const done = new Set<string>()
   for (const [name, text] of Object.entries(environment)) {
@@ -94,12 +132,7 @@ export const override = (given: unknown, environment: Variables): Overridden => 
     const paths = [...new Map((found.get(name) ?? []).map((path) => [JSON.stringify(path), path])).values()]
     const [path] = paths
     if (path === undefined) {
-      const remedy = OptionNames.nearest(name, [...found.keys()])
-      problems.push({
-        path: [name],
-        detail: "this environment variable overrides nothing in the file",
-        remedy: remedy === undefined ? "Write the value in the file first, or unset it" : `Did you mean ${remedy}?`
-      })
+      problems.push(overridesNothing(name, written, found, others))
     } else if (paths.length > 1) {
       const detail = `this environment variable could override ${paths.map((p) => p.join(".")).join(" or ")}`
       problems.push({ path: [name], detail, remedy: "Rename one of them" })
@@ -211,8 +244,22 @@ const unknownForm = (after: string): Omit<Problem, "path"> => {
 /** A text, or the password of a URL, that is `$NAME`. */
 const bare = /^\$([A-Za-z_]\w*)$|^[a-z][\w+.-]*:\/\/[^/?#@:]*:\$([A-Za-z_]\w*)@/i
 
+/** Whether a path is that of a broker's URL. */
+const isUrl = ([section, , field, ...rest]: Path): boolean =>
+  section === "brokers" && field === "url" && rest.length === 0
+
+/** The problem of a URL that begins with `$NAME`: no URL does. What looks like no variable may be a password. */
+const unfilledUrl = (text: string): Omit<Problem, "path"> | undefined => {
+  const [, name, variable] = /^\$(([A-Z_][A-Z0-9_]*)(?!\w)|[A-Za-z_])/.exec(text) ?? []
+  if (name === undefined) return undefined
+  return {
+    detail: `a URL cannot begin with $${variable ?? "…"}, which is not a variable`,
+    remedy: `Write \${${variable ?? "NAME"}} for the environment variable`
+  }
+}
+
 /**
- * The texts of a file that look as if they named a variable, and do not: `${NAME:-default}`, `${ NAME }`, and `$NAME` where
+ * Returns the texts of a file that look as if they named a variable, and do not: `${NAME:-default}`, `${ NAME }`, and `$NAME` where
  * that variable is set. The texts at the paths of `verbatim` are left out.
  */
 export const mistaken = (file: unknown, environment: Variables, verbatim: Overridden["set"]): ReadonlyArray<Problem> =>
@@ -223,6 +270,8 @@ export const mistaken = (file: unknown, environment: Variables, verbatim: Overri
     for (let next = step(text); next !== undefined; next = step(next.after)) {
       if (next.found === "unknown") problems.push({ path, ...unknownForm(next.after) })
     }
+    const unfilled = isUrl(path) ? unfilledUrl(text) : undefined
+    if (unfilled !== undefined) return [{ path, ...unfilled }]
     const [, whole, password = whole] = bare.exec(text) ?? []
     if (password === undefined || typeof environment[password] !== "string") return problems
     const detail = `$${password} is text, although an environment variable ${password} is set`
