@@ -21,7 +21,7 @@
  * https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html
  */
 import { BatchPolicy, Consumer, type Handler, QueueDefinition } from "@requeue/core"
-import { type ConfigurationError, OptionNames } from "@requeue/core/port"
+import { type ConfigurationError, ConsumerOptions, OptionNames } from "@requeue/core/port"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as References from "effect/References"
@@ -65,8 +65,10 @@ export const make = <A = AnyBody, R = never>(
     OptionNames.check("SqsLambda.make", options, names)
     check("SqsLambda.make", handler)
     const run = within(yield* Effect.context<R>())
-    return yield* Function.make(QueueDefinition.from(queue).name, options, (consumerOptions, begin) =>
-      Consumer.start<A>(queue, consumerOptions, (message, context) => {
+    const all = ConsumerOptions.over(queue, options, names)
+    const bare = ConsumerOptions.bare(queue)
+    return yield* Function.make(QueueDefinition.from(queue).name, all, (consumerOptions, begin) =>
+      Consumer.start<A>(bare, consumerOptions, (message, context) => {
         begin(message)
         return run(handler(message, context))
       })
@@ -89,8 +91,10 @@ export const makeBatch = <A = AnyBody, R = never>(
     check("SqsLambda.makeBatch", handler)
     const run = within(yield* Effect.context<R>())
     const batch = BatchPolicy.make({ maxBatchSize, maxBatchTimeout: 0 })
-    return yield* Function.make(QueueDefinition.from(queue).name, options, (consumerOptions, begin) =>
-      Consumer.startBatch<A>(queue, { ...consumerOptions, batch }, (messages, context) => {
+    const all = ConsumerOptions.over(queue, options, names)
+    const bare = ConsumerOptions.bare(queue)
+    return yield* Function.make(QueueDefinition.from(queue).name, all, (consumerOptions, begin) =>
+      Consumer.startBatch<A>(bare, { ...consumerOptions, batch }, (messages, context) => {
         messages.messages.forEach(begin)
         return run(handler(messages, context))
       })

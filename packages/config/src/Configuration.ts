@@ -5,9 +5,10 @@
  * should know the program's queues. {@link load} finds, reads and checks the file. Nothing is connected before
  * {@link Configuration.layer} is built.
  */
-import { Adapters, Broker, BrokerError, ConfigurationError, RetryPolicy } from "@requeue/core"
+import { Adapters, Broker, BrokerError, Codec, ConfigurationError, RetryPolicy } from "@requeue/core"
 import { type Adapter, BrokerUrl, type Delay, KnownQueues, OptionKind, OptionNames } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
+import type { StandardSchemaV1 } from "effect/StandardSchema"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
@@ -302,18 +303,53 @@ const requestOf = ({ name, options: { retry = RetryPolicy.make() } }: Configured
   retry
 })
 
+/** How a program types the bodies of a queue of the file. */
+export interface QueueOptions<A, I = A> {
+  /** A Standard Schema (zod, …) that bodies must fit, sent and read. Default: none, so nothing checks them. */
+  readonly schema?: StandardSchemaV1<I, A> | undefined
+}
+
+const queueKinds: OptionNames.Of<QueueOptions<unknown>> = { schema: true }
+
 /**
- * Finds a queue of the file by its key. `A` is the type of its bodies, which nothing checks. Fails when there is no such
- * queue.
+ * Finds a queue of the file by its key. Its bodies have the types of the schema; without one, `A` is their type, which
+ * nothing checks. Fails when there is no such queue, and dies of a RangeError for an unknown option, what is no schema, or a
+ * schema for a queue whose `codec` in the file is not json.
  */
 // Any, because the file does not say what type the bodies have.
-export const queue = <A = any>(
+export const queue = <A = any, I = A>(
   config: Configuration,
-  key: string
-): Effect.Effect<ConfiguredQueue<A>, ConfigFileError> =>
+  key: string,
+  options: QueueOptions<A, I> = {}
+): Effect.Effect<ConfiguredQueue<A, I>, ConfigFileError> =>
+  OptionNames.orDie(OptionNames.refusal("queue", options, queueKinds, key), () => find(config, key, options))
+
+const find = <A, I>(
+  config: Configuration,
+  key: string,
+  { schema }: QueueOptions<A, I>
+): Effect.Effect<ConfiguredQueue<A, I>, ConfigFileError> =>
   Effect.suspend(() => {
     const found = Object.hasOwn(config.queues, key) ? config.queues[key] : undefined
-    if (found !== undefined) return Effect.succeed(found)
+    if (found !== undefined) return schema === undefined ? Effect.succeed(found) : typed(found, key, schema)
     const problem = Link.unknown("queue", String(key), Object.keys(config.queues))
     return Effect.fail(new ConfigFileError({ file: config.file, problems: [{ path: ["queues"], ...problem }] }))
   })
+
+/** Returns the queue with a codec that checks bodies by the schema. */
+const typed = <A, I>(
+  found: ConfiguredQueue,
+  key: string,
+  schema: StandardSchemaV1<I, A>
+): Effect.Effect<ConfiguredQueue<A, I>> => {
+  if (found.codec !== Codec.json) {
+    const remedy = "Write codec: json in the file or leave schema out"
+    return Effect.die(OptionNames.error("queue", key, "a schema checks JSON, and the file gives another codec", remedy))
+  }
+  try {
+    return Effect.succeed({ ...found, codec: Codec.standard<A, I>(schema) })
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error
+    return Effect.die(OptionNames.error("queue", key, error.message.replace(/^[\w.]+: /, "")))
+  }
+}
