@@ -45,7 +45,11 @@ describe("start", () => {
       { consumerBackoff: { max: 9 } },
       "consumerBackoff: unknown option max. Use one of form, failures, multiplier, maxBackoffDuration, "
     ],
-    ["the consumer", { maxRetries: 9 }, "unknown option maxRetries. It belongs in retry. Write retry: { maxRetries: 9 }"]
+    [
+      "the consumer",
+      { maxRetries: 9 },
+      "unknown option maxRetries. It belongs in retry. Write retry: { maxRetries: 9 }"
+    ]
   ])("an option that %s does not know is refused", async (_, options, text) => {
     await using broker = await open()
     const error = await rejection(broker.requeue.consume("q", options, () => {}))

@@ -21,6 +21,7 @@ import * as ConnectOptions from "./internal/connectOptions.ts"
 import * as Environment from "./internal/environment.ts"
 import * as Fields from "./internal/fields.ts"
 import * as Link from "./internal/link.ts"
+import * as Named from "./internal/named.ts"
 import * as Source from "./internal/source.ts"
 import * as StrictSchema from "./StrictSchema.ts"
 
@@ -45,6 +46,8 @@ export interface Configuration {
   readonly find: (broker?: string) => Effect.Effect<Adapters.Resolved, ConfigFileError>
   /** Turns the error of a broker's adapter into one that names its place in the file. */
   readonly locate: (broker: string, error: ConfigurationError.ConfigurationError) => ConfigFileError
+  /** Returns the connected broker of this name with errors that have the name; {@link Configuration.layer} does it. */
+  readonly named: (broker: string, service: Broker.Service) => Broker.Service
   /**
    * Makes the layer of a broker. Default: the default broker. Building it fails when a secret is missing, when the adapter
    * refuses an option, or when the broker cannot do what one of its queues demands; the error has the path in the file.
@@ -255,8 +258,8 @@ const make = (
     const { options, url } = Redacted.value(resolved.address)
     const here = Object.entries(queues).filter(([, { broker }]) => broker === name)
     const checked = Effect.gen(function* () {
-      const broker = yield* Broker.Broker
-      const problems = here.flatMap(([key, queue]) => BrokerProblems.impossible(key, queue, broker.capabilities))
+      const broker = Named.service(name, yield* Broker.Broker)
+      const problems = here.flatMap(([key, queue]) => BrokerProblems.impossible(name, key, queue, broker.capabilities))
       if (problems.length > 0) return yield* refused(name, problems)
       for (const [, queue] of here) KnownQueues.add(broker, queue.name, queue.options.retry ?? RetryPolicy.make())
       // Limits of some queues only, such as FIFO queues, are not among the broker's capabilities.
@@ -273,7 +276,7 @@ const make = (
             error instanceof ConfigurationError.ConfigurationError
               ? locate(name, error)
               : error instanceof BrokerError.BrokerError
-                ? masked(name, error)
+                ? Named.error(name, masked(name, error))
                 : error
           )
         )
@@ -290,6 +293,7 @@ const make = (
     defaultBroker,
     find: (broker) => Effect.flatMap(named(broker), find),
     locate,
+    named: Named.service,
     layer: (broker) => Layer.unwrap(Effect.flatMap(named(broker), layer)),
     waitForBroker: (broker = defaultBroker) => {
       const found = broker !== undefined && Object.hasOwn(brokers, broker) ? brokers[broker] : undefined

@@ -110,8 +110,7 @@ const ofUnknownKey = (path: Problem["path"], known: string, value: unknown): Pro
   const key = String(path.at(-1))
   const templates = homesByKeys.get(known) ?? {}
   const template = Object.hasOwn(templates, key) ? templates[key] : undefined
-  if (template === undefined)
-    return { path, detail: "unknown key", remedy: OptionNames.remedy(key, known.split(", ")) }
+  if (template === undefined) return { path, detail: "unknown key", remedy: OptionNames.remedy(key, known.split(", ")) }
   const shown = ["string", "number", "boolean"].includes(typeof value) ? OptionKind.show(value) : "…"
   const [home] = template.split(":")
   const written = template.replace(placeholder, () => shown)

@@ -8,7 +8,10 @@ import type { ConfiguredQueue } from "./ConfiguredQueue.ts"
 
 /** A loaded config file. */
 export interface LoadedConfig {
-  /** Connects to a broker of the file. Default: the file's default broker. */
+  /**
+   * Connects to a broker of the file. Default: the file's default broker. In calls of the connection, the key of a queue of
+   * that broker means that queue.
+   */
   readonly connect: (broker?: string, options?: ConnectOptions) => Promise<Requeue>
   /**
    * Finds a queue of the file by its key, to send to and to consume from. `consume` uses the file's options for those that
@@ -43,9 +46,32 @@ export const loadConfig = async (options: Configuration.Options = {}): Promise<L
   OptionNames.check("loadConfig", options, Configuration.kinds)
   const config = await Effect.runPromise(Configuration.load(options))
   return {
-    connect: (broker, connectOptions) =>
-      connect(config.layer(broker), withWait(connectOptions, config.waitForBroker(broker))),
+    connect: async (broker, connectOptions) => {
+      const waits = withWait(connectOptions, config.waitForBroker(broker))
+      return withQueues(await connect(config.layer(broker), waits), config, broker ?? config.defaultBroker)
+    },
     queue: (name, queueOptions) => Effect.runSync(Configuration.queue(config, name, queueOptions))
+  }
+}
+
+/** Makes the key of a queue that is on this broker mean that queue, in every call that takes a queue's name. */
+const withQueues = (requeue: Requeue, config: Configuration.Configuration, broker = ""): Requeue => {
+  const names = new Set(config.queuesOn(broker).map(({ name }) => name))
+  const find = <Q>(queue: Q): Q => {
+    const found = typeof queue === "string" && Object.hasOwn(config.queues, queue) ? config.queues[queue] : undefined
+    return found !== undefined && names.has(found.name) ? (found as Q) : queue // Cast, because a definition may be in place of a name.
+  }
+  return {
+    ...requeue,
+    send: (queue, ...rest) => requeue.send(find(queue), ...rest),
+    sendBatch: (queue, ...rest) => requeue.sendBatch(find(queue), ...rest),
+    consume: (queue, ...rest) => requeue.consume(find(queue), ...rest),
+    consumeBatch: (queue, ...rest) => requeue.consumeBatch(find(queue), ...rest),
+    puller: (queue, ...rest) => requeue.puller(find(queue), ...rest),
+    counts: (queue, ...rest) => {
+      const found: unknown = find<unknown>(queue)
+      return requeue.counts(typeof found === "object" ? (found as ConfiguredQueue).name : queue, ...rest) // Cast, as above.
+    }
   }
 }
 

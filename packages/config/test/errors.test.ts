@@ -1,5 +1,8 @@
 /** A bad file: each error shows its path in the file and what to do. */
+import { Broker, BrokerError } from "@requeue/core"
+import { Direct } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import { execFile } from "node:child_process"
 import { inspect, promisify } from "node:util"
 import { assert, describe, it } from "vitest"
@@ -264,7 +267,7 @@ describe("a bad broker", () => {
     const yaml = "brokers: { main: 'memory:' }\nqueues: { orders: { retry: { deadLetter: orders } } }"
     assert.strictEqual(
       (await refusal(await sound(yaml))).message,
-      `${file}queues.orders.retry.deadLetter: on broker memory, for queue orders: the queue is its own dead-letter ` +
+      `${file}queues.orders.retry.deadLetter: on broker main, for queue orders: the queue is its own dead-letter ` +
         "queue: its dead letters would be consumed again for ever. Name another queue, or none for orders.dlq"
     )
   })
@@ -272,8 +275,43 @@ describe("a bad broker", () => {
   it("cannot do what a shared policy asks", async () => {
     const yaml =
       "brokers: { main: 'memory:' }\npolicies: { own: { deadLetter: orders } }\nqueues: { orders: { retry: own } }"
-    assert.include((await refusal(await sound(yaml))).message, `${file}policies.own.deadLetter: on broker memory`)
+    assert.include((await refusal(await sound(yaml))).message, `${file}policies.own.deadLetter: on broker main`)
   })
+})
+
+it("the errors of a broker name it as the file does", async () => {
+  const config = await sound("broker: left\nbrokers: { left: 'memory:', right: 'amqp://127.0.0.1:1' }")
+  const connecting = Effect.flip(Effect.scoped(Effect.provide(Effect.void, config.layer("right"))))
+  assert.match(String(await Effect.runPromise(connecting)), /right: connect: ConnectionFailed: connect ECONNREFUSED/)
+
+  const full = new BrokerError.BrokerError({
+    broker: "memory",
+    operation: "publish",
+    reason: "QueueFull",
+    detail: "it is full"
+  })
+  const refused = Effect.gen(function* () {
+    const own = yield* Broker.Broker
+    const failing = [
+      Effect.fail(full),
+      Direct.make<void, typeof full>((onExit) => Direct.ended(onExit, Exit.fail(full)))
+    ]
+    const errors = failing.map((failure) => {
+      const { admin, publish } = config.named("left", {
+        ...own,
+        publish: () => failure,
+        admin: { ...own.admin, counts: () => Effect.fail(full) }
+      })
+      return [Effect.flip(publish([])), Effect.flip(admin.counts("q"))]
+    })
+    return (yield* Effect.all(errors.flat())).map(({ broker }) => broker)
+  })
+  assert.deepStrictEqual(await Effect.runPromise(Effect.provide(refused, config.layer())), [
+    "left",
+    "left",
+    "left",
+    "left"
+  ])
 })
 
 describe("a policy that SQS cannot keep", () => {
@@ -283,35 +321,35 @@ describe("a policy that SQS cannot keep", () => {
     [
       "a handler that outlives the longest lease",
       "queues: { orders: { handlerTimeout: 12 hours } }",
-      "queues.orders.handlerTimeout: on broker sqs, for queue orders: a handler may run for 12h, the broker's lease " +
+      "queues.orders.handlerTimeout: on broker aws, for queue orders: a handler may run for 12h, the broker's lease " +
         "ends after 11h 59m. Set handlerTimeout below 11h 59m"
     ],
     [
       "a delay for which no FIFO group can be held up",
       "queues: { orders: { name: orders.fifo, retry: { backoff: { type: constant, delay: 13 hours } } } }",
-      "queues.orders.retry.backoff: on broker sqs, for queue orders: a retry waits for 13h, a message can hold its " +
+      "queues.orders.retry.backoff: on broker aws, for queue orders: a retry waits for 13h, a message can hold its " +
         'place in a FIFO queue for 11h 59m. Use shorter delays, or fifoRetry: "resend"'
     ],
     [
       "the same in a shared policy",
       "policies: { slow: { backoff: { type: constant, delay: 13 hours } } }\nqueues: { orders.fifo: { retry: slow } }",
-      "policies.slow.backoff: on broker sqs, for queue orders.fifo: a retry waits for 13h"
+      "policies.slow.backoff: on broker aws, for queue orders.fifo: a retry waits for 13h"
     ],
     [
       "a dead-letter queue of another type",
       "queues: { orders.fifo: { retry: { deadLetter: graves } } }",
-      'queues["orders.fifo"].retry.deadLetter: on broker sqs, for queue orders.fifo: graves is a standard queue, ' +
+      'queues["orders.fifo"].retry.deadLetter: on broker aws, for queue orders.fifo: graves is a standard queue, ' +
         "orders.fifo a FIFO one: SQS wants them alike. End its name in .fifo"
     ],
     [
       "a dead-letter queue's name",
       "queues: { orders: { retry: { deadLetter: graves! } } }",
-      "queues.orders.retry.deadLetter: on broker sqs, for queue orders: graves!: SQS refuses characters of this name"
+      "queues.orders.retry.deadLetter: on broker aws, for queue orders: graves!: SQS refuses characters of this name"
     ],
     [
       "a name",
       "queues: { orders: { name: orders! } }",
-      "queues.orders.name: on broker sqs, for queue orders: SQS refuses characters of this name"
+      "queues.orders.name: on broker aws, for queue orders: SQS refuses characters of this name"
     ],
     [
       "more time than SQS keeps a message",

@@ -59,7 +59,11 @@ describe("the file", () => {
   it.each<readonly [Record<string, string>, string | undefined, RegExp]>([
     [{}, undefined, /^requeue\.config\..*: there is none in .* or above it\. Write one, or name the file$/],
     [{}, "mine.json", /^mine\.json: there is no such file\. Check its path$/],
-    [{ "mine.json": "{" }, "mine.json", /^mine\.json: it is not valid JSON at line 1, column 2\. Fix the syntax there$/],
+    [
+      { "mine.json": "{" },
+      "mine.json",
+      /^mine\.json: it is not valid JSON at line 1, column 2\. Fix the syntax there$/
+    ],
     [{ "mine.mjs": "export const a = 1" }, "mine.mjs", /^mine\.mjs: it has no default export; write export default/]
   ])("%j read as %s is refused", async (files, file, message) => {
     const cwd = await folder(files)
@@ -245,6 +249,21 @@ queues:
     assert.deepStrictEqual(await run({ concurrency: 2, consumerBackoff: false }, true), { most: 2, dead: 5 })
   })
 
+  it("apply to the queue's key too", async () => {
+    const { connect } = await loadConfig({ cwd: await folder({ "requeue.config.yaml": file }), environment: {} })
+    await using requeue = await connect()
+    const handled = Promise.withResolvers<unknown>()
+    await requeue.send("w", 1)
+    assert.strictEqual((await requeue.counts("w")).ready, 1)
+    const worker = await requeue.consume("w", {}, ({ body }) => {
+      handled.resolve(body)
+      throw new Error("failed")
+    })
+    assert.deepStrictEqual([await handled.promise, worker.queue], [1, "jobs"])
+    await worker.drain()
+    assert.strictEqual((await requeue.counts("jobs.dead")).ready, 1)
+  })
+
   it("apply to a puller, as far as pullers have them", async () => {
     const { connect, queue } = await loadConfig({ cwd: await folder({ "requeue.config.yaml": file }), environment: {} })
     await using requeue = await connect()
@@ -265,7 +284,8 @@ describe("a schema for a queue of the file", () => {
     "~standard": {
       version: 1,
       vendor: "test",
-      validate: (value) => (Object(value).id === undefined ? { issues: [{ message: "no id" }] } : { value: value as never })
+      validate: (value) =>
+        Object(value).id === undefined ? { issues: [{ message: "no id" }] } : { value: value as never }
     }
   }
 

@@ -18,6 +18,7 @@ import { NSQDConnection, WriterNSQDConnection, type ConnectionOptions } from "ns
 import type { Settings } from "../NsqOptions.ts"
 import type { Address } from "./address.ts"
 import * as Handshake from "./handshake.ts"
+import { closedText } from "./toBrokerError.ts"
 
 /** The answer of nsqd to `IDENTIFY`. Times are in milliseconds. */
 export interface Identity {
@@ -185,7 +186,7 @@ const open = (native: NSQDConnection, settings: Settings, on: Listener, signal: 
       // The driver's timer would keep the process.
       native.clearIdentifyTimeout()
       stopped?.()
-      const error = failure ?? new Error("nsqd closed the connection")
+      const error = failure ?? new Error(closedText)
       if (isReady) on.closed(error)
       else reject(error)
     }

@@ -94,7 +94,9 @@ const overridesNothing = (
     return { path: [name], detail, remedy: `Write ${absent.join(".")} in the file first, or unset ${name}` }
   }
   // Of a name that begins right, only the rest can be wrong.
-  const items = ["brokers", "queues", "policies"].flatMap((section) => keysOf(file, section).map((key) => [section, key]))
+  const items = ["brokers", "queues", "policies"].flatMap((section) =>
+    keysOf(file, section).map((key) => [section, key])
+  )
   const right = items.map((item) => `${variableOf(item)}_`).find((start) => name.startsWith(start)) ?? ""
   const known = [...found.keys(), ...others.map(variableOf)].filter((each) => each.startsWith(right))
   const meant = OptionNames.nearest(

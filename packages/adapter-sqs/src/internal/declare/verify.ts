@@ -63,18 +63,28 @@ const parse = (text: string | undefined): Record<string, unknown> => {
   }
 }
 
-const redrive = ({ name: { fifo }, redrive: planned }: Queue, found: Attributes, { receives }: Plan): Verdict => {
+/** Says how to change the redrive policy of an existing queue, which no option does. */
+const change = (name: string, redrive: ReturnType<typeof redriveOf>): string => {
+  const { maxReceiveCount = 0, target = "" } = redrive ?? {}
+  const value = redrive === undefined ? "" : JSON.stringify({ deadLetterTargetArn: target, maxReceiveCount })
+  const what = redrive === undefined ? "Remove the RedrivePolicy of" : `Set maxReceiveCount to ${maxReceiveCount} on`
+  const url = `"$(aws sqs get-queue-url --queue-name ${name} --query QueueUrl --output text)"`
+  const attributes = JSON.stringify({ RedrivePolicy: value })
+  return `${what} the existing queue: aws sqs set-queue-attributes --queue-url ${url} --attributes '${attributes}'`
+}
+
+const redrive = ({ name: { fifo, name }, redrive: planned }: Queue, found: Attributes, { receives }: Plan): Verdict => {
   const there = redriveOf(found)
   if (there === undefined) {
     return planned === undefined
       ? good("none")
-      : good("none: a message that kills its consumer is given up by Requeue alone, when it is received once more")
+      : good("none: only Requeue dead-letters a message that kills its consumer, at its next receive")
   }
   if (there.maxReceiveCount <= receives) {
     const most = planned?.maxReceiveCount ?? Limits.maxReceiveCount
     return bad(
       MaxReceiveCount.tooFew(there.maxReceiveCount, receives),
-      `${most > receives ? `Raise maxReceiveCount to ${most}` : "Remove the RedrivePolicy"}${MaxReceiveCount.lower(there.maxReceiveCount, fifo)}`
+      `${change(name, most > receives ? { ...there, maxReceiveCount: most } : undefined)}${MaxReceiveCount.lower(there.maxReceiveCount, fifo)}`
     )
   }
   if (planned !== undefined && !there.target.endsWith(`:${planned.to.name}`)) {
