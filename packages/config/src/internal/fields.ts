@@ -8,7 +8,7 @@ export interface Struct {
 }
 
 /** A field of a struct. */
-export interface Field {
+interface Field {
   readonly name: string
   readonly isRequired: boolean
   /** The only value that the field may have, as JSON, such as the `type` of a backoff. Default: it may have others. */

@@ -11,6 +11,7 @@ import * as Feasibility from "../port/Feasibility.ts"
 import * as OptionKind from "../options/OptionKind.ts"
 import * as OptionNames from "../options/OptionNames.ts"
 import * as RateLimit from "../policy/RateLimit.ts"
+import { inside } from "../policy/internal/retryNames.ts"
 import * as RetryPolicy from "../policy/RetryPolicy.ts"
 
 /** Options of whoever takes messages from a queue, but for its policies. */
@@ -93,7 +94,7 @@ const handlerTimeout = Delay.kind(1, 12 * 60 * 60_000)
 export const kinds: OptionNames.Of<Options> = {
   retry: {
     ...OptionKind.object("a policy, made by RetryPolicy.make", "maxAttempts", "deadLetter"),
-    inside: RetryPolicy.inside((retry) => `RetryPolicy.make(${retry})`)
+    inside: inside((retry) => `RetryPolicy.make(${retry})`)
   },
   retryDelay: Delay.kind(0, Delay.max),
   batch: OptionKind.object("a policy, made by BatchPolicy.make", "maxBatchSize", "maxBatchTimeout"),

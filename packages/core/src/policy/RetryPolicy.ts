@@ -99,10 +99,6 @@ const kinds: OptionNames.Of<Options> = {
   deadLetter: true
 }
 
-/** How to write each option as one of the options of `retry`, where a program writes it beside `retry`. */
-export const inside = (write: (options: string) => string): OptionKind.OptionKind["inside"] =>
-  Object.fromEntries(Object.keys(kinds).map((name) => [name, (value: string) => write(`{ ${name}: ${value} }`)]))
-
 /** The retries of a policy without a limit. */
 export const defaultMaxRetries = 3
 

@@ -12,6 +12,7 @@ import * as Limits from "../../produce/internal/limits.ts"
 import * as BatchPolicy from "../../policy/BatchPolicy.ts"
 import * as ConsumerBackoff from "../../policy/ConsumerBackoff.ts"
 import * as RateLimit from "../../policy/RateLimit.ts"
+import { inside } from "../../policy/internal/retryNames.ts"
 import * as RetryPolicy from "../../policy/RetryPolicy.ts"
 
 /** Policies as plain objects. */
@@ -65,7 +66,7 @@ export interface ConnectOptions extends Limits.Options {
 const policyKinds: OptionNames.Of<Policies> = {
   retry: {
     ...OptionKind.object("an object such as { maxRetries: 5 }, or { maxRetries: 0 } for none"),
-    inside: RetryPolicy.inside((retry) => retry)
+    inside: inside((retry) => retry)
   },
   batch: OptionKind.object("an object such as { maxBatchSize: 10 }"),
   consumerBackoff: {
