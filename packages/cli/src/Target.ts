@@ -117,7 +117,11 @@ const placeOf = (config: Configuration.Configuration | undefined, flags: Flags, 
     const resolved = yield* config.find(broker)
     const name = broker ?? config.defaultBroker!
     const locate = (error: ConfigurationError.ConfigurationError) => config.locate(name, error)
-    const rename = (own: Broker.Service) => config.named(name, own)
+    const rename = (own: Broker.Service) => {
+      const named = config.named(name, own)
+      // The command's own errors use it. Nothing here needs the kind of the broker.
+      return { ...named, capabilities: { ...named.capabilities, broker: name } }
+    }
     return { name, resolved, configured: config.queuesOn(name), locate, rename }
   })
 

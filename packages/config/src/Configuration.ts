@@ -1,9 +1,8 @@
 /**
  * Brokers, queues and policies from a config file.
  *
- * When to use: when operators rather than programmers choose the broker and tune policies, or when the `requeue` command
- * should know the program's queues. {@link load} finds, reads and checks the file. Nothing is connected before
- * {@link Configuration.layer} is built.
+ * When to use: when operators rather than programmers choose the broker and tune policies, or when the `requeue` command needs
+ * the program's queues. {@link load} finds, reads and checks the file. It connects nothing; {@link Configuration.layer} does.
  */
 import { Adapters, Broker, BrokerError, Codec, ConfigurationError, RetryPolicy } from "@requeue/core"
 import { type Adapter, BrokerUrl, type Delay, KnownQueues, OptionKind, OptionNames } from "@requeue/core/port"
@@ -36,11 +35,11 @@ export interface Configuration {
   /** The queues of the file, by key. */
   readonly queues: Readonly<Record<string, ConfiguredQueue>>
   /**
-   * Returns the queues of a broker. A broker that no queue is on is an alternative to the default broker: it has the queues
-   * that name none.
+   * Returns the queues of a broker. A broker that no queue names is an alternative to the default broker: it has the queues
+   * that name no broker.
    */
   readonly queuesOn: (broker: string) => ReadonlyArray<ConfiguredQueue>
-  /** The broker of queues that name none: the file's `broker`, or its only one; `undefined` where there is neither. */
+  /** The broker of queues that name none: the file's `broker`, or its only one; `undefined` if it has neither. */
   readonly defaultBroker: string | undefined
   /** Finds the adapter and address of a broker. Default: the default broker. Fails when one of its secrets is missing. */
   readonly find: (broker?: string) => Effect.Effect<Adapters.Resolved, ConfigFileError>
@@ -63,16 +62,16 @@ export interface Options {
   readonly file?: string | undefined
   /** The environment variables. Default: those of the process. */
   readonly environment?: Environment.Variables | undefined
-  /** Adapters of brokers that are not among ours, for URLs of their schemes. Default: none. */
+  /** Adapters by other authors, for URLs of their schemes. Default: none. */
   readonly adapters?: ReadonlyArray<Adapter.Adapter> | undefined
-  /** The folder in which to look for the file. Default: the process's working directory. */
+  /** The folder in which the search for the file begins. Default: the process's working directory. */
   readonly cwd?: string | undefined
 }
 
-/** The `file` of the error where there is no config file. */
+/** The `file` of the error when no config file is found. */
 export const { anyName } = Source
 
-/** All options and their kinds, by which wrong ones are found. */
+/** All options and their kinds, for the checks. */
 export const kinds: OptionNames.Of<Options> = {
   file: OptionKind.text,
   environment: OptionKind.object("an object of text"),
@@ -90,8 +89,8 @@ const allowed = Object.fromEntries(
 )
 
 /**
- * Loads a config file. Fails with a {@link ConfigFileError} that tells everything that is wrong with it, and dies of a
- * RangeError for an option that is unknown or of another kind.
+ * Loads a config file. Fails with a {@link ConfigFileError} that lists all of its problems, and dies of a RangeError for an
+ * option that is unknown or of the wrong kind.
  *
  * @example
  * ```ts no-run
@@ -131,7 +130,7 @@ const read = ({
       expanded.whole
     )
     const wrong = Result.isFailure(checked) ? checked.failure : []
-    // A variable that cannot be filled in explains any other problem at its place.
+    // A variable that cannot be filled in explains any other problem at its path.
     const unexplained = wrong
       .filter(({ path }) => !unusable.some((missing) => samePath(missing.path, path)))
       .map((problem) => Environment.maskProblem(problem, expanded.secrets))
@@ -167,8 +166,8 @@ const decode = (document: unknown): Result.Result<Checked, Problems> => {
 }
 
 /**
- * Decodes and links a file, or fails with all of its problems. One problem can hide others, so the fields with problems are
- * left out and the rest is tried again. Where text is refused that is one of `whole`, it is tried as a number or boolean.
+ * Decodes and links a file, or fails with all of its problems. One problem can hide others, so it removes the fields with
+ * problems and tries the rest again. It tries refused text of `whole` as a number or boolean.
  */
 const check = (given: unknown, whole: Environment.Expanded["whole"]): Result.Result<Checked, Problems> => {
   let [document, found]: [unknown, Problems] = [given, []]
@@ -188,7 +187,7 @@ const check = (given: unknown, whole: Environment.Expanded["whole"]): Result.Res
   }
 }
 
-/** Takes the brokers out of a file: their secrets are looked up when one is used, so that those of others may be missing. */
+/** Splits off the brokers of a file. Their secrets are looked up when a broker is used, so those of others may be missing. */
 const splitBrokers = (document: unknown): readonly [unknown, unknown] => {
   if (typeof document !== "object" || document === null || !("brokers" in document)) return [document, undefined]
   const { brokers, ...rest } = document
@@ -207,7 +206,7 @@ interface Context extends Pick<Options, "adapters">, Pick<Environment.Expanded, 
   readonly path: string
 }
 
-/** The problem of a broker's name, which may be any value in a program without types. */
+/** Returns the problem of a broker's name, which may be any value in a program without types. */
 const problemOfName = (name: unknown, known: ReadonlyArray<string>): StrictSchema.Problem | undefined => {
   if (name === undefined) {
     const names = known.map(BrokerUrl.withoutPassword)
@@ -317,8 +316,8 @@ const queueKinds: OptionNames.Of<QueueOptions<unknown>> = { schema: true }
 
 /**
  * Finds a queue of the file by its key. Its bodies have the types of the schema; without one, `A` is their type, which
- * nothing checks. Fails when there is no such queue, and dies of a RangeError for an unknown option, what is no schema, or a
- * schema for a queue whose `codec` in the file is not json.
+ * nothing checks. Fails for an unknown key. Dies of a RangeError for an unknown option, an invalid schema, or a schema for a
+ * queue whose `codec` in the file is not json.
  */
 // Any, because the file does not say what type the bodies have.
 export const queue = <A = any, I = A>(

@@ -1,7 +1,7 @@
 /**
  * Schemas for configuration that people write by hand: an unknown key is an error, and each error has a remedy.
  *
- * When to use: for a configuration of your own around the schemas of `PolicyConfig`.
+ * When to use: for your own configuration around the schemas of `PolicyConfig`.
  *
  * @example
  * ```ts
@@ -44,7 +44,7 @@ const homes = (fields: Schema.Struct.Fields): Readonly<Record<string, string>> =
   return found
 }
 
-/** The required keys beside a key, with the value where there is one only. */
+/** Returns the required keys next to a key, with the value of those that allow one value only. */
 const companions = (owners: ReadonlyArray<Fields.Struct>, name: string): ReadonlyArray<string> => {
   const [first, ...others] = owners
   const required = first!.fields.filter((field) => field.isRequired && field.name !== name) // A struct has the key.

@@ -95,7 +95,7 @@ const open = (
             unblocked.openUnsafe()
           }
         })
-        // The attempt was given up meanwhile.
+        // The attempt has timed out meanwhile.
         if (signal.aborted) opened.destroy()
         return opened
       },
