@@ -269,7 +269,9 @@ describe("telemetry of sends", () => {
       await requeue.send("q", 1)
       await requeue.sendBatch("q", [{ body: 2 }, { body: 3 }])
       assert.strictEqual(await deadLetters(requeue, "q").count(), 3)
-      assert.deepInclude(await deadLetters(requeue, "q").redrive({ to: "r", force: "q" }), { redriven: 3 })
+      assert.deepInclude(await deadLetters(requeue, "q").redrive({ to: "r", create: true, force: "q" }), {
+        redriven: 3
+      })
       // The producer and the redrive tell it once each.
       assert.strictEqual(errors.mock.calls.length, 2)
       for (const call of errors.mock.calls) assert.match(String(call), expected)

@@ -513,7 +513,7 @@ describe("redrive", () => {
     assert.deepInclude(home, { ...all, redriven: 1 })
     assert.deepInclude(await broker.finish(letters.redrive()), { ...all, redriven: 1, unknownOrigin: 1 })
     assert.deepStrictEqual(await broker.waiting("q.dlq"), ["foreign"])
-    assert.deepInclude(await broker.finish(letters.redrive({ to: "elsewhere" })), { ...all, redriven: 1 })
+    assert.deepInclude(await broker.finish(letters.redrive({ to: "elsewhere", create: true })), { ...all, redriven: 1 })
     assert.deepStrictEqual(await broker.waiting("elsewhere"), ["foreign"])
   })
 })

@@ -26,6 +26,16 @@ describe("start", () => {
   it.each<readonly [string, any, string]>([
     ["the retry policy", { retry: { retries: 9 } }, "retry: unknown option retries. Did you mean maxRetries?"],
     [
+      "the retry policy, but its backoff does",
+      { retry: { delay: "5 seconds" } },
+      'retry: unknown option delay. It belongs in backoff. Write backoff: constant("5 seconds")'
+    ],
+    [
+      "the consumer, but its retry policy does",
+      { backoff: {} },
+      "unknown option backoff. It belongs in retry. Write retry: { backoff: … }"
+    ],
+    [
       "the batch policy",
       { batch: { size: 9 } },
       "batch: unknown option size. Use one of maxBatchSize, maxBatchTimeout"
@@ -35,7 +45,11 @@ describe("start", () => {
       { consumerBackoff: { max: 9 } },
       "consumerBackoff: unknown option max. Use one of form, failures, multiplier, maxBackoffDuration, "
     ],
-    ["the consumer", { maxRetries: 9 }, "unknown option maxRetries. Use one of retry, retryDelay, batch, "]
+    [
+      "the consumer",
+      { maxRetries: 9 },
+      "unknown option maxRetries. It belongs in retry. Write retry: { maxRetries: 9 }"
+    ]
   ])("an option that %s does not know is refused", async (_, options, text) => {
     await using broker = await open()
     const error = await rejection(broker.requeue.consume("q", options, () => {}))

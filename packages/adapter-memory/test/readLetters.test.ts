@@ -67,7 +67,7 @@ describe("a read of dead letters", () => {
         const producer = yield* Producer.make("q.dlq")
         yield* producer.sendBatch(numbers(90).map((id) => ({ id, body: 0 })))
         const letters = yield* DeadLetters.make("q.dlq")
-        const { redriven } = yield* letters.redrive({ to: "q", dryRun: true, filter })
+        const { redriven } = yield* letters.redrive({ to: "q", create: true, dryRun: true, filter })
         return [redriven, (yield* letters.list({ filter })).length]
       })
       const own = Object.assign({}, clock, {

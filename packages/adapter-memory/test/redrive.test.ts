@@ -18,7 +18,7 @@ it("keeps to its rate, reports what is published and what is removed, and does n
   const times: Array<ReadonlyArray<number>> = []
   const onProgress = ({ published, redriven }: DeadLetters.RedriveReport) =>
     void times.push([broker.now(), published, redriven])
-  const redriving = deadLetters(broker.requeue, "q.dlq").redrive({ to: "q", rate: 0.5, onProgress })
+  const redriving = deadLetters(broker.requeue, "q.dlq").redrive({ to: "q", create: true, rate: 0.5, onProgress })
   assert.deepInclude(await broker.finish(redriving), { ...all, redriven: 3 })
   assert.deepStrictEqual(times, [
     [0, 1, 0],
@@ -71,10 +71,10 @@ it("says what another reader has, after the second that a browser may take", asy
   await turns()
   const letters = deadLetters(broker.requeue, "q.dlq")
   assert.strictEqual(await broker.finish(letters.count()), 3)
-  const report = await broker.finish(letters.redrive({ to: "q" }))
+  const report = await broker.finish(letters.redrive({ to: "q", create: true }))
   assert.deepInclude(report, { ...all, redriven: 2, queued: 0, held: 1 })
   await broker.finish(worker.drain("0 seconds"))
-  assert.deepInclude(await broker.finish(letters.redrive({ to: "q" })), { ...all, redriven: 1, held: 0 })
+  assert.deepInclude(await broker.finish(letters.redrive({ to: "q", create: true })), { ...all, redriven: 1, held: 0 })
 })
 
 it("loses nothing when publishes fail midway, and fails with what it did", async () => {
@@ -96,7 +96,9 @@ it("loses nothing when publishes fail midway, and fails with what it did", async
   await broker.requeue.sendBatch("q.dlq", entries)
   const letters = deadLetters(broker.requeue, "q.dlq")
   const filter = ({ metadata }: DeadLetters.DeadLetter) => metadata.id !== "7"
-  const error: unknown = await broker.finish(letters.redrive({ to: "q", filter }).catch((thrown: unknown) => thrown))
+  const error: unknown = await broker.finish(
+    letters.redrive({ to: "q", create: true, filter }).catch((thrown: unknown) => thrown)
+  )
   assert.instanceOf(error, DeadLetters.DeadLettersStopped)
   const { cause, removed, report } = error as DeadLetters.DeadLettersStopped
   assert.deepStrictEqual([cause.reason, removed], ["ConnectionLost", 150])
@@ -178,7 +180,7 @@ it.effect("waits for letters that the broker has counted and is slow to hand ove
       const producer = yield* Producer.make("q.dlq")
       yield* producer.sendBatch([{ body: 1 }, { body: 2 }])
       const letters = yield* Effect.provideService(DeadLetters.make("q.dlq"), Broker.Broker, slow(broker))
-      assert.deepInclude(yield* letters.redrive({ to: "q", dryRun: true }), { ...all, redriven: 2 })
+      assert.deepInclude(yield* letters.redrive({ to: "q", create: true, dryRun: true }), { ...all, redriven: 2 })
     }).pipe(Effect.scoped, Effect.provide(MemoryBroker.layer()))
   )
 )
@@ -192,7 +194,7 @@ it("that is cut by the end of its connection rejects with what it did, and how t
     )
     await broker.requeue.consume("q", {}, () => {})
     const letters = deadLetters(broker.requeue, "q.dlq")
-    const slowly = { rate: 1, to: "r" }
+    const slowly = { rate: 1, to: "r", create: true }
     let asked = 0
     const forever = () => (asked++ === 0 ? undefined : new Promise<void>(() => {}))
     const working = call === "purge" ? letters.purge({ filter: () => true, audit: forever }) : letters[call](slowly)
@@ -220,7 +222,7 @@ it.effect("gives all back when its fiber is interrupted", () =>
       const producer = yield* Producer.make("q.dlq")
       yield* producer.sendBatch(Array.from({ length: 5 }, (_, body) => ({ body })))
       const letters = yield* DeadLetters.make("q.dlq")
-      yield* Effect.timeoutOption(letters.redrive({ to: "q", rate: 1 }), "1500 millis")
+      yield* Effect.timeoutOption(letters.redrive({ to: "q", create: true, rate: 1 }), "1500 millis")
       assert.deepStrictEqual(yield* admin.counts("q.dlq"), { ready: 3, inFlight: 0, delayed: 0 })
       assert.strictEqual((yield* admin.counts("q")).ready, 2)
     }).pipe(Effect.scoped, Effect.provide(MemoryBroker.layer()))

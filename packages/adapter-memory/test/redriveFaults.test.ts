@@ -73,7 +73,7 @@ describe("settlements that fail", () => {
     assert.strictEqual(await broker.finish(letters.purge({ filter: () => true })), 30)
     assert.deepStrictEqual(await idsIn(broker, "q.dlq"), [])
     await fill(broker, 30)
-    const report = await broker.finish(letters.redrive({ to: "q" }))
+    const report = await broker.finish(letters.redrive({ to: "q", create: true }))
     assert.deepStrictEqual(await idsIn(broker, "q.dlq"), [])
     assert.deepStrictEqual(await idsIn(broker, "q"), numbers(30))
     assert.deepStrictEqual([report.redriven, report.queued], [30, 0])
@@ -83,7 +83,7 @@ describe("settlements that fail", () => {
     await using broker = await open({}, keeps("3", "5"))
     await fill(broker, 10)
     const letters = deadLetters(broker.requeue, "q.dlq")
-    const report = await broker.finish(letters.redrive({ to: "q" }))
+    const report = await broker.finish(letters.redrive({ to: "q", create: true }))
     assert.deepStrictEqual(await idsIn(broker, "q"), numbers(10))
     assert.deepStrictEqual(await idsIn(broker, "q.dlq"), ["3", "5"])
     assert.deepStrictEqual([report.redriven, report.unremoved, report.queued], [8, 2, 2])
@@ -108,7 +108,7 @@ describe("settlements that fail", () => {
     }))
     await using broker = await open({}, busy)
     await fill(broker, 3)
-    await broker.finish(deadLetters(broker.requeue, "q.dlq").redrive({ to: "q" }))
+    await broker.finish(deadLetters(broker.requeue, "q.dlq").redrive({ to: "q", create: true }))
     assert.deepStrictEqual(await idsIn(broker, "q"), numbers(3))
     assert.deepStrictEqual(await idsIn(broker, "q.dlq"), [])
   })
@@ -121,7 +121,7 @@ describe("a stage", () => {
     const handled: Array<string> = []
     await broker.requeue.consume("q", {}, ({ id }) => void handled.push(id))
     const letters = deadLetters(broker.requeue, "q.dlq")
-    const report = await broker.finish(letters.redrive({ to: "q", stages: [2, 4] }))
+    const report = await broker.finish(letters.redrive({ to: "q", create: true, stages: [2, 4] }))
     assert.deepStrictEqual(sorted(handled), numbers(10))
     assert.deepStrictEqual(await idsIn(broker, "q.dlq"), ["0"])
     assert.deepStrictEqual([report.published, report.redriven, report.unremoved], [10, 9, 1])
@@ -138,7 +138,7 @@ describe("a stage", () => {
     await broker.requeue.consume("q", {}, () => {})
     const letters = deadLetters(broker.requeue, "q.dlq")
     const filter = (letter: DeadLetters.DeadLetter) => idOf(letter) !== "1"
-    const report = await broker.finish(letters.redrive({ to: "q", stages: [2, 4], filter }))
+    const report = await broker.finish(letters.redrive({ to: "q", create: true, stages: [2, 4], filter }))
     const wanted = numbers(12).filter((id) => id !== "1")
     assert.deepStrictEqual(sorted(tried), wanted)
     assert.deepStrictEqual([report.redriven, report.refused, report.filtered], [10, 1, 1])
@@ -263,7 +263,7 @@ describe("a connection that is cut", () => {
       await broker.advance("200 millis")
       await Effect.runPromise(broker.control.cut)
     }
-    const redriving = deadLetters(broker.requeue, "q.dlq").redrive({ to: "q", filter, rate: 5 })
+    const redriving = deadLetters(broker.requeue, "q.dlq").redrive({ to: "q", create: true, filter, rate: 5 })
     await cut()
     const report = await broker.finish(redriving)
     assert.deepStrictEqual(sorted(judged), numbers(20))
@@ -293,12 +293,12 @@ describe("a connection that is cut", () => {
     await fill(broker, 10)
     const letters = deadLetters(broker.requeue, "q.dlq")
     const onProgress = ({ redriven }: { readonly redriven: number }) => void (isDown = redriven === 4)
-    const error = await broker.finish(stopped(letters.redrive({ to: "q", rate: 1, onProgress })))
+    const error = await broker.finish(stopped(letters.redrive({ to: "q", create: true, rate: 1, onProgress })))
     assert.deepStrictEqual([error.cause.reason, error.removed], ["ConnectionFailed", 4])
     assert.deepStrictEqual([error.report?.redriven, error.report?.queued], [4, 6])
     assert.isAtLeast(broker.now(), 60_000)
     isDown = false
-    assert.strictEqual((await broker.finish(letters.redrive({ to: "q" }))).redriven, 6)
+    assert.strictEqual((await broker.finish(letters.redrive({ to: "q", create: true }))).redriven, 6)
     assert.deepStrictEqual(await idsIn(broker, "q"), numbers(10))
     assert.deepStrictEqual(await idsIn(broker, "q.dlq"), [])
   })
@@ -313,7 +313,9 @@ describe("leases that end before the letters are through", () => {
     await fill(broker, 60)
     const judged: Array<string> = []
     const once = (letter: DeadLetters.DeadLetter) => (judged.push(idOf(letter)), filter(letter))
-    const report = await broker.finish(deadLetters(broker.requeue, "q.dlq").redrive({ to: "q", rate, filter: once }))
+    const report = await broker.finish(
+      deadLetters(broker.requeue, "q.dlq").redrive({ to: "q", create: true, rate, filter: once })
+    )
     assert.deepStrictEqual(sorted(judged), numbers(60))
     assert.deepStrictEqual([report.redriven, report.unremoved, report.filtered, report.queued], [48, 0, 12, 12])
     assert.deepStrictEqual(await idsIn(broker, "q"), numbers(60).filter(isMeant))
@@ -326,7 +328,9 @@ describe("leases that end before the letters are through", () => {
   it("a letter that takes longer than a lease is removed when it is shown again", async () => {
     await using broker = await open({}, leasing(3500))
     await fill(broker, 4)
-    const report = await broker.finish(deadLetters(broker.requeue, "q.dlq").redrive({ to: "q", rate: 0.1 }))
+    const report = await broker.finish(
+      deadLetters(broker.requeue, "q.dlq").redrive({ to: "q", create: true, rate: 0.1 })
+    )
     assert.deepStrictEqual([report.redriven, report.unremoved, report.queued], [4, 0, 0])
     assert.deepStrictEqual(await idsIn(broker, "q"), numbers(4))
   })
@@ -345,7 +349,9 @@ describe("leases that end before the letters are through", () => {
     await fill(broker, 60)
     const none = () => false
     const before = broker.now()
-    const error = await broker.finish(stopped(deadLetters(broker.requeue, "q.dlq").redrive({ to: "q", filter: none })))
+    const error = await broker.finish(
+      stopped(deadLetters(broker.requeue, "q.dlq").redrive({ to: "q", create: true, filter: none }))
+    )
     assert.strictEqual(error.cause.reason, "LeaseLost")
     assert.isAtLeast(broker.now() - before, 60_000)
     const { filtered, queued, redriven } = error.report!
@@ -390,7 +396,7 @@ describe("letters that the broker does not name", () => {
         judged.push(text)
         return Number(text) % 4 !== 0
       }
-      const report = await broker.finish(letters.redrive({ to: "q", rate: 2, filter }))
+      const report = await broker.finish(letters.redrive({ to: "q", create: true, rate: 2, filter }))
       assert.deepStrictEqual(sorted(judged), numbers(20))
       assert.deepStrictEqual([report.published, report.filtered, report.held], [15, 5, 0])
       assert.strictEqual((await broker.waiting("q")).length, 15)
@@ -424,7 +430,7 @@ describe("a queue that is deleted", () => {
     await fill(broker, 60)
     const onProgress = ({ redriven }: { readonly redriven: number }) => void (isDeleted = redriven >= 10)
     const error = await broker.finish(
-      stopped(deadLetters(broker.requeue, "q.dlq").redrive({ to: "q", rate: 10, onProgress }))
+      stopped(deadLetters(broker.requeue, "q.dlq").redrive({ to: "q", create: true, rate: 10, onProgress }))
     )
     assert.strictEqual(error.cause.reason, "QueueMissing")
     assert.deepStrictEqual([error.report?.unremoved, error.report?.queued], [0, 0])
@@ -445,7 +451,7 @@ describe("a queue whose messages the broker does not give", () => {
   it("holds a redrive up, which goes on when it does", async () => {
     await using broker = await open({}, withholding(45_000))
     await fill(broker, 10)
-    const { redriven } = await broker.finish(deadLetters(broker.requeue, "q.dlq").redrive({ to: "q" }))
+    const { redriven } = await broker.finish(deadLetters(broker.requeue, "q.dlq").redrive({ to: "q", create: true }))
     assert.deepStrictEqual([redriven, await idsIn(broker, "q")], [10, numbers(10)])
   })
 
@@ -456,9 +462,9 @@ describe("a queue whose messages the broker does not give", () => {
       "other.dlq",
       numbers(5).map((id) => ({ body: id, id }))
     )
-    const other = await broker.finish(deadLetters(broker.requeue, "other.dlq").redrive({ to: "q" }))
+    const other = await broker.finish(deadLetters(broker.requeue, "other.dlq").redrive({ to: "q", create: true }))
     assert.strictEqual(other.redriven, 5)
-    const error = await broker.finish(stopped(deadLetters(broker.requeue, "q.dlq").redrive({ to: "q" })))
+    const error = await broker.finish(stopped(deadLetters(broker.requeue, "q.dlq").redrive({ to: "q", create: true })))
     assert.match(error.cause.message, /browse: ConnectionFailed: made to fail/)
     assert.deepStrictEqual(await idsIn(broker, "q.dlq"), numbers(10))
   })
@@ -474,7 +480,7 @@ describe("publishes that fail", () => {
     const letters = deadLetters(broker.requeue, "q.dlq")
     const others = numbers(50).filter((id) => id !== "7")
     for (const redriven of [49, 0, 0]) {
-      const report = await broker.finish(letters.redrive({ to: "q" }))
+      const report = await broker.finish(letters.redrive({ to: "q", create: true }))
       assert.deepStrictEqual(await idsIn(broker, "q"), others)
       assert.deepStrictEqual(await idsIn(broker, "q.dlq"), ["7"])
       assert.deepStrictEqual([report.redriven, report.refused, report.queued], [redriven, 1, 1])
@@ -491,7 +497,9 @@ describe("publishes that fail", () => {
       publishing((id) => (id === "0" ? "Unroutable" : undefined))
     )
     await fill(broker, 5)
-    const report = await broker.finish(deadLetters(broker.requeue, "q.dlq").redrive({ to: "q", limit: 2 }))
+    const report = await broker.finish(
+      deadLetters(broker.requeue, "q.dlq").redrive({ to: "q", create: true, limit: 2 })
+    )
     assert.deepStrictEqual([report.redriven, report.refused], [2, 1])
     assert.deepStrictEqual(await idsIn(broker, "q"), ["1", "2"])
   })
@@ -504,7 +512,7 @@ describe("publishes that fail", () => {
       publishing((id) => (id === "1" ? once(id) : undefined))
     )
     await fill(broker, 3)
-    const report = await broker.finish(deadLetters(broker.requeue, "q.dlq").redrive({ to: "q" }))
+    const report = await broker.finish(deadLetters(broker.requeue, "q.dlq").redrive({ to: "q", create: true }))
     assert.deepStrictEqual([report.redriven, report.unconfirmed, report.queued], [3, 1, 0])
     assert.deepStrictEqual(await idsIn(broker, "q"), numbers(3))
   })
@@ -516,7 +524,7 @@ describe("publishes that fail", () => {
     )
     await fill(broker, 500)
     const letters = deadLetters(broker.requeue, "q.dlq")
-    const error = await broker.finish(stopped(letters.redrive({ to: "q" })))
+    const error = await broker.finish(stopped(letters.redrive({ to: "q", create: true })))
     assert.deepStrictEqual([error.cause.reason, error.report?.refused], ["QueueMissing", 100])
     assert.strictEqual(error.report?.failures.length, 100)
     assert.deepStrictEqual(await idsIn(broker, "q.dlq"), numbers(500))
@@ -529,7 +537,7 @@ describe("letters that are passed over", () => {
     await fill(broker, 3004)
     const filter = (letter: DeadLetters.DeadLetter) => Number(idOf(letter)) >= 3000
     const before = (await Effect.runPromise(broker.control.snapshot("q.dlq"))).ready.slice(0, 3000).map(idOf)
-    const report = await broker.finish(deadLetters(broker.requeue, "q.dlq").redrive({ to: "q", filter }))
+    const report = await broker.finish(deadLetters(broker.requeue, "q.dlq").redrive({ to: "q", create: true, filter }))
     assert.deepStrictEqual(await idsIn(broker, "q"), ["3000", "3001", "3002", "3003"])
     const after = (await Effect.runPromise(broker.control.snapshot("q.dlq"))).ready.map(idOf)
     assert.deepStrictEqual(after, before)
@@ -542,7 +550,7 @@ describe("letters that are passed over", () => {
     await fill(broker, 2500)
     const decided: Array<string> = []
     const filter = (letter: DeadLetters.DeadLetter) => decided.push(idOf(letter)) === 0
-    const report = await broker.finish(deadLetters(broker.requeue, "q.dlq").redrive({ to: "q", filter }))
+    const report = await broker.finish(deadLetters(broker.requeue, "q.dlq").redrive({ to: "q", create: true, filter }))
     assert.deepStrictEqual(sorted(decided), numbers(2500))
     assert.deepStrictEqual(await idsIn(broker, "q.dlq"), numbers(2500))
     assert.deepStrictEqual([report.filtered, report.queued], [2500, undefined])
@@ -564,7 +572,7 @@ describe("letters that are passed over", () => {
       await fill(broker, 50)
       const letters = patched.deadLetters(broker.requeue, "q.dlq")
       const filter = (letter: DeadLetters.DeadLetter) => Number(idOf(letter)) % 50 === 5 || Number(idOf(letter)) > 40
-      const report = await broker.finish(letters.redrive({ to: "q", filter }))
+      const report = await broker.finish(letters.redrive({ to: "q", create: true, filter }))
       assert.deepInclude(report, { redriven: 1, filtered: 20, queued: 49, stoppedBy: undefined })
       const error = await broker.finish(letters.purge({ filter }).catch((error: unknown) => error))
       assert.deepInclude(error, { _tag: "DeadLettersStopped", removed: 0 })
@@ -596,7 +604,7 @@ describe("letters that are passed over", () => {
       found.map(({ id }) => id),
       ["999", "1999", "2999"]
     )
-    const report = await broker.finish(letters.redrive({ to: "q", dryRun: true, filter }))
+    const report = await broker.finish(letters.redrive({ to: "q", create: true, dryRun: true, filter }))
     assert.deepStrictEqual([report.redriven, report.filtered, report.queued], [10, 9990, 10_500])
     assert.strictEqual(await broker.finish(letters.purge({ all: true, dryRun: true })), 10_500)
     assert.deepStrictEqual(await idsIn(broker, "q.dlq"), before)
@@ -610,7 +618,7 @@ describe("an abort", () => {
     await fill(broker, 6)
     const letters = deadLetters(broker.requeue, "q.dlq")
     const stop = new AbortController()
-    const redriving = letters.redrive({ to: "q", rate: 0.1, signal: stop.signal })
+    const redriving = letters.redrive({ to: "q", create: true, rate: 0.1, signal: stop.signal })
     await broker.advance("15 seconds")
     stop.abort()
     await turns()
@@ -618,7 +626,7 @@ describe("an abort", () => {
     const report = await broker.finish(redriving)
     assert.strictEqual(broker.now(), 15_000)
     assert.deepStrictEqual([report.redriven, report.queued], [2, 4])
-    assert.strictEqual((await broker.finish(letters.redrive({ to: "q" }))).redriven, 4)
+    assert.strictEqual((await broker.finish(letters.redrive({ to: "q", create: true }))).redriven, 4)
     assert.deepStrictEqual(await idsIn(broker, "q"), numbers(6))
   })
 
@@ -636,7 +644,7 @@ describe("an abort", () => {
     const letters = deadLetters(broker.requeue, "q.dlq")
     for (hangs of ["browse", "publish"] as const) {
       const stop = new AbortController()
-      const redriving = letters.redrive({ to: "q", signal: stop.signal })
+      const redriving = letters.redrive({ to: "q", create: true, signal: stop.signal })
       await turns()
       stop.abort()
       const report = await broker.finish(redriving)
@@ -661,7 +669,7 @@ describe("an abort", () => {
     }
     const error = await broker.finish(
       deadLetters(broker.requeue, "q.dlq")
-        .redrive({ to: "q", filter })
+        .redrive({ to: "q", create: true, filter })
         .catch((thrown: unknown) => thrown)
     )
     assert.match(String(error), /a mistake in the filter/)
@@ -688,7 +696,7 @@ describe("the end", () => {
     const counts = { ready: false, inFlight: false, delayed: false }
     await using broker = await open({ faults: { capabilities: { counts } } }, slow(2500))
     await fill(broker, 5)
-    const report = await broker.finish(deadLetters(broker.requeue, "q.dlq").redrive({ to: "q" }))
+    const report = await broker.finish(deadLetters(broker.requeue, "q.dlq").redrive({ to: "q", create: true }))
     assert.deepStrictEqual([report.redriven, report.queued], [5, undefined])
   })
 
@@ -698,7 +706,7 @@ describe("the end", () => {
       browsing(() => ({ next: () => Effect.succeed([]) }))
     )
     await fill(broker, 5)
-    const error = await broker.finish(stopped(deadLetters(broker.requeue, "q.dlq").redrive({ to: "q" })))
+    const error = await broker.finish(stopped(deadLetters(broker.requeue, "q.dlq").redrive({ to: "q", create: true })))
     assert.deepStrictEqual([error.cause.reason, error.report?.redriven, error.report?.queued], ["Timeout", 0, 5])
   })
 })

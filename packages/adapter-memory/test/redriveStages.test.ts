@@ -171,7 +171,9 @@ describe("a redrive in stages", () => {
     await using broker = await open()
     await bury(broker, 30)
     await broker.requeue.consume("other", { retry: { maxRetries: 0 } }, () => Promise.reject(new Error("no")))
-    const report = await broker.finish(deadLetters(broker.requeue, "q.dlq").redrive({ stages: [1], to: "other" }))
+    const report = await broker.finish(
+      deadLetters(broker.requeue, "q.dlq").redrive({ stages: [1], to: "other", create: true })
+    )
     assert.deepInclude(report, { published: 1, cameBack: 1, stoppedBy: "stop-at" })
   })
 
@@ -199,7 +201,7 @@ describe("a redrive in stages", () => {
     )
     await broker.requeue.consume("q", { retry: { maxRetries: 0 } }, () => Promise.reject(new Error("no")))
     const report = await broker.finish(
-      deadLetters(broker.requeue, "q.dlq").redrive({ stages: [1], to: "q", watch: [] })
+      deadLetters(broker.requeue, "q.dlq").redrive({ stages: [1], to: "q", create: true, watch: [] })
     )
     assert.deepInclude(report, { published: 1, cameBack: 0, unseen: 1, stoppedBy: "stop-at" })
   })
@@ -286,7 +288,7 @@ describe("letters that arrive while a redrive in stages works", () => {
     )
     await work(broker, () => false, 2000)
     const letters = deadLetters(broker.requeue, "q.dlq")
-    const redriving = letters.redrive({ stages: [1, 5], to: "q", watch: [] })
+    const redriving = letters.redrive({ stages: [1, 5], to: "q", create: true, watch: [] })
     await broker.advance(1000)
     await broker.requeue.send("q.dlq", 100)
     const report = await broker.finish(redriving)
@@ -465,7 +467,9 @@ describe("letters of several queues", () => {
     await broker.requeue.send("q", 1)
     await turns(100)
     await broker.requeue.consume("other", { retry: { maxRetries: 0 } }, () => Promise.reject(new Error("no")))
-    const report = await broker.finish(deadLetters(broker.requeue, "old").redrive({ stages: [1], to: "other" }))
+    const report = await broker.finish(
+      deadLetters(broker.requeue, "old").redrive({ stages: [1], to: "other", create: true })
+    )
     assert.deepInclude(report, { published: 1, cameBack: 1, stoppedBy: "stop-at" })
   })
 
@@ -484,13 +488,16 @@ describe("letters of several queues", () => {
     await broker.requeue.sendBatch("q", [{ body: 1 }, { body: 2 }])
     await turns(100)
     const letters = deadLetters(broker.requeue, "old")
-    const asked = { to: "archive", create: false } as const
+    const asked = { to: "archive" } as const
     for (const options of [asked, { ...asked, stages: [1] }]) {
       const report = await broker.finish(letters.redrive(options))
       assert.deepInclude(report, { published: 0, refused: 2, queued: 2 })
       assert.strictEqual(report.failures[0]!.error?.reason, "QueueMissing")
       assert.isFalse(await broker.finish(deadLetters(broker.requeue, "archive").exists()))
     }
-    assert.deepInclude(await broker.finish(letters.redrive({ to: "archive" })), { redriven: 2, refused: 0 })
+    assert.deepInclude(await broker.finish(letters.redrive({ to: "archive", create: true })), {
+      redriven: 2,
+      refused: 0
+    })
   })
 })

@@ -44,6 +44,17 @@ const rows: ReadonlyArray<Wrong> = [
     'requeue.send (queue q): unknown option delaySeconds. Did you mean delay? Write delay: "10 seconds"'
   ],
   [
+    "send, a group of SQS",
+    (r) => r.send("q", 1, { messageGroupId: "g" }),
+    'requeue.send (queue q): unknown option messageGroupId. It belongs in headers. Write headers: { "message-group-id": "g" }'
+  ],
+  [
+    "send, native options that no adapter made",
+    (r) => r.send("q", 1, { native: { messageGroupId: "g" } }),
+    "requeue.send (queue q): native must be an object by broker, such as RabbitMqNative.make(...), got an object. " +
+      'Of messageGroupId, write headers: { "message-group-id": … }'
+  ],
+  [
     "send, text",
     (r) => r.send("q", 1, "2 seconds"),
     'requeue.send (queue q): options must be an object with delay, headers, id, native, got "2 seconds". Write { delay: "2 seconds" }'

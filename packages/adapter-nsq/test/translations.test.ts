@@ -6,7 +6,7 @@ import * as NsqdClock from "../src/internal/connect/nsqdClock.ts"
 import { nameOf, type Receipt } from "../src/internal/consume/receipt.ts"
 import * as Remembered from "../src/internal/consume/remembered.ts"
 import * as Limits from "../src/internal/limits.ts"
-import { refusedId, toBrokerError } from "../src/internal/toBrokerError.ts"
+import { closedText, refusedId, toBrokerError } from "../src/internal/toBrokerError.ts"
 import { type CommandContext, toCommand } from "../src/internal/settle/toCommand.ts"
 import { type Frame, toDelivery, toFrame } from "../src/internal/consume/toDelivery.ts"
 import { type PublicationContext, toPublication } from "../src/internal/publish/toPublication.ts"
@@ -417,6 +417,20 @@ describe("toBrokerError", () => {
     const error = toBrokerError(new Error(text), { operation: "connect", node: "h:1" }, "ConnectionFailed")
     assert.strictEqual(error.reason, "ConnectionFailed")
     assert.match(error.remedy ?? "", remedy)
+  })
+
+  it("of the HTTP port, which closes the connection, names the TCP port", () => {
+    const context = { operation: "connect", node: "h:4151" }
+    const error = toBrokerError(new Error(closedText), context, "ConnectionFailed")
+    assert.strictEqual(error.detail, "nsqd h:4151: nsqd closed the connection")
+    assert.match(error.remedy ?? "", /TCP address, 4150 by default; 4151 is that of HTTP/)
+    assert.isUndefined(toBrokerError(new Error(closedText), context).remedy)
+  })
+
+  it("names a code once", () => {
+    const refused = Object.assign(new Error("connect ECONNREFUSED 127.0.0.1:1"), { code: "ECONNREFUSED" })
+    const { detail } = toBrokerError(refused, { operation: "connect", node: "127.0.0.1:1" })
+    assert.strictEqual(detail, "nsqd 127.0.0.1:1: connect ECONNREFUSED 127.0.0.1:1")
   })
 
   it("says that a server does not speak NSQ, where the driver reads past its buffer", () => {

@@ -1,9 +1,9 @@
 /**
  * Requeue on RabbitMQ 3.10 and later.
  *
- * Delivery is at least once. A retry or a dead letter is published, routed and confirmed before its original is
- * acknowledged, so that a crash in between duplicates a message and never loses one. Connections recover by themselves. A
- * delivery is settled on the channel that delivered it, or not at all.
+ * Delivery is at least once. A retry or a dead letter is published, routed and confirmed before its original is acknowledged: a
+ * crash in between duplicates a message and never loses one. Connections are reopened automatically. A delivery is settled on
+ * the channel that delivered it, or not at all.
  */
 import {
   type Adapter,
@@ -27,7 +27,6 @@ import * as Originals from "./internal/consume/originals.ts"
 import { foundOut } from "./internal/consume/sessions.ts"
 import { subscribe } from "./internal/consume/subscribe.ts"
 import * as Declarer from "./internal/declare/declare.ts"
-import { safetyNet } from "./internal/declare/objects.ts"
 import * as Admin from "./internal/inspect/admin.ts"
 import * as Found from "./internal/inspect/found.ts"
 import * as LeftBehind from "./internal/inspect/leftBehind.ts"
@@ -55,7 +54,7 @@ const preparer =
     Effect.gen(function* () {
       const { ensure, found, plan, settings } = env
       const { queue } = request
-      // Only a queue that is there can be looked at, and tells when it is declared whether it is one of former settings.
+      // Only an existing queue can be inspected. Declaring it shows whether it was made under former settings.
       if (RabbitMqQueue.assertOf(queue, settings) === "declare") yield* ensure((yield* plan(request)).objects, queue)
       const one = yield* Found.find(env, queue)
       found.set(queue, one)
@@ -65,14 +64,14 @@ const preparer =
       return planned
     })
 
-/** Tells people what should be known of a plan, and loudly what the queue itself loses. */
-const tell = ({ found, notes, queue }: Plan.Plan): Effect.Effect<void> => {
+/** Logs the notes of a plan, and as warnings what the queue itself loses. */
+const report = ({ found, notes, queue }: Plan.Plan): Effect.Effect<void> => {
   const warnings = RabbitMqQueue.warnings(found)
   const log = (note: string) => (warnings.includes(note) ? Log.warning : Log.info)(note, { queue })
   return Effect.forEach(notes, log, { discard: true })
 }
 
-/** Opens the channels on which the retries of a policy are published: thousands may fail as soon as its queue is consumed. */
+/** Opens the channels for the retries of a policy: thousands may fail as soon as its queue is consumed. */
 const readyDelays = (
   { native, route }: Plan.Plan,
   retry: RetryPolicy.RetryPolicy,
@@ -93,30 +92,30 @@ const planner =
       : Effect.succeed(made)
   }
 
-/** Makes connections that end at the same time: a server that does not answer is waited for once. */
+/** Makes connections that end at the same time, so an unresponsive server delays the end once. */
 const connector = (settings: Settings) =>
   Effect.gen(function* () {
     const ends = yield* Scope.fork(yield* Effect.scope, "parallel")
     return (role: string) => Effect.flatMap(Scope.fork(ends), (end) => Scope.provide(Connect.make(settings, role), end))
   })
 
-/** Tells of a queue where it is another one now. */
-const teller = (planned: Plan.Plan) => {
+/** Logs the notes of a queue that has changed. */
+const reporter = (planned: Plan.Plan) => {
   let last = planned
   return (next: Plan.Plan): Effect.Effect<void> => {
     const isNews = RabbitMqQueue.describe(next.found) !== RabbitMqQueue.describe(last.found)
     last = next
-    return isNews ? tell(next) : Effect.void
+    return isNews ? report(next) : Effect.void
   }
 }
 
-/** Plans a queue as it is found now, and tells of that plan; `undefined` where nobody tells what the queue is. */
-const lookedAt = (
+/** Plans a queue as it is found now, and logs the plan's notes; `undefined` where the server does not describe the queue. */
+const inspect = (
   found: Effect.Effect<RabbitMqQueue.RabbitMqQueue | undefined>,
   plan: (found: RabbitMqQueue.RabbitMqQueue) => Effect.Effect<Plan.Plan, BrokerError.BrokerError>,
-  tellOf: (next: Plan.Plan) => Effect.Effect<void, BrokerError.BrokerError>
+  reportOn: (next: Plan.Plan) => Effect.Effect<void, BrokerError.BrokerError>
 ): Effect.Effect<Plan.Plan | undefined, BrokerError.BrokerError> =>
-  Effect.flatMap(found, (one) => (one === undefined ? Effect.undefined : Effect.tap(plan(one), tellOf)))
+  Effect.flatMap(found, (one) => (one === undefined ? Effect.undefined : Effect.tap(plan(one), reportOn)))
 
 /** Sends messages of producers, whose plans know no policy. */
 const producing = (
@@ -168,12 +167,10 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
   const routes = Routes.make({ settings, maxBodySize: capabilities.maxBodySize, serverVersion, uniqueName, elapsed })
   const publisher = yield* Publisher.make(publishing, settings)
   const sender = Sender.make({ routes, declarer, publisher, fork, elapsed })
-  // A missing permission to declare is an error of the start, and not of the first message.
-  if (settings.assert === "declare") yield* declarer.ensure(safetyNet(settings))
 
   const management = Management.make(settings)
   const finder = { settings, declarer, management, serverVersion }
-  /** Queues that were found out. */
+  /** Inspected queues, by name. */
   const found = new Map<string, RabbitMqQueue.RabbitMqQueue>()
 
   const plan = planner(settings, serverVersion)
@@ -188,16 +185,16 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
         const { deadLetterQueues, queue, retry } = options
         const request = { queue, retry, deadLetterQueues }
         const prepared = prepare(request)
-        const planned = yield* Effect.tap(foundOut(prepared), tell)
+        const planned = yield* Effect.tap(foundOut(prepared), report)
         yield* Effect.ignore(policies.look(planned)) // The search for the queue logs an interface that does not answer.
         readyDelays(planned, retry, publisher)
-        const tellNews = teller(planned)
+        const reportNews = reporter(planned)
         const stranded = LeftBehind.warn(declarer, planned, settings)
         yield* stranded
-        const inspected = lookedAt(
+        const inspected = inspect(
           Effect.andThen(stranded, Found.now(finder, queue)),
           (one) => plan({ ...request, found: one }),
-          (next) => Effect.andThen(tellNews(next), policies.look(next))
+          (next) => Effect.andThen(reportNews(next), policies.look(next))
         )
         return yield* subscribe(options, planned, {
           settings,
@@ -208,7 +205,7 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
           early: policies.early,
           now,
           fork,
-          replan: Effect.tap(prepared, tellNews),
+          replan: Effect.tap(prepared, reportNews),
           inspected
         })
       }),
@@ -232,8 +229,8 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
 /**
  * A broker that lives as long as the scope.
  *
- * It connects at once, so that a wrong option, URL, password or virtual host, a missing permission and a server that is
- * too old are errors of the start, each with its remedy.
+ * It connects at once: a wrong option, URL, password or virtual host and a server that is too old are errors of the start,
+ * each with its remedy. It creates nothing until a consumer starts or a message is sent.
  *
  * @example
  * ```ts
@@ -263,13 +260,13 @@ export const layerConfig = (
   Layer.effect(
     Broker.Broker,
     Effect.gen(function* () {
-      // Who has made Config has loaded it; others need not.
+      // Imported lazily: only layerConfig needs effect/Config.
       const { unwrap } = yield* Effect.promise(() => import("effect/Config"))
       return yield* make(yield* unwrap(options))
     })
   )
 
-/** Only operators load it, with what lists and removes stale objects. */
+/** Loaded by operators only. */
 const operations = Effect.promise(() => import("./internal/inspect/operations.ts"))
 
 /**

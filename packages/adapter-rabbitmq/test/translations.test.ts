@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Metadata, Outgoing, Settlement } from "@requeue/core/port"
 import type { Incoming, Properties } from "../src/internal/client.ts"
 import { timedOut, unconnected, unreached } from "../src/internal/connect/request.ts"
-import { toBrokerError } from "../src/internal/toBrokerError.ts"
+import { textOf, toBrokerError } from "../src/internal/toBrokerError.ts"
 import { type Input, mustReplace, toCommand } from "../src/internal/settle/toCommand.ts"
 import { toDelivery } from "../src/internal/consume/toDelivery.ts"
 import { direct, toPublication } from "../src/internal/publish/toPublication.ts"
@@ -424,14 +424,67 @@ describe("toBrokerError", () => {
       vhost: "full"
     })
     const { detail, remedy } = unconnected(2000, "publishTimeout", refused)
-    assert.match(detail, /^no connection within 2s: NOT_ALLOWED - vhost full: .* a limit of connections is reached$/)
+    assert.match(detail, /^no connection: NOT_ALLOWED - vhost full: .* a limit of connections is reached$/)
     assert.match(remedy ?? "", /raise max-connections/)
     const away = toBrokerError(new Error("connect ECONNREFUSED 127.0.0.1:1"), { operation: "connect" })
     assert.deepStrictEqual(unconnected(2000, "publishTimeout", away), {
-      detail: "no connection within 2s: connect ECONNREFUSED 127.0.0.1:1",
-      remedy: unreached("publishTimeout")
+      detail: "no connection: connect ECONNREFUSED 127.0.0.1:1",
+      remedy:
+        "Check host, port and TLS; is the server running? The connection is reopened automatically: try again then"
     })
-    assert.strictEqual(unconnected(2000, "requestTimeout", undefined).detail, "no connection within 2s")
+    assert.deepStrictEqual(unconnected(2000, "requestTimeout", undefined), {
+      detail: "no connection within 2s",
+      remedy: unreached("requestTimeout")
+    })
+  })
+
+  it("names a code once, of one attempt and of several", () => {
+    const refused = (address: string) =>
+      Object.assign(new Error(`connect ECONNREFUSED ${address}`), { code: "ECONNREFUSED" })
+    const several = Object.assign(new AggregateError([refused("::1:1"), refused("127.0.0.1:1")], ""), {
+      code: "ECONNREFUSED"
+    })
+    assert.deepStrictEqual(
+      [refused("127.0.0.1:1"), several].map((cause) => toBrokerError(cause, { operation: "connect" }).detail),
+      ["connect ECONNREFUSED 127.0.0.1:1", "connect ECONNREFUSED ::1:1; connect ECONNREFUSED 127.0.0.1:1"]
+    )
+    assert.strictEqual(textOf(Object.assign(new Error("no route"), { code: "EHOSTUNREACH" })), "EHOSTUNREACH no route")
+  })
+
+  it.each([
+    ["Socket closed abruptly during opening handshake", /^h:15672: Socket/, /5672 by default: 15672 is that of HTTP/],
+    ["Frame size 1345270062 exceeds maxFrameSize 67108864", /^h:15672: Frame/, /15672 is that of HTTP/]
+  ])("of another port has the address: %s", (text, detail, remedy) => {
+    const error = toBrokerError(new Error(text), { operation: "connect", node: "h:15672" }, "ConnectionFailed")
+    assert.match(error.detail, detail)
+    assert.match(error.remedy ?? "", remedy)
+    assert.isFalse(error.isMisconfigured)
+  })
+
+  it.each([
+    [new Error('Dynamic require of "node:url" is not supported'), /createRequire as toRequire .* --banner:js/],
+    [new TypeError("Cannot read properties of undefined (reading 'x')"), /check the bundle and the package amqplib/],
+    [Object.assign(new Error("Cannot find package 'amqplib'"), { code: "ERR_MODULE_NOT_FOUND" }), /package amqplib/]
+  ])("of the program is not waited for: %s", (cause, remedy) => {
+    const error = toBrokerError(cause, { operation: "connect", node: "h:1" }, "ConnectionFailed")
+    assert.deepStrictEqual([error.reason, error.isMisconfigured], ["ConnectionFailed", true])
+    assert.match(error.remedy ?? "", remedy)
+  })
+
+  it.each([
+    "Socket closed abruptly during opening handshake",
+    "Handshake terminated by server: 541 (INTERNAL-ERROR)",
+    "Expected ConnectionTune; got <ConnectionClose channel:0>",
+    "Unexpected close",
+    "Heartbeat timeout",
+    "write EPIPE",
+    "read ECONNRESET",
+    "connect ETIMEDOUT",
+    "Client network socket disconnected before secure TLS connection was established"
+  ])("of a server that may answer later is waited for: %s", (text) => {
+    const error = toBrokerError(new Error(text), { operation: "connect", node: "h:1" }, "ConnectionFailed")
+    assert.isTrue(error.isRetryable)
+    assert.isFalse(error.isMisconfigured)
   })
 
   it("prints what cannot be printed", () => {

@@ -3,25 +3,24 @@
  *
  * The same policies as in a consumer decide: attempts from the message and SQS's count, retry delays (visibility, set
  * before the function responds), dead letters with their metadata, undecodable and permanent errors, `maxAge`. The
- * response names the messages that come again; the event source mapping deletes the others.
+ * response names the messages that SQS must redeliver; the event source mapping deletes the others.
  *
- * - The mapping MUST have `ReportBatchItemFailures` among its `FunctionResponseTypes`. Without it, Lambda takes every
- *   response for success and deletes messages that have failed; no event tells whether the mapping has it. Where you
- *   cannot be sure, set `reportBatchItemFailures: false`: the function then deletes messages that are done by itself,
- *   and the invocation fails unless all are done.
- * - FIFO queues: of each group, one message is with the handler at a time; a batch handler has all of them, in order. When
- *   one comes again, so do those behind it: the response names the first that failed, and all behind it in its group.
- * - The queue's visibility timeout must outlast the function; AWS asks for six times the function's time-out. A handler
- *   that still runs a second before the function's end is interrupted, and messages that are not done come again at
- *   once.
- * - A message that was received with others and not run, because the function ended or its group came to a halt, has
- *   been counted by SQS. A function instance remembers such receives; another one counts them as deliveries, of which the
- *   policy allows `maxDeliveries` on a standard queue. In the last second of the function nothing is begun.
+ * - The mapping MUST have `ReportBatchItemFailures` among its `FunctionResponseTypes`. Without it, Lambda treats every
+ *   response as success and deletes messages that have failed; no event shows whether the mapping has it. If you are not
+ *   sure, set `reportBatchItemFailures: false`: the function then deletes the messages that are done, and the invocation
+ *   fails unless all are done.
+ * - FIFO queues: of each group, the handler has one message at a time; a batch handler has all of them, in order. When a
+ *   message is redelivered, so are the later ones of its group: the response names the first that failed and those after it.
+ * - The queue's visibility timeout must outlast the function; AWS asks for six times the function's timeout. A handler
+ *   that still runs a second before the function's end is interrupted, and unfinished messages are redelivered at once.
+ * - SQS also counts the receive of a message that was not run, because the function ended or its group stopped. A function
+ *   instance remembers such receives; another instance counts them as deliveries, of which the policy allows `maxDeliveries` on
+ *   a standard queue. In the last second of the function, no handler starts.
  *
  * https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html
  */
 import { BatchPolicy, Consumer, type Handler, QueueDefinition } from "@requeue/core"
-import { type ConfigurationError, OptionNames } from "@requeue/core/port"
+import { type ConfigurationError, ConsumerOptions, OptionNames } from "@requeue/core/port"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as References from "effect/References"
@@ -40,10 +39,10 @@ const check = (where: string, handler: unknown): void => {
   throw new RangeError(`${where}: handler must be a function, after the options, got ${typeof handler}`)
 }
 
-/** The body of a queue without a codec has the type that its handler names. */
+/** The body of a queue without a codec, whose type the handler declares. */
 type AnyBody = any // a handler that names none reads the body without a cast
 
-/** Gives a handler's Effect the services of its program; the broker of the invocation is not for handlers. */
+/** Gives a handler's Effect the services of its program, without the broker of the invocation. */
 const within =
   <R>(context: Context.Context<R>) =>
   (result: Handler.Result<R>): Handler.Result =>
@@ -52,9 +51,9 @@ const within =
 /**
  * Makes a function whose handler gets one message at a time; it lives as long as the scope.
  *
- * When to use: in a program that runs Effect on Lambda by itself; else `SqsLambda.handler`.
+ * When to use: in a program that runs its own Effects on Lambda; otherwise use `SqsLambda.handler`.
  *
- * @throws RangeError when an option is out of its range, or the handler is no function
+ * @throws RangeError when an option is out of its range, or the handler is not a function
  */
 export const make = <A = AnyBody, R = never>(
   queue: QueueDefinition.Input<A, never>,
@@ -65,8 +64,10 @@ export const make = <A = AnyBody, R = never>(
     OptionNames.check("SqsLambda.make", options, names)
     check("SqsLambda.make", handler)
     const run = within(yield* Effect.context<R>())
-    return yield* Function.make(QueueDefinition.from(queue).name, options, (consumerOptions, begin) =>
-      Consumer.start<A>(queue, consumerOptions, (message, context) => {
+    const all = ConsumerOptions.over(queue, options, names)
+    const bare = ConsumerOptions.bare(queue)
+    return yield* Function.make(QueueDefinition.from(queue).name, all, (consumerOptions, begin) =>
+      Consumer.start<A>(bare, consumerOptions, (message, context) => {
         begin(message)
         return run(handler(message, context))
       })
@@ -77,7 +78,7 @@ export const make = <A = AnyBody, R = never>(
  * Makes a function whose handler gets batches: all messages of an event, up to `maxBatchSize` at a time. It lives as long as
  * the scope.
  *
- * @throws RangeError when an option is out of its range, or the handler is no function
+ * @throws RangeError when an option is out of its range, or the handler is not a function
  */
 export const makeBatch = <A = AnyBody, R = never>(
   queue: QueueDefinition.Input<A, never>,
@@ -89,8 +90,10 @@ export const makeBatch = <A = AnyBody, R = never>(
     check("SqsLambda.makeBatch", handler)
     const run = within(yield* Effect.context<R>())
     const batch = BatchPolicy.make({ maxBatchSize, maxBatchTimeout: 0 })
-    return yield* Function.make(QueueDefinition.from(queue).name, options, (consumerOptions, begin) =>
-      Consumer.startBatch<A>(queue, { ...consumerOptions, batch }, (messages, context) => {
+    const all = ConsumerOptions.over(queue, options, names)
+    const bare = ConsumerOptions.bare(queue)
+    return yield* Function.make(QueueDefinition.from(queue).name, all, (consumerOptions, begin) =>
+      Consumer.startBatch<A>(bare, { ...consumerOptions, batch }, (messages, context) => {
         messages.messages.forEach(begin)
         return run(handler(messages, context))
       })
@@ -112,10 +115,10 @@ const promised = (making: Effect.Effect<Lambda, ConfigurationError.Configuration
  *
  * Rejects with `ConfigurationError` for an event of something else than the queue, with `BrokerError` when a queue is
  * missing or does not fit the policy, and with `MessagesNotDone` when `reportBatchItemFailures` is false and a message
- * is not done. Then all messages of the event that are not deleted come again.
+ * is not done. Then SQS redelivers all messages of the event that are not deleted.
  *
  * @throws ConfigurationError when `sqs` or a policy cannot be used
- * @throws RangeError when an option is out of its range, or the handler is no function
+ * @throws RangeError when an option is out of its range, or the handler is not a function
  *
  * @example
  * ```ts

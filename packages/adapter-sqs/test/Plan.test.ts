@@ -260,9 +260,12 @@ describe("what is found is compared", () => {
         return SqsPlan.verify(plan, found).find(({ isGood }) => !isGood)
       }
       const remedy = work(retry, count)?.remedy ?? ""
-      const raised = /Raise maxReceiveCount to (\d+)/.exec(remedy)?.[1]
+      const [, attributes = "{}"] = /aws sqs set-queue-attributes .* --attributes '(.*?)'/.exec(remedy) ?? []
+      const { RedrivePolicy: changed } = JSON.parse(attributes) as { readonly RedrivePolicy: string }
+      const raised = /Set maxReceiveCount to (\d+) on the existing queue/.exec(remedy)?.[1]
+      expect(raised).toBe(changed === "" ? undefined : String(JSON.parse(changed).maxReceiveCount))
       expect(work(retry, raised === undefined ? undefined : Number(raised))).toBeUndefined()
-      expect(raised !== undefined || remedy.includes("Remove the RedrivePolicy")).toBe(true)
+      expect(raised !== undefined || remedy.includes("Remove the RedrivePolicy of the existing queue")).toBe(true)
       const maxDeliveries = Number(/set retry\.maxDeliveries to (\d+), and fewer retries/.exec(remedy)?.[1])
       const fewer = { deadLetter: retry.deadLetter, maxRetries: Math.min(3, maxDeliveries - 1), maxDeliveries }
       // SQS moves what comes behind others of its group, however few deliveries the policy allows.

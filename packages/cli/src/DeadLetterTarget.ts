@@ -5,6 +5,7 @@ import { KnownQueues } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Flag from "effect/cli/Flag"
 import * as Existing from "./Existing.ts"
+import { Output } from "./Output.ts"
 import * as Target from "./Target.ts"
 import * as TextFlag from "./TextFlag.ts"
 import { UsageError } from "./UsageError.ts"
@@ -69,6 +70,10 @@ export const open = ({ configured, of: named, queues }: DeadLetterTarget) =>
   Effect.gen(function* () {
     yield* Existing.check(queues, configured.flatMap(of))
     const broker = yield* Broker.Broker
+    const { note } = yield* Output
+    const live = configured.filter(({ name }) => named.length === 0 && queues.includes(name))
+    for (const { name } of live)
+      yield* note(`${name} is a live queue, not a dead-letter queue. Give --queue ${name} for its dead letters`)
     for (const { name, options } of named) {
       KnownQueues.add(broker, name, options.retry ?? RetryPolicy.make())
     }

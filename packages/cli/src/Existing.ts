@@ -33,11 +33,13 @@ export const check = Effect.fnUntraced(function* (
     const listed = admin.names === undefined ? undefined : Option.getOrUndefined(yield* Effect.option(admin.names))
     // A name that the config file has, and the broker has not, is no advice.
     const names = [...known.filter((name) => listed?.includes(name) ?? true), ...(listed ?? [])]
-    const advice = remedy(
-      queue,
-      [...new Set(names)].filter((name) => name !== queue),
-      listed === undefined ? "Configured are" : "There are"
-    )
+    const advice = known.includes(queue)
+      ? "It is configured and does not exist yet: run requeue create"
+      : remedy(
+          queue,
+          [...new Set(names)].filter((name) => name !== queue),
+          listed === undefined ? "Configured are" : "There are"
+        )
     return yield* new BrokerError.BrokerError({
       broker: capabilities.broker,
       operation: "find",

@@ -1,6 +1,6 @@
 /** An adapter's operations on a target. Errors name their place in the config file. */
 import { Adapters, type BrokerError, ConfigurationError, RetryPolicy } from "@requeue/core"
-import { type Adapter } from "@requeue/core/port"
+import { type Adapter, ConsumerOptions } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Target from "./Target.ts"
 
@@ -26,3 +26,7 @@ export const open = (place: Target.Place) =>
   located(place)(
     Target.connecting(place)(Effect.flatMap(Adapters.operationsOf(place.resolved), ({ operate }) => operate))
   )
+
+/** Fails when the broker cannot do what a queue's options require, as its consumers would. */
+export const verify = (place: Target.Place, { name, options }: Target.Queue, { capabilities }: Adapter.Operator) =>
+  located(place)(ConsumerOptions.verify(ConsumerOptions.resolve(options, capabilities.lease), capabilities, name))

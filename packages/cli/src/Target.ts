@@ -66,6 +66,8 @@ export interface Place {
   readonly resolved: Adapters.Resolved
   /** The broker's queues in the config file; none without a file. */
   readonly configured: ReadonlyArray<Queue>
+  /** Gives the errors of the connected broker its name in the config file, where there is one. */
+  readonly rename: (broker: Broker.Service) => Broker.Service
   /** Adds to an adapter's error its place in the config file, where there is one. */
   readonly locate: (
     error: ConfigurationError.ConfigurationError
@@ -110,12 +112,17 @@ const placeOf = (config: Configuration.Configuration | undefined, flags: Flags, 
       const [url, adapter] = [Option.getOrThrow(flags.url), Option.getOrUndefined(flags.adapter)]
       const resolved = yield* Adapters.find({ url, adapter })
       const locate = (error: ConfigurationError.ConfigurationError) => error
-      return { name: resolved.scheme, resolved, configured: [], locate }
+      return { name: resolved.scheme, resolved, configured: [], locate, rename: (own: Broker.Service) => own }
     }
     const resolved = yield* config.find(broker)
     const name = broker ?? config.defaultBroker!
     const locate = (error: ConfigurationError.ConfigurationError) => config.locate(name, error)
-    return { name, resolved, configured: config.queuesOn(name), locate }
+    const rename = (own: Broker.Service) => {
+      const named = config.named(name, own)
+      // The command's own errors use it. Nothing here needs the kind of the broker.
+      return { ...named, capabilities: { ...named.capabilities, broker: name } }
+    }
+    return { name, resolved, configured: config.queuesOn(name), locate, rename }
   })
 
 /** Finds the queues that the flags name in the config file, and their broker. */
@@ -245,10 +252,11 @@ export const connecting = ({ name }: Place) => Waiting.telling(() => `connecting
 
 /** Makes the layer of a connected broker, which knows the policies of its queues in the config file. */
 export const layer = (place: Place) => {
-  const { configured, locate, resolved } = place
+  const { configured, locate, rename, resolved } = place
   return Layer.effect(
     Broker.Broker,
-    Effect.map(Broker.Broker, (broker) => {
+    Effect.map(Broker.Broker, (own) => {
+      const broker = rename(own)
       for (const { name, options } of configured) KnownQueues.add(broker, name, options.retry ?? RetryPolicy.make())
       return broker
     })

@@ -4,6 +4,11 @@ import { Broker, BrokerError, Consumer, Producer, RetryPolicy } from "@requeue/c
 import * as Effect from "effect/Effect"
 import { assert, it } from "vitest"
 import * as DeadLetterTarget from "../src/DeadLetterTarget.ts"
+import { Output } from "../src/Output.ts"
+
+const notes: Array<string> = []
+/** The part of the output that is used. */
+const output = { note: (text: string) => Effect.sync(() => void notes.push(text)) } as unknown as typeof Output.Service
 
 const configured = ["one", "two"].map((name) => ({
   name,
@@ -29,7 +34,7 @@ const purged = (...names: ReadonlyArray<string>) =>
       onSuccess: (removed) => removed,
       onFailure: (error) => (error instanceof BrokerError.BrokerError ? error.detail : error)
     })
-  }).pipe(Effect.scoped, Effect.provide(MemoryBroker.layer()), Effect.runPromise)
+  }).pipe(Effect.scoped, Effect.provide(MemoryBroker.layer()), Effect.provideService(Output, output), Effect.runPromise)
 
 it.each([
   [["one"], "nothing was done: it also takes dead letters of two"],
@@ -37,4 +42,15 @@ it.each([
   [[], 2]
 ] as const)("a purge of all for --queue %j: %s", async (names, answer) => {
   assert.strictEqual(await purged(...names), answer)
+})
+
+it("a live queue in place of a dead-letter queue is noted", async () => {
+  notes.length = 0
+  const target = { configured, of: [], queues: ["one", "graves"] } as unknown as DeadLetterTarget.DeadLetterTarget
+  const opened = Effect.gen(function* () {
+    for (const queue of target.queues) yield* (yield* Producer.make(queue)).send(1)
+    yield* DeadLetterTarget.open(target)
+  })
+  await Effect.runPromise(Effect.provideService(Effect.provide(opened, MemoryBroker.layer()), Output, output))
+  assert.deepStrictEqual(notes, ["one is a live queue, not a dead-letter queue. Give --queue one for its dead letters"])
 })

@@ -27,7 +27,8 @@ it.each([
   ["ordres", ["orders", "mails"], "untold", "Did you mean orders?"],
   ["bills", ["orders", "mails"], "untold", "Configured are orders, mails"],
   ["bills", ["orders", "mails"], "refused", "Configured are orders, mails"],
-  ["bills", [], "untold", "Write its name as the broker has it"]
+  ["bills", [], "untold", "Write its name as the broker has it"],
+  ["bills", ["bills", "bill"], undefined, "It is configured and does not exist yet: run requeue create"]
 ] as const)("of %s, with %j configured and the broker's names %s: %s", async (queue, known, names, remedy) => {
   assert.strictEqual(await said(queue, known, names), remedy)
 })

@@ -39,6 +39,32 @@ describe("requeue check", () => {
     assert.match(stdout, /Use shorter delays, or fifoRetry: "resend"/)
   })
 
+  it("says that SQS rounds a delay up", async () => {
+    const policy = '{"backoff":{"type":"constant","delay":200}}'
+    const { stdout } = await requeue(["check", "--url", "sqs://eu-west-1", "--policy", policy, "--queue", "orders"])
+    assert.match(stdout, /orders +retry\.backoff +emulated +rounded up to whole seconds/)
+  })
+
+  it("refuses what create refuses, which then creates nothing", async () => {
+    const args = [
+      "create",
+      "--url",
+      "memory:",
+      "--queue",
+      "a",
+      "--queue",
+      "orders",
+      "--policy",
+      '{"deadLetter":"orders"}'
+    ]
+    const { code, stderr, stdout } = await requeue(args)
+    assert.deepStrictEqual([code, stdout], [2, ""])
+    assert.match(
+      stderr,
+      /retry\.deadLetter \(queue orders, broker memory\): the queue is its own dead-letter queue.*orders\.dlq/
+    )
+  })
+
   it("prints one JSON value", async () => {
     const { stdout } = await requeue([...orders, "--json"])
     assert.deepStrictEqual(JSON.parse(stdout), {

@@ -1,5 +1,5 @@
 /**
- * The shape of a config file `requeue.config.*`, as a Schema. The names in it are not looked up yet.
+ * The shape of a config file `requeue.config.*`, as a Schema. It does not look up the names in the file.
  *
  * Its JSON Schema is published with the package as `schema.json`, for editors.
  */
@@ -18,13 +18,13 @@ const AdapterValue = Schema.declare(Adapter.isAdapter, {
   message: "must be the name of a package, or an adapter"
 })
 
-/** Whether the adapter may get a value as it is: JSON and, in a file that is a module, functions and instances of classes. */
+/** Whether a value is passed on to the adapter: JSON, and in a module also functions and instances of classes. */
 const isOption = (value: unknown): boolean => {
   if (Array.isArray(value)) return value.every(isOption)
   return Environment.isObject(value) ? Object.values(value).every(isOption) : value !== undefined
 }
 
-/** The value of an adapter's option, which the adapter checks. One that is not set in a module may be a missing secret. */
+/** The value of an adapter's option, which the adapter checks. In a module, `undefined` may be a missing secret. */
 const Option = Schema.Unknown.check(Schema.makeFilter((value) => isOption(value) || "must be a value, got undefined"))
 
 const wait = Delay.kind(0, Delay.max)
@@ -84,7 +84,7 @@ export type ConfigFile = typeof ConfigFile.Type
 /** A file as people write it: a JSON value, but for adapters and their options in a file that is a module. */
 export type Json = typeof ConfigFile.Encoded
 
-/** Closes a JSON Schema, so that editors complain about keys that decoding refuses. */
+/** Closes a JSON Schema, so editors mark keys that decoding refuses. */
 const closed = (schema: object): object => {
   const copy = Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, closedValue(value)]))
   return copy["properties"] !== undefined && copy["additionalProperties"] === true

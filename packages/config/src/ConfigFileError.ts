@@ -18,11 +18,11 @@ const line = ({ detail, path, remedy }: StrictSchema.Problem): string =>
 const withoutPassword = <Key extends string | number>(key: Key) =>
   typeof key === "string" ? BrokerUrl.withoutPassword(key) : key
 
-/** A config file that cannot be used: everything that is wrong with it, each with its path and its remedy. */
+/** A config file that cannot be used: all of its problems, each with its path and its remedy. */
 export class ConfigFileError extends Data.TaggedError("ConfigFileError")<{
   /** The file's name as it was given, or its path relative to the working directory. */
   readonly file: string
-  /** Everything that is wrong; at least one problem. */
+  /** At least one problem. */
   readonly problems: ReadonlyArray<StrictSchema.Problem>
 }> {
   constructor({ file, problems }: { readonly file: string; readonly problems: ReadonlyArray<StrictSchema.Problem> }) {

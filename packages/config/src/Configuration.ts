@@ -1,13 +1,13 @@
 /**
  * Brokers, queues and policies from a config file.
  *
- * When to use: when operators rather than programmers choose the broker and tune policies, or when the `requeue` command
- * should know the program's queues. {@link load} finds, reads and checks the file. Nothing is connected before
- * {@link Configuration.layer} is built.
+ * When to use: when operators rather than programmers choose the broker and tune policies, or when the `requeue` command needs
+ * the program's queues. {@link load} finds, reads and checks the file. It connects nothing; {@link Configuration.layer} does.
  */
-import { Adapters, Broker, BrokerError, ConfigurationError, RetryPolicy } from "@requeue/core"
+import { Adapters, Broker, BrokerError, Codec, ConfigurationError, RetryPolicy } from "@requeue/core"
 import { type Adapter, BrokerUrl, type Delay, KnownQueues, OptionKind, OptionNames } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
+import type { StandardSchemaV1 } from "effect/StandardSchema"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
@@ -18,7 +18,9 @@ import type { ConfiguredQueue } from "./ConfiguredQueue.ts"
 import * as BrokerProblems from "./internal/brokerProblems.ts"
 import * as ConnectOptions from "./internal/connectOptions.ts"
 import * as Environment from "./internal/environment.ts"
+import * as Fields from "./internal/fields.ts"
 import * as Link from "./internal/link.ts"
+import * as Named from "./internal/named.ts"
 import * as Source from "./internal/source.ts"
 import * as StrictSchema from "./StrictSchema.ts"
 
@@ -33,16 +35,18 @@ export interface Configuration {
   /** The queues of the file, by key. */
   readonly queues: Readonly<Record<string, ConfiguredQueue>>
   /**
-   * Returns the queues of a broker. A broker that no queue is on is an alternative to the default broker: it has the queues
-   * that name none.
+   * Returns the queues of a broker. A broker that no queue names is an alternative to the default broker: it has the queues
+   * that name no broker.
    */
   readonly queuesOn: (broker: string) => ReadonlyArray<ConfiguredQueue>
-  /** The broker of queues that name none: the file's `broker`, or its only one; `undefined` where there is neither. */
+  /** The broker of queues that name none: the file's `broker`, or its only one; `undefined` if it has neither. */
   readonly defaultBroker: string | undefined
   /** Finds the adapter and address of a broker. Default: the default broker. Fails when one of its secrets is missing. */
   readonly find: (broker?: string) => Effect.Effect<Adapters.Resolved, ConfigFileError>
   /** Turns the error of a broker's adapter into one that names its place in the file. */
   readonly locate: (broker: string, error: ConfigurationError.ConfigurationError) => ConfigFileError
+  /** Returns the connected broker of this name with errors that have the name; {@link Configuration.layer} does it. */
+  readonly named: (broker: string, service: Broker.Service) => Broker.Service
   /**
    * Makes the layer of a broker. Default: the default broker. Building it fails when a secret is missing, when the adapter
    * refuses an option, or when the broker cannot do what one of its queues demands; the error has the path in the file.
@@ -58,16 +62,16 @@ export interface Options {
   readonly file?: string | undefined
   /** The environment variables. Default: those of the process. */
   readonly environment?: Environment.Variables | undefined
-  /** Adapters of brokers that are not among ours, for URLs of their schemes. Default: none. */
+  /** Adapters by other authors, for URLs of their schemes. Default: none. */
   readonly adapters?: ReadonlyArray<Adapter.Adapter> | undefined
-  /** The folder in which to look for the file. Default: the process's working directory. */
+  /** The folder in which the search for the file begins. Default: the process's working directory. */
   readonly cwd?: string | undefined
 }
 
-/** The `file` of the error where there is no config file. */
+/** The `file` of the error when no config file is found. */
 export const { anyName } = Source
 
-/** All options and their kinds, by which wrong ones are found. */
+/** All options and their kinds, for the checks. */
 export const kinds: OptionNames.Of<Options> = {
   file: OptionKind.text,
   environment: OptionKind.object("an object of text"),
@@ -77,9 +81,16 @@ export const kinds: OptionNames.Of<Options> = {
 
 const decodeFile = Schema.decodeUnknownResult(ConfigFile)
 
+/** The paths that an entry of a section may have. */
+const allowed = Object.fromEntries(
+  Fields.structs(ConfigFile).flatMap(({ fields }) =>
+    fields.flatMap(({ entries, name }) => (name === "brokers" ? [] : [[name, Fields.paths(entries)] as const]))
+  )
+)
+
 /**
- * Loads a config file. Fails with a {@link ConfigFileError} that tells everything that is wrong with it, and dies of a
- * RangeError for an option that is unknown or of another kind.
+ * Loads a config file. Fails with a {@link ConfigFileError} that lists all of its problems, and dies of a RangeError for an
+ * option that is unknown or of the wrong kind.
  *
  * @example
  * ```ts no-run
@@ -110,13 +121,13 @@ const read = ({
     const source = yield* Source.locate(named, cwd)
     const { file } = source
     const written = yield* Source.read(source)
-    const { problems: misses, set: verbatim, value: document } = Environment.override(written, environment)
+    const { problems: misses, set: verbatim, value: document } = Environment.override(written, environment, allowed)
     const [rest, brokers] = splitBrokers(document)
     const expanded = Environment.expand(rest, environment, [], verbatim)
     const unusable = [...Environment.mistaken(document, environment, verbatim), ...expanded.problems]
     const checked = check(joinBrokers(expanded.value, brokers), expanded.whole)
     const wrong = Result.isFailure(checked) ? checked.failure : []
-    // A variable that cannot be filled in explains any other problem at its place.
+    // A variable that cannot be filled in explains any other problem at its path.
     const unexplained = wrong
       .filter(({ path }) => !unusable.some((missing) => samePath(missing.path, path)))
       .map((problem) => Environment.maskProblem(problem, expanded.secrets))
@@ -152,8 +163,8 @@ const decode = (document: unknown): Result.Result<Checked, Problems> => {
 }
 
 /**
- * Decodes and links a file, or fails with all of its problems. One problem can hide others, so the fields with problems are
- * left out and the rest is tried again. Where text is refused that is one of `whole`, it is tried as a number or boolean.
+ * Decodes and links a file, or fails with all of its problems. One problem can hide others, so it removes the fields with
+ * problems and tries the rest again. It tries refused text of `whole` as a number or boolean.
  */
 const check = (given: unknown, whole: Environment.Expanded["whole"]): Result.Result<Checked, Problems> => {
   let [document, found]: [unknown, Problems] = [given, []]
@@ -173,7 +184,7 @@ const check = (given: unknown, whole: Environment.Expanded["whole"]): Result.Res
   }
 }
 
-/** Takes the brokers out of a file, but for the times to wait: their secrets are looked up when one is used, so that those of others may be missing. */
+/** Splits off the brokers of a file, but for `waitForBroker`. Their secrets are looked up when a broker is used, so others may be missing. */
 const splitBrokers = (document: unknown): readonly [unknown, unknown] => {
   if (typeof document !== "object" || document === null || !("brokers" in document)) return [document, undefined]
   const { brokers, ...rest } = document
@@ -212,7 +223,7 @@ interface Context extends Pick<Options, "adapters">, Pick<Environment.Expanded, 
   readonly path: string
 }
 
-/** The problem of a broker's name, which may be any value in a program without types. */
+/** Returns the problem of a broker's name, which may be any value in a program without types. */
 const problemOfName = (name: unknown, known: ReadonlyArray<string>): StrictSchema.Problem | undefined => {
   if (name === undefined) {
     const names = known.map(BrokerUrl.withoutPassword)
@@ -263,8 +274,8 @@ const make = (
     const { options, url } = Redacted.value(resolved.address)
     const here = Object.entries(queues).filter(([, { broker }]) => broker === name)
     const checked = Effect.gen(function* () {
-      const broker = yield* Broker.Broker
-      const problems = here.flatMap(([key, queue]) => BrokerProblems.impossible(key, queue, broker.capabilities))
+      const broker = Named.service(name, yield* Broker.Broker)
+      const problems = here.flatMap(([key, queue]) => BrokerProblems.impossible(name, key, queue, broker.capabilities))
       if (problems.length > 0) return yield* refused(name, problems)
       for (const [, queue] of here) KnownQueues.add(broker, queue.name, queue.options.retry ?? RetryPolicy.make())
       // Limits of some queues only, such as FIFO queues, are not among the broker's capabilities.
@@ -281,7 +292,7 @@ const make = (
             error instanceof ConfigurationError.ConfigurationError
               ? locate(name, error)
               : error instanceof BrokerError.BrokerError
-                ? masked(name, error)
+                ? Named.error(name, masked(name, error))
                 : error
           )
         )
@@ -298,6 +309,7 @@ const make = (
     defaultBroker,
     find: (broker) => Effect.flatMap(named(broker), find),
     locate,
+    named: Named.service,
     layer: (broker) => Layer.unwrap(Effect.flatMap(named(broker), layer)),
     waitForBroker: (broker = defaultBroker) => {
       const found = broker !== undefined && Object.hasOwn(brokers, broker) ? brokers[broker] : undefined
@@ -311,18 +323,53 @@ const requestOf = ({ name, options: { retry = RetryPolicy.make() } }: Configured
   retry
 })
 
+/** How a program types the bodies of a queue of the file. */
+export interface QueueOptions<A, I = A> {
+  /** A Standard Schema (zod, …) that bodies must fit, sent and read. Default: none, so nothing checks them. */
+  readonly schema?: StandardSchemaV1<I, A> | undefined
+}
+
+const queueKinds: OptionNames.Of<QueueOptions<unknown>> = { schema: true }
+
 /**
- * Finds a queue of the file by its key. `A` is the type of its bodies, which nothing checks. Fails when there is no such
- * queue.
+ * Finds a queue of the file by its key. Its bodies have the types of the schema; without one, `A` is their type, which
+ * nothing checks. Fails for an unknown key. Dies of a RangeError for an unknown option, an invalid schema, or a schema for a
+ * queue whose `codec` in the file is not json.
  */
 // Any, because the file does not say what type the bodies have.
-export const queue = <A = any>(
+export const queue = <A = any, I = A>(
   config: Configuration,
-  key: string
-): Effect.Effect<ConfiguredQueue<A>, ConfigFileError> =>
+  key: string,
+  options: QueueOptions<A, I> = {}
+): Effect.Effect<ConfiguredQueue<A, I>, ConfigFileError> =>
+  OptionNames.orDie(OptionNames.refusal("queue", options, queueKinds, key), () => find(config, key, options))
+
+const find = <A, I>(
+  config: Configuration,
+  key: string,
+  { schema }: QueueOptions<A, I>
+): Effect.Effect<ConfiguredQueue<A, I>, ConfigFileError> =>
   Effect.suspend(() => {
     const found = Object.hasOwn(config.queues, key) ? config.queues[key] : undefined
-    if (found !== undefined) return Effect.succeed(found)
+    if (found !== undefined) return schema === undefined ? Effect.succeed(found) : typed(found, key, schema)
     const problem = Link.unknown("queue", String(key), Object.keys(config.queues))
     return Effect.fail(new ConfigFileError({ file: config.file, problems: [{ path: ["queues"], ...problem }] }))
   })
+
+/** Returns the queue with a codec that checks bodies by the schema. */
+const typed = <A, I>(
+  found: ConfiguredQueue,
+  key: string,
+  schema: StandardSchemaV1<I, A>
+): Effect.Effect<ConfiguredQueue<A, I>> => {
+  if (found.codec !== Codec.json) {
+    const remedy = "Write codec: json in the file or leave schema out"
+    return Effect.die(OptionNames.error("queue", key, "a schema checks JSON, and the file gives another codec", remedy))
+  }
+  try {
+    return Effect.succeed({ ...found, codec: Codec.standard<A, I>(schema) })
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error
+    return Effect.die(OptionNames.error("queue", key, error.message.replace(/^[\w.]+: /, "")))
+  }
+}

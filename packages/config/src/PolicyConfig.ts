@@ -1,10 +1,10 @@
 /**
  * Policies from configuration: schemas that decode plain JSON through the policies' own constructors.
  *
- * When to use: where policies come from a file, the environment (`Config.schema`), or a database, not from code. The
- * shape is that of the constructors' options. A duration is a number of milliseconds or text such as `"10 seconds"`; a
- * backoff says which one it is in `type`. A key that nobody knows is an error, as is anything that a constructor
- * refuses: the message is the constructor's, at the path of the field.
+ * When to use: when policies come from a file, the environment (`Config.schema`), or a database, not from code. The
+ * shape is that of the constructors' options. A duration is a number of milliseconds or text such as `"10 seconds"`; `type` is
+ * the kind of a backoff. An unknown key is an error, and so is anything that a constructor refuses: its message is reported at
+ * the path of the field.
  *
  * Functions (`classify.with`, `deadLetter.redact`, `onEvent`) have no JSON form: add them to the decoded options.
  *
@@ -40,7 +40,7 @@ import { struct as strict, through } from "./StrictSchema.ts"
 export type DurationJson = number | string
 
 /** Milliseconds, or text such as `"10 seconds"`. */
-// Cast, because here any text will do: the constructors tell durations from other text.
+// Cast, because any text is accepted here: the constructors check durations.
 export const Duration = Schema.Union([Schema.Finite, Schema.String]) as unknown as Schema.Codec<
   Delay.DurationInput,
   DurationJson

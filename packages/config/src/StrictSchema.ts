@@ -1,7 +1,7 @@
 /**
- * Schemas for configuration that people write by hand: an unknown key is an error, and errors say how to solve them.
+ * Schemas for configuration that people write by hand: an unknown key is an error, and each error has a remedy.
  *
- * When to use: for a configuration of your own around the schemas of `PolicyConfig`.
+ * When to use: for your own configuration around the schemas of `PolicyConfig`.
  *
  * @example
  * ```ts
@@ -20,21 +20,52 @@ import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import * as SchemaGetter from "effect/SchemaGetter"
 import * as SchemaIssue from "effect/SchemaIssue"
+import * as Fields from "./internal/fields.ts"
 
 const unknownKey = "unknown key; known are "
 
+/** The results of {@link homes}, by the known keys in the message of an unknown one. */
+const homesByKeys = new Map<string, Readonly<Record<string, string>>>()
+
+/** The value in a template of {@link homes}. */
+const placeholder = "%"
+
+/** Returns how to write each key that belongs inside a field: `retry: { maxRetries: % }` by `maxRetries`. */
+const homes = (fields: Schema.Struct.Fields): Readonly<Record<string, string>> => {
+  const found: Record<string, string> = {}
+  for (const [home, schema] of Object.entries(fields)) {
+    const structs = Fields.structs(schema)
+    for (const { name } of structs.flatMap((struct) => struct.fields)) {
+      if (Object.hasOwn(fields, name) || Object.hasOwn(found, name)) continue
+      const owners = structs.filter((struct) => struct.fields.some((field) => field.name === name))
+      found[name] = `${home}: { ${[...companions(owners, name), `${name}: ${placeholder}`].join(", ")} }`
+    }
+  }
+  return found
+}
+
+/** Returns the required keys next to a key, with the value of those that allow one value only. */
+const companions = (owners: ReadonlyArray<Fields.Struct>, name: string): ReadonlyArray<string> => {
+  const [first, ...others] = owners
+  const required = first!.fields.filter((field) => field.isRequired && field.name !== name) // A struct has the key.
+  return required
+    .filter((field) => others.every((other) => other.fields.some((each) => each.name === field.name)))
+    .map((field) => `${field.name}: ${field.literal === undefined || others.length > 0 ? "…" : field.literal}`)
+}
+
 const escape = (name: string): string => name.replaceAll(/[^\w-]/g, "\\$&")
 
-/** A struct that refuses any other key. */
+/** Makes a struct that refuses any other key. */
 export const struct = <Fields extends Schema.Struct.Fields>(fields: Fields): Schema.Struct<Fields> => {
   const known = Object.keys(fields)
   const other = Schema.String.check(Schema.isPattern(new RegExp(`^(?!(?:${known.map(escape).join("|")})$)`)))
+  homesByKeys.set(known.join(", "), homes(fields))
   const nothing = Schema.Never.annotate({ message: `${unknownKey}${known.join(", ")}` })
   const strict: unknown = Schema.StructWithRest(Schema.Struct(fields), [Schema.Record(other, nothing)])
   return strict as Schema.Struct<Fields> // The rest adds only keys whose value is `never`.
 }
 
-/** Decodes with a constructor. Its RangeError becomes the issue, at the path of the field that its message names. */
+/** Decodes with a constructor. Its RangeError becomes the issue, at the path of the field that the message names. */
 export const through =
   <Input extends object, Output extends object>(identifier: string, make: (input: Input) => Output) =>
   <Encoded>(schema: Schema.Codec<Input, Encoded>): Schema.Codec<Output, Encoded> =>
@@ -69,17 +100,25 @@ export interface Problem {
   /** The keys that lead to it. */
   readonly path: ReadonlyArray<string | number>
   readonly detail: string
-  /** How to solve it, where the detail does not say so already. */
+  /** How to solve it. Default: the detail says so. */
   readonly remedy?: string | undefined
 }
 
 const format = SchemaIssue.makeFormatterStandardSchemaV1()
 
-const explain = (path: Problem["path"], message: string): Problem => {
-  if (message.startsWith(unknownKey)) {
-    const known = message.slice(unknownKey.length).split(", ")
-    return { path, detail: "unknown key", remedy: OptionNames.remedy(String(path.at(-1)), known) }
-  }
+const ofUnknownKey = (path: Problem["path"], known: string, value: unknown): Problem => {
+  const key = String(path.at(-1))
+  const templates = homesByKeys.get(known) ?? {}
+  const template = Object.hasOwn(templates, key) ? templates[key] : undefined
+  if (template === undefined) return { path, detail: "unknown key", remedy: OptionNames.remedy(key, known.split(", ")) }
+  const shown = ["string", "number", "boolean"].includes(typeof value) ? OptionKind.show(value) : "…"
+  const [home] = template.split(":")
+  const written = template.replace(placeholder, () => shown)
+  return { path, detail: `unknown key: ${key} belongs in ${home}`, remedy: `Write ${written}` }
+}
+
+const explain = (path: Problem["path"], message: string, value?: unknown): Problem => {
+  if (message.startsWith(unknownKey)) return ofUnknownKey(path, message.slice(unknownKey.length), value)
   // The constructor's name is not in the input, and the path names the field already.
   const field = path.findLast((segment) => typeof segment === "string")
   const detail = message
@@ -97,7 +136,7 @@ const explain = (path: Problem["path"], message: string): Problem => {
     : { path, detail }
 }
 
-/** The problem that a constructor reports by a RangeError. */
+/** Turns the RangeError of a constructor into a problem. */
 export const refusal = ({ message }: RangeError, input: object): Problem => explain(pathOf(message, input), message)
 
 /** The words for the schema's names of types. */
@@ -109,6 +148,12 @@ const typeNames: Readonly<Record<string, string>> = {
   array: "an array"
 }
 
+const at = (input: unknown, path: Problem["path"]): unknown =>
+  path.reduce<unknown>(
+    (inner, key) => (Predicate.isObject(inner) || Array.isArray(inner) ? Reflect.get(inner, key) : undefined),
+    input
+  )
+
 /** A schema's problem in our words, with the value where the input is known. */
 const inWords = (problem: Problem, input: unknown): Problem => {
   const { detail, path } = problem
@@ -119,16 +164,13 @@ const inWords = (problem: Problem, input: unknown): Problem => {
   const isChoice = words.length > 1 && words.every((word) => word.startsWith('"'))
   const type = expected === undefined ? undefined : (typeNames[expected] ?? expected)
   const rule = type === undefined ? detail : `must be ${isChoice ? `one of ${words.join(", ")}` : type}`
-  const value = path.reduce<unknown>(
-    (inner, key) => (Predicate.isObject(inner) || Array.isArray(inner) ? Reflect.get(inner, key) : undefined),
-    input
-  )
+  const value = at(input, path)
   return { ...problem, detail: value === undefined ? rule : `${rule}, got ${OptionKind.show(value)}` }
 }
 
 /**
- * The problems of an input, each with its path. Decode with `{ errors: "all" }` to get more than the first. With the input,
- * they show the values.
+ * Returns the problems of an input, each with its path. Decode with `{ errors: "all" }` to get more than the first. With the
+ * input, they show the values.
  */
 export const problems = ({ issue }: Schema.SchemaError, input?: unknown): ReadonlyArray<Problem> =>
   format(issue).issues.map(({ message, path = [] }) => {
@@ -136,5 +178,5 @@ export const problems = ({ issue }: Schema.SchemaError, input?: unknown): Readon
       const key = typeof segment === "object" ? segment.key : segment
       return typeof key === "number" ? key : String(key)
     })
-    return inWords(explain(keys, message), input)
+    return inWords(explain(keys, message, at(input, keys)), input)
   })

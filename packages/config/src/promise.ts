@@ -8,22 +8,27 @@ import type { ConfiguredQueue } from "./ConfiguredQueue.ts"
 
 /** A loaded config file. */
 export interface LoadedConfig {
-  /** Connects to a broker of the file. Default: the file's default broker. */
+  /**
+   * Connects to a broker of the file. Default: the file's default broker. In calls of the connection, the key of a queue of
+   * that broker means that queue.
+   */
   readonly connect: (broker?: string, options?: ConnectOptions) => Promise<Requeue>
   /**
-   * Finds a queue of the file by its key: to send to, and to consume from with its `options`. `A` is the type of its
-   * bodies, which nothing checks.
+   * Finds a queue of the file by its key, to send to and to consume from. `consume` uses the file's options for those that
+   * its call leaves out. With `{ schema }`, the schema checks the bodies; without it, `A` is their type, which nothing
+   * checks.
    *
-   * @throws ConfigFileError when the file has no such queue
+   * @throws ConfigFileError when the file has no such queue, RangeError for a wrong option
    */
-  readonly queue: <A = any>(name: string) => ConfiguredQueue<A> // any: the file does not say what type the bodies have
+  // Any, because the file does not say what type the bodies have.
+  readonly queue: <A = any, I = A>(name: string, options?: Configuration.QueueOptions<A, I>) => ConfiguredQueue<A, I>
 }
 
 /**
  * Loads `requeue.config.{ts,mts,js,mjs,json,yaml,yml}` from the working directory or one above it.
  *
- * Rejects with a `ConfigFileError`, which tells everything that is wrong, with its path in the file and its remedy; and
- * with RangeError for an option that is unknown or of another kind.
+ * Rejects with a `ConfigFileError` that lists every problem with its path in the file and its remedy, and with RangeError
+ * for an option that is unknown or of the wrong kind.
  *
  * @example
  * ```ts no-run
@@ -33,7 +38,7 @@ export interface LoadedConfig {
  * const webhooks = queue("webhooks")
  *
  * await using requeue = await connect()
- * await requeue.consume(webhooks, webhooks.options, async (message) => console.log(message.body))
+ * await requeue.consume(webhooks, {}, async (message) => console.log(message.body))
  * await requeue.send(webhooks, { url: "https://example.com" })
  * ```
  */
@@ -41,21 +46,44 @@ export const loadConfig = async (options: Configuration.Options = {}): Promise<L
   OptionNames.check("loadConfig", options, Configuration.kinds)
   const config = await Effect.runPromise(Configuration.load(options))
   return {
-    connect: (broker, connectOptions) =>
-      connect(config.layer(broker), withWait(connectOptions, config.waitForBroker(broker))),
-    queue: (name) => Effect.runSync(Configuration.queue(config, name))
+    connect: async (broker, connectOptions) => {
+      const waits = withWait(connectOptions, config.waitForBroker(broker))
+      return withQueues(await connect(config.layer(broker), waits), config, broker ?? config.defaultBroker)
+    },
+    queue: (name, queueOptions) => Effect.runSync(Configuration.queue(config, name, queueOptions))
   }
 }
 
-/** Adds the time that the file gives the broker, unless the call gives one. */
+/** Makes the key of a queue that is on this broker mean that queue, in every call that takes a queue's name. */
+const withQueues = (requeue: Requeue, config: Configuration.Configuration, broker = ""): Requeue => {
+  const names = new Set(config.queuesOn(broker).map(({ name }) => name))
+  const find = <Q>(queue: Q): Q => {
+    const found = typeof queue === "string" && Object.hasOwn(config.queues, queue) ? config.queues[queue] : undefined
+    return found !== undefined && names.has(found.name) ? (found as Q) : queue // Cast, because a definition may be in place of a name.
+  }
+  return {
+    ...requeue,
+    send: (queue, ...rest) => requeue.send(find(queue), ...rest),
+    sendBatch: (queue, ...rest) => requeue.sendBatch(find(queue), ...rest),
+    consume: (queue, ...rest) => requeue.consume(find(queue), ...rest),
+    consumeBatch: (queue, ...rest) => requeue.consumeBatch(find(queue), ...rest),
+    puller: (queue, ...rest) => requeue.puller(find(queue), ...rest),
+    counts: (queue, ...rest) => {
+      const found: unknown = find<unknown>(queue)
+      return requeue.counts(typeof found === "object" ? (found as ConfiguredQueue).name : queue, ...rest) // Cast, as above.
+    }
+  }
+}
+
+/** Adds the file's `waitForBroker`, unless the call gives one. */
 const withWait = (
   options: ConnectOptions | undefined,
   waitForBroker: ConnectOptions["waitForBroker"]
 ): ConnectOptions | undefined =>
-  // Whatever else is given is for `connect` to refuse.
+  // `connect` refuses whatever else is given.
   waitForBroker === undefined || (options !== undefined && options?.waitForBroker !== undefined)
     ? options
     : { ...options, waitForBroker }
 
-/** Answers its argument: for a `requeue.config.ts` whose types are checked. */
+/** Returns its argument, so the compiler checks a `requeue.config.ts`. */
 export const defineConfig = (config: Json): Json => config

@@ -62,6 +62,34 @@ describe("the environment", () => {
     ])
   })
 
+  it.each([
+    [
+      "REQUEUE_QUEUES_ORDERS_HANDLER_TIMEOUT",
+      "the file has no queues.orders.handlerTimeout that this environment variable could override. " +
+        "Write queues.orders.handlerTimeout in the file first, or unset REQUEUE_QUEUES_ORDERS_HANDLER_TIMEOUT"
+    ],
+    [
+      "REQUEUE_POLICIES_PATIENT_BACKOFF_MAX",
+      "the file has no policies.patient.backoff.max that this environment variable could override. " +
+        "Write policies.patient.backoff.max in the file first, or unset REQUEUE_POLICIES_PATIENT_BACKOFF_MAX"
+    ],
+    [
+      "REQUEUE_BROKERS_MAIN_MAX_MESSAGES",
+      "this environment variable overrides nothing in the file. " +
+        "Write the value in the file first, or unset REQUEUE_BROKERS_MAIN_MAX_MESSAGES"
+    ],
+    [
+      "REQUEUE_QUEUES_ORDERS_CONCURENCY",
+      "this environment variable overrides nothing in the file. Did you mean REQUEUE_QUEUES_ORDERS_CONCURRENCY?"
+    ],
+    [
+      "REQUEUE_QUEUES_ORDERS_HANDLER_TIMOUT",
+      "this environment variable overrides nothing in the file. Did you mean REQUEUE_QUEUES_ORDERS_HANDLER_TIMEOUT?"
+    ]
+  ])("is asked for a value that the file lacks, or a name that is misspelt: %s", async (name, expected) => {
+    assert.deepStrictEqual(await complaints(yaml, { [name]: "5" }), [`requeue.config.yaml: ${name}: ${expected}`])
+  })
+
   it("must not mean two things", async () => {
     const [line] = await complaints(`brokers: { a-b: "memory:", a.b: "memory:" }`, {
       REQUEUE_BROKERS_A_B_URL: "memory:"
@@ -151,7 +179,7 @@ describe("what looks like a variable", () => {
     assert.strictEqual(queues["a"]?.name, text)
   })
 
-  it.each(["$PW", "amqp://me:$PW@host"])("%s is refused where that variable is set", async (url) => {
+  it.each(["amqp://me:$PW@host"])("%s is refused where that variable is set", async (url) => {
     const file = JSON.stringify({ broker: "main", brokers: { main: "memory:", live: { url } } })
     assert.deepStrictEqual(await complaints(file, { PW: "secret" }), [
       "requeue.config.yaml: brokers.live.url: $PW is text, although an environment variable PW is set. " +
@@ -159,6 +187,20 @@ describe("what looks like a variable", () => {
     ])
     await sound(file, { PWD: "secret" })
     await sound(file.replace("$PW", "a$PW"), { PW: "secret" })
+  })
+
+  it.each([
+    ["$RABBIT_URL", "$RABBIT_URL", "${RABBIT_URL}"],
+    ["$RABBIT_URL?heartbeat=1000", "$RABBIT_URL", "${RABBIT_URL}"],
+    ["$hunter2", "$…", "${NAME}"]
+  ])("%s is refused as the beginning of a URL, set or not", async (url, shown, remedy) => {
+    const file = JSON.stringify({ broker: "main", brokers: { main: "memory:", live: { url } } })
+    for (const environment of [{}, { RABBIT_URL: "memory:" }]) {
+      assert.deepStrictEqual(await complaints(file, environment), [
+        `requeue.config.yaml: brokers.live.url: a URL cannot begin with ${shown}, which is not a variable. ` +
+          `Write ${remedy} for the environment variable`
+      ])
+    }
   })
 
   it("is text in the value of an override", async () => {

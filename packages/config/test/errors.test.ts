@@ -1,5 +1,8 @@
 /** A bad file: each error shows its path in the file and what to do. */
+import { Broker, BrokerError } from "@requeue/core"
+import { Direct } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import { execFile } from "node:child_process"
 import { inspect, promisify } from "node:util"
 import { assert, describe, it } from "vitest"
@@ -16,6 +19,37 @@ const cases: ReadonlyArray<readonly [what: string, yaml: string, expected: Reado
     ["queues.orders.retry.maxRetires: unknown key. Did you mean maxRetries?"]
   ],
   [
+    "keys that belong in retry",
+    "brokers: { main: 'memory:' }\nqueues: { w: { maxRetries: 5, deadLetter: w.dead, backoff: { type: linear, step: 1 } } }",
+    [
+      "queues.w.maxRetries: unknown key: maxRetries belongs in retry. Write retry: { maxRetries: 5 }",
+      'queues.w.deadLetter: unknown key: deadLetter belongs in retry. Write retry: { deadLetter: "w.dead" }',
+      "queues.w.backoff: unknown key: backoff belongs in retry. Write retry: { backoff: … }"
+    ]
+  ],
+  [
+    "keys that belong in a backoff",
+    "brokers: { main: 'memory:' }\npolicies: { a: { delay: 5 seconds }, b: { factor: 3 }, c: { jitter: full } }",
+    [
+      'policies.a.delay: unknown key: delay belongs in backoff. Write backoff: { type: "constant", delay: "5 seconds" }',
+      'policies.b.factor: unknown key: factor belongs in backoff. Write backoff: { type: "exponential", base: …, factor: 3 }',
+      'policies.c.jitter: unknown key: jitter belongs in backoff. Write backoff: { type: …, jitter: "full" }'
+    ]
+  ],
+  [
+    "a key that belongs in batch",
+    "brokers: { main: 'memory:' }\nqueues: { w: { maxBatchSize: 5 } }",
+    ["queues.w.maxBatchSize: unknown key: maxBatchSize belongs in batch. Write batch: { maxBatchSize: 5 }"]
+  ],
+  [
+    "two queues that are one, with different policies",
+    "brokers: { main: 'memory:' }\nqueues: { w: { name: x, retry: { maxRetries: 1 } }, v: { name: x } }",
+    [
+      "queues.v.name: w and v are both the queue x on main, with different retry policies. " +
+        "Give both the same retry, or one of them another name"
+    ]
+  ],
+  [
     "an unknown key at the top",
     "broker: main\nbrokers: { main: 'memory:' }\nqueue: {}",
     ["queue: unknown key. Did you mean queues?"]
@@ -24,8 +58,8 @@ const cases: ReadonlyArray<readonly [what: string, yaml: string, expected: Reado
     "an option of connect at the top",
     "brokers: { main: 'memory:' }\nlogger: json\nlogLevel: Info",
     [
-      "logger: this option of connect cannot stand in a config file. Remove it, and write connect(undefined, { logger: … }) in the program",
-      "logLevel: this option of connect cannot stand in a config file. Remove it, and write connect(undefined, { logLevel: … }) in the program"
+      "logger: a config file cannot have this option of connect. Remove it, and write connect(undefined, { logger: … }) in the program",
+      "logLevel: a config file cannot have this option of connect. Remove it, and write connect(undefined, { logLevel: … }) in the program"
     ]
   ],
   [
@@ -154,7 +188,23 @@ const cases: ReadonlyArray<readonly [what: string, yaml: string, expected: Reado
         'Put text that contains a colon in quotes, as in main: "memory:"'
     ]
   ],
-  ["what is no YAML", "brokers: { main: 'memory:'", ["it is not valid YAML at line 1, column 27. Fix the file"]]
+  ["an open brace", "brokers: { main: 'memory:'", ["a { is not closed at line 1, column 27. Add its }"]],
+  ["an open bracket", "brokers: [1\nqueues: {}", ["a [ is not closed at line 2, column 1. Add its ]"]],
+  [
+    "a wrong indentation",
+    "brokers:\n  a: 'memory:'\n b: 'memory:'",
+    ["a line is indented differently from those next to it at line 3, column 1. Indent it like them"]
+  ],
+  [
+    "a variable without quotes in braces",
+    "brokers: { main: 'memory:' }\nqueues: { w: { concurrency: ${CONC} } }",
+    ['${CONC} has no quotes inside { } or [ ] at line 2, column 30. Put the whole text in quotes, as in "${CONC}"']
+  ],
+  [
+    "the same within a URL and with further keys",
+    "brokers: { main: { url: amqp://u:${PW}@host, heartbeat: 1 } }",
+    ['${PW} has no quotes inside { } or [ ] at line 1, column 35. Put the whole text in quotes, as in "${PW}"']
+  ]
 ]
 
 describe("a bad file", () => {
@@ -171,6 +221,13 @@ const refusal = async (config: Configuration.Configuration, broker?: string): Pr
   assert.instanceOf(error, ConfigFileError)
   return error
 }
+
+it("two queues may be one where they retry alike, or on different brokers", async () => {
+  await sound("brokers: { main: 'memory:' }\nqueues: { w: { name: x, concurrency: 2 }, v: { name: x } }")
+  await sound(
+    "broker: a\nbrokers: { a: 'memory:', b: 'memory:' }\nqueues: { w: { name: x, retry: { maxRetries: 1 } }, v: { name: x, broker: b } }"
+  )
+})
 
 describe("a bad broker", () => {
   it.each(["'amqp://me:hunter2@host'", "{ main: ['amqp://me:hunter2@host'] }", "{ main: { url: { hunter2: 1 } } }"])(
@@ -201,7 +258,7 @@ describe("a bad broker", () => {
     const { message } = await refusal(await sound("brokers: { main: { url: 'memory:', logger: json } }"))
     assert.strictEqual(
       message,
-      `${file}brokers.main.logger: this option of connect cannot stand in a config file. ` +
+      `${file}brokers.main.logger: a config file cannot have this option of connect. ` +
         'Remove it, and write connect("main", { logger: … }) in the program'
     )
   })
@@ -231,7 +288,7 @@ describe("a bad broker", () => {
     const yaml = "brokers: { main: 'memory:' }\nqueues: { orders: { retry: { deadLetter: orders } } }"
     assert.strictEqual(
       (await refusal(await sound(yaml))).message,
-      `${file}queues.orders.retry.deadLetter: on broker memory, for queue orders: the queue is its own dead-letter ` +
+      `${file}queues.orders.retry.deadLetter: on broker main, for queue orders: the queue is its own dead-letter ` +
         "queue: its dead letters would be consumed again for ever. Name another queue, or none for orders.dlq"
     )
   })
@@ -239,8 +296,43 @@ describe("a bad broker", () => {
   it("cannot do what a shared policy asks", async () => {
     const yaml =
       "brokers: { main: 'memory:' }\npolicies: { own: { deadLetter: orders } }\nqueues: { orders: { retry: own } }"
-    assert.include((await refusal(await sound(yaml))).message, `${file}policies.own.deadLetter: on broker memory`)
+    assert.include((await refusal(await sound(yaml))).message, `${file}policies.own.deadLetter: on broker main`)
   })
+})
+
+it("the errors of a broker name it as the file does", async () => {
+  const config = await sound("broker: left\nbrokers: { left: 'memory:', right: 'amqp://127.0.0.1:1' }")
+  const connecting = Effect.flip(Effect.scoped(Effect.provide(Effect.void, config.layer("right"))))
+  assert.match(String(await Effect.runPromise(connecting)), /right: connect: ConnectionFailed: connect ECONNREFUSED/)
+
+  const full = new BrokerError.BrokerError({
+    broker: "memory",
+    operation: "publish",
+    reason: "QueueFull",
+    detail: "it is full"
+  })
+  const refused = Effect.gen(function* () {
+    const own = yield* Broker.Broker
+    const failing = [
+      Effect.fail(full),
+      Direct.make<void, typeof full>((onExit) => Direct.ended(onExit, Exit.fail(full)))
+    ]
+    const errors = failing.map((failure) => {
+      const { admin, publish } = config.named("left", {
+        ...own,
+        publish: () => failure,
+        admin: { ...own.admin, counts: () => Effect.fail(full) }
+      })
+      return [Effect.flip(publish([])), Effect.flip(admin.counts("q"))]
+    })
+    return (yield* Effect.all(errors.flat())).map(({ broker }) => broker)
+  })
+  assert.deepStrictEqual(await Effect.runPromise(Effect.provide(refused, config.layer())), [
+    "left",
+    "left",
+    "left",
+    "left"
+  ])
 })
 
 describe("a policy that SQS cannot keep", () => {
@@ -250,35 +342,35 @@ describe("a policy that SQS cannot keep", () => {
     [
       "a handler that outlives the longest lease",
       "queues: { orders: { handlerTimeout: 12 hours } }",
-      "queues.orders.handlerTimeout: on broker sqs, for queue orders: a handler may run for 12h, the broker's lease " +
+      "queues.orders.handlerTimeout: on broker aws, for queue orders: a handler may run for 12h, the broker's lease " +
         "ends after 11h 59m. Set handlerTimeout below 11h 59m"
     ],
     [
       "a delay for which no FIFO group can be held up",
       "queues: { orders: { name: orders.fifo, retry: { backoff: { type: constant, delay: 13 hours } } } }",
-      "queues.orders.retry.backoff: on broker sqs, for queue orders: a retry waits for 13h, a message can hold its " +
+      "queues.orders.retry.backoff: on broker aws, for queue orders: a retry waits for 13h, a message can hold its " +
         'place in a FIFO queue for 11h 59m. Use shorter delays, or fifoRetry: "resend"'
     ],
     [
       "the same in a shared policy",
       "policies: { slow: { backoff: { type: constant, delay: 13 hours } } }\nqueues: { orders.fifo: { retry: slow } }",
-      "policies.slow.backoff: on broker sqs, for queue orders.fifo: a retry waits for 13h"
+      "policies.slow.backoff: on broker aws, for queue orders.fifo: a retry waits for 13h"
     ],
     [
       "a dead-letter queue of another type",
       "queues: { orders.fifo: { retry: { deadLetter: graves } } }",
-      'queues["orders.fifo"].retry.deadLetter: on broker sqs, for queue orders.fifo: graves is a standard queue, ' +
+      'queues["orders.fifo"].retry.deadLetter: on broker aws, for queue orders.fifo: graves is a standard queue, ' +
         "orders.fifo a FIFO one: SQS wants them alike. End its name in .fifo"
     ],
     [
       "a dead-letter queue's name",
       "queues: { orders: { retry: { deadLetter: graves! } } }",
-      "queues.orders.retry.deadLetter: on broker sqs, for queue orders: graves!: SQS refuses characters of this name"
+      "queues.orders.retry.deadLetter: on broker aws, for queue orders: graves!: SQS refuses characters of this name"
     ],
     [
       "a name",
       "queues: { orders: { name: orders! } }",
-      "queues.orders.name: on broker sqs, for queue orders: SQS refuses characters of this name"
+      "queues.orders.name: on broker aws, for queue orders: SQS refuses characters of this name"
     ],
     [
       "more time than SQS keeps a message",
@@ -378,15 +470,15 @@ describe("a mistake in the syntax of a file", () => {
     ["yaml", "b: %hunter2", `${first} at line 1, column 4. ${quotes}`],
     ["yaml", "b: `hunter2`", `${first} at line 1, column 4. ${quotes}`],
     ["yaml", "%hunter2\n---\nb: 1", `${first} at line 1, column 1. ${quotes}`],
-    ["yaml", "b: |hunter2", "it is not valid YAML at line 1, column 5. Fix the file"],
+    ["yaml", "b: |hunter2", "it is not valid YAML at line 1, column 5. Fix the syntax there"],
     ["yaml", 'b: "hunter2', "a quote, a bracket or a comma is missing at line 1, column 12. Add it"],
-    ["yaml", "b: 1\nb: hunter2", "the same key stands there twice at line 2, column 1. Remove one of them"],
+    ["yaml", "b: 1\nb: hunter2", "a key is repeated at line 2, column 1. Remove one of them"],
     ["yaml", "b:\n\tc: hunter2", "a tab indents the line at line 2, column 1. Indent it with spaces"],
     ["yaml", "b: 1\n---\nb: hunter2", "a second document begins at line 2, column 1. Remove the line of ---"],
-    ["json", '{"password": hunter2}', "it is not valid JSON at line 1, column 14. Fix the file"],
-    ["json", '{"a": 1,\n "password": "hunter2\n"}', "it is not valid JSON at line 2, column 22. Fix the file"],
-    ["json", '{"password": "hunter2"', "it is not valid JSON at line 1, column 23. Fix the file"],
-    ["json", "", "it is not valid JSON at line 1, column 1. Fix the file"]
+    ["json", '{"password": hunter2}', "it is not valid JSON at line 1, column 14. Fix the syntax there"],
+    ["json", '{"a": 1,\n "password": "hunter2\n"}', "it is not valid JSON at line 2, column 22. Fix the syntax there"],
+    ["json", '{"password": "hunter2"', "it is not valid JSON at line 1, column 23. Fix the syntax there"],
+    ["json", "", "it is not valid JSON at line 1, column 1. Fix the syntax there"]
   ])("is told by its place, and without the text: %s %j", async (extension, text, expected) => {
     const cwd = await folder({ [`requeue.config.${extension}`]: text })
     const error = await Effect.runPromise(Effect.flip(Configuration.load({ cwd, environment: {} })))

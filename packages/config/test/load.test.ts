@@ -3,6 +3,8 @@ import * as Effect from "effect/Effect"
 import { mkdir } from "node:fs/promises"
 import { join } from "node:path"
 import { assert, describe, expect, it } from "vitest"
+import type { ConsumeOptions } from "@requeue/core/promise"
+import type { StandardSchemaV1 } from "effect/StandardSchema"
 import { Configuration, ConfigFileError, loadConfig } from "../src/index.ts"
 import { folder, sound } from "./folder.ts"
 
@@ -58,7 +60,11 @@ describe("the file", () => {
   it.each<readonly [Record<string, string>, string | undefined, RegExp]>([
     [{}, undefined, /^requeue\.config\..*: there is none in .* or above it\. Write one, or name the file$/],
     [{}, "mine.json", /^mine\.json: there is no such file\. Check its path$/],
-    [{ "mine.json": "{" }, "mine.json", /^mine\.json: it is not valid JSON at line 1, column 2\. Fix the file$/],
+    [
+      { "mine.json": "{" },
+      "mine.json",
+      /^mine\.json: it is not valid JSON at line 1, column 2\. Fix the syntax there$/
+    ],
     [{ "mine.mjs": "export const a = 1" }, "mine.mjs", /^mine\.mjs: it has no default export; write export default/]
   ])("%j read as %s is refused", async (files, file, message) => {
     const cwd = await folder(files)
@@ -198,4 +204,113 @@ it.each([5, { logLevel: "None" }])("a broker is named by text, not by %o", async
     (refused: unknown) => refused
   )
   assert.match(String(error), /brokers: the name of a broker must be text, got .*\. Write connect\("NAME", options\)/)
+})
+
+describe("the options of a queue of the file", () => {
+  const file = `
+brokers: { main: "memory:" }
+queues:
+  w: { name: jobs, concurrency: 3, consumerBackoff: true, retry: { maxRetries: 0, deadLetter: jobs.dead } }
+`
+
+  /** Runs five messages, and returns how many were in progress at a time, and how many were dead-lettered. */
+  const run = async (options: ConsumeOptions, isFailing = false) => {
+    const { connect, queue } = await loadConfig({
+      cwd: await folder({ "requeue.config.yaml": file }),
+      environment: {}
+    })
+    await using requeue = await connect()
+    await requeue.sendBatch(
+      queue("w"),
+      [1, 2, 3, 4, 5].map((body) => ({ body }))
+    )
+    let [running, most, done] = [0, 0, 0]
+    const end = Promise.withResolvers<void>()
+    const started = Promise.withResolvers<void>()
+    const wanted = options.concurrency ?? 3
+    const worker = await requeue.consume(queue("w"), options, async () => {
+      most = Math.max(most, ++running)
+      if (running === wanted) started.resolve()
+      await started.promise
+      running--
+      if (++done === 5) end.resolve()
+      if (isFailing) throw new Error("failed")
+    })
+    await end.promise
+    await worker.drain()
+    return { most, dead: (await requeue.counts("jobs.dead")).ready }
+  }
+
+  it("apply to what the call leaves out, on the queue of that name", async () => {
+    assert.deepStrictEqual(await run({}), { most: 3, dead: 0 })
+    assert.deepStrictEqual(await run({}, true), { most: 3, dead: 5 })
+  })
+
+  it("are replaced one by one by the call's own", async () => {
+    assert.deepStrictEqual(await run({ concurrency: 2, consumerBackoff: false }, true), { most: 2, dead: 5 })
+  })
+
+  it("apply to the queue's key too", async () => {
+    const { connect } = await loadConfig({ cwd: await folder({ "requeue.config.yaml": file }), environment: {} })
+    await using requeue = await connect()
+    const handled = Promise.withResolvers<unknown>()
+    await requeue.send("w", 1)
+    assert.strictEqual((await requeue.counts("w")).ready, 1)
+    const worker = await requeue.consume("w", {}, ({ body }) => {
+      handled.resolve(body)
+      throw new Error("failed")
+    })
+    assert.deepStrictEqual([await handled.promise, worker.queue], [1, "jobs"])
+    await worker.drain()
+    assert.strictEqual((await requeue.counts("jobs.dead")).ready, 1)
+  })
+
+  it("apply to a puller, as far as pullers have them", async () => {
+    const { connect, queue } = await loadConfig({ cwd: await folder({ "requeue.config.yaml": file }), environment: {} })
+    await using requeue = await connect()
+    await requeue.send(queue("w"), 1)
+    await using puller = await requeue.puller(queue("w"))
+    const batch = await puller.pull()
+    batch?.messages[0]?.fail(new Error("no"))
+    batch?.settle()
+    await puller.drain()
+    assert.strictEqual((await requeue.counts("jobs.dead")).ready, 1)
+  })
+})
+
+describe("a schema for a queue of the file", () => {
+  const loaded = async (text: string) =>
+    loadConfig({ cwd: await folder({ "requeue.config.yaml": text }), environment: {} })
+  const schema: StandardSchemaV1<{ readonly id: string }, { readonly id: string }> = {
+    "~standard": {
+      version: 1,
+      vendor: "test",
+      validate: (value) =>
+        Object(value).id === undefined ? { issues: [{ message: "no id" }] } : { value: value as never }
+    }
+  }
+
+  it("checks the bodies", async () => {
+    const { connect, queue } = await loaded("brokers: { main: 'memory:' }\nqueues: { w: { concurrency: 2 } }")
+    const orders = queue("w", { schema })
+    assert.strictEqual(orders.options.concurrency, 2)
+    await using requeue = await connect()
+    await requeue.send(orders, { id: "a" })
+    await expect(requeue.send(orders, {} as never)).rejects.toThrow("no id")
+  })
+
+  it.each<[string, any, string]>([
+    ["json", { schema: 5 }, "queue (queue w): schema must be a Standard Schema"],
+    ["json", { shema: schema }, "queue (queue w): unknown option shema. Did you mean schema?"],
+    ["json", schema, "queue (queue w): unknown option ~standard. Use one of schema"],
+    [
+      "text",
+      { schema },
+      "queue (queue w): a schema checks JSON, and the file gives another codec. Write codec: json in the file or leave schema out"
+    ]
+  ])("is refused where it cannot apply: codec %s, %o", async (codec, options, message) => {
+    // Any, because a compiler would refuse them.
+    const { queue } = await loaded(`brokers: { main: 'memory:' }\nqueues: { w: { codec: ${codec} } }`)
+    expect(() => queue("w", options)).toThrow(message)
+  })
 })

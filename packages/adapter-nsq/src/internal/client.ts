@@ -1,10 +1,10 @@
 /**
  * The connections of the driver. No other file imports it.
  *
- * Of nsqjs the protocol is used: handshake, frames, and answers in their order. Its messages are not used (each has a
- * timer, and a signed count of attempts), nor is its way to close, which drops commands that are not written yet.
+ * They use the protocol of nsqjs: handshake, frames, and answers in order. They do not use its messages, which have a timer and a
+ * signed count of attempts, nor its close, which drops unwritten commands.
  */
-// Packages that are checked with the sources of this one find the types of the driver by it.
+// Gives packages that compile these sources the types of the driver.
 // oxlint-disable-next-line typescript/triple-slash-reference
 /// <reference path="./nsqjs.d.ts" />
 import { readFileSync } from "node:fs"
@@ -18,6 +18,7 @@ import { NSQDConnection, WriterNSQDConnection, type ConnectionOptions } from "ns
 import type { Settings } from "../NsqOptions.ts"
 import type { Address } from "./address.ts"
 import * as Handshake from "./handshake.ts"
+import { closedText } from "./toBrokerError.ts"
 
 /** The answer of nsqd to `IDENTIFY`. Times are in milliseconds. */
 export interface Identity {
@@ -25,7 +26,7 @@ export interface Identity {
   readonly maxRdyCount: number
   readonly msgTimeout: number
   readonly maxMsgTimeout: number
-  /** All that was asked for and is not had, for people. */
+  /** Requested features that nsqd does not provide, for people. */
   readonly notes: ReadonlyArray<string>
 }
 
@@ -79,10 +80,7 @@ const toOptions = (settings: Settings, messageTimeout: number | undefined): Conn
   tls: settings.tls !== undefined
 })
 
-/**
- * Replaces what the driver would do otherwise than this adapter needs. nsqjs has no options for it, and calls all these
- * methods on the connection itself; to replace them there spares a subclass of both of its connections.
- */
+/** Replaces methods of the driver that this adapter needs to behave differently, for which nsqjs has no options. */
 const replaceMethods = (native: NSQDConnection, settings: Settings, fail: (error: Error) => void): void => {
   const identify = native.identify.bind(native)
   const receiveData = native.receiveData.bind(native)
@@ -94,8 +92,8 @@ const replaceMethods = (native: NSQDConnection, settings: Settings, fail: (error
   // The driver waits at most 5 seconds for the first answer. Here `connectTimeout` decides.
   native.identifyTimeout = () => {}
   let isFirst = true
-  // The driver waits for the rest of a frame when a server that is no nsqd answers, or throws in the socket's event: the process
-  // would end.
+  // When another server than nsqd answers, the driver waits for the rest of a frame, or throws in the socket's event, which would
+  // end the process.
   native.receiveData = (data) => {
     try {
       if (isFirst && !Handshake.isNsq(data)) throw new Error(Handshake.refusals.notNsq)
@@ -117,7 +115,7 @@ const replaceMethods = (native: NSQDConnection, settings: Settings, fail: (error
 
 /** The driver's own steps, with all options of TLS. */
 const startTls = (native: NSQDConnection, { tls }: Settings): void => {
-  // The driver would take it for what nsqd says behind TLS: a confirmation, or a message.
+  // The driver would read it as data from inside TLS: a confirmation or a message.
   if (native.frameBuffer.buffer !== undefined) throw new Error(Handshake.refusals.early)
   const socket = native.conn!
   for (const event of ["data", "error", "close"]) socket.removeAllListeners(event)
@@ -146,7 +144,7 @@ const onHeard = ({ statemachine }: NSQDConnection, heard: (response: string | un
   }
 }
 
-/** A function that takes the secret out of an error: a server may send back what it was sent. */
+/** Returns a function that removes the secret from an error: a server may echo what it received. */
 const concealing = ({ secret }: Settings): ((error: Error) => Error) => {
   const text = secret === undefined ? "" : Redacted.value(secret)
   return text === ""
@@ -189,7 +187,7 @@ const open = (native: NSQDConnection, settings: Settings, on: Listener, signal: 
       // The driver's timer would keep the process.
       native.clearIdentifyTimeout()
       stopped?.()
-      const error = failure ?? new Error("nsqd closed the connection")
+      const error = failure ?? new Error(closedText)
       if (isReady) on.closed(error)
       else reject(error)
     }

@@ -23,20 +23,23 @@ const remedies = {
   permission:
     "Let the authentication server grant this secret publish and subscribe on the queue's topics and channels",
   name: "Use letters, digits, dots, underscores and dashes, at most 64",
-  protocol: "Check host and port: they must be those of nsqd's TCP address, 4150 by default",
+  protocol: "Check host and port: they must be those of nsqd's TCP address, 4150 by default; 4151 is that of HTTP",
   reach: "Check host, port and TLS; is nsqd running there?",
   tls: "Check the certificate authority, servername and the client certificate in tls, or in httpTls",
-  tlsRequired: "This nsqd takes TLS connections only: set tls",
+  tlsRequired: "This nsqd accepts TLS connections only: set tls",
   noTls:
-    "Start this nsqd with --tls-cert and --tls-key, or leave tls out. If it has them, somebody between changes its answers",
-  tampered: "Find out who is between this process and nsqd: they change what it sends",
+    "Start this nsqd with --tls-cert and --tls-key, or leave tls out. If it has them, a machine in between changes its answers",
+  tampered: "Find the machine between this process and nsqd that changes what nsqd sends",
   clear: remedyInClear,
   noSecret: "Set authSecret to one that nsqd's authentication server knows",
-  lease: "Raise messageTimeout, unless somebody emptied the channel",
+  lease: "Raise messageTimeout, unless the channel was emptied",
   identify: "Keep heartbeat, messageTimeout and outputBufferTimeout within the limits of nsqd's configuration"
 } as const
 
-/** Errors of https://nsq.io/clients/tcp_protocol_spec.html, then those of TLS and of the network; the first that fits counts. */
+/** The text of a connection that nsqd has closed without an error, as another server does with what it does not understand. */
+export const closedText = "nsqd closed the connection"
+
+/** Errors of https://nsq.io/clients/tcp_protocol_spec.html, then of TLS and the network; the first match counts. */
 const patterns: ReadonlyArray<readonly [RegExp, Meaning]> = [
   [new RegExp(`^${refusals.noTls}`), { reason: "AccessRefused", remedy: remedies.noTls }],
   [new RegExp(`^${refusals.early}`), { reason: "AccessRefused", remedy: remedies.tampered }],
@@ -68,14 +71,15 @@ const textOf = (cause: unknown): string => {
   if (cause instanceof Error && "code" in cause && cause.code === "ERR_BUFFER_OUT_OF_BOUNDS")
     return `${refusals.notNsq}: ${cause.message}`
   if (!(cause instanceof Error)) return Failure.summarize(cause).message
-  const code = "code" in cause && typeof cause.code === "string" ? `${cause.code} ` : ""
+  const code = "code" in cause && typeof cause.code === "string" ? cause.code : ""
   // When several addresses were tried, the outer error has no text.
   const inner = cause instanceof AggregateError ? cause.errors.map(textOf).join("; ") : ""
   const below = cause.cause instanceof Error ? `: ${textOf(cause.cause)}` : ""
-  return `${cause.message.startsWith(code.trim()) ? "" : code}${cause.message}${inner}${below}`
+  const text = `${cause.message}${inner}${below}`
+  return code === "" || text.includes(code) ? text : `${code} ${text}`
 }
 
-/** The error with its remedy; `otherwise` is the reason of a text that is not known. */
+/** Makes the error with its remedy. `otherwise` is the reason of an unknown text. */
 export const toBrokerError = (
   cause: unknown,
   { node, operation, queue }: ErrorContext,
@@ -87,7 +91,10 @@ export const toBrokerError = (
   const meaning: Meaning =
     ofTls !== undefined
       ? { reason: "ConnectionFailed", remedy: `${ofTls}; an HTTP interface takes httpTls first` }
-      : (patterns.find(([pattern]) => pattern.test(text))?.[1] ?? { reason: otherwise })
+      : (patterns.find(([pattern]) => pattern.test(text))?.[1] ??
+        (otherwise === "ConnectionFailed" && text === closedText
+          ? { reason: otherwise, remedy: remedies.protocol }
+          : { reason: otherwise }))
   return new BrokerError.BrokerError({
     broker: "nsq",
     operation,
@@ -104,7 +111,7 @@ export const toBrokerError = (
 export const refusedId = (text: string): string | undefined =>
   /^E_(?:FIN|REQ|TOUCH)_FAILED (?:FIN|REQ|TOUCH) (\S{16}) /.exec(text)?.[1]
 
-/** The error of something that had no answer within so many milliseconds. */
+/** Makes the error of an operation without an answer within `millis` milliseconds. */
 export const timedOut = ({ node, operation, queue }: ErrorContext, millis: number): BrokerError.BrokerError =>
   new BrokerError.BrokerError({
     broker: "nsq",

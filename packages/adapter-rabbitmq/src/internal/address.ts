@@ -39,6 +39,10 @@ const decodeParameter = (text: string): unknown => {
   }
 }
 
+/** Returns `host:port`, with brackets around an IPv6 address. */
+export const hostPort = ({ hostname, port }: Address): string =>
+  `${hostname.includes(":") ? `[${hostname}]` : hostname}:${port}`
+
 /** A further node of the cluster, from `host` or `host:port`; port and account are those of `address` otherwise. */
 export const node = (text: string, address: Address): Address => {
   const [, host = text, port] = /^(\[.+\]|[^:]+)(?::(\d+))?$/.exec(text) ?? []

@@ -2,11 +2,13 @@
 import { BrokerError, Failure } from "@requeue/core/port"
 import { TlsOptions } from "@requeue/kit"
 
-/** The operation that failed, as its error names it. */
+/** The operation that failed. */
 export interface ErrorContext {
   readonly operation: string
   readonly queue?: string | undefined
   readonly vhost?: string | undefined
+  /** `host:port` of the server, of an attempt to connect. */
+  readonly node?: string | undefined
 }
 
 /** The part of a `BrokerError` that the text of the failure decides. */
@@ -33,33 +35,36 @@ const remedies = {
   reply:
     'Answer a request without declaring its queue: send(queue, body, { native: RabbitMqNative.make({ exchange: "", ' +
     "routingKey: replyTo }) })",
-  alone: "Somebody else consumes it exclusively: end that consumer, or consume another queue",
+  alone: "Another consumer has the queue exclusively: end that consumer, or consume another queue",
   mismatch: "The object exists with other arguments: delete it, or set another prefix",
   missing: `Create it, or let a consumer or a send with assert: "declare" make it`,
   reach: "Check host, port and TLS; is the server running?",
-  protocol: "Check host and port: something answers there that does not speak AMQP 0-9-1",
+  protocol: "Write the port of AMQP 0-9-1, 5672 by default: another protocol answers there. 15672 is that of HTTP",
   size: "Send a smaller body, or raise max_message_size of the server",
   user: "Leave userId out, or set it to the user that logs in, or give that user the tag impersonator",
   headers: "Send fewer or shorter headers, or raise frame_max of the server",
   channels: "Raise channel_max of the server, or start fewer consumers on this broker and the others on another one",
   encoding: "Send headers as text, and properties of at most 255 bytes",
   plain: "The server speaks no TLS on this port: name the one of amqps:, 5671 by default",
-  reset: "Check that the server runs, and that this is its port of AMQP 0-9-1; if it wants TLS, write amqps:",
-  secure: "Check that the port is one of AMQP 0-9-1; if it wants TLS, write amqps:",
+  reset: "Check that the server runs, and that this is its port of AMQP 0-9-1; if it requires TLS, write amqps:",
+  secure:
+    "Write the port of AMQP 0-9-1, 5672 by default: 15672 is that of HTTP. If the port requires TLS, write amqps:",
+  bundle:
+    // In two parts, because the check of imports would find an import.
+    'Give the bundle a require: begin it with import { createRequire as toRequire } from "node' +
+    ':module"; const require = toRequire(import.meta.url), as esbuild does with --banner:js',
+  driver: "The driver failed before it reached the server: check the bundle and the package amqplib",
   tls: "Check the certificate authority, the host name and the client certificate in tls"
 } as const
 
-/** The remedy of what was under way when its channel or connection was lost. */
+/** The remedy of an operation whose channel or connection was lost. */
 export const lostRemedy = "Try again, a send with the same id: the connection is reopened automatically"
 
-/** The remedy of a handler that was longer than the server allows. */
+/** The remedy of a handler that ran for longer than the server allows. */
 export const timeoutRemedy =
   "Set handlerTimeout below the server's consumer_timeout and the queue's x-consumer-timeout, or raise them"
 
-/**
- * The remedy of a declaration that was refused. An exchange or a queue that people name can be used as it is, unless it
- * keeps delays.
- */
+/** The remedy of a refused declaration. An exchange or a queue that users name can be used as it is, unless it keeps delays. */
 const ofMismatch = (text: string): string => {
   const exchange = /inequivalent arg .* for exchange '([^']+)' in vhost/s.exec(text)?.[1]
   if (exchange !== undefined && !/\.v1\./.test(exchange))
@@ -68,10 +73,10 @@ const ofMismatch = (text: string): string => {
   return queue === undefined || /\.v1\.[qc]\./.test(queue)
     ? remedies.mismatch
     : `Set queues["${queue}"].assert: "passive" to use the queue as it is, or delete it and start again; ` +
-        `a delay queue is deleted, or named otherwise by names`
+        "a delay queue is deleted, or gets another name by names"
 }
 
-/** The remedy for something that is not there. Exchanges that people name can be declared. */
+/** The remedy for a missing object. Exchanges that users name can be declared. */
 const ofMissing = (text: string): string => {
   const exchange = /no exchange '([^']+)' in vhost/s.exec(text)?.[1]
   return exchange === undefined || /\.v1\./.test(exchange)
@@ -89,13 +94,13 @@ const byPrecondition = (text: string): Diagnosis => {
   return { reason: "QueueMismatch", remedy: ofMismatch(text) }
 }
 
-/** By a certificate there is neither a user name nor a password. */
+/** A login by certificate has neither a user name nor a password. */
 const ofLogin = (text: string): Diagnosis => ({
   reason: "AccessRefused",
   remedy: /mechanism EXTERNAL/.test(text) ? remedies.certificate : remedies.login
 })
 
-/** A login, a permission, or a queue that is read by another consumer alone. */
+/** A login, a permission, or a queue that another consumer has for itself. */
 const byAccess = (text: string): Diagnosis => {
   const isLogin = /login was refused|authentication/i.test(text)
   if (isLogin) return ofLogin(text)
@@ -152,29 +157,46 @@ const patterns: ReadonlyArray<readonly [RegExp, Diagnosis]> = [
   ]
 ]
 
+/**
+ * Failures of the network, and the driver's words for a server that ends or does not finish the handshake: another attempt may
+ * succeed. Any other failure of an attempt is one of the program, such as a bundle that lacks a module.
+ */
+const isPassing =
+  /\b(E[A-Z]{4,}|ERR_(TLS|SSL|OSSL|STREAM|SOCKET)\w*)\b|^(Socket|Unexpected|Handshake|Expected|Frame|Heartbeat|Server|SASL|Wasn't|Client network)\b/
+
 /** The driver's only words when the server closes a connection that has logged in and is not open yet. */
 const unopened = /Expected ConnectionOpenOk; got <ConnectionClose/
 
-/** The words of an error, its code and those of its inner errors included. */
+/** Returns the text of an error, with its code and the texts of its inner errors. */
 export const textOf = (cause: unknown): string => {
   const { message } = Failure.summarize(cause)
   if (!(cause instanceof Error)) return message
-  const code = "code" in cause && typeof cause.code === "string" ? `${cause.code} ` : ""
-  // Several addresses may have been tried: the outer error then says nothing.
+  const code = "code" in cause && typeof cause.code === "string" ? cause.code : ""
+  // When several addresses were tried, the outer error has no text.
   const inner = cause instanceof AggregateError ? cause.errors.map(textOf).join("; ") : ""
-  return `${code}${message}${inner}`
+  const text = `${message}${inner}`
+  return code === "" || text.includes(code) ? text : `${code} ${text}`
 }
 
 /**
- * The server's own words, where the text quotes them, without a full stop: a sentence follows. They name queues, users and
- * virtual hosts, never a password.
+ * Returns the server's own words where the text quotes them, without a full stop, because a sentence follows. They name queues,
+ * users and virtual hosts, never a password.
  */
 const detailOf = (text: string): string => (/"([A-Z_-]+ - .*)"/s.exec(text)?.[1] ?? text.trim()).replace(/\.$/, "")
 
-/** The reason and the remedy follow from the text of the cause; `otherwise` is the reason where the text is unknown. */
+/** The remedy of an attempt to connect for which the program lacks a module; `undefined` for other failures. */
+const ofModule = (text: string): string | undefined => {
+  if (text.startsWith("Dynamic require of ")) return remedies.bundle
+  return /MODULE_NOT_FOUND/.test(text) ? remedies.driver : undefined
+}
+
+/**
+ * Makes the error with the reason and the remedy that the text of the cause implies. `otherwise` is the reason of an unknown
+ * text. An unknown text of an attempt to connect is a mistake of the program, for which `connect` does not wait.
+ */
 export const toBrokerError = (
   cause: unknown,
-  { operation, queue, vhost }: ErrorContext,
+  { node, operation, queue, vhost }: ErrorContext,
   otherwise: BrokerError.Reason = "ConnectionLost"
 ): BrokerError.BrokerError => {
   if (cause instanceof BrokerError.BrokerError) return cause
@@ -184,17 +206,23 @@ export const toBrokerError = (
   const code = /\b(311|320|403|404|405|406|530|540) \(/.exec(text)?.[1]
   const isReply = /'amq\.rabbitmq\.reply-to/.test(text)
   const ofTls = operation === "connect" ? TlsOptions.remedy(text, "tls") : undefined
-  const { reason, remedy: usual } = (ofTls === undefined
-    ? undefined
-    : { reason: "ConnectionFailed" as const, remedy: ofTls }) ??
-    (code === undefined ? undefined : byCode(Number(code), text)) ??
-    patterns.find(([pattern]) => pattern.test(text))?.[1] ?? {
-      reason: otherwise,
-      remedy: otherwise === "ConnectionLost" ? lostRemedy : undefined
-    }
+  const module = operation === "connect" ? ofModule(text) : undefined
+  const known: Diagnosis | undefined =
+    ofTls === undefined && module === undefined
+      ? ((code === undefined ? undefined : byCode(Number(code), text)) ??
+        patterns.find(([pattern]) => pattern.test(text))?.[1])
+      : { reason: "ConnectionFailed", remedy: module ?? ofTls }
+  const isUnknown = known === undefined && operation === "connect" && !isPassing.test(text)
+  const program = module ?? (isUnknown ? remedies.driver : undefined)
+  const { reason, remedy: usual } = known ?? {
+    reason: otherwise,
+    remedy: program ?? (otherwise === "ConnectionLost" ? lostRemedy : remedies.reach)
+  }
   const remedy = isReply ? remedies.reply : usual
-  const isMisconfigured = operation === "connect" && (TlsOptions.isMistake(text) || usual === remedies.protocol)
-  const detail = detailOf(text)
+    const isMisconfigured =
+      operation === "connect" && (program !== undefined || TlsOptions.isMistake(text) || usual === remedies.protocol)
+    const isNowhere = node === undefined || reason !== "ConnectionFailed" || program !== undefined || text.includes(node)
+    const detail = isNowhere ? detailOf(text) : `${node}: ${detailOf(text)}`
   return new BrokerError.BrokerError({ broker: "rabbitmq", operation, queue, reason, detail, remedy, isMisconfigured })
 }
 
@@ -205,13 +233,13 @@ const overflow = "Encoded field table"
 export const tooLarge = (size: number, frameMax: number): string =>
   `${overflow}: headers and properties need a frame of ${size} bytes, and frame_max of this connection is ${frameMax}`
 
-/** Whether a copy with shorter headers may be taken where this one was refused. */
+/** Whether the server may take a copy with shorter headers. */
 export const isOfHeaders = ({ detail, reason }: BrokerError.BrokerError): boolean =>
   reason === "BodyTooLarge" && detail.startsWith(overflow)
 
 /**
- * The error of a message that could not be encoded: nothing of it was written, and it never will be, unless the channel
- * is closed. Foreign headers may be part of the text, so that the text decides nothing.
+ * Makes the error of a message that could not be encoded, so nothing of it was written. Its text decides nothing, because it may
+ * contain foreign headers.
  */
 export const ofEncoding = (cause: unknown, queue: string): BrokerError.BrokerError => {
   const { message, name } = Failure.summarize(cause)

@@ -45,11 +45,22 @@ const policies: ReadonlyArray<
   ["random delays up to 11 hours", RetryPolicy.webhookSender, {}, [13, 25, 14]]
 ]
 
-describe.runIf(management !== undefined)("a consumer makes", () => {
+describe.runIf(management !== undefined)("a connection makes", () => {
   test.each(policies)("with %s, these queues, exchanges and bindings", async (_, retry, options, wanted) => {
     const [queue, prefix] = [queueName("footprint"), queueName("p").slice(0, 20)]
     await on({ url, prefix, ...options }, () => Consumer.start(queue, { retry }, () => {}))
     assert.deepStrictEqual(await countOf(prefix, queue), [...wanted])
+  })
+
+  test("nothing while it only counts and browses", async () => {
+    const [queue, prefix] = [queueName("read"), queueName("p").slice(0, 20)]
+    await on({ url, prefix }, ({ admin }) =>
+      Effect.gen(function* () {
+        assert.deepInclude(yield* admin.counts(queue), { ready: 0, isMissing: true })
+        yield* Effect.ignore(admin.browse({ queue, from: "ready", limit: 1 }))
+      })
+    )
+    assert.deepStrictEqual(await countOf(prefix, queue), [0, 0, 0])
   })
 
   test.each(["a handler", "a producer"])("what keeps delays when %s asks for the first one", async (who) => {

@@ -6,8 +6,16 @@ import * as Limits from "./limits.ts"
 /** The capabilities under these settings. */
 export const make = ({ visibilityTimeout }: Settings): Capabilities.Capabilities => ({
   broker: "sqs",
-  retryDelay: { native: Limits.hide, beyond: "delayed copies, one every 15 minutes, while a consumer runs" },
-  sendDelay: { native: Limits.sendDelay, beyond: "delayed copies, one every 15 minutes, while a consumer runs" },
+  retryDelay: {
+    native: Limits.hide,
+    step: 1000,
+    beyond: "delayed copies, one every 15 minutes, while a consumer runs"
+  },
+  sendDelay: {
+    native: Limits.sendDelay,
+    step: 1000,
+    beyond: "delayed copies, one every 15 minutes, while a consumer runs"
+  },
   delayResolution: 1000,
   durableDelays: true,
   durableMessages: true,

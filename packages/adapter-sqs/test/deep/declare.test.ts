@@ -102,7 +102,7 @@ describe("create", () => {
     const error = await failure(make().ensure(requestOf(queue, { maxRetries: 26 })))
     expect(error).toMatchObject({ reason: "QueueMismatch", queue, operation: "verify" })
     expect(error.message).toContain("after 37 receives, without its error: the policy needs more than 37")
-    expect(error.remedy).toContain("Raise maxReceiveCount to 79")
+    expect(error.remedy).toContain("Set maxReceiveCount to 79")
   })
 
   test("a queue that is gone is made again once it is forgotten, and SQS takes its name again", async () => {

@@ -86,7 +86,7 @@ describe("a queue's plan", () => {
           bad.map(({ about }) => about),
           [`${request.queue} RedrivePolicy`]
         )
-        assert.match(bad[0]!.detail, /Raise maxReceiveCount to 67/)
+        assert.match(bad[0]!.detail, /Set maxReceiveCount to 67/)
         const error = yield* Effect.flip(create(long))
         assert.strictEqual(error._tag === "BrokerError" ? error.reason : error._tag, "QueueMismatch")
       })

@@ -8,7 +8,7 @@ import { Output } from "../Output.ts"
 import * as Policy from "../Policy.ts"
 import * as Target from "../Target.ts"
 
-/** Creates a queue's objects, and answers those that were missing before. */
+/** Creates a queue's objects, and returns those that were missing before. */
 const created = Effect.fnUntraced(function* (operator: Adapter.Operator, request: Adapter.PlanRequest) {
   const before = yield* operator.inspect(request)
   yield* operator.create(request)
@@ -24,6 +24,8 @@ export const create = Command.make(
         const { done, paint, progress, result } = yield* Output
         const target = yield* Target.resolve(rest, policy)
         const operator = yield* Operating.open(target)
+        // All are checked first: a policy that no consumer could start with creates nothing.
+        yield* Effect.forEach(target.queues, (queue) => Operating.verify(target, queue, operator))
         const made = yield* Effect.forEach(target.queues.map(Operating.requestOf), (request) =>
           Effect.andThen(progress(`creating ${request.queue}`), created(operator, request))
         ).pipe(Effect.ensuring(done))
@@ -40,10 +42,11 @@ export const create = Command.make(
     )
 ).pipe(
   Command.withDescription(
-    "Creates what the queues need and the broker has not: queues, dead-letter queues, delays. What is there stays as it " +
-      "is; what is there with other settings is an error. See requeue plan for what would be created."
+    "Creates what the queues need and the broker lacks: queues, dead-letter queues, delays. Existing objects stay as they " +
+      "are; one with other settings is an error, and so is a policy that requeue check refuses. See requeue plan for what " +
+      "would be created."
   ),
-  Command.withShortDescription("Make what the queues need on the broker"),
+  Command.withShortDescription("Create what the queues need on the broker"),
   Command.withExamples([
     { command: "requeue create", description: "For every queue of the config file's default broker" },
     { command: "requeue create --url amqp://localhost --queue orders", description: "Without a config file" }

@@ -1,4 +1,4 @@
-/** Refusals of brokers, told at their place in the file and without secrets. */
+/** Turns refusals of brokers into problems with their path in the file and without secrets. */
 import { BrokerError, type ConfigurationError } from "@requeue/core"
 import { type Capabilities, ConsumerOptions, Feasibility } from "@requeue/core/port"
 import { ConfigFileError } from "../ConfigFileError.ts"
@@ -7,7 +7,7 @@ import * as ConnectOptions from "./connectOptions.ts"
 import * as Environment from "./environment.ts"
 import type * as StrictSchema from "../StrictSchema.ts"
 
-/** Functions that tell the errors of a file's brokers. `secretsOf` answers those of a broker and of the queues. */
+/** Makes the functions for errors of a file's brokers. `secretsOf` returns the secrets of a broker and of the queues. */
 export const make = (
   file: string,
   queues: Readonly<Record<string, ConfiguredQueue>>,
@@ -20,17 +20,17 @@ export const make = (
 
   const locate = (
     broker: string,
-    { broker: kind = broker, detail, field, queue, remedy }: ConfigurationError.ConfigurationError
+    { detail, field, queue, remedy }: ConfigurationError.ConfigurationError
   ): ConfigFileError => {
     const asking = Object.entries(queues).find(([, { name }]) => name === queue)
     const problem =
       asking !== undefined && isOfQueue(field)
-        ? { path: placeOf(...asking, field), detail: `on broker ${kind}, for queue ${asking[0]}: ${detail}`, remedy }
+        ? { path: placeOf(...asking, field), detail: `on broker ${broker}, for queue ${asking[0]}: ${detail}`, remedy }
         : { path: ["brokers", broker, ...keysOf(field)], detail, remedy }
     return refused(broker, [ConnectOptions.explain(problem)])
   }
 
-  /** A broker's error may repeat what it was given. Its cause, which cannot be masked, goes where there are secrets. */
+  /** Masks the secrets in a broker's error. Its cause cannot be masked, so it is removed. */
   const masked = (name: string, error: BrokerError.BrokerError): BrokerError.BrokerError => {
     const secrets = secretsOf(name)
     if (secrets.size === 0) return error
@@ -63,8 +63,9 @@ const placeOf = (key: string, { retryPath }: ConfiguredQueue, field: string): St
   return ["queues", key, first === "queue" ? "name" : first, ...rest]
 }
 
-/** The demands of a queue that the broker cannot meet, as problems with their paths in the file. */
+/** Returns the requirements of a queue that the broker cannot meet, as problems with their paths in the file. */
 export const impossible = (
+  broker: string,
   key: string,
   queue: ConfiguredQueue,
   capabilities: Capabilities.Capabilities
@@ -72,7 +73,7 @@ export const impossible = (
   Feasibility.check(ConsumerOptions.resolve(queue.options, capabilities.lease), capabilities, queue.name).flatMap(
     ({ support, field }) => {
       if (support._tag !== "Impossible") return []
-      const detail = `on broker ${capabilities.broker}, for queue ${key}: ${support.why}`
+      const detail = `on broker ${broker}, for queue ${key}: ${support.why}`
       return [{ path: placeOf(key, queue, field), detail, remedy: support.remedy }]
     }
   )

@@ -1,4 +1,4 @@
-/** Options of `connect` that somebody has written into a file. */
+/** Options of `connect` in a config file, where they have no effect. */
 import type { ConnectOptions } from "@requeue/core/promise"
 import type { Problem } from "../StrictSchema.ts"
 
@@ -12,7 +12,7 @@ const names: Readonly<Record<keyof ConnectOptions, true>> = {
   waitForBroker: true
 }
 
-/** The problem of a key that is not known: where it is an option of `connect`, the remedy says so. */
+/** Adds the remedy to the problem of an unknown key that is an option of `connect`. */
 export const explain = (problem: Problem): Problem => {
   const [key, place, broker] = [problem.path.at(-1), ...problem.path]
   const isTop = problem.path.length === 1
@@ -26,7 +26,7 @@ export const explain = (problem: Problem): Problem => {
     }
   return {
     path: problem.path,
-    detail: "this option of connect cannot stand in a config file",
+    detail: "a config file cannot have this option of connect",
     remedy: `Remove it, and write connect(${isTop ? "undefined" : JSON.stringify(broker)}, { ${key}: … }) in the program`
   }
 }

@@ -7,11 +7,11 @@ export type Variables = Readonly<Record<string, string | undefined>>
 
 type Path = StrictSchema.Problem["path"]
 
-/** Whether a value has keys that a file can have written. In a module, an adapter or an object of a class with methods is one value. */
+/** Whether a value is an object of the file. In a module, an adapter or an object of a class with methods is one value. */
 export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> => {
   if (typeof value !== "object" || value === null || Array.isArray(value) || Adapter.isAdapter(value)) return false
   const prototype: unknown = Object.getPrototypeOf(value)
-  // The objects of another realm, such as that of a test runner, have a prototype of their own.
+  // Objects of another realm, such as a test runner's, have another prototype.
   if (prototype === null || Object.getPrototypeOf(prototype) === null) return true
   return Object.getOwnPropertyNames(prototype).every((name) => name === "constructor") && !hasMethods(value)
 }
@@ -36,16 +36,16 @@ export const variableOf = (path: Path): string =>
     )
     .join("_")
 
+const keysOf = (file: Readonly<Record<string, unknown>>, section: string): ReadonlyArray<string> =>
+  Object.keys(isObject(file[section]) ? file[section] : {})
+
 /** The paths that variables may override: those of the file's values, and those that choose a broker. */
-const slots = (file: Readonly<Record<string, unknown>>): ReadonlyArray<Path> => {
-  const keys = (field: string): ReadonlyArray<string> => Object.keys(isObject(file[field]) ? file[field] : {})
-  return [
-    ["broker"],
-    ...keys("brokers").map((name) => ["brokers", name, "url"]),
-    ...keys("queues").map((name) => ["queues", name, "broker"]),
-    ...leaves(file)
-  ]
-}
+const slots = (file: Readonly<Record<string, unknown>>): ReadonlyArray<Path> => [
+  ["broker"],
+  ...keysOf(file, "brokers").map((name) => ["brokers", name, "url"]),
+  ...keysOf(file, "queues").map((name) => ["queues", name, "broker"]),
+  ...leaves(file)
+]
 
 const set = (value: unknown, [key, ...rest]: Path, text: string): unknown => {
   if (key === undefined) return typed(value, text)
@@ -63,11 +63,11 @@ const typed = (value: unknown, text: string): unknown => {
 
 const isOverride = (name: string): boolean => /^REQUEUE_(BROKER$|(BROKERS|QUEUES|POLICIES)_)/.test(name)
 
-/** Turns brokers that are a URL alone into objects, so that every broker has its `url`. */
+/** Turns brokers that are a URL into objects, so every broker has its `url`. */
 const normal = (file: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> => {
   if (!isObject(file["brokers"])) return file
   const brokers = Object.entries(file["brokers"]).map(
-    // Variables are not filled in below what is no object, so it must not count as a broker.
+    // Variables are filled in only inside objects, so another value must not count as a broker.
     ([name, url]) => [name, typeof url === "string" ? { url } : isObject(url) ? url : undefined] as const
   )
   return { ...file, brokers: Object.fromEntries<unknown>(brokers) }
@@ -81,12 +81,52 @@ export interface Overridden {
   readonly problems: ReadonlyArray<StrictSchema.Problem>
 }
 
-/** Puts the values of environment variables into a file. A variable that overrides nothing is a problem. */
-export const override = (given: unknown, environment: Variables): Overridden => {
+/** The problem of a variable that is the name of no value in the file. `others` are values that the file may have. */
+const overridesNothing = (
+  name: string,
+  file: Readonly<Record<string, unknown>>,
+  found: ReadonlyMap<string, unknown>,
+  others: ReadonlyArray<Path>
+): Problem => {
+  const absent = others.find((path) => variableOf(path) === name)
+  if (absent !== undefined) {
+    const detail = `the file has no ${absent.join(".")} that this environment variable could override`
+    return { path: [name], detail, remedy: `Write ${absent.join(".")} in the file first, or unset ${name}` }
+  }
+  // Of a name that begins right, only the rest can be wrong.
+  const items = ["brokers", "queues", "policies"].flatMap((section) =>
+    keysOf(file, section).map((key) => [section, key])
+  )
+  const right = items.map((item) => `${variableOf(item)}_`).find((start) => name.startsWith(start)) ?? ""
+  const known = [...found.keys(), ...others.map(variableOf)].filter((each) => each.startsWith(right))
+  const meant = OptionNames.nearest(
+    name.slice(right.length),
+    known.map((each) => each.slice(right.length))
+  )
+  return {
+    path: [name],
+    detail: "this environment variable overrides nothing in the file",
+    remedy:
+      meant === undefined ? `Write the value in the file first, or unset ${name}` : `Did you mean ${right}${meant}?`
+  }
+}
+
+/**
+ * Puts the values of environment variables into a file. A variable that overrides nothing is a problem. `allowed` are the
+ * paths that each entry of a section may have.
+ */
+export const override = (
+  given: unknown,
+  environment: Variables,
+  allowed: Readonly<Record<string, ReadonlyArray<Path>>> = {}
+): Overridden => {
   if (!isObject(given)) return { value: undefined, set: new Set(), problems: [] }
   const written = normal(given)
   let file: unknown = written
   const found = Map.groupBy(slots(written), variableOf)
+  const others = Object.entries(allowed).flatMap(([section, paths]) =>
+    keysOf(written, section).flatMap((key) => paths.map((path) => [section, key, ...path]))
+  )
   const problems: Array<StrictSchema.Problem> = []
   const done = new Set<string>()
   for (const [name, text] of Object.entries(environment)) {
@@ -94,12 +134,7 @@ export const override = (given: unknown, environment: Variables): Overridden => 
     const paths = [...new Map((found.get(name) ?? []).map((path) => [JSON.stringify(path), path])).values()]
     const [path] = paths
     if (path === undefined) {
-      const remedy = OptionNames.nearest(name, [...found.keys()])
-      problems.push({
-        path: [name],
-        detail: "this environment variable overrides nothing in the file",
-        remedy: remedy === undefined ? "Write the value in the file first, or unset it" : `Did you mean ${remedy}?`
-      })
+      problems.push(overridesNothing(name, written, found, others))
     } else if (paths.length > 1) {
       const detail = `this environment variable could override ${paths.map((p) => p.join(".")).join(" or ")}`
       problems.push({ path: [name], detail, remedy: "Rename one of them" })
@@ -114,24 +149,24 @@ export const override = (given: unknown, environment: Variables): Overridden => 
 /** A value with its secrets filled in. */
 export interface Expanded {
   readonly value: unknown
-  /** The values that were filled in, by variable. They must not be shown. */
+  /** The values that were filled in, by variable. No error shows them. */
   readonly secrets: ReadonlyMap<string, string>
-  /** The paths of texts that are one variable and nothing else, so they may mean a number or a boolean. */
+  /** The paths of texts that are one variable and nothing else: they may stand for a number or a boolean. */
   readonly whole: ReadonlyArray<Path>
   readonly problems: ReadonlyArray<StrictSchema.Problem>
 }
 
-/** Dollars before a brace, and the name in it. Two dollars are one that is text; one that is left begins a variable. */
+/** Dollars before a brace, and the name in it. Two dollars stand for one; an odd one begins a variable. */
 const form = /(\$+)\{(?:([A-Za-z_]\w*)\})?/
 
-/** A text up to a form, and what the form is: a variable's name, text, or neither. */
+/** A text up to a form, and the form: a variable's name, text, or neither. */
 interface Step {
   readonly before: string
   readonly after: string
   readonly found: { readonly variable: string } | "text" | "unknown"
 }
 
-/** Reads a text up to its first form; `undefined` where there is none. */
+/** Reads a text up to its first form; `undefined` if it has none. */
 const step = (text: string): Step | undefined => {
   const match = form.exec(text)
   if (match === null) return undefined
@@ -153,14 +188,14 @@ const partOf = (before: string, after: string): "account" | "host" | "rest" | un
   return authority.includes("@") ? "account" : "host"
 }
 
-/** Whether a text ends inside a URL in the query of another, where a value would have to be encoded twice. */
+/** Whether a text ends inside a URL in the query of another URL, where a value would need encoding twice. */
 const isNested = (before: string): boolean => /[?&][^=&]*=[^&]*(:|%3a)(\/|%2f){2}[^&]*$/i.test(before)
 
 /** Encodes a variable's value for its place in a text, or returns the problem. */
 const inserted = (name: string, value: string, before: string, after: string): string | Omit<Problem, "path"> => {
   const part = partOf(before, after)
   const what = `the environment variable ${name}`
-  // A password that is empty by mistake would be logged in with.
+  // An empty password would be used for the login.
   const isNeeded = part === "account" || `${before}${after}` === ""
   if (isNeeded && value === "") return { detail: `${what} is empty`, remedy: `Set ${name}` }
   if (part === undefined) return value
@@ -170,7 +205,7 @@ const inserted = (name: string, value: string, before: string, after: string): s
   }
   if (isNested(before)) {
     const detail = `${what} is part of a URL in the query of another URL`
-    return { detail, remedy: "Write the inner URL as an option beside the outer one" }
+    return { detail, remedy: "Write the inner URL as an option of the broker" }
   }
   if (value.isWellFormed()) return encodeURIComponent(value)
   return { detail: `${what} has a character that no URL can have`, remedy: `Set ${name} to other characters` }
@@ -199,7 +234,7 @@ const filled = (template: string, valueOf: (name: string) => string | undefined,
   }
 }
 
-/** The problem of a `${` that begins no `${NAME}`. What follows it may be a password, so little of it is shown. */
+/** The problem of a `${` that does not begin `${NAME}`. The text after it may be a password, so little of it is shown. */
 const unknownForm = (after: string): Omit<Problem, "path"> => {
   const [, space = "", name = "", operator = ""] = /^( ?)([A-Z_][A-Z0-9_]*)( |:?[-=?+]|(?=\}))[^}]*\}/.exec(after) ?? []
   return {
@@ -211,9 +246,23 @@ const unknownForm = (after: string): Omit<Problem, "path"> => {
 /** A text, or the password of a URL, that is `$NAME`. */
 const bare = /^\$([A-Za-z_]\w*)$|^[a-z][\w+.-]*:\/\/[^/?#@:]*:\$([A-Za-z_]\w*)@/i
 
+/** Whether a path is that of a broker's URL. */
+const isUrl = ([section, , field, ...rest]: Path): boolean =>
+  section === "brokers" && field === "url" && rest.length === 0
+
+/** The problem of a URL that begins with `$NAME`. A name that is not in capitals may be a password, so it is not shown. */
+const unfilledUrl = (text: string): Omit<Problem, "path"> | undefined => {
+  const [, name, variable] = /^\$(([A-Z_][A-Z0-9_]*)(?!\w)|[A-Za-z_])/.exec(text) ?? []
+  if (name === undefined) return undefined
+  return {
+    detail: `a URL cannot begin with $${variable ?? "…"}, which is not a variable`,
+    remedy: `Write \${${variable ?? "NAME"}} for the environment variable`
+  }
+}
+
 /**
- * The texts of a file that look as if they named a variable, and do not: `${NAME:-default}`, `${ NAME }`, and `$NAME` where
- * that variable is set. The texts at the paths of `verbatim` are left out.
+ * Returns the problems of texts that look like a variable: `${NAME:-default}`, `${ NAME }`, and `$NAME` if that variable is set
+ * or the text is a URL. It skips the paths of `verbatim`.
  */
 export const mistaken = (file: unknown, environment: Variables, verbatim: Overridden["set"]): ReadonlyArray<Problem> =>
   leaves(file).flatMap((path) => {
@@ -223,6 +272,8 @@ export const mistaken = (file: unknown, environment: Variables, verbatim: Overri
     for (let next = step(text); next !== undefined; next = step(next.after)) {
       if (next.found === "unknown") problems.push({ path, ...unknownForm(next.after) })
     }
+    const unfilled = isUrl(path) ? unfilledUrl(text) : undefined
+    if (unfilled !== undefined) return [{ path, ...unfilled }]
     const [, whole, password = whole] = bare.exec(text) ?? []
     if (password === undefined || typeof environment[password] !== "string") return problems
     const detail = `$${password} is text, although an environment variable ${password} is set`
@@ -269,7 +320,7 @@ export const expand = (
 const at = (value: unknown, path: Path): unknown =>
   path.reduce<unknown>((inner, key) => (Object(inner) === inner ? Reflect.get(Object(inner), key) : undefined), value)
 
-/** Turns text at the paths `whole` into the number or boolean that it looks like, where it is at or below a refused path. */
+/** Turns text at the paths `whole`, at or below a refused path, into the number or boolean that it represents. */
 export const retype = (value: unknown, whole: ReadonlyArray<Path>, refused: ReadonlyArray<Path>): unknown =>
   whole.reduce((retyped, path) => {
     const isRefused = refused.some((place) => place.every((key, index) => path[index] === key))
@@ -279,7 +330,7 @@ export const retype = (value: unknown, whole: ReadonlyArray<Path>, refused: Read
     return other === text ? retyped : put(retyped, path, other)
   }, value)
 
-/** A value with another one at a path that it has, or without that path where the other one is `undefined`. */
+/** Replaces the value at an existing path; `undefined` removes it. */
 const put = (value: unknown, [key, ...rest]: Path, inner: unknown): unknown => {
   if (key === undefined) return inner
   if (Array.isArray(value)) return value.map((item, index) => (index === key ? put(item, rest, inner) : item))
@@ -290,8 +341,8 @@ const put = (value: unknown, [key, ...rest]: Path, inner: unknown): unknown => {
 }
 
 /**
- * A file without the problem at a path: without the field of a queue or policy, with a broker in memory, with another default
- * broker. Its brokers, queues and policies keep their names.
+ * Removes the problem at a path: the field of a queue or policy is left out, a broker becomes one in memory, the default broker
+ * another one. Brokers, queues and policies keep their names.
  */
 export const without = (file: unknown, path: Path): unknown => {
   const [section, name, field] = path
@@ -301,7 +352,7 @@ export const without = (file: unknown, path: Path): unknown => {
   return put(file, path, name === undefined ? undefined : {})
 }
 
-/** The ways in which a message may write a secret: as it is, percent-encoded, in quotes, or in one line. */
+/** Returns the forms of a secret in a text: as it is, percent-encoded, in quotes, or in one line. */
 const forms = (secret: string): ReadonlyArray<string> => [
   secret,
   encodeURIComponent(secret.toWellFormed()),
@@ -309,7 +360,7 @@ const forms = (secret: string): ReadonlyArray<string> => [
   secret.replaceAll(/\s+/g, " ")
 ]
 
-/** Replaces secrets in a text by their variables. A value of two letters or less is no secret. */
+/** Replaces secrets in a text by their variables. A value of one or two characters does not count as a secret. */
 export const mask = (text: string, secrets: ReadonlyMap<string, string>): string => {
   const longest = [...secrets].filter(([, secret]) => secret.length > 2).toSorted(([, a], [, b]) => b.length - a.length)
   return longest.reduce(
@@ -319,7 +370,7 @@ export const mask = (text: string, secrets: ReadonlyMap<string, string>): string
   )
 }
 
-/** A problem whose texts show no secret. */
+/** Masks the secrets in a problem's texts. */
 export const maskProblem = (
   { detail, path, remedy }: StrictSchema.Problem,
   secrets: Expanded["secrets"]

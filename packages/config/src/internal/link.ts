@@ -1,5 +1,5 @@
-/** Linking: turns a decoded file into values, and looks up the names of policies and brokers. */
-import { Codec, ConsumerBackoff, QueueDefinition, type RetryPolicy } from "@requeue/core"
+/** Turns a decoded file into values, and looks up the names of policies and brokers. */
+import { Codec, ConsumerBackoff, QueueDefinition, RetryPolicy } from "@requeue/core"
 import { BrokerUrl, ConsumerOptions, OptionNames } from "@requeue/core/port"
 import * as Result from "effect/Result"
 import type { ConfigFile } from "../ConfigFile.ts"
@@ -24,7 +24,7 @@ const codecs: Readonly<Record<NonNullable<Written["codec"]>, Codec.Codec<any>>> 
   bytes: Codec.bytes
 }
 
-/** The problem of a name that nothing has. Text that may hold a password, such as a URL, is not shown. */
+/** The problem of an unknown name. Text that may hold a password, such as a URL, is not shown. */
 export const unknown = (
   what: "broker" | "policy" | "queue",
   name: string,
@@ -39,7 +39,7 @@ export const unknown = (
   return { detail, remedy: OptionNames.remedy(name, known) }
 }
 
-/** Names in the file that no broker or policy has. */
+/** Returns the problems of names that no broker or policy has. */
 const missing = (file: ConfigFile, brokers: ReadonlyArray<string>): ReadonlyArray<StrictSchema.Problem> => {
   const problems: Array<StrictSchema.Problem> = []
   const lookUp = (
@@ -68,6 +68,20 @@ const missing = (file: ConfigFile, brokers: ReadonlyArray<string>): ReadonlyArra
   return problems
 }
 
+/** Queues of the file that are one queue of a broker, with other retry policies: chance would decide which one holds. */
+const contradictions = (queues: Linked["queues"]): ReadonlyArray<StrictSchema.Problem> => {
+  const all = Object.entries(queues)
+  return all.flatMap(([key, queue], index) => {
+    const policy = (other: ConfiguredQueue) => JSON.stringify(other.options.retry ?? RetryPolicy.make())
+    const first = all
+      .slice(0, index)
+      .find(([, each]) => each.name === queue.name && each.broker === queue.broker && policy(each) !== policy(queue))
+    if (first === undefined) return []
+    const detail = `${first[0]} and ${key} are both the queue ${queue.name} on ${queue.broker}, with different retry policies`
+    return [{ path: ["queues", key, "name"], detail, remedy: "Give both the same retry, or one of them another name" }]
+  })
+}
+
 const backoffOf = (written: Written["consumerBackoff"]): ConsumerBackoff.ConsumerBackoff | undefined =>
   typeof written === "object" ? written : written === true ? ConsumerBackoff.make() : undefined
 
@@ -88,7 +102,7 @@ const queueOf = (key: string, written: Written, file: ConfigFile, defaultBroker:
   }
 }
 
-/** Links a file. Fails with everything that does not fit together. */
+/** Links a file. Fails with all problems. */
 export const link = (file: ConfigFile): Result.Result<Linked, ReadonlyArray<StrictSchema.Problem>> => {
   const brokers = Object.keys(file.brokers)
   const absent = missing(file, brokers)
@@ -104,6 +118,7 @@ export const link = (file: ConfigFile): Result.Result<Linked, ReadonlyArray<Stri
       problems.push({ ...refusal, path: ["queues", key, ...path] })
     }
   }
+  problems.push(...contradictions(queues))
   if (problems.length > 0) return Result.fail(problems)
   const queuesOn = (broker: string): ReadonlyArray<ConfiguredQueue> => {
     const own = Object.values(queues).filter((queue) => queue.broker === broker)

@@ -7,10 +7,10 @@ import { pathToFileURL } from "node:url"
 import { ConfigFileError } from "../ConfigFileError.ts"
 import * as Syntax from "./syntax.ts"
 
-/** The names of config files; the first that is there wins. */
+/** The names of config files; the first that exists is used. */
 const names = ["ts", "mts", "js", "mjs", "json", "yaml", "yml"].map((extension) => `requeue.config.${extension}`)
 
-/** Stands for the file's name in errors where no file is found. */
+/** The file's name in errors when no file is found. */
 export const anyName = "requeue.config.{ts,js,json,yaml}"
 
 /** A config file on disk. */
@@ -54,7 +54,7 @@ const parse = async ({ path }: Source): Promise<unknown> => {
   return Syntax.parse(readFileSync(path, "utf8"), extname(path) === ".json" ? "json" : "yaml")
 }
 
-/** The words of Node for a module's syntax in a file that it takes for CommonJS, as the package of the file tells it to. */
+/** Node's error for the syntax of a module in a CommonJS file. The package of the file decides which it is. */
 const isModuleInCommonJs = /^(Cannot use import statement outside a module|Unexpected token 'export')/
 
 const inCommonJs = ({ file }: Source): ConfigFileError => {
@@ -63,7 +63,7 @@ const inCommonJs = ({ file }: Source): ConfigFileError => {
   return refuse(file, detail, `Rename it to ${renamed}`)
 }
 
-/** Node's words for mistakes of the language repeat parts of the text, such as a password without quotes. */
+/** Node's errors for invalid syntax repeat parts of the text, such as a password without quotes: they are not shown. */
 const inModule = (cause: unknown, { file, path }: Source): ConfigFileError => {
   const { message, name } = Failure.summarize(cause)
   const [first = ""] = message.split("\n")

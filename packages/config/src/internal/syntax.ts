@@ -1,4 +1,4 @@
-/** Parsing JSON and YAML. No error repeats a part of the text, because it may be a password. */
+/** Parses JSON and YAML. Errors show no part of the text except names of variables, because it may be a password. */
 import * as Yaml from "yaml"
 
 /** A text that cannot be parsed. */
@@ -12,7 +12,7 @@ export class SyntaxProblem extends Error {
 
 const quotes = "Put text that begins with *, &, !, @, % or ` in quotes"
 
-/** The fault, and how to fix it, by the code of an error of YAML. */
+/** Faults and how to fix them, by the code of YAML's error. */
 const faults: Readonly<Record<string, readonly [detail: string, remedy: string]>> = {
   BAD_DIRECTIVE: ["text begins with a character that has a meaning in YAML", quotes],
   BAD_SCALAR_START: ["text begins with a character that has a meaning in YAML", quotes],
@@ -22,16 +22,39 @@ const faults: Readonly<Record<string, readonly [detail: string, remedy: string]>
     'Put text that contains a colon in quotes, as in main: "memory:"'
   ],
   BLOCK_IN_FLOW: ["there is a key without a value", 'Put text that contains a colon in quotes, as in main: "memory:"'],
-  DUPLICATE_KEY: ["the same key stands there twice", "Remove one of them"],
+  DUPLICATE_KEY: ["a key is repeated", "Remove one of them"],
   MISSING_CHAR: ["a quote, a bracket or a comma is missing", "Add it"],
   MULTIPLE_DOCS: ["a second document begins", "Remove the line of ---"],
   TAB_AS_INDENT: ["a tab indents the line", "Indent it with spaces"]
 }
 
+/** Finds a variable without quotes inside braces or brackets: YAML reads its brace as the beginning of an object. */
+const unquoted = (text: string, offset: number): readonly [string, string] | undefined => {
+  const [, name] = /^\$\{([A-Za-z_]\w*)\}/.exec(text.slice(offset - 1)) ?? []
+  if (name === undefined) return undefined
+  // Another name may be a password in which a dollar precedes a brace.
+  const shown = /^[A-Z_][A-Z0-9_]*$/.test(name) ? name : "NAME"
+  return [`\${${shown}} has no quotes inside { } or [ ]`, `Put the whole text in quotes, as in "\${${shown}}"`]
+}
+
+const unclosed = ({ code, message }: Yaml.YAMLError): readonly [string, string] | undefined => {
+  if (code !== "BAD_INDENT") return undefined
+  const [, kind] = /^Flow (map|sequence)/.exec(message) ?? []
+  if (kind === undefined) return ["a line is indented differently from those next to it", "Indent it like them"]
+  const [open, end] = kind === "map" ? ["{", "}"] : ["[", "]"]
+  return [`a ${open} is not closed`, `Add its ${end}`]
+}
+
+/** Returns the fault and how to fix it. */
+const faultOf = (wrong: Yaml.YAMLError, text: string): readonly [string, string] =>
+  unquoted(text, wrong.pos[0]) ??
+  unclosed(wrong) ??
+  faults[wrong.code] ?? ["it is not valid YAML", "Fix the syntax there"]
+
 const place = ({ col, line }: { readonly line: number; readonly col: number }): string =>
   `at line ${line}, column ${col}`
 
-/** The first alias without an anchor, or anchor of a text that no alias names: there, the first character was no syntax. */
+/** Returns the first alias without an anchor, or anchored text without an alias: its first character was meant as text. */
 const mistakenText = (document: Yaml.Document): Yaml.Node | undefined => {
   const named = new Set<string>()
   const anchored: Array<Yaml.Scalar> = []
@@ -51,15 +74,15 @@ const parseYaml = (text: string): unknown => {
   const document = Yaml.parseDocument(text, { lineCounter: lines, logLevel: "error", prettyErrors: false })
   const [wrong] = [...document.errors, ...document.warnings]
   const mistaken = wrong === undefined ? mistakenText(document) : undefined
-  const [code, offset] = wrong === undefined ? ["BAD_SCALAR_START", mistaken?.range?.[0]] : [wrong.code, wrong.pos[0]]
+  const offset = wrong === undefined ? mistaken?.range?.[0] : wrong.pos[0]
   if (offset !== undefined) {
-    const [detail, remedy] = faults[code] ?? ["it is not valid YAML", "Fix the file"]
+    const [detail, remedy] = wrong === undefined ? faults["BAD_SCALAR_START"]! : faultOf(wrong, text) // It is in the table.
     throw new SyntaxProblem(`${detail} ${place(lines.linePos(offset))}`, remedy)
   }
   return document.toJS()
 }
 
-/** Whether the first `length` characters of a text of JSON can be continued, as far as the parser tells. */
+/** Whether the first `length` characters can begin a JSON text. */
 const isBeginning = (text: string, length: number): boolean => {
   try {
     JSON.parse(text.slice(0, length))
@@ -76,7 +99,7 @@ const parseJson = (text: string): unknown => {
     const value: unknown = JSON.parse(text)
     return value
   } catch {
-    // The parser tells the position of some errors only, and shows the text of others.
+    // The parser gives the position of some errors only, and shows the text of others.
     let [good, bad] = [0, text.length + 1]
     while (bad - good > 1) {
       const middle = Math.floor((good + bad) / 2)
@@ -85,7 +108,7 @@ const parseJson = (text: string): unknown => {
     }
     const before = text.slice(0, good).split("\n")
     const where = place({ line: before.length, col: before.at(-1)!.length + 1 }) // A split text has at least one part.
-    throw new SyntaxProblem(`it is not valid JSON ${where}`, "Fix the file")
+    throw new SyntaxProblem(`it is not valid JSON ${where}`, "Fix the syntax there")
   }
 }
 

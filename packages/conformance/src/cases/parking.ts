@@ -31,7 +31,11 @@ export const cases: ReadonlyArray<Case.Case> = [
     const aside = `${lab.queue}.aside`
     const parked = yield* Effect.provideService(DeadLetters.make(aside), Broker.Broker, lab.broker)
     const isFirst = (id: string) => id === "m0" || id === "m1"
-    const { filtered, redriven } = yield* letters.park({ to: aside, filter: ({ metadata }) => isFirst(metadata.id) })
+    const { filtered, redriven } = yield* letters.park({
+      to: aside,
+      create: true,
+      filter: ({ metadata }) => isFirst(metadata.id)
+    })
     Check.equal("parked and passed over", [redriven, filtered], [2, 2])
     yield* lab.untilPending({ ready: 2, inFlight: 0 }, lab.dlq)
     Check.equal("left", yield* left(lab), ["m2", "m3"])
@@ -61,6 +65,7 @@ export const cases: ReadonlyArray<Case.Case> = [
       Object.assign(origin!, { queue: "written" })
     }
     const { redriven } = yield* letters.park({
+      create: true,
       to: aside,
       filter: (letter) => {
         write(letter)

@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import * as BatchPolicy from "../policy/BatchPolicy.ts"
 import type { Broker } from "../port/Broker.ts"
-import { handlerRefusal, kinds, type Options } from "./ConsumerOptions.ts"
+import { handlerRefusal, kinds, type Options, over } from "./ConsumerOptions.ts"
 import type { BatchHandler, MessageHandler } from "../message/Handler.ts"
 import * as Dispatch from "./internal/runHandler.ts"
 import * as Lifecycle from "./internal/lifecycle.ts"
@@ -56,7 +56,7 @@ export const start = <
   options: Options,
   handler: MessageHandler<A, R>
 ): Effect.Effect<Consumer, StartError, Broker | Scope.Scope | R> =>
-  launch("Consumer.start", queue, options, { batch: options?.batch ?? BatchPolicy.single, single: true }, handler)
+  launch("Consumer.start", queue, options, { batch: BatchPolicy.single, single: true }, handler)
 
 /**
  * Starts a consumer whose handler gets batches; it drains when the scope closes.
@@ -93,9 +93,9 @@ export const startBatch = <
   options: Options,
   handler: BatchHandler<A, R>
 ): Effect.Effect<Consumer, StartError, Broker | Scope.Scope | R> =>
-  launch("Consumer.startBatch", queue, options, { batch: options?.batch ?? BatchPolicy.make(), single: false }, handler)
+  launch("Consumer.startBatch", queue, options, { batch: BatchPolicy.make(), single: false }, handler)
 
-/** Whether the handler gets one message at a time, and how batches are filled. */
+/** Whether the handler takes one message at a time, and the default of how messages are gathered. */
 interface Mode {
   readonly batch: BatchPolicy.BatchPolicy
   readonly single: boolean
@@ -109,7 +109,10 @@ const launch = <A, R>(
   handler: MessageHandler<A, R> | BatchHandler<A, R>
 ): Effect.Effect<Consumer, StartError, Broker | Scope.Scope | R> => {
   const refused = handlerRefusal(call, queue, options, handler) ?? OptionNames.refusal(call, options, kinds, queue)
-  return OptionNames.orDie(refused, () => run(queue, options, mode, handler))
+  return OptionNames.orDie(refused, () => {
+    const all = over(queue, options, kinds)
+    return run(queue, all, { ...mode, batch: all.batch ?? mode.batch }, handler)
+  })
 }
 
 const run = <A, R>(

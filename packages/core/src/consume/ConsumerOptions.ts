@@ -11,6 +11,7 @@ import * as Feasibility from "../port/Feasibility.ts"
 import * as OptionKind from "../options/OptionKind.ts"
 import * as OptionNames from "../options/OptionNames.ts"
 import * as RateLimit from "../policy/RateLimit.ts"
+import { inside } from "../policy/internal/retryNames.ts"
 import * as RetryPolicy from "../policy/RetryPolicy.ts"
 
 /** Options that consumers and pullers share, without their policies. */
@@ -85,7 +86,10 @@ const handlerTimeout = Delay.kind(1, 12 * 60 * 60_000)
 
 /** All options and their kinds. */
 export const kinds: OptionNames.Of<Options> = {
-  retry: OptionKind.object("a policy, made by RetryPolicy.make", "maxAttempts", "deadLetter"),
+  retry: {
+    ...OptionKind.object("a policy, made by RetryPolicy.make", "maxAttempts", "deadLetter"),
+    inside: inside((retry) => `RetryPolicy.make(${retry})`)
+  },
   retryDelay: Delay.kind(0, Delay.max),
   batch: OptionKind.object("a policy, made by BatchPolicy.make", "maxBatchSize", "maxBatchTimeout"),
   concurrency: OptionKind.whole(1, 1000),
@@ -103,6 +107,21 @@ export const kinds: OptionNames.Of<Options> = {
   stackTraces: OptionKind.flag,
   onEvent: OptionKind.callback
 }
+
+/**
+ * Returns the options, and for those that it leaves out the options of the queue's definition, such as one of a config file.
+ * `known` are the names that apply. `undefined` counts as left out.
+ */
+export const over = <O extends object>(queue: unknown, options: O, known: Readonly<Record<string, unknown>>): O => {
+  const own: unknown = OptionKind.isObject(queue) ? Reflect.get(queue, "options") : undefined
+  if (!OptionKind.isObject(own)) return options
+  const defaults = Object.entries(own).filter(([name]) => Object.hasOwn(known, name))
+  const given = Object.entries(options).filter(([, value]) => value !== undefined)
+  return Object.fromEntries([...defaults, ...given]) as O // Cast, because the options of a definition are those of a consumer.
+}
+
+/** Returns the queue without the options of its definition, for a caller that has applied them by {@link over}. */
+export const bare = <Q>(queue: Q): Q => (OptionKind.isObject(queue) ? { ...queue, options: undefined } : queue)
 
 /** Returns the error of a handler that is not a plain or async function; `undefined` if the handler is valid. */
 export const handlerRefusal = (

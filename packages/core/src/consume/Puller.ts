@@ -117,7 +117,9 @@ export const make = <
   queue: QueueDefinition.Input<A, never>,
   options: Options = {}
 ): Effect.Effect<Puller<A>, Lifecycle.StartError, Broker | Scope.Scope> =>
-  OptionNames.orDie(OptionNames.refusal("Puller.make", options, kinds, queue), () => open(queue, options))
+  OptionNames.orDie(OptionNames.refusal("Puller.make", options, kinds, queue), () =>
+    open(queue, ConsumerOptions.over(queue, options, kinds))
+  )
 
 const open = <A>(
   queue: QueueDefinition.Input<A, never>,

@@ -12,6 +12,7 @@ import { Broker, type Counts } from "../port/Broker.ts"
 import type { BrokerError } from "../port/BrokerError.ts"
 import * as Log from "../port/Log.ts"
 import * as Consumer from "../consume/Consumer.ts"
+import { bare } from "../consume/ConsumerOptions.ts"
 import * as Delay from "../message/Delay.ts"
 import * as Health from "../observe/Health.ts"
 import * as Counting from "../port/Counting.ts"
@@ -83,7 +84,10 @@ export interface Requeue extends AsyncDisposable {
     entries: ReadonlyArray<Producer.BatchEntry<NoInfer<A>>>,
     options?: Producer.BatchOptions
   ) => Promise<ReadonlyArray<string>>
-  /** Starts a consumer whose handler gets one message at a time. */
+  /**
+   * Starts a consumer whose handler gets one message at a time. A queue of a config file brings its options; those given
+   * here replace them one by one.
+   */
   readonly consume: <A = QueueDefinition.AnyBody, T = unknown>(
     queue: QueueDefinition.Input<A, never>,
     options: ConsumeOptions,
@@ -170,15 +174,15 @@ export const connect = async <E>(
     consume: async (queue, consumeOptions, given) => {
       const checked = Options.consume("requeue.consume", queue, consumeOptions, given)
       const handler = given as MessageHandler<QueueDefinition.AnyBody> // Any other result is ignored.
-      return (await start(Consumer.start(queue, checked, handler))).worker
+      return (await start(Consumer.start(bare(queue), checked, handler))).worker
     },
     consumeBatch: async (queue, consumeOptions, given) => {
       const checked = Options.consume("requeue.consumeBatch", queue, consumeOptions, given)
       const handler = given as BatchHandler<QueueDefinition.AnyBody> // Any other result is ignored.
-      return (await start(Consumer.startBatch(queue, checked, handler))).worker
+      return (await start(Consumer.startBatch(bare(queue), checked, handler))).worker
     },
     puller: async (queue, pullerOptions = {}) => {
-      const { running, worker } = await start(Puller.make(queue, Options.puller(queue, pullerOptions)))
+      const { running, worker } = await start(Puller.make(bare(queue), Options.puller(queue, pullerOptions)))
       return {
         ...worker,
         pull: async (pullOptions = {}) => {

@@ -14,6 +14,8 @@ export interface QueueDefinition<out A, in I = A> {
   readonly codec: Codec.Codec<A, I>
   /** Delay of messages that are sent without one, in milliseconds; `undefined`: none. */
   readonly delay: Delay.Delay | undefined
+  /** Options of its consumers and pullers, for those that their call leaves out. A config file gives them. Default: none. */
+  readonly options?: object | undefined
 }
 
 /** Options of {@link make}. */

@@ -14,6 +14,8 @@ export interface OptionKind<out A = unknown> {
   readonly read?: ((value: unknown) => unknown) | undefined
   /** A value as written in a program. Default: none. */
   readonly example?: string | undefined
+  /** How a program writes options that belong inside this one, by name. Default: none. */
+  readonly inside?: Readonly<Record<string, (value: string) => string>> | undefined
   /** The kinds of members by name, so an error can name the wrong one; `undefined` if not a container. Default: none. */
   readonly members?: ((value: unknown) => Readonly<Record<string, OptionKind>> | undefined) | undefined
   /** The type of the values, for the compiler only: it is never set. */

@@ -74,7 +74,7 @@ const problemOf = (options: unknown, known: Known): Problem | undefined => {
     const kind = known[name]
     if (kind === true) continue
     if (kind?.holds === undefined) {
-      if (Object.hasOwn(options, name)) return problemOfName(name, known)
+      if (Object.hasOwn(options, name)) return problemOfPlace(name, options, known) ?? problemOfName(name, known)
       continue
     }
     const value = (options as Readonly<Record<string, unknown>>)[name] // `name` is one of its keys.
@@ -98,6 +98,20 @@ const problemOfForm = (given: unknown, known: Known): Problem => {
 }
 
 const remedyOfForm = (given: object): string => (hasEntries(given) ? remedyOfEntries : "Await the promise first")
+
+/** Returns the problem of an option that belongs inside another one. */
+const problemOfPlace = (name: string, options: object, known: Known): Problem | undefined => {
+  for (const [home, kind] of Object.entries(known)) {
+    const inside = typeof kind === "object" ? kind.inside : undefined
+    const write = inside !== undefined && Object.hasOwn(inside, name) ? inside[name] : undefined
+    if (write === undefined) continue
+    const value: unknown = Reflect.get(options, name)
+    const isShown = ["string", "number", "boolean"].includes(typeof value)
+    const remedy = `It belongs in ${home}. Write ${home}: ${write(isShown ? show(value) : "…")}`
+    return { detail: `unknown option ${name}`, remedy }
+  }
+  return undefined
+}
 
 const problemOfName = (name: string, known: Known): Problem => {
   const names = Object.keys(known)

@@ -87,7 +87,20 @@ const kinds: OptionNames.Of<Options> = {
   maxDeliveries: true,
   maxAge: Delay.kind(0, Number.POSITIVE_INFINITY),
   immediate: OptionKind.whole(0, 10),
-  backoff: true,
+  backoff: {
+    expected: "a backoff",
+    // `make` checks it.
+    holds: () => true,
+    inside: {
+      delay: (value) => `constant(${value})`,
+      step: (value) => `linear(${value})`,
+      base: (value) => `exponential(${value})`,
+      delays: (value) => `sequence(${value})`,
+      factor: (value) => `exponential("1 second", { factor: ${value} })`,
+      max: (value) => `exponential("1 second", { max: ${value} })`,
+      jitter: (value) => `exponential("1 second", { jitter: ${value} })`
+    }
+  },
   classify: true,
   deadLetter: true
 }

@@ -8,6 +8,8 @@ import * as Delay from "../message/Delay.ts"
 export interface DelayReach {
   /** The longest delay that the broker itself keeps, in milliseconds. */
   readonly native: number
+  /** Delays are rounded up to multiples of this many milliseconds. Default: 1. */
+  readonly step?: number | undefined
   /** How longer delays, up to 24 hours, are emulated, in words; `undefined` if they are impossible. */
   readonly beyond: string | undefined
 }

@@ -52,14 +52,26 @@ export const describe = (support: Support): Told => {
 
 const Exact: Support = { _tag: "Exact" }
 
-const delay = (wanted: Delay.Delay, reach: DelayReach, onLimit: Requirements["onLimit"]): Support => {
-  if (wanted <= reach.native) return Exact
-  if (reach.beyond !== undefined) return { _tag: "Emulated", how: reach.beyond }
-  if (onLimit === "clamp") return { _tag: "Clamped", from: wanted, to: reach.native }
+/** Returns how the broker rounds the delays; `undefined` if it keeps each of them. */
+const rounding = (delays: ReadonlyArray<Delay.Delay>, step = 1): string | undefined => {
+  if (delays.every((each) => each % step === 0)) return undefined
+  return `rounded up to ${step === 1000 ? "whole seconds" : `multiples of ${Delay.format(step)}`}`
+}
+
+/** `delays` are all that the policy has, or its shortest and longest ones. */
+const delay = (
+  delays: ReadonlyArray<Delay.Delay>,
+  { beyond, native, step }: DelayReach,
+  onLimit: Requirements["onLimit"]
+): Support => {
+  const [wanted, rounded] = [Math.max(0, ...delays), rounding(delays, step)]
+  if (wanted <= native) return rounded === undefined ? Exact : { _tag: "Emulated", how: rounded }
+  if (beyond !== undefined) return { _tag: "Emulated", how: rounded === undefined ? beyond : `${beyond}; ${rounded}` }
+  if (onLimit === "clamp") return { _tag: "Clamped", from: wanted, to: native }
   return {
     _tag: "Impossible",
-    why: `the policy needs delays of up to ${Delay.format(wanted)}, the broker keeps at most ${Delay.format(reach.native)}`,
-    remedy: `Set max to ${Delay.format(reach.native)} or less, or onLimit: "clamp"`
+    why: `the policy needs delays of up to ${Delay.format(wanted)}, the broker keeps at most ${Delay.format(native)}`,
+    remedy: `Set max to ${Delay.format(native)} or less, or onLimit: "clamp"`
   }
 }
 
@@ -113,17 +125,13 @@ export const check = (
   if (backoff !== undefined) {
     findings.push({
       field: "retry.backoff",
-      support: delay(
-        Backoff.longest(reachable(requirements.retry, backoff)),
-        capabilities.retryDelay,
-        requirements.onLimit
-      )
+      support: delay(delaysOf(requirements.retry, backoff), capabilities.retryDelay, requirements.onLimit)
     })
   }
   if (requirements.retryDelay !== undefined) {
     findings.push({
       field: "retryDelay",
-      support: delay(requirements.retryDelay, capabilities.retryDelay, requirements.onLimit)
+      support: delay([requirements.retryDelay], capabilities.retryDelay, requirements.onLimit)
     })
   }
   if (requirements.handlerTimeout !== undefined) {
@@ -132,13 +140,14 @@ export const check = (
   return findings
 }
 
-/** The backoff, capped at the longest delay of the policy's retries. */
-const reachable = ({ maxAttempts }: RetryPolicy, backoff: Backoff.Backoff): Backoff.Backoff => {
-  if (maxAttempts > 100) return backoff
-  let longest = 0
-  for (let attempt = 1; attempt < maxAttempts; attempt++)
-    longest = Math.max(longest, Backoff.range(backoff, attempt)[1])
-  return { ...backoff, max: Math.min(backoff.max, longest) }
+/** The most retries whose delays are computed one by one. */
+const most = 100
+
+/** Returns the shortest and the longest delay of each retry; of more than 100 retries, also the longest of the backoff. */
+const delaysOf = ({ maxAttempts }: RetryPolicy, backoff: Backoff.Backoff): ReadonlyArray<Delay.Delay> => {
+  const attempts = Array.from({ length: Math.min(maxAttempts, most + 1) - 1 }, (_, index) => index + 1)
+  const delays = attempts.flatMap((attempt) => Backoff.range(backoff, attempt))
+  return maxAttempts > most ? [...delays, Backoff.longest(backoff)] : delays
 }
 
 /** Returns the error of the first requirement that the broker cannot meet; `undefined` if it meets all. */

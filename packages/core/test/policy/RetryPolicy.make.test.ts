@@ -7,6 +7,11 @@ const rejected: ReadonlyArray<readonly [string, object, string]> = [
     { maxRetries: 1, maxAttempts: 2 },
     "RetryPolicy.make: give maxRetries or maxAttempts, not both, got 1 and 2"
   ],
+  [
+    "an option of its backoff",
+    { base: 1000 },
+    "RetryPolicy.make: unknown option base. It belongs in backoff. Write backoff: exponential(1000)"
+  ],
   ["negative retries", { maxRetries: -1 }, "RetryPolicy.make: maxRetries must be a whole number >= 0"],
   ["a fraction", { maxRetries: 1.5 }, "RetryPolicy.make: maxRetries must be"],
   ["NaN", { maxRetries: Number.NaN }, "RetryPolicy.make: maxRetries must be"],

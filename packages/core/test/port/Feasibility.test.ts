@@ -42,6 +42,27 @@ const table: ReadonlyArray<readonly [string, Feasibility.Requirements, Capabilit
   ["a backoff within reach", requirements(constant(hour)), able, { "retry.backoff": Exact }],
   ["a backoff beyond it", requirements(constant(2 * hour)), able, { "retry.backoff": tooLong("2h") }],
   [
+    "delays that are rounded up",
+    requirements(constant(200), { retryDelay: 1500 }),
+    { ...able, retryDelay: { native: hour, beyond: undefined, step: 1000 } },
+    {
+      "retry.backoff": { _tag: "Emulated", how: "rounded up to whole seconds" },
+      retryDelay: { _tag: "Emulated", how: "rounded up to whole seconds" }
+    }
+  ],
+  [
+    "delays of whole steps, and the shortest and longest of random ones",
+    requirements({ backoff: Backoff.linear(1000, { jitter: "full" }), maxRetries: 3 }, { retryDelay: 0 }),
+    { ...able, retryDelay: { native: hour, beyond: undefined, step: 1000 } },
+    { "retry.backoff": Exact, retryDelay: Exact }
+  ],
+  [
+    "one of several delays that is rounded up, in hops",
+    requirements({ backoff: Backoff.sequence([2 * hour, 300]), maxRetries: 2 }),
+    { ...hopping, retryDelay: { ...hopping.retryDelay, step: 250 } },
+    { "retry.backoff": { _tag: "Emulated", how: "in hops of an hour; rounded up to multiples of 250ms" } }
+  ],
+  [
     "a backoff beyond it, cut",
     requirements(constant(2 * hour), { onLimit: "clamp" }),
     able,

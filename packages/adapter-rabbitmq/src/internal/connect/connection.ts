@@ -1,6 +1,6 @@
 /**
- * A connection to the server that is made again for ever, on each node of the cluster in turn. A delivery tag, a channel
- * and a declaration belong to one live connection, and are never used on the next.
+ * A connection to the server that is reopened whenever it is lost, on each node of the cluster in turn. A delivery tag, a
+ * channel and a declaration belong to one live connection, and are never used on the next.
  */
 import { type Broker, BrokerError, Reconnect } from "@requeue/core/port"
 import { Reconnecting } from "@requeue/kit"
@@ -18,7 +18,7 @@ import * as Credentials from "./credentials.ts"
 import { request, unconnected } from "./request.ts"
 import { type ErrorContext, toBrokerError } from "../toBrokerError.ts"
 
-/** Since when a connection is up or down. */
+/** Whether a connection is up or down, and since when. */
 type State = ReturnType<Broker.Service["connection"]>
 
 /** One connection, from its opening to its end. */
@@ -38,21 +38,21 @@ export interface Live {
   readonly blockedBy: () => string | undefined
 }
 
-/** The live connection of the moment. */
+/** A maintained connection. */
 export interface Connection extends Pick<
   Reconnecting.Reconnecting<Live, BrokerError.BrokerError>,
   "current" | "live" | "error"
 > {
   /**
-   * The live connection, as soon as there is one. Fails with `ConnectionFailed` after `requestTimeout`, and with the words of the
-   * last attempt to connect.
+   * Waits for the live connection. Fails with `ConnectionFailed` after `requestTimeout`, with the text of the last attempt to
+   * connect.
    */
   readonly within: (context: ErrorContext) => Effect.Effect<Live, BrokerError.BrokerError>
-  /** The state of the last live connection, which may be gone, and why there is none since. */
+  /** Returns the state of the last live connection, and why there is none since it was lost. */
   readonly state: () => State
 }
 
-/** A close that the server has not answered by then ends with the socket. */
+/** How long a close waits for the server's answer before it drops the socket. */
 const closeTimeout = Duration.seconds(2)
 
 /** The pauses between attempts to reach the server. */
@@ -75,6 +75,7 @@ const open = (
     let down: State | undefined
     let failure: unknown
     let blockedBy: string | undefined
+    const node = Address.hostPort(address)
     const driver = yield* Effect.tryPromise({
       try: async (signal) => {
         const opened = await Client.connect(settings, address, account, role, {
@@ -94,16 +95,16 @@ const open = (
             unblocked.openUnsafe()
           }
         })
-        // Nobody waits for it any longer.
+        // The attempt has timed out meanwhile.
         if (signal.aborted) opened.destroy()
         return opened
       },
       catch: (cause) =>
-        toBrokerError(cause, { operation: "connect", vhost: settings.address.vhost }, "ConnectionFailed")
+        toBrokerError(cause, { operation: "connect", vhost: settings.address.vhost, node }, "ConnectionFailed")
     }).pipe(
       Effect.timeoutOrElse({
         duration: Duration.millis(settings.connectTimeout),
-        orElse: () => Effect.fail(toBrokerError(new Error("connect ETIMEDOUT"), { operation: "connect" }))
+        orElse: () => Effect.fail(toBrokerError(new Error("connect ETIMEDOUT"), { operation: "connect", node }))
       })
     )
     const up: State = { state: "up", since: now() }
@@ -133,8 +134,8 @@ const close = ({ driver, isGone }: Live): Effect.Effect<void> =>
   )
 
 /**
- * Connects, and keeps connected for as long as the scope lives. The first connection is tried once on every node, and
- * its error is the last node's; from then on nothing fails. `role` is in the connection's name, and in the log.
+ * Connects, and stays connected until the scope closes. The first connection is tried once on every node, and fails with the
+ * last node's error; later attempts never fail. `role` is in the connection's name and in the log.
  */
 export const make = (
   settings: Settings,

@@ -1,4 +1,4 @@
-/** One request to the server as an Effect: with a time limit, because the driver has none, and with a typed error. */
+/** Requests to the server as Effects, with a time limit, which the driver lacks, and a typed error. */
 import { BrokerError, Delay } from "@requeue/core/port"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -7,24 +7,28 @@ import { type ErrorContext, toBrokerError } from "../toBrokerError.ts"
 /** An option that limits a wait. */
 export type TimeoutOption = "publishTimeout" | "requestTimeout"
 
-/** The remedy where there is no connection or channel, for which so long was waited. */
+/** The remedy of a wait for a connection or channel, whose limit is this option. */
 export const unreached = (option: TimeoutOption): string =>
   `Check that the server runs and can be reached; the connection is reopened automatically. Or raise ${option}`
 
-/** The text of an error after so many milliseconds without a connection, with the reason of the last attempt to connect. */
+const reopened = "The connection is reopened automatically: try again then"
+
+/**
+ * Returns the text of an error for want of a connection. `refusal` is the error of the last attempt to connect: then another time
+ * limit does not help, and the limit is not shown, because what shares a wait begins later than that.
+ */
 export const unconnected = (
   millis: number,
   option: TimeoutOption,
   refusal: BrokerError.BrokerError | undefined
-): Pick<BrokerError.BrokerError, "detail" | "remedy"> => ({
-  detail: `no connection within ${Delay.format(millis)}${refusal === undefined ? "" : `: ${refusal.detail}`}`,
-  remedy:
-    refusal === undefined || refusal.reason === "ConnectionFailed"
-      ? unreached(option)
-      : (refusal.remedy ?? unreached(option))
-})
+): Pick<BrokerError.BrokerError, "detail" | "remedy"> => {
+  if (refusal === undefined)
+    return { detail: `no connection within ${Delay.format(millis)}`, remedy: unreached(option) }
+  const { detail, remedy = "Check that the server runs and can be reached" } = refusal
+  return { detail: `no connection: ${detail}`, remedy: `${remedy}${remedy.endsWith("?") ? "" : "."} ${reopened}` }
+}
 
-/** The error of a request that the server has not answered within so many milliseconds, which this option has set. */
+/** Makes the error of a request that the server has not answered within `millis`, the value of `option`. */
 export const timedOut = (
   { operation, queue }: ErrorContext,
   millis: number,
@@ -42,7 +46,7 @@ export const timedOut = (
         : "Check the load of the server and try again, or raise requestTimeout"
   })
 
-/** Runs a request of the driver. Fails with `Timeout` after so many milliseconds. */
+/** Runs a request of the driver. Fails with `Timeout` after `millis` milliseconds. */
 export const request = <A>(
   context: ErrorContext,
   millis: number,

@@ -1,4 +1,4 @@
-/** Sends messages on the routes of their plans, and declares the objects of a route first. */
+/** Sends messages on the routes of their plans. Declares the objects of a route first. */
 import { BrokerError, Direct, Log } from "@requeue/core/port"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
@@ -28,11 +28,14 @@ export interface Sender {
 const isNowhere = (error: BrokerError.BrokerError | undefined): boolean =>
   error?.reason === "Unroutable" || error?.reason === "QueueMissing"
 
-/** The error of an item whose objects could not be declared. */
+/** Makes the error of an item whose objects could not be declared. */
 const undeclared = ({ message, plan }: Item, cause: Cause.Cause<unknown>): BrokerError.BrokerError => {
   const { queue } = message
   const error = toBrokerError(Cause.squash(cause), { operation: "declare", queue }, "Unsupported")
-  const { broker, detail, operation, reason } = error
+  const { broker, detail, operation, reason, remedy } = error
+  // The declaration is a step of the send, and nothing was sent.
+  if (reason === "ConnectionFailed")
+    return new BrokerError.BrokerError({ broker, operation: "publish", queue, reason, detail, remedy })
   return reason === "QueueMissing" && plan.absent !== undefined
     ? new BrokerError.BrokerError({ broker, operation, queue, reason, detail, remedy: plan.absent })
     : error
@@ -49,7 +52,7 @@ interface Dependencies {
   readonly elapsed: () => number
 }
 
-/** Tells of a route whose messages are refused, once, and once when they are taken again. */
+/** Logs once that a route's messages are refused, and once that they are accepted again. */
 const telling =
   ({ fork, routes }: Dependencies, refusals: Refusals.Refusals) =>
   (item: Item, error: BrokerError.BrokerError | undefined): void => {
@@ -60,7 +63,7 @@ const telling =
     if (news.length === 0) return
     fork(
       error === undefined
-        ? Log.info("messages are taken again", { queue })
+        ? Log.info("messages are accepted again", { queue })
         : Log.warning("messages are refused", { queue, errorMessage: error.message })
     )
   }
@@ -118,8 +121,8 @@ const starter = (dependencies: Dependencies) => {
   }
 
   /**
-   * Declares the objects of an item once more, because somebody has deleted them. A queue that is deleted nacks what is on its way
-   * into it, as a full one does, and may be there again by now: only a full one nacks twice.
+   * Declares the objects of an item once more, after they were deleted. A deleted queue nacks messages on their way into it, as a
+   * full one does, and may exist again by now: only a full one nacks twice.
    * https://www.rabbitmq.com/docs/confirms#server-sent-nacks
    */
   const redeclare = (sending: Sending): void => {

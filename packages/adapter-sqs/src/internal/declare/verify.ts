@@ -10,14 +10,14 @@ export interface Finding {
   /** The name that the program uses. */
   readonly queue: string
   readonly attribute: string
-  /** The planned value; `undefined` where the plan says it otherwise, as of redrive policies. */
+  /** The planned value; `undefined` if the plan has it in another form, such as a redrive policy. */
   readonly planned: string | undefined
   readonly found: string | undefined
   readonly isGood: boolean
-  /** Whether a consumer starts although it is not good. Default: it does not, since the policy cannot be kept. */
+  /** Whether a consumer starts although the attribute is wrong. Default: it does not, because the policy cannot be kept. */
   readonly mayStart?: true | undefined
   readonly detail: string
-  /** Empty where nothing need be done. */
+  /** Empty if nothing is needed. */
   readonly remedy: string
 }
 
@@ -63,22 +63,32 @@ const parse = (text: string | undefined): Record<string, unknown> => {
   }
 }
 
-const redrive = ({ name: { fifo }, redrive: planned }: Queue, found: Attributes, { receives }: Plan): Verdict => {
+/** Returns how to change the redrive policy of an existing queue, which no option does. */
+const change = (name: string, redrive: ReturnType<typeof redriveOf>): string => {
+  const { maxReceiveCount = 0, target = "" } = redrive ?? {}
+  const value = redrive === undefined ? "" : JSON.stringify({ deadLetterTargetArn: target, maxReceiveCount })
+  const what = redrive === undefined ? "Remove the RedrivePolicy of" : `Set maxReceiveCount to ${maxReceiveCount} on`
+  const url = `"$(aws sqs get-queue-url --queue-name ${name} --query QueueUrl --output text)"`
+  const attributes = JSON.stringify({ RedrivePolicy: value })
+  return `${what} the existing queue: aws sqs set-queue-attributes --queue-url ${url} --attributes '${attributes}'`
+}
+
+const redrive = ({ name: { fifo, name }, redrive: planned }: Queue, found: Attributes, { receives }: Plan): Verdict => {
   const there = redriveOf(found)
   if (there === undefined) {
     return planned === undefined
       ? good("none")
-      : good("none: a message that kills its consumer is given up by Requeue alone, when it is received once more")
+      : good("none: only Requeue dead-letters a message that kills its consumer, at its next receive")
   }
   if (there.maxReceiveCount <= receives) {
     const most = planned?.maxReceiveCount ?? Limits.maxReceiveCount
     return bad(
       MaxReceiveCount.tooFew(there.maxReceiveCount, receives),
-      `${most > receives ? `Raise maxReceiveCount to ${most}` : "Remove the RedrivePolicy"}${MaxReceiveCount.lower(there.maxReceiveCount, fifo)}`
+      `${change(name, most > receives ? { ...there, maxReceiveCount: most } : undefined)}${MaxReceiveCount.lower(there.maxReceiveCount, fifo)}`
     )
   }
   if (planned !== undefined && !there.target.endsWith(`:${planned.to.name}`)) {
-    return good(`SQS moves what kills its consumer to ${there.target}, Requeue gives up to ${planned.to.name}`)
+    return good(`SQS moves what kills its consumer to ${there.target}, Requeue dead-letters to ${planned.to.name}`)
   }
   return good(`after ${there.maxReceiveCount} receives, ${receives} are needed`)
 }
@@ -125,11 +135,11 @@ const visibility = (found: Attributes, lease: number): Verdict => {
     : good(given)
 }
 
-/** Consumers run with it, and what was planned does not hold. */
+/** The plan does not hold, but consumers run. */
 const wrong = (detail: string, remedy: string): Verdict => ({ isGood: false, mayStart: true, detail, remedy })
 const notice = (detail: string, remedy: string): Verdict => ({ isGood: true, detail, remedy })
 
-/** A dead-letter queue that has a redrive policy of its own dead-letters what is browsed often. */
+/** A dead-letter queue with a redrive policy dead-letters letters that are browsed often. */
 const lettersRedrive = (found: Attributes, work: Names.Name): Verdict | undefined => {
   const there = redriveOf(found)
   if (there === undefined) return undefined
@@ -145,7 +155,7 @@ const lettersRedrive = (found: Attributes, work: Names.Name): Verdict | undefine
       )
 }
 
-/** A queue takes messages up to a size of its own. */
+/** Each queue has its own size limit. */
 const size = ({ redriveFrom }: Queue, found: Attributes, all: Found): Verdict | undefined => {
   const own = numberOf(found["MaximumMessageSize"])
   const source = numberOf(redriveFrom && all.get(redriveFrom.name)?.["MaximumMessageSize"])
@@ -163,20 +173,20 @@ const size = ({ redriveFrom }: Queue, found: Attributes, all: Found): Verdict | 
     : undefined
 }
 
-/** Encryption that is not the planned one. A server that tells nothing of it has none to tell: it has no key either. */
+/** Checks the encryption. A server that does not report it has no key either. */
 const encryption = ({ attributes: planned }: Queue, found: Attributes): readonly [string, Verdict] | undefined => {
   const { KmsMasterKeyId: key, SqsManagedSseEnabled: managed } = found
   const by = key ?? (managed === "true" ? "sqs" : "none")
   const wanted = planned["KmsMasterKeyId"] ?? (planned["SqsManagedSseEnabled"] === "true" ? "sqs" : "none")
   const isPlain = planned["KmsMasterKeyId"] === undefined
   if (by === wanted || (isPlain && key === undefined && managed === undefined)) return undefined
-  // A queue with less encryption than was planned keeps what a key was to protect.
-  const tell = !isPlain || by === "none" ? wrong : notice
-  const verdict = tell(`encryption is ${by}, ${wanted} was planned`, `Change it, or set encryption: "${by}"`)
+  // A queue with less encryption than planned holds messages that a key should protect.
+  const report = !isPlain || by === "none" ? wrong : notice
+  const verdict = report(`encryption is ${by}, ${wanted} was planned`, `Change it, or set encryption: "${by}"`)
   return [isPlain ? "SqsManagedSseEnabled" : "KmsMasterKeyId", verdict]
 }
 
-/** Attributes that are only told where they are not as planned. */
+/** Attributes that are reported only if they differ from the plan. */
 const noticed = (queue: Queue, found: Attributes, { queues }: Plan, all: Found): Record<string, Verdict> => {
   const work = queues.at(-1)!
   const redrives = queue.role === "work" ? undefined : lettersRedrive(found, work.name)

@@ -33,6 +33,7 @@ export const make = (connection: Connection, queue: string, selection: Selection
         Effect.flatMap(DeadLetters.make(queue), ({ count, park }) =>
           Effect.flatMap(
             park({
+              create: true,
               to,
               filter: selection.isMeant,
               limit: mostOf(selection),

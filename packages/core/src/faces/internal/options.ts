@@ -12,6 +12,7 @@ import * as Limits from "../../produce/internal/limits.ts"
 import * as BatchPolicy from "../../policy/BatchPolicy.ts"
 import * as ConsumerBackoff from "../../policy/ConsumerBackoff.ts"
 import * as RateLimit from "../../policy/RateLimit.ts"
+import { inside } from "../../policy/internal/retryNames.ts"
 import * as RetryPolicy from "../../policy/RetryPolicy.ts"
 
 /** Policies as plain objects. */
@@ -59,7 +60,10 @@ export interface ConnectOptions extends Limits.Options {
 }
 
 const policyKinds: OptionNames.Of<Policies> = {
-  retry: OptionKind.object("an object such as { maxRetries: 5 }, or { maxRetries: 0 } for none"),
+  retry: {
+    ...OptionKind.object("an object such as { maxRetries: 5 }, or { maxRetries: 0 } for none"),
+    inside: inside((retry) => retry)
+  },
   batch: OptionKind.object("an object such as { maxBatchSize: 10 }"),
   consumerBackoff: {
     expected: 'true, false, or an object such as { form: "consecutive" }',
@@ -94,28 +98,29 @@ const connectKinds: OptionNames.Of<ConnectOptions> = {
 export const connect = (options: ConnectOptions): void => OptionNames.check("connect", options, connectKinds)
 
 /**
- * Returns the options of a consumer with built policies.
+ * Returns the options of a consumer with built policies, those of the queue's definition included: start it with the bare queue.
  *
  * @throws RangeError for a wrong option or an invalid handler
  */
 export const consume = (call: string, queue: OptionNames.Queue, options: ConsumeOptions, handler: unknown) => {
   OptionNames.orThrow(ConsumerOptions.handlerRefusal(call, queue, options, handler))
   OptionNames.check(call, options, consumeKinds, queue)
-  const { rateLimit } = options
+  const all = ConsumerOptions.over(queue, options, consumeKinds)
+  const { rateLimit } = all
   return {
-    ...withPolicies(call, queue, options),
+    ...withPolicies(call, queue, all),
     rateLimit: rateLimit && within(call, queue, "rateLimit", () => RateLimit.make(rateLimit))
   }
 }
 
 /**
- * Returns the options of a puller with built policies.
+ * Returns the options of a puller with built policies, those of the queue's definition included: make it with the bare queue.
  *
  * @throws RangeError for a wrong option
  */
 export const puller = (queue: OptionNames.Queue, options: PullerOptions) => {
   OptionNames.check("requeue.puller", options, pullerKinds, queue)
-  return withPolicies("requeue.puller", queue, options)
+  return withPolicies("requeue.puller", queue, ConsumerOptions.over(queue, options, pullerKinds))
 }
 
 const withPolicies = <O extends Policies>(call: string, queue: OptionNames.Queue, options: O) => {

@@ -44,13 +44,36 @@ export interface BatchOptions {
 }
 
 const batchKinds: OptionNames.Of<BatchOptions> = { delay: Delay.parsed }
-const headersKind = OptionKind.plain("a plain object of text")
+const header =
+  (name: string) =>
+  (value: string): string =>
+    `{ "${name}": ${value} }`
+const groupHeader = header("message-group-id")
+const deduplicationHeader = header("message-deduplication-id")
+/** Options of SQS's own API, which are headers here. */
+const asHeaders: Readonly<Record<string, (value: string) => string>> = {
+  messageGroupId: groupHeader,
+  MessageGroupId: groupHeader,
+  messageDeduplicationId: deduplicationHeader,
+  MessageDeduplicationId: deduplicationHeader
+}
+const headersKind: OptionKind.OptionKind = { ...OptionKind.plain("a plain object of text"), inside: asHeaders }
+const isByBroker = (value: unknown): value is object =>
+  OptionKind.isObject(value) && Object.values(value).every((each) => each === undefined || OptionKind.isObject(each))
+const nativeKind: OptionKind.OptionKind = {
+  expected: "an object by broker, such as RabbitMqNative.make(...)",
+  holds: isByBroker,
+  remedy: (value) => {
+    const [name] = OptionKind.isObject(value) ? Object.keys(value).filter((each) => Object.hasOwn(asHeaders, each)) : []
+    return name === undefined ? undefined : `Of ${name}, write headers: ${asHeaders[name]!("…")}`
+  }
+}
 const sendKinds: OptionNames.Of<SendOptions> = {
   ...batchKinds,
   headers: headersKind,
   // `id` checks it, with the message's other errors.
   id: true,
-  native: OptionKind.object("an object by broker, such as RabbitMqNative.make(...)")
+  native: nativeKind
 }
 const entryKinds: OptionNames.Of<BatchEntry<never>> = { body: true, ...sendKinds }
 

@@ -65,10 +65,10 @@ const own = ({ capabilities: { broker } }: Broker.Service, to: string, queue: st
   })
 
 /** Whether a queue may be made. */
-const mayCreate = ({ create, to }: Pick<Options, "create" | "to">): boolean => create ?? to !== undefined
+const mayCreate = ({ create = false }: Pick<Options, "create">): boolean => create
 
 /** A message that creates its queue only where the options allow it: the queue may be deleted after the check. */
-export const bound = (message: Outgoing.Outgoing, options: Pick<Options, "create" | "to">): Outgoing.Outgoing =>
+export const bound = (message: Outgoing.Outgoing, options: Pick<Options, "create">): Outgoing.Outgoing =>
   mayCreate(options) ? message : { ...message, create: false }
 
 /** Fails where letters must not go to the queue, because they are in it, it is missing, or named by the letters alone. */
@@ -82,7 +82,7 @@ export const check = (
     if (yield* KnownQueues.isSame(broker, to, queue)) return yield* own(broker, to, queue)
     if (given === undefined && !(yield* isOrigin(to))) return yield* unknown(broker, to, queue)
     if (mayCreate(options)) return
-    yield* exists(broker, to, "publish", "Give to another queue, or let it be made: { create: true }, --create")
+    yield* exists(broker, to, "publish", "Correct the queue of to, or create it: { create: true }, --create")
   })
 
 /** The queues of `watch` that are named, all of which must be there. */

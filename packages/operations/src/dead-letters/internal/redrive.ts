@@ -43,9 +43,8 @@ interface Moving {
   /** Called with the report so far when dead letters are published, and when they are removed. Default: nothing is called. */
   readonly onProgress?: ((report: Report) => void) | undefined
   /**
-   * Whether a queue that letters are to go to is made where it is missing, as sends make it; else they are refused. Default:
-   * true for the queue of `to`, and false for the queue that a letter names, since anybody may have written it. That of the
-   * command line is false.
+   * Whether to create the queue that letters go to if it is missing, as sends do; else they are refused with `QueueMissing`.
+   * Default: false; for `park` to its default queue, true.
    */
   readonly create?: boolean | undefined
   /**
@@ -110,8 +109,10 @@ export interface ParkOptions extends Moving {
 export const parkingQueue = (queue: string): string => `${queue}.parked`
 
 /** Moves letters as they are. The options have been checked. */
-export const park = (broker: Broker.Service, queue: string, options: ParkOptions = {}) =>
-  run(broker, queue, { ...options, to: options.to ?? parkingQueue(queue), isOrigin: () => Effect.succeed(true) }, true)
+export const park = (broker: Broker.Service, queue: string, options: ParkOptions = {}) => {
+  const { to = parkingQueue(queue), create = to === parkingQueue(queue) } = options
+  return run(broker, queue, { ...options, to, create, isOrigin: () => Effect.succeed(true) }, true)
+}
 
 /** Redrives the dead letters in a queue. The options have been checked. */
 export const redrive = (
