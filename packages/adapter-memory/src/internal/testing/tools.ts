@@ -87,7 +87,8 @@ export interface Tools {
   readonly deadLetters: <A = AnyBody>(queue: QueueDefinition.Input<A, never>) => Promise<ReadonlyArray<DeadLetter<A>>>
   /**
    * The dead letters of a queue, such as `orders`: all in each dead-letter queue that the policies of its consumers name, those of
-   * `<queue>.dlq` without consumers. Each queue is oldest first. Where queues share one, `origin` of a letter tells them apart.
+   * `<queue>.dlq` without consumers. Each queue is oldest first. If queues share one, `origin` of a letter tells them apart. Rejects
+   * if the queue does not exist.
    */
   readonly deadLettersOf: <A = AnyBody>(queue: QueueDefinition.Input<A, never>) => Promise<ReadonlyArray<DeadLetter<A>>>
   /** Moves the clock until the promise has settled, and settles as it does. For a drain, a pull, a slow redrive. */
