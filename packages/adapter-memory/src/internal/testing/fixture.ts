@@ -125,6 +125,10 @@ const makeTools = (control: Control, drive: Drive.Drive, journal: Journal.Journa
     },
     deadLettersOf: async (input) => {
       const { codec, name } = QueueDefinition.from(input)
+      // An empty list would hide a misspelled name.
+      if (!queues().has(name)) {
+        throw new Error(`deadLettersOf: ${name}: there is no such queue. Start its consumer first, or correct the name`)
+      }
       return Promise.all(
         KnownQueues.deadLetterQueues(journal.broker, name).flatMap((queue) =>
           lettersOf(queue).map((delivery) => letter(queue, delivery, codec, drive.start))

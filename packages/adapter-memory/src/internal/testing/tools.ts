@@ -88,6 +88,7 @@ export interface Tools {
   /**
    * Returns the dead letters of a queue, such as `orders`: those in all dead-letter queues that the policies of its consumers
    * name, or in `<queue>.dlq` without consumers. Each dead-letter queue is oldest first. If queues share one, read `origin`.
+   * Rejects if the queue does not exist.
    */
   readonly deadLettersOf: <A = AnyBody>(queue: QueueDefinition.Input<A, never>) => Promise<ReadonlyArray<DeadLetter<A>>>
   /** Moves the clock until the promise has settled, and settles as it does. For a drain, a pull or a slow redrive. */
