@@ -51,8 +51,8 @@ const remedies = {
     "Write the port of AMQP 0-9-1, 5672 by default: 15672 is that of HTTP. If the port requires TLS, write amqps:",
   bundle:
     // In two parts, because the check of imports would find an import.
-    'Give the bundle a require: begin it with import { createRequire as toRequire } from "node' +
-    ':module"; const require = toRequire(import.meta.url), as esbuild does with --banner:js',
+    "Give the bundle a require: begin it with import { createRequire as toRequire } from " +
+    '"node:module"; const require = toRequire(import.meta.url), as esbuild does with --banner:js',
   driver: "The driver failed before it reached the server: check the bundle and the package amqplib",
   tls: "Check the certificate authority, the host name and the client certificate in tls"
 } as const
