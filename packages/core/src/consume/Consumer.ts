@@ -26,10 +26,10 @@ export type { DrainReport } from "./internal/shutdown.ts"
 /**
  * Starts a consumer whose handler gets one message at a time; it drains when the scope closes.
  *
- * When to use: by default. With a batch policy, the handler runs for the messages of a batch side by side, and each of
- * them has its own outcome.
+ * When to use: by default. With a batch policy, the handler runs for the messages of a batch concurrently, and each has
+ * its own outcome.
  *
- * @throws RangeError when an option is out of its range, or the handler is no function
+ * @throws RangeError when an option is out of range, or the handler is not a function
  *
  * @example
  * ```ts
@@ -61,9 +61,9 @@ export const start = <
 /**
  * Starts a consumer whose handler gets batches; it drains when the scope closes.
  *
- * When to use: where one call can do the work of many messages, such as an insert of many rows.
+ * When to use: if one call can do the work of many messages, such as an insert of many rows.
  *
- * @throws RangeError when an option is out of its range, or the handler is no function
+ * @throws RangeError when an option is out of range, or the handler is not a function
  *
  * @example
  * ```ts
@@ -109,10 +109,11 @@ const launch = <A, R>(
   handler: MessageHandler<A, R> | BatchHandler<A, R>
 ): Effect.Effect<Consumer, StartError, Broker | Scope.Scope | R> => {
   const refused = handlerRefusal(call, queue, options, handler) ?? OptionNames.refusal(call, options, kinds, queue)
-  return OptionNames.orDie(refused, () => run(queue, options, mode, handler))
+  return OptionNames.orDie(refused, () => run(call, queue, options, mode, handler))
 }
 
 const run = <A, R>(
+  call: string,
   queue: QueueDefinition.Input<A, never>,
   options: Options,
   mode: Mode,
@@ -127,9 +128,10 @@ const run = <A, R>(
       maxBatchTimeout: mode.batch.maxBatchTimeout
     })
     const { consumer, engine } = yield* Lifecycle.make<R>({
-      queue: QueueDefinition.from(queue),
+      queue: QueueDefinition.from(queue, call),
       options,
       ...mode,
+      runs: "handler",
       concurrency,
       window: limiter?.window ?? window,
       limiter,
@@ -143,7 +145,7 @@ const run = <A, R>(
     return consumer
   })
 
-/** The rate limit of the options at work; `undefined` where they have none. */
+/** Makes the rate limiter of the options; `undefined` if they have no rate limit. */
 const limiterOf = (
   { rateLimit }: Options,
   limits: Pick<Limiter.Dependencies, "window" | "perRun" | "maxBatchTimeout">

@@ -43,7 +43,7 @@ export interface PullOptions {
   readonly wait?: Delay.DurationInput | undefined
 }
 
-/** The error of a pull that comes after the puller was drained, or has stopped itself. */
+/** The error of a pull from a puller that was drained, or has stopped itself. */
 export class PullerDrained extends Data.TaggedError("PullerDrained")<{ readonly queue: string }> {
   override get message() {
     return `pull: the puller of ${this.queue} was drained. Make another one`
@@ -56,7 +56,7 @@ export interface Puller<A> extends Pick<
   "queue" | "stats" | "health" | "pause" | "resume" | "drain" | "done"
 > {
   /**
-   * Takes the next batch; succeeds with `undefined` when no message comes in time, or when the puller is drained
+   * Takes the next batch; succeeds with `undefined` when no message arrives in time, or when the puller is drained
    * meanwhile. The messages that an interrupted pull has gathered go back to the queue.
    *
    * @throws RangeError when an option is unknown, or `wait` is not 0 to 24 hours
@@ -85,10 +85,10 @@ export const pullKinds: OptionNames.Of<PullOptions> = { wait: Delay.kind(0, Dela
 /**
  * Makes a puller; it drains when the scope closes.
  *
- * It takes nothing from the queue until somebody pulls. Batches are filled as the batch policy says; by default with up
- * to 10 messages of those that arrive together. The policy's `immediate` is ignored: there is no handler to run again.
+ * It takes nothing from the queue before the first pull. The batch policy decides how batches are filled; by default with up
+ * to 10 messages that arrive together. The policy's `immediate` is ignored: there is no handler to run again.
  *
- * @throws RangeError when an option is out of its range
+ * @throws RangeError when an option is out of range
  *
  * @example
  * ```ts
@@ -124,7 +124,7 @@ const open = <A>(
   Effect.gen(function* () {
     const batch = options.batch ?? BatchPolicy.make({ maxBatchTimeout: 0 })
     const lease = Delay.parse("lease", given)
-    const definition = QueueDefinition.from(queue)
+    const definition = QueueDefinition.from(queue, "Puller.make")
     yield* verifyLease(lease, (yield* Broker).capabilities, definition.name)
     const timers = yield* Timers.make
     let stopped = false
@@ -134,14 +134,14 @@ const open = <A>(
       maxBatchTimeout: batch.maxBatchTimeout,
       isFilling: () => engine.stats().buffered > 0,
       onChange: () => {
-        // Messages that nobody waits for any more are for other consumers.
+        // No pull waits any more: leave the messages to other consumers.
         if (pulls.size() === 0) engine.giveBack()
         engine.refresh()
       }
     })
     const openBatches = OpenBatches.make(timers, lease, () => engine.refresh())
 
-    /** Number of batches that somebody waits for and may have. */
+    /** Number of pulls that wait and may get a batch. */
     const wanted = (): number => Math.min(pulls.size(), maxOpen - openBatches.size())
 
     const { consumer, engine } = yield* Lifecycle.make<never>({
@@ -153,6 +153,7 @@ const open = <A>(
       },
       batch,
       single: false,
+      runs: "pulled batch",
       concurrency: () => openBatches.size() + wanted(),
       window: (begun) => (wanted() === 0 ? 0 : begun + wanted() * batch.maxBatchSize),
       runHandler: () => (task, done) => {
@@ -186,7 +187,7 @@ const open = <A>(
     }
   })
 
-/** Fails when the broker's lease ends before the puller's. Of a consumer, this is said of its `handlerTimeout`. */
+/** Fails when the broker's lease ends before the puller's. A consumer has this check for its `handlerTimeout`. */
 const verifyLease = (
   lease: number,
   { broker, lease: native }: Capabilities,

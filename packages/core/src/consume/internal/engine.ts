@@ -1,8 +1,7 @@
 /**
- * The way of a message through a consumer: arrival, batch, run, decision, settlement. Each is entered once, from the one
- * before it.
+ * The path of a message through a consumer: arrival, batch, run, decision, settlement. Each calls the next one.
  *
- * Everything on this way is plain synchronous JavaScript; Effect is entered once for a handler that returns an Effect, and
+ * All of it is plain synchronous JavaScript; Effect is entered once for a handler that returns an Effect, and
  * once for the settlement.
  */
 import type { BatchPolicy } from "../../policy/BatchPolicy.ts"
@@ -28,13 +27,13 @@ import type { Reporter } from "./reporter.ts"
 import type { Runtime } from "./runtime.ts"
 import * as Workers from "./scheduler.ts"
 
-/** The errors with which a consumer stops itself. A RangeError is that of a wrong handler. */
+/** The errors with which a consumer stops itself. A RangeError is the error of a wrong handler. */
 export type Fatal = DeadLetterBudgetExhausted | RangeError
 
 export interface Options extends Runtime, Pick<Decider.Options, "queue" | "retry" | "retryDelay" | "budget"> {
   readonly codec: Arrival.Decoder
   readonly batch: BatchPolicy
-  /** Whether the handler takes one message at a time, so that each message of a batch is answered for alone. */
+  /** Whether the handler takes one message at a time, so each message of a batch has its own outcome. */
   readonly single: boolean
   /** Number of batches that may be in progress. */
   readonly concurrency: number | (() => number)
@@ -42,52 +41,52 @@ export interface Options extends Runtime, Pick<Decider.Options, "queue" | "retry
   readonly backoff: ConsumerBackoff
   /** A running rate limit; `undefined` without one. */
   readonly limiter?: Pick<Limiter, "room" | "reserve" | "stop" | "longestWait"> | undefined
-  /** Milliseconds that a handler has. */
+  /** The time limit of a handler run, in milliseconds. */
   readonly handlerTimeout: number
   readonly capabilities: Capabilities.Capabilities
   readonly runHandler: Workers.RunHandler
   readonly reporter: Reporter
   readonly watch: Watch | undefined
-  /** Called when the consumer cannot go on. It has stopped taking messages. */
+  /** Called when the consumer cannot continue. It has stopped consuming. */
   readonly onFatal: (error: Fatal) => void
 }
 
 export interface Engine
   extends
     Pick<SubscribeOptions, "onDelivery" | "onReconnect" | "onRefused">,
-    Pick<Workers.Scheduler, "interrupt">,
+    Pick<Workers.Scheduler, "interrupt" | "running">,
     Pick<Flow.Flow, "pause" | "resume"> {
   /** Settles by this subscription, which is the engine's own and delivers to it. */
   readonly open: (subscription: Subscription) => void
   /** Takes as many messages as concurrency and window allow now. None are taken before the first call. */
   readonly refresh: () => void
-  /** Gives back the messages that wait for their batch. */
+  /** Returns the messages that wait for their batch. */
   readonly giveBack: () => void
-  /** Stops taking messages, and gives back those that no handler has seen. */
+  /** Stops consuming, and returns the messages that no handler has seen. */
   readonly stop: () => void
   /** Calls back as soon as no batch is in progress and every delivery is settled. */
   readonly whenIdle: (callback: () => void) => void
   readonly stats: () => Omit<ConsumerHealth, "queue" | "state" | "error" | "trouble"> & {
     readonly trouble: Trouble | undefined
-    /** Whether there is work, nothing holds it back, and nothing has moved for too long. */
+    /** Whether there is work, no pause, and no progress for too long. */
     readonly isStalled: boolean
   }
 }
 
-/** Milliseconds without a movement, beyond what handlers and batches may take, after which a consumer is stalled. */
+/** Milliseconds without progress, beyond the time that handlers and batches may take, after which a consumer is stalled. */
 const stallAfter = 60_000
 
 /**
- * A consumer's parts, connected.
+ * Connects the parts of a consumer.
  *
- * Long, because all of them meet here.
+ * Long, because it has all of them.
  */
 export const make = (options: Options): Engine => {
   const { batch, capabilities, onFatal, queue, reporter, timers } = options
   const load = Load.noneInFlight()
   const outlet: Load.SubscriptionRef = { subscription: undefined }
 
-  /** Goes on after something has held the consumer back. */
+  /** Continues after a pause. */
   const wake = (): void => {
     deliveries.recovery.resume()
     flow.update()
@@ -118,7 +117,7 @@ export const make = (options: Options): Engine => {
 
   const giveBackAll = (items: ReadonlyArray<Load.Item>): void => {
     for (const item of items) {
-      // Those behind it in its group go back beside it.
+      // The messages after it in its group are returned with it.
       item.isFollowing = true
       deliveries.settle(item, Settlement.Release())
     }
@@ -185,6 +184,7 @@ export const make = (options: Options): Engine => {
     pause: flow.pause,
     resume: flow.resume,
     interrupt: workers.interrupt,
+    running: workers.running,
     whenIdle: idling(load),
     stats: () => ({
       ...statsOf(load, options, flow.backoff()),
@@ -203,7 +203,7 @@ const statsOf = (load: Load.InFlightCounters, options: Options, backoff: Readonl
   isStalled: backoff.every(({ state }) => state === "running") && isStalled(load, options)
 })
 
-/** Calls back whoever waits, once no batch is in progress and nothing is in flight. */
+/** Calls back when no batch is in progress and nothing is in flight. */
 const idling = (load: Load.InFlightCounters): Engine["whenIdle"] => {
   const waiting: Array<() => void> = []
   const check = (): void => {
@@ -218,7 +218,7 @@ const idling = (load: Load.InFlightCounters): Engine["whenIdle"] => {
   }
 }
 
-/** Whether there are messages, and none of them has moved for longer than handlers and batches may take. */
+/** Whether there are messages, and none has made progress for longer than handlers and batches may take. */
 const isStalled = (load: Load.InFlightCounters, { batch, handlerTimeout, limiter, timers }: Options): boolean => {
   const mayTake =
     stallAfter +
@@ -228,7 +228,7 @@ const isStalled = (load: Load.InFlightCounters, { batch, handlerTimeout, limiter
   return load.inFlight > load.kept && timers.now() - load.lastMoved > mayTake
 }
 
-/** Without a time to wait, a batch holds the messages that arrive in the same turn of the event loop. */
+/** With a `maxBatchTimeout` of 0, a batch has the messages that arrive in the same turn of the event loop. */
 const gathering = ({ batch, yieldThen }: Pick<Options, "batch" | "yieldThen">, pump: () => void): (() => void) => {
   if (batch.maxBatchTimeout > 0 || batch.maxBatchSize === 1) return pump
   let isScheduled = false

@@ -30,7 +30,10 @@ import * as Runtime from "./runtime.ts"
 import * as Shutdown from "./shutdown.ts"
 import type { RunHandler } from "./scheduler.ts"
 
-export interface Settings extends Pick<Engine.Options, "batch" | "single" | "concurrency" | "window" | "limiter"> {
+export interface Settings
+  extends
+    Pick<Engine.Options, "batch" | "single" | "concurrency" | "window" | "limiter">,
+    Pick<Shutdown.Dependencies, "runs"> {
   readonly queue: { readonly name: string; readonly codec: Decoder }
   readonly options: ConsumerOptions.Options
   readonly runHandler: (dependencies: Dispatch.Dependencies) => RunHandler
@@ -38,13 +41,13 @@ export interface Settings extends Pick<Engine.Options, "batch" | "single" | "con
 
 /** How many messages a consumer has, and whether it runs. */
 export interface Stats {
-  /** Number of messages that wait for their batch, or for the codec before. */
+  /** Number of messages that wait for the codec or for their batch. */
   readonly buffered: number
-  /** Number of messages that a handler has, or that are being settled. */
+  /** Number of messages in handlers or being settled. */
   readonly inProgress: number
   /** Number of messages of which the broker refuses every settlement; see the event `Quarantined`. */
   readonly quarantined: number
-  /** Level of the consumer backoff; 0 when all is well. */
+  /** Level of the consumer backoff; 0 if it is inactive. */
   readonly backoffLevel: number
   readonly state: "running" | "draining" | "stopped"
 }
@@ -56,29 +59,29 @@ export interface Consumer {
   /** The consumer's health, for probes; `Health.check` adds the broker's. */
   readonly health: () => Health.ConsumerHealth
   /**
-   * Takes no more messages and starts no handlers, until {@link Consumer.resume}. Handlers that run go on, and messages
-   * that wait for one stay with the consumer, their leases kept.
+   * Takes no messages and starts no handlers until {@link Consumer.resume}. Running handlers continue. The consumer keeps
+   * its waiting messages and extends their leases.
    */
   readonly pause: () => void
-  /** Goes on after {@link Consumer.pause}. */
+  /** Continues after {@link Consumer.pause}. */
   readonly resume: () => void
   /**
-   * Stops taking messages, gives back those that no handler has begun, and waits for the handlers. When the time is
-   * over, interrupts the handlers that still run and gives back their messages. Then closes the subscription, at the
-   * latest when as much time has passed once more, 1 second at least and 5 at most: a settlement that has no answer by
-   * then is given up, and the broker delivers its message again. Of several calls, the one whose time ends first decides.
+   * Stops consuming, returns the messages that no handler has begun, and waits for running handlers. After a second it logs
+   * what it waits for. At the timeout it interrupts the handlers that still run and returns their messages. Settlements then
+   * have as much time again, at least 1 second and at most 5. If the broker has not confirmed one by then, it redelivers the
+   * message. If several calls overlap, the shortest timeout applies.
    *
-   * @param timeout how long handlers may go on, 0 to 24 hours. Default: the consumer's `drainTimeout`
+   * @param timeout how long handlers may continue, 0 to 24 hours. Default: the consumer's `drainTimeout`
    */
   readonly drain: (timeout?: Delay.DurationInput) => Effect.Effect<Shutdown.DrainReport>
   /** Ends when the consumer has stopped; fails when it stopped itself. */
   readonly done: Shutdown.Shutdown["done"]
 }
 
-/** The errors that keep a consumer from starting. */
+/** The errors of a consumer that cannot start. */
 export type StartError = ConfigurationError | BrokerError
 
-/** A consumer that takes no messages before the engine's first `refresh`. */
+/** A consumer. It takes no messages before the engine's first `refresh`. */
 export interface Started {
   readonly engine: Engine.Engine
   readonly consumer: Consumer
@@ -86,14 +89,14 @@ export interface Started {
 
 const numbers = new WeakMap<Service, number>()
 
-/** The number of a consumer among those that were started on its broker: what tells two consumers of a queue apart in the log. */
+/** Numbers the consumers of a broker, to distinguish two consumers of a queue in the log. */
 const nextNumber = (broker: Service): number => {
   const number = (numbers.get(broker) ?? 0) + 1
   numbers.set(broker, number)
   return number
 }
 
-/** Starts the consumer of a queue. The end of its scope stops it. All its lines of the log name it, those of the adapter and the handler as well. */
+/** Starts the consumer of a queue. The end of its scope stops it. Every log line of the consumer, its adapter and its handler names it. */
 export const make = <R>(settings: Settings): Effect.Effect<Started, StartError, Broker | Scope.Scope | R> =>
   Effect.flatMap(Broker, (broker) =>
     Effect.annotateLogs(start<R>(settings, broker), {
@@ -105,7 +108,7 @@ export const make = <R>(settings: Settings): Effect.Effect<Started, StartError, 
 
 const start = <R>(settings: Settings, broker: Service): Effect.Effect<Started, StartError, Broker | Scope.Scope | R> =>
   Effect.gen(function* () {
-    const { options, queue, runHandler, ...limits } = settings
+    const { options, queue, runHandler, runs, ...limits } = settings
     const { capabilities } = broker
     const telemetry = yield* Telemetry.Telemetry
     const clock = yield* Clock.Clock
@@ -166,7 +169,7 @@ const start = <R>(settings: Settings, broker: Service): Effect.Effect<Started, S
       )
     engine.open(subscription)
 
-    const shutdown = yield* Shutdown.make({ queue: queue.name, engine, scope, drainTimeout, fork, timers, onClosed })
+    const shutdown = yield* Shutdown.make({ ...runtime, runs, queue: queue.name, engine, scope, drainTimeout, onClosed })
     const status = statusOf(queue.name, broker.connection, engine, shutdown)
     yield* Effect.addFinalizer(() => shutdown.drain())
 
@@ -184,20 +187,20 @@ const closing = (forget: () => void, reporter: Reporter.Reporter, watch: Telemet
   watch?.close()
 }
 
-/** Makes the dead-letter queues of a consumer known, until the answer is called, and warns of a consumer with other ones. */
+/** Registers the dead-letter queues of a consumer, and warns of a consumer with other ones. Returns the function that ends this. */
 const know = (broker: Service, queue: string, retry: RetryPolicy.RetryPolicy) =>
   Effect.gen(function* () {
     const { end, others } = KnownQueues.start(broker, queue, retry)
     if (others === undefined) return end
     const show = (names: ReadonlyArray<string>) => names.join(", ") || "none"
     yield* Log.warning(
-      "two consumers of a queue have different dead-letter queues: the one that has a message decides where it goes. Give both the same policy",
+      "two consumers of a queue have different dead-letter queues: the consumer that handles a message decides its dead-letter queue. Give both the same policy",
       { queue, deadLetterQueues: show(RetryPolicy.deadLetterQueues(retry, queue)), others: show(others) }
     )
     return end
   })
 
-/** A hook, and a policy whose functions run in this async context, as the hook does. */
+/** Makes a hook and the functions of a policy run in this async context. */
 const boundTo = (within: AsyncContext.Within, onEvent: Hook | undefined, retry: RetryPolicy.RetryPolicy) => ({
   onEvent: AsyncContext.bind(within, onEvent),
   retry: {
@@ -215,7 +218,7 @@ const both =
     return second?.(event)
   }
 
-/** The trouble of a consumer whose broker cannot be reached. */
+/** Returns the trouble of a consumer whose broker cannot be reached. */
 const away = ({ because, since, state }: Connection): Health.ConsumerHealth["trouble"] =>
   state === "up" ? undefined : { since, because: because ?? "there is no connection to the broker" }
 

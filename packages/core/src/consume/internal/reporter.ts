@@ -1,4 +1,4 @@
-/** Reports events of deliveries: all of them to the audit hook, and to the log those that need an operator. */
+/** Reports events of deliveries: all of them to the hook, and events that need an operator to the log. */
 import type { Call } from "../../policy/Acknowledgement.ts"
 import type { Refused } from "../../port/Broker.ts"
 import type { BrokerError } from "../../port/BrokerError.ts"
@@ -13,24 +13,26 @@ import type { Item } from "./item.ts"
 import * as Warnings from "./warnings.ts"
 
 export interface Reporter {
-  /** Whether there is a hook. Without one, an arrival or an ack need not be told. */
+  /** Whether there is a hook. Without one, arrivals and acks need no report. */
   readonly isWatched: boolean
   readonly received: (delivery: Delivery) => void
-  /** `willRerun` tells that the handler is run again at once. */
+  /** `willRerun`: the handler runs again in the same delivery. */
   readonly failed: (delivery: Delivery, failure: Failure, willRerun: boolean) => void
+  /** The handler failed after all of its messages were settled by a call on them. */
+  readonly failedLate: Warnings.Warnings["failedLate"]
   readonly settled: (delivery: Delivery, settlement: Settlement) => void
   readonly settleFailed: (failed: Refused) => void
   readonly leaseLost: (delivery: Delivery, error: BrokerError) => void
-  /** The broker refuses every way to settle this message, so that this process keeps it. */
+  /** The broker refuses every way to settle this message, so this process keeps it. */
   readonly quarantined: (delivery: Delivery, settlement: Settlement, error: BrokerError) => void
   /** `item` is `undefined` for a call on the whole batch. */
   readonly ignored: (item: Item | undefined, call: Call) => void
-  /** A message that the handler acked goes back behind another one of its group. */
+  /** An acked message is returned, because a message before it in its group is redelivered. */
   readonly heldBack: (delivery: Delivery) => void
-  /** Code that must not throw, of telemetry or of an adapter, has thrown. */
+  /** Telemetry or an adapter threw, which it must not. */
   readonly threw: (what: string, error: unknown) => void
   readonly backoff: (because: "handler" | "broker", before: BackoffState.State, after: BackoffState.State) => void
-  /** Logs what has been counted and not been logged, when the consumer has stopped. */
+  /** Logs the counts that no line has reported, when the consumer has stopped. */
   readonly close: () => void
 }
 
@@ -69,6 +71,7 @@ export const make = (options: Options): Reporter => {
       warnings.failed(delivery, failure)
       if (hook !== undefined) emit({ _tag: "AttemptFailed", ...subject(delivery), error: failure.summary, willRerun })
     },
+    failedLate: warnings.failedLate,
     settled: (delivery, settlement) => {
       if (settlement._tag === "DeadLetter" || settlement._tag === "Drop") warnings.gaveUp(delivery, settlement)
       if (hook !== undefined) emit(settledEvent(subject(delivery), settlement))

@@ -1,7 +1,7 @@
 /**
  * Runs a handler once, whatever it returns: an Effect, a promise, or nothing.
  *
- * It adds plain JavaScript only to the handler's own work: no fiber, promise or timer that the handler did not ask for.
+ * It adds only plain JavaScript to the handler's own work: no fiber, promise or timer.
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
@@ -20,7 +20,7 @@ export type Outcome =
   | {
       readonly _tag: "Failed"
       readonly error: unknown
-      /** Whether its time was over. A promise may then go on. Default: false. */
+      /** Whether it exceeded `handlerTimeout`. A promise may then continue. Default: false. */
       readonly isLate?: boolean
     }
   | { readonly _tag: "Interrupted" }
@@ -29,7 +29,7 @@ export type Outcome =
 export type Done<T> = (task: T, outcome: Outcome) => void
 
 export interface Run {
-  /** Ends the run now; its outcome is `Interrupted` unless it had ended already. */
+  /** Ends the run now; its outcome is `Interrupted` unless it has ended already. */
   readonly interrupt: () => void
 }
 
@@ -41,7 +41,7 @@ export interface Dependencies extends Pick<Runtime, "fork" | "within"> {
 const Succeeded: Outcome = { _tag: "Succeeded" }
 const Interrupted: Outcome = { _tag: "Interrupted" }
 
-/** Makes its AbortController only when the handler asks for the signal. */
+/** Makes its AbortController only when the handler reads the signal. */
 class LazyContext implements Context {
   #controller: AbortController | undefined
   #aborted: { readonly reason: unknown } | undefined
@@ -64,7 +64,8 @@ type Returned = Effect.Effect<unknown, unknown> | Promise<unknown> | undefined
 type Call<T> = (task: T, context: Context) => unknown
 
 /**
- * Calls the handler, and returns its Effect or promise; `undefined` for all else. It throws where the value cannot be asked.
+ * Calls the handler, and returns its Effect or promise; `undefined` for other values. Throws what the handler throws, an Error
+ * that it returns, and what reading the value throws.
  */
 const calling = <T>(
   call: Call<T>,
@@ -75,7 +76,19 @@ const calling = <T>(
   const result = watched === undefined ? call(task, context) : watched(() => call(task, context))
   if (Effect.isEffect(result)) return result as Effect.Effect<unknown, unknown> // `fork` has the services that it needs.
   // A foreign thenable may throw: `resolve` turns that into a rejection, and costs nothing for a promise.
-  return Thenable.is(result) ? Promise.resolve(result) : undefined
+  if (Thenable.is(result)) return Promise.resolve(result)
+  if (isError(result)) throw result
+  return undefined
+}
+
+/** Whether a returned value is an Error, of any realm, as in Jest. Handlers return nothing as a rule, which costs one check. */
+const isError = (value: unknown): boolean => {
+  if (typeof value !== "object" || value === null) return false
+  try {
+    return value instanceof Error || Object.prototype.toString.call(value) === "[object Error]"
+  } catch {
+    return false // A proxy that throws.
+  }
 }
 
 const isEffect = (value: unknown): value is Effect.Effect<unknown, unknown> => {
@@ -86,7 +99,7 @@ const isEffect = (value: unknown): value is Effect.Effect<unknown, unknown> => {
   }
 }
 
-/** A class, so that a run costs one object and not a handful of closures. */
+/** A class, so a run costs one object instead of several closures. */
 class HandlerRun<T> implements Run, Deadline {
   at = Number.POSITIVE_INFINITY
   place = -1
@@ -96,7 +109,7 @@ class HandlerRun<T> implements Run, Deadline {
   readonly #done: Done<T>
   #ended = false
   #stopped: Outcome | undefined = undefined
-  /** The fiber of the handler, or a promise, which nothing can end; `undefined` until there is one of them. */
+  /** The fiber of the handler, or a promise, which cannot be interrupted; `undefined` until there is one. */
   #waitsFor: Fiber.Fiber<unknown, unknown> | "a promise" | undefined = undefined
 
   constructor(dependencies: Dependencies, task: T, done: Done<T>) {
@@ -122,7 +135,7 @@ class HandlerRun<T> implements Run, Deadline {
   #follow(effect: Effect.Effect<unknown, unknown>): void {
     const fiber = this.#dependencies.fork(effect)
     this.#waitsFor = fiber
-    // The outcome waits for the fiber's own end, so that its finalizers run before a redelivery can start.
+    // The outcome waits for the fiber's own end: its finalizers must run before a redelivery can start.
     fiber.addObserver((exit) => this.#end(fromExit(exit, this.#stopped)))
   }
 
@@ -130,9 +143,9 @@ class HandlerRun<T> implements Run, Deadline {
     this.#waitsFor = "a promise"
     promise.then(
       (value) => {
-        // An Effect that nobody runs would look like work that is done.
+        // An Effect that does not run would look like work that is done.
         if (isEffect(value) && !this.#ended) this.#follow(value)
-        else this.#end(Succeeded)
+        else this.#end(isError(value) ? { _tag: "Failed", error: value } : Succeeded)
       },
       (error: unknown) => this.#end({ _tag: "Failed", error })
     )
@@ -167,7 +180,7 @@ class HandlerRun<T> implements Run, Deadline {
 /** The handler of single messages, or of batches. */
 type Handle = (given: any, context: Context) => unknown // A message or a batch, whose bodies the queue's codec has made.
 
-/** The messages that a handler answers for together. */
+/** The messages of one run. */
 interface Task {
   readonly toMessage: () => unknown
   readonly toBatch: () => unknown

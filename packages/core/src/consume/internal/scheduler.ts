@@ -1,6 +1,6 @@
 /**
- * Starts batches as far as concurrency and flow allow, runs the handler for each of their tasks, as often as the policy's
- * `immediate` allows, and concludes them.
+ * Starts batches within the limits of concurrency and flow. Runs the handler for each of their tasks, as often as the
+ * policy's `immediate` allows, and concludes them.
  */
 import type * as Acknowledgement from "../../policy/Acknowledgement.ts"
 import * as Classifier from "../../policy/Classifier.ts"
@@ -22,10 +22,10 @@ import * as Suspects from "./suspects.ts"
 import * as Task from "./task.ts"
 import * as WrongHandler from "./wrongHandler.ts"
 
-/** Runs the handler once, and says exactly once how that ended. The handler is called through `within`, if given. */
+/** Runs the handler once, and reports exactly once how it ended. Calls the handler through `within`, if given. */
 export type RunHandler = (task: Task.Task, done: Done<Task.Task>, within?: Telemetry.Run["within"]) => Run
 
-/** How much work an interruption has stopped. */
+/** The work that an interruption has stopped. */
 interface Interrupted {
   readonly handlers: number
   /** Messages without a verdict. */
@@ -35,8 +35,10 @@ interface Interrupted {
 export interface Scheduler {
   /** Starts every batch that is due and may start. */
   readonly pump: () => void
-  /** Interrupts every run of the handler, and gives back the messages without a verdict. */
+  /** Interrupts every run of the handler, and returns the messages without a verdict. */
   readonly interrupt: () => Interrupted
+  /** Number of runs of the handler that have not ended. */
+  readonly running: () => number
 }
 
 export interface Dependencies
@@ -46,7 +48,7 @@ export interface Dependencies
     Omit<Suspects.Dependencies, "onGathered"> {
   readonly retry: RetryPolicy
   readonly runHandler: RunHandler
-  /** Whether the handler takes one message at a time, so that each message of a batch is a task of its own. */
+  /** Whether the handler takes one message at a time, so each message of a batch is a separate task. */
   readonly single: boolean
   readonly deliveries: Deliveries
   readonly flow: Flow
@@ -60,7 +62,7 @@ export interface Dependencies
   readonly concurrency: number | (() => number)
   /** A running rate limit: the runs that may begin now, and runs that are about to begin. */
   readonly limiter?: { readonly room: () => number; readonly reserve: (runs: number) => void } | undefined
-  /** Called when the handler takes the other kind of argument: the consumer cannot go on. */
+  /** Called when the handler expects another kind of argument: the consumer cannot continue. */
   readonly onWrongHandler: (error: RangeError) => void
 }
 
@@ -140,14 +142,14 @@ export const make = (dependencies: Dependencies): Scheduler => {
     pump()
   }
 
-  return { pump, interrupt: runs.interrupt }
+  return { pump, interrupt: runs.interrupt, running: runs.running }
 }
 
-/** Most messages of a batch that starts now: as many as there are runs where each one has its own. */
+/** The most messages of a batch that starts now. With a rate limit, each message of a single handler needs a run. */
 const batchLimit = ({ flow, limiter, single }: Dependencies): number =>
   limiter === undefined || !single ? flow.batchLimit() : Math.min(flow.batchLimit(), limiter.room())
 
-/** Runs the messages of a batch side by side. `onEnd` is called when all of them have ended. */
+/** Runs the messages of a batch concurrently. `onEnd` is called when all have ended. */
 const runEach = (
   items: ReadonlyArray<Item>,
   run: (items: ReadonlyArray<Item>, onEnd: () => void) => void,
@@ -160,7 +162,7 @@ const runEach = (
   for (const item of items) run([item], onTaskEnd)
 }
 
-/** Tells the bursts what does not end with an ack. */
+/** Reports settlements other than acks to the yield budget. */
 const noting = (deliveries: Deliveries, { failed }: Bursts.YieldBudget): Deliveries => ({
   ...deliveries,
   conclude: (item, verdict, failure) => {
@@ -182,7 +184,7 @@ const interruptAll = (tasks: ReadonlyArray<Task.Task>): Interrupted => {
   return { handlers: tasks.length, messages }
 }
 
-/** Settles a message of a run that has ended, and answers how; `undefined`: its handler is to run again. */
+/** Settles a message of a run that has ended, and returns the settlement; `undefined`: its handler runs again. */
 type Settle = (
   item: Item,
   verdict: Acknowledgement.Verdict | undefined,
@@ -190,13 +192,19 @@ type Settle = (
   mayRerun: boolean
 ) => Settlement.Settlement | undefined
 
-/** Settles the messages of this run. Made for groups alone: a closure in the loop would cost every run a scope of its own. */
+/** Settles the messages of this run. Hoisted so runs without groups allocate no closure. */
 const after =
   (settle: Settle, failure: Failure.Failure | undefined, mayRerun: boolean) =>
   (item: Item, verdict: Acknowledgement.Verdict | undefined) =>
     settle(item, verdict, failure, mayRerun)
 
-/** Runs handlers for messages that they answer for together. */
+/** Reports an error that changes nothing, because every message of the run was settled before it. */
+const reportLate = (reporter: Reporter, task: Task.Task, failure: Failure.Failure): void => {
+  const last = task.items.length - 1
+  reporter.failedLate(task.items[last]!.delivery, failure, task.verdict(last, undefined)?._tag ?? "Ack")
+}
+
+/** Runs handlers, each for the messages of one task. */
 const runner = (dependencies: Dependencies, taskOptions: Task.Options) => {
   const { deliveries, jobTime, load, onWrongHandler, reporter, retry, runHandler, readFailure, watch } = dependencies
   const running = Bag.make<Task.Task>()
@@ -218,13 +226,13 @@ const runner = (dependencies: Dependencies, taskOptions: Task.Options) => {
   const onEnded: Done<Task.Task> = (task, ended) => {
     const { onEnd, reruns, watched } = task
     const wrong = ended._tag === "Failed" && WrongHandler.is(ended.error) ? ended.error : undefined
-    // Its messages go back: no retry helps.
+    // Its messages are returned: no retry helps.
     const outcome: typeof ended = wrong === undefined ? ended : { _tag: "Interrupted" }
     if (wrong !== undefined) onWrongHandler(wrong)
     running.delete(task)
     const failure = outcome._tag === "Failed" ? readFailure(outcome.error) : undefined
     watched?.end(failure === undefined ? (outcome as Telemetry.Ending) : redacted(retry, failure)) // It did not fail.
-    // A promise cannot be interrupted: a handler that was timed out may go on, and must not run beside itself.
+    // A promise cannot be interrupted: a timed-out handler may continue, so it must not run again now.
     const isLate = outcome._tag === "Failed" && outcome.isLate === true
     const mayRerun = failure !== undefined && !isLate && allowsRerun(dependencies, failure, reruns)
     const success = outcome._tag === "Interrupted" ? undefined : "success"
@@ -235,14 +243,14 @@ const runner = (dependencies: Dependencies, taskOptions: Task.Options) => {
 
   const settle: Settle = (item, verdict, failure, mayRerun) => {
     if (verdict === undefined) return deliveries.settle(item, Settlement.Release())
-    // A handler must not run beside a redelivery.
+    // A handler must not run while a redelivery does.
     const isOpen = mayRerun && verdict.by === "outcome" && !item.isLost
-    // An error that was given to this message alone is told when its settlement is decided.
+    // An error that was given to this message alone is reported when its settlement is decided.
     if (failure !== undefined && !("failed" in verdict)) reporter.failed(item.delivery, failure, isOpen)
     return isOpen ? undefined : deliveries.conclude(item, verdict, failure)
   }
 
-  /** Decides on the messages of a run that has ended, and returns those that it leaves to another one, if there are any. */
+  /** Decides on the messages of a run that has ended, and returns the messages that run again, if any. */
   const conclude = (
     task: Task.Task,
     outcome: Acknowledgement.Outcome | undefined,
@@ -262,6 +270,7 @@ const runner = (dependencies: Dependencies, taskOptions: Task.Options) => {
           : (order ??= Task.ordering(deliveries, reporter, after(settle, failure, mayRerun)))(item, item.group, verdict)
       if (settlement === undefined) (open ??= []).push(item)
     }
+    if (failure !== undefined && task.isSettled()) reportLate(reporter, task, failure)
     deliveries.flush()
     return open
   }
@@ -269,11 +278,12 @@ const runner = (dependencies: Dependencies, taskOptions: Task.Options) => {
   return {
     /** Runs the handler as often as the policy's `immediate` allows, concludes each run, then calls `onEnd`. */
     run: (items: ReadonlyArray<Item>, onEnd: () => void): void => run(items, 0, onEnd),
-    interrupt: (): Interrupted => interruptAll([...running])
+    interrupt: (): Interrupted => interruptAll([...running]),
+    running: running.size
   }
 }
 
-/** The end of a failed run as telemetry may see it. */
+/** Returns the end of a failed run for telemetry. */
 const redacted = ({ deadLetter }: RetryPolicy, failure: Failure.Failure): Telemetry.Ending => ({
   _tag: "Failed",
   error: DeadLetterRouting.redacted(deadLetter, failure)

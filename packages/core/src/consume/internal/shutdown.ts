@@ -15,7 +15,7 @@ import type { Runtime } from "./runtime.ts"
 export interface DrainReport {
   /** True when every handler ended in time. */
   readonly complete: boolean
-  /** Number of messages that interrupted handlers had not decided on; they are in the queue again. */
+  /** Number of messages of interrupted handlers without a verdict; they are in the queue again. */
   readonly interrupted: number
   /** Milliseconds from the call of `drain` until the consumer had stopped. */
   readonly elapsed: number
@@ -23,32 +23,58 @@ export interface DrainReport {
 
 export interface Shutdown {
   readonly state: () => "running" | "draining" | "stopped"
-  /** The error that the consumer has stopped itself with. */
+  /** The error with which the consumer stopped itself. */
   readonly error: () => Fatal | undefined
-  /** Drains. `timeout` is the time that handlers have; default: the consumer's. */
+  /** Drains. `timeout` limits the handlers; default: the consumer's. */
   readonly drain: (timeout?: Delay.DurationInput) => Effect.Effect<DrainReport>
-  /** Drains because of an error, with which {@link done} ends. */
+  /** Drains because of an error, with which `done` then ends. */
   readonly fail: (error: Fatal) => void
   /** Ends when the consumer has stopped; fails when it stopped itself. A wrong handler is a defect. */
   readonly done: Effect.Effect<void, DeadLetterBudgetExhausted>
 }
 
+/** The holder of messages in progress. */
+type Runs = "handler" | "pulled batch"
+
 export interface Dependencies extends Pick<Runtime, "fork" | "timers"> {
   readonly queue: string
-  readonly engine: Pick<Engine, "interrupt" | "stop" | "whenIdle">
+  readonly engine: Pick<Engine, "interrupt" | "running" | "stats" | "stop" | "whenIdle">
+  /** The name of a run in the log. */
+  readonly runs: Runs
   /** The scope of the subscription and of the timers. */
   readonly scope: Scope.Closeable
-  /** Milliseconds that handlers have when a drain does not say otherwise. */
+  /** The default timeout of a drain, in milliseconds. */
   readonly drainTimeout: number
   /** Called once, when the subscription has ended. */
   readonly onClosed: () => void
 }
 
 /**
- * Milliseconds that settlements have, those of interrupted handlers among them, before the subscription is closed: as long
- * as the handlers had, within bounds. Whoever gives a drain a second does not expect it to take six.
+ * Returns the milliseconds that settlements have before the subscription closes, also those of interrupted handlers: as long
+ * as the handlers had, within bounds. A drain with a timeout of a second must not take six.
  */
 const settleGrace = (millis: number): number => Math.min(Math.max(millis, 1000), 5000)
+
+/** Milliseconds that a drain waits before it logs what it waits for. */
+const quiet = 1000
+
+const counted = (count: number, what: string): string => {
+  if (count === 1) return `1 ${what}`
+  return `${count} ${what}${what.endsWith("h") ? "es" : "s"}`
+}
+
+const waiting = (runs: Runs, count: number, inProgress: number, left: string): string => {
+  if (count === 0) return `closing: waiting up to ${left} for the broker to settle ${counted(inProgress, "message")}`
+  const line = `closing: waiting up to ${left} for ${counted(count, runs)}`
+  return runs === "handler"
+    ? `${line}. A handler must not await close or drain: that waits for the handler itself`
+    : `${line}. Call settle, fail or release on each`
+}
+
+const cut = (runs: Runs, count: number, timeout: string): string =>
+  runs === "handler"
+    ? `interrupted ${counted(count, runs)} after the drain timeout of ${timeout}: messages without a verdict return to the queue. Pass the handler's signal to what it waits for, or raise drainTimeout`
+    : `ended ${counted(count, runs)} after the drain timeout of ${timeout}: messages without a verdict return to the queue. Settle sooner, or raise drainTimeout`
 
 const exitOf = (fatal: Fatal | undefined): Exit.Exit<void, DeadLetterBudgetExhausted> => {
   if (fatal === undefined) return Exit.void
@@ -57,7 +83,7 @@ const exitOf = (fatal: Fatal | undefined): Exit.Exit<void, DeadLetterBudgetExhau
 
 export const make = (dependencies: Dependencies): Effect.Effect<Shutdown> =>
   Effect.gen(function* () {
-    const { drainTimeout, engine, fork, onClosed, queue, scope, timers } = dependencies
+    const { drainTimeout, engine, fork, onClosed, queue, runs, scope, timers } = dependencies
     const stopped = Deferred.makeUnsafe<void, DeadLetterBudgetExhausted>()
     let state: ReturnType<Shutdown["state"]> = "running"
     let fatal: Fatal | undefined
@@ -65,10 +91,21 @@ export const make = (dependencies: Dependencies): Effect.Effect<Shutdown> =>
     let interrupted = 0
 
     const idle = Effect.callback<void>((resume) => engine.whenIdle(() => resume(Effect.void)))
-    // What another drain has left unsettled will not be settled any more.
+    // After another drain has ended, nothing more is settled.
     const done = Effect.raceFirst(idle, Effect.exit(Deferred.await(stopped)))
     const waitUntilIdle = (millis: number) =>
       Effect.map(Effect.timeoutOption(done, Duration.millis(millis)), Option.isSome)
+
+    /** Waits, and logs after a second what it waits for. */
+    const waitForHandlers = (millis: number) =>
+      Effect.gen(function* () {
+        if (yield* waitUntilIdle(Math.min(millis, quiet))) return true
+        if (millis <= quiet) return false
+        const [count, { inProgress }] = [engine.running(), engine.stats()]
+        const line = waiting(runs, count, inProgress, Delay.format(millis - quiet))
+        yield* Log.warning(line, { queue, running: count, inProgress })
+        return yield* waitUntilIdle(millis - quiet)
+      })
 
     const close = yield* Effect.cached(
       Effect.suspend(() => {
@@ -90,8 +127,9 @@ export const make = (dependencies: Dependencies): Effect.Effect<Shutdown> =>
         const begun = timers.now()
         if (state === "running") state = "draining"
         engine.stop()
-        if (!(yield* waitUntilIdle(millis))) {
+        if (!(yield* waitForHandlers(millis))) {
           const { handlers, messages } = engine.interrupt()
+          if (handlers > 0) yield* Log.warning(cut(runs, handlers, Delay.format(millis)), { queue, messages })
           complete &&= handlers === 0
           interrupted += messages
           yield* waitUntilIdle(settleGrace(millis))

@@ -1,7 +1,6 @@
 /**
- * A task: the messages that the handler answers for together, a whole batch or a single message. Records the handler's
- * calls, reports a verdict at once when it is final, and the other verdicts when the handler has ended; then in the order
- * that groups must keep.
+ * A task: the messages of one handler run, a batch or a single message. Records the calls of the handler and reports a
+ * verdict as soon as it is final. It reports the other verdicts when the handler has ended, in the order of their groups.
  */
 import * as Acknowledgement from "../../policy/Acknowledgement.ts"
 import type * as Bag from "../../runtime/Bag.ts"
@@ -23,9 +22,9 @@ export interface Options {
   readonly queue: string
   /** The longest delay that the broker can honour, in milliseconds. */
   readonly longest: Delay.Delay
-  /** Called with a verdict that nothing can change any more, while the handler still runs. */
+  /** Called with a final verdict, while the handler still runs. */
   readonly onFinal: (item: Item, verdict: Acknowledgement.Verdict) => void
-  /** Called for a call that came too late to count; `item` is `undefined` for a call on the whole batch. */
+  /** Called for a call that was ignored; `item` is `undefined` for a call on the whole batch. */
   readonly onIgnored: (item: Item | undefined, call: Acknowledgement.Call) => void
 }
 
@@ -41,7 +40,7 @@ interface Line {
   next: number
 }
 
-/** A class, so that a message costs one object and not a handful of closures. */
+/** A class, so a message costs one object instead of several closures. */
 export class Task implements Bag.Member {
   place = -1
   /** The run of the handler, unless it ended at once. */
@@ -77,7 +76,7 @@ export class Task implements Bag.Member {
   toBatch(): Batch<unknown> {
     const { longest, queue } = this.#options
     const messages = this.items.map((item, index) => new ReceivedMessage(item, index, this, longest))
-    // Who empties it would leave its messages to the outcome of the batch.
+    // A handler that empties it would leave its messages to the outcome of the batch.
     return new ReceivedBatch(queue, Object.freeze(messages), this, longest)
   }
 
@@ -102,21 +101,21 @@ export class Task implements Bag.Member {
   }
 
   /**
-   * Reports what is final now that this message has a verdict. In a group, those behind one that is not acked wait for the
-   * end of the batch, as does its own retry.
+   * Reports the verdicts that are final now. In a group, a retry and the messages after one that is not acked wait for the end
+   * of the batch.
    */
   #report(index: number): void {
     const { group } = this.items[index]!
     if (group === undefined) {
-      if (Acknowledgement.isFinal(this.#verdicts![index])) this.#tell(index)
+      if (Acknowledgement.isFinal(this.#verdicts![index])) this.#reportFinal(index)
       return
     }
     this.#lines ??= linesOf(this.items)
     const line = this.#lines.get(group)!
-    while (this.#verdicts![line.indexes[line.next] ?? -1]?._tag === "Ack") this.#tell(line.indexes[line.next++]!)
+    while (this.#verdicts![line.indexes[line.next] ?? -1]?._tag === "Ack") this.#reportFinal(line.indexes[line.next++]!)
   }
 
-  #tell(index: number): void {
+  #reportFinal(index: number): void {
     if (this.isTold(index)) return
     this.#reported = (this.#reported ?? new Set()).add(index)
     this.#options.onFinal(this.items[index]!, this.#verdicts![index]!)
@@ -127,14 +126,19 @@ export class Task implements Bag.Member {
     this.isClosed = true
   }
 
+  /** Whether `onFinal` was given the verdicts of all messages. */
+  isSettled(): boolean {
+    return this.#reported?.size === this.items.length
+  }
+
   /** Whether `onFinal` was given the verdict of a message. */
   isTold(index: number): boolean {
     return this.#reported?.has(index) === true
   }
 
   /**
-   * The verdict of a message, by its index, of a run that has ended so. Without an outcome, for a run that was interrupted,
-   * one that no call reached has none.
+   * Returns the verdict of a message, by its index, after a run with this outcome. Without an outcome, for an interrupted run, a
+   * message that no call reached has none.
    */
   verdict(index: number, outcome: Acknowledgement.Outcome | undefined): Acknowledgement.Verdict | undefined {
     const verdict = this.#verdicts?.[index]
@@ -158,8 +162,8 @@ const linesOf = (items: ReadonlyArray<Item>): Map<Group, Line> => {
 }
 
 /**
- * Keeps the order of groups when the messages of a batch are settled: the first message of a group that goes back takes
- * those behind it along, whatever their verdicts; so does the first that is run again. `settle` answers the settlement, as
+ * Keeps the order of groups when the messages of a batch are settled: the first message of a group that is returned takes
+ * the messages after it along, whatever their verdicts; so does the first that runs again. `settle` returns the settlement, as
  * this does; `undefined` for a message whose handler runs again.
  */
 export const ordering = (
@@ -191,7 +195,7 @@ interface Recorder {
   readonly record: (call: Acknowledgement.Call) => void
 }
 
-/** The delay is checked where it is parsed, since how long it may be depends on the broker. */
+/** The delay is checked where it is parsed, because its limit depends on the broker. */
 const kinds: OptionNames.Of<RetryOptions> = { delay: Delay.parsed, backoff: OptionKind.flag }
 
 const parseRetry = (
@@ -211,7 +215,7 @@ const parseRetry = (
 }
 
 /**
- * A message as the handler sees it. Its data are own properties, so that it prints; its methods are on the prototype.
+ * A message as the handler sees it. Its data are own properties, so it can be printed; its methods are on the prototype.
  */
 class ReceivedMessage implements Received<unknown> {
   readonly id: string
@@ -260,12 +264,14 @@ class ReceivedMessage implements Received<unknown> {
     const wanted = parseRetry("message.fail", options, this.#longest)
     this.#recorder.record({ _tag: "Fail", index: this.#index, error, ...wanted })
   }
-  /** A method that was taken off its message has no message, or another object's. */
+  /** A detached method has no message, or another object. */
   static #check(call: string, on: unknown): void {
     if (typeof on === "object" && on !== null && #recorder in on) return
     throw new TypeError(`${call}: must be called on its message, as in ${call}(); a copy has only its data`)
   }
 }
+
+WrongHandler.trapArrayUse(ReceivedMessage.prototype, "message")
 
 /** The batch as the handler sees it. Its methods need no `this`. */
 class ReceivedBatch implements Batch<unknown> {
@@ -293,3 +299,5 @@ class ReceivedBatch implements Batch<unknown> {
     throw WrongHandler.make("batch", "fail")
   }
 }
+
+WrongHandler.trapArrayUse(ReceivedBatch.prototype, "batch")
