@@ -12,6 +12,17 @@ import type { RetryPolicy } from "../policy/RetryPolicy.ts"
 /** The adapter's own options as plain JSON, which the adapter checks. They override those of the URL. */
 export type Options = Readonly<Record<string, unknown>>
 
+/** The names of the options of `connect`, for the error of one that is given as an option of the broker. */
+export const connectOptions = [
+  "publishTimeout",
+  "maxPending",
+  "adapters",
+  "logger",
+  "logLevel",
+  "waitForBroker",
+  "telemetry"
+] as const
+
 /** A queue to plan. Its dead-letter queues follow from its name and policy. */
 export interface PlanRequest {
   readonly queue: string
@@ -40,7 +51,7 @@ export interface Operator {
     | undefined
 }
 
-/** The functions of an adapter behind `requeue check`, `plan`, `verify`, `create`, `pause` and `resume`. */
+/** The functions of an adapter for `requeue check`, `plan`, `verify`, `create`, `pause` and `resume`. */
 export interface Operations {
   /** Plans a queue without a connection, for the newest server version if the plan depends on it. */
   readonly plan: (request: PlanRequest, url: URL, options?: Options) => Effect.Effect<Plan, ConfigurationError>
@@ -57,7 +68,7 @@ export interface Adapter {
   readonly schemes: ReadonlyArray<string>
   /** Makes a broker from a URL of these schemes. Errors name the wrong part or option, and contain no password. */
   readonly layer: (url: URL, options?: Options) => Layer.Layer<Broker, BrokerError | ConfigurationError>
-  /** Whether its queues live in the process that opens them, unseen by others; operators are told. Default: false. */
+  /** Whether its queues live in the process that opens them, invisible to other processes. The CLI then warns. Default: false. */
   readonly inProcess?: boolean | undefined
   /** Plans and creates queues. Default: unsupported. */
   readonly operations?: Operations | undefined

@@ -1,4 +1,4 @@
-/** The limits of sends, and the errors of those that exceed them. */
+/** The limits of sends, and the errors of sends that exceed them. */
 import * as Effect from "effect/Effect"
 import * as Scope from "effect/Scope"
 import * as Deadlines from "../../runtime/Deadlines.ts"
@@ -14,7 +14,7 @@ import * as Sends from "./sends.ts"
 export interface Options {
   /** Longest wait for room and confirmation, 1 ms to 24 hours; a number counts milliseconds. Default: 30 seconds. */
   readonly publishTimeout?: Delay.DurationInput | undefined
-  /** The most unconfirmed messages of all producers of the connection; further sends wait their turn. Default: 1,000. */
+  /** The most unconfirmed messages of all producers of the connection; further sends wait. Default: 1,000. */
   readonly maxPending?: number | undefined
 }
 
@@ -55,7 +55,7 @@ const whyCut = (cut: Sends.Cut, isHandedOver: boolean, maxPending: number, waite
     return {
       reason: cut === "late" ? "Timeout" : "ConnectionLost",
       detail: `${what}; the message may or may not have been stored`,
-      remedy: "Send it again with the same id; consumers must bear duplicates"
+      remedy: "Send it again with the same id; make handlers idempotent"
     } as const
   }
   if (cut === "closed") {
@@ -67,7 +67,7 @@ const whyCut = (cut: Sends.Cut, isHandedOver: boolean, maxPending: number, waite
   }
   return {
     reason: "Throttled",
-    detail: `${maxPending} messages wait for their confirmation, and none got one within ${waited}; nothing was sent`,
+    detail: `${maxPending} messages wait for a confirmation, and none arrived within ${waited}; nothing was sent`,
     remedy: "Send it again later, or raise maxPending"
   } as const
 }
