@@ -169,7 +169,7 @@ const start = <R>(settings: Settings, broker: Service): Effect.Effect<Started, S
       )
     engine.open(subscription)
 
-    const shutdown = yield* Shutdown.make({ ...runtime, runs, queue: queue.name, engine, scope, drainTimeout, onClosed })
+    const shutdown = yield* Shutdown.make({ ...runtime, ...about, runs, engine, scope, drainTimeout, onClosed })
     const status = statusOf(queue.name, broker.connection, engine, shutdown)
     yield* Effect.addFinalizer(() => shutdown.drain())
 
