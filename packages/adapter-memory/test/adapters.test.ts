@@ -62,7 +62,7 @@ describe("an adapter that is handed over", () => {
     ["nothing", null]
   ])("must be one: %s is none", async (_, adapter) => {
     const what =
-      "it is no adapter: an adapter has schemes and a layer. Pass what the adapter's package exports as adapter"
+      "it is not an adapter: an adapter has schemes and a layer. Pass what the adapter's package exports as adapter"
     assert.strictEqual((await refusal({ url: "redis://localhost", adapter })).message, `adapter: ${what}`)
     const adapters = [adapter as Adapter.Adapter]
     assert.strictEqual((await refusal("redis://localhost", adapters)).message, `adapters: ${what}`)

@@ -22,8 +22,8 @@ describe("send", () => {
     ["negative", { delay: -1 }, `send.delay: ${day}, got -1`],
     ["no number", { delay: Number.NaN }, `send.delay: ${day}, got NaN`],
     ["unlimited", { delay: Number.POSITIVE_INFINITY }, `send.delay: ${day}, got Infinity`],
-    ["over a day", { delay: "25 hours" }, `send.delay: ${day}, got 25 hours`],
-    ["no duration", { delay: "soon" as "1 second" }, `send.delay: ${day}, got soon. ${howTo}`],
+    ["over a day", { delay: "25 hours" }, `send.delay: ${day}, got "25 hours"`],
+    ["no duration", { delay: "soon" as "1 second" }, `send.delay: ${day}, got "soon". ${howTo}`],
     ["misspelt", { delay: { secs: 5 } as {} }, `send.delay: ${day}, got {"secs":5}. ${howTo}`]
   ])("a delay that is %s", async (_, options, message) => {
     await using broker = await open()
@@ -55,14 +55,56 @@ describe("send", () => {
     ],
     ["an empty id", 1, { id: "" }, "id: must have 1 to 200 characters, got 0"],
     ["an endless id", 1, { id: "x".repeat(201) }, "id: must have 1 to 200 characters, got 201"],
-    ["a body without a JSON form", undefined, {}, "body: TypeError: Codec.json: undefined has no JSON form"],
-    ["a body that JSON refuses", 12n, {}, "body: TypeError: Do not know how to serialize a BigInt"]
+    [
+      "a body without a JSON form",
+      undefined,
+      {},
+      "body: TypeError: body is undefined, which has no JSON form. Send null, or an object"
+    ],
+    [
+      "a body that JSON refuses",
+      12n,
+      {},
+      "body: TypeError: body is a BigInt, which JSON cannot write. Send text: String(body)"
+    ]
   ])("%s", async (_, body, options, message) => {
     await using broker = await open()
     const error = await rejection(broker.requeue.send("q", body, options))
     assert.instanceOf(error, EncodeError)
     assert.include(error.message, `send to queue q: ${message}`)
     assert.deepStrictEqual(await broker.waiting("q"), [])
+  })
+
+  const cycle = () => {
+    const order: Record<string, unknown> = { id: 7 }
+    order["lines"] = [{ order }]
+    return { order }
+  }
+  it.each<readonly [string, unknown, string]>([
+    [
+      "a BigInt",
+      { order: { lines: [{ id: 1 }, { id: 7n }] } },
+      "body.order.lines[1].id is a BigInt, which JSON cannot write. Send text: String(body.order.lines[1].id)"
+    ],
+    [
+      "a cycle",
+      cycle(),
+      "body.order.lines[0].order is the same object as body.order, which contains it; JSON cannot write a cycle. " +
+        "Leave body.order.lines[0].order out, or send its id"
+    ]
+  ])("a body with %s: the error names the path and how to send it", async (_, body, message) => {
+    await using broker = await open()
+    const error = await rejection(broker.requeue.send("q", body))
+    assert.instanceOf(error, EncodeError)
+    assert.strictEqual(error.message, `send to queue q: body: TypeError: ${message}`)
+  })
+
+  it("a body whose toJSON throws keeps that error", async () => {
+    await using broker = await open()
+    const toJSON = () => {
+      throw new Error("no JSON today")
+    }
+    assert.include((await rejection(broker.requeue.send("q", { a: { toJSON } }))).message, "body: Error: no JSON today")
   })
 
   it("headers of a codec that are no plain object", async () => {
@@ -73,7 +115,10 @@ describe("send", () => {
     }
     const error = await rejection(broker.requeue.send(queue("q", { codec: { ...Codec.json, encodeMessage } }), 1))
     assert.instanceOf(error, EncodeError)
-    assert.include(error.message, "headers: must be a plain object of text, got an object. The queue's codec must")
+    assert.include(
+      error.message,
+      "headers: must be a plain object of text, got an object. Make the queue's codec return"
+    )
     assert.deepStrictEqual(await broker.waiting("q"), [])
   })
 
@@ -123,7 +168,10 @@ describe("send", () => {
 
   it("a queue without a name", async () => {
     await using broker = await open()
-    assert.match((await rejection(broker.requeue.send("", 1))).message, /name must have 1 to 200 characters, got ""/)
+    assert.match(
+      (await rejection(broker.requeue.send("", 1))).message,
+      /^requeue\.send: queue must have 1 to 200 characters, got ""\. Check the variable that/
+    )
   })
 })
 
@@ -190,8 +238,8 @@ describe("consume", () => {
     await turns()
     assert.deepStrictEqual(errors.map(String), [
       "InvalidDelay: message.retry.delay: a delay is a duration from 0 to 1d (a number counts milliseconds), got -1",
-      "InvalidDelay: batch.retryAll.delay: a delay is a duration from 0 to 1d (a number counts milliseconds), got 25 hours",
-      "InvalidDelay: batch.retryAll.delay: a delay is a duration from 0 to 1m (a number counts milliseconds), got 2 minutes"
+      'InvalidDelay: batch.retryAll.delay: a delay is a duration from 0 to 1d (a number counts milliseconds), got "25 hours"',
+      'InvalidDelay: batch.retryAll.delay: a delay is a duration from 0 to 1m (a number counts milliseconds), got "2 minutes"'
     ])
     assert.deepStrictEqual(await broker.later("q"), [[1, 60_000]])
   })

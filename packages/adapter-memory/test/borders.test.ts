@@ -185,7 +185,7 @@ it.each<readonly [string, unknown]>([
   const codec: Codec.Codec<any> = { ...Codec.text, encode: () => answer as Uint8Array }
   const error = await broker.requeue.send(define("q", { codec }), 1).catch((e: unknown) => e)
   assert.instanceOf(error, EncodeError)
-  assert.match(error.message, /send to queue q: body: TypeError: codec.encode must answer a Uint8Array, got /)
+  assert.match(error.message, /send to queue q: body: TypeError: codec.encode must return a Uint8Array, got /)
   assert.deepStrictEqual(await broker.waiting("q"), [])
 })
 
@@ -195,7 +195,10 @@ it("a codec whose encode is async fails the send, which says how", async () => {
   const codec: Codec.Codec<any> = { ...Codec.text, encode: encode as never }
   const error = await broker.requeue.send(define("q", { codec }), 1).catch((e: unknown) => e)
   assert.instanceOf(error, EncodeError)
-  assert.match(error.message, /must answer a Uint8Array, got a promise\. encode must be synchronous: .* an async seal$/)
+  assert.match(
+    error.message,
+    /must return a Uint8Array, got a promise\. Make encode return bytes synchronously, or write an async encodeMessage$/
+  )
 })
 
 it("bytes of another realm are bytes", async () => {

@@ -97,7 +97,7 @@ describe("a send that is under way when the connection closes", () => {
     assert.strictEqual(
       lost,
       "BrokerError: memory: publish on queue q: ConnectionLost: the connection was closed before the confirmation; the " +
-        "message may or may not have been stored. Send it again with the same id; consumers must bear duplicates"
+        "message may or may not have been stored. Send it again with the same id; make handlers idempotent"
     )
     assert.strictEqual(
       unsent,

@@ -89,7 +89,7 @@ describe("a body", () => {
   })
 
   it.each<readonly [unknown, string, RegExp]>([
-    [() => {}, "json", /body: .*function has no JSON form/],
+    [() => {}, "json", /body: .*a function, which has no JSON form/],
     [5, "text", /body: .*contentType "text" must be a string, got number/],
     ["abc", "bytes", /body: .*contentType "bytes" must be an ArrayBuffer or a view of one, got string/],
     [null, "bytes", /body: .*got null/],

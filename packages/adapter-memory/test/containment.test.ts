@@ -258,9 +258,9 @@ describe("telemetry of sends", () => {
       },
       /telemetry\.send threw .*unprintable object/
     ],
-    ["answers nothing", () => undefined, /telemetry\.send answered no Effect/],
+    ["answers nothing", () => undefined, /telemetry\.send did not return an Effect/],
     ["answers what cannot be touched", untouchable, /telemetry\.send /],
-    ["answers a promise", () => Promise.resolve(), /telemetry\.send answered no Effect/]
+    ["answers a promise", () => Promise.resolve(), /telemetry\.send did not return an Effect/]
   ])("that %s costs no message, and is told once", async (_, send, expected) => {
     const errors = vi.spyOn(console, "error").mockImplementation(() => {})
     try {

@@ -41,7 +41,7 @@ describe("retryAfter", () => {
     [-5, "error.retryAfter is -5, which is neither a number of seconds nor a date; it is ignored"],
     [
       "1969-12-31T00:00:00Z",
-      'error.retryAfter is "1969-12-31T00:00:00Z", which is in the past; the retry comes at once'
+      'error.retryAfter is "1969-12-31T00:00:00Z", which is in the past; the retry is immediate'
     ],
     ["1970-01-01T00:00:00Z", undefined],
     [0, undefined],

@@ -1,4 +1,5 @@
 /** Consuming through the promise face: policies, and what a handler throws. */
+import { runInNewContext } from "node:vm"
 import { deadLetters } from "@requeue/operations/promise"
 import { assert, describe, it } from "@effect/vitest"
 import { constant, type Event, HandlerTimeout, linear, PermanentError, RetryLaterError } from "@requeue/core/promise"
@@ -133,6 +134,35 @@ describe("failures", () => {
     assert.include(letter?.origin?.error.stack, "\ncaused by: PermanentError: gone\n    at ")
   })
 
+  it.each<readonly [string, () => unknown]>([
+    ["returns", () => new Error("declined")],
+    ["resolves with", async () => new Error("declined")],
+    ["returns, of another realm,", () => runInNewContext('new Error("declined")')]
+  ])("an Error that a handler %s counts as thrown", async (_, handler) => {
+    await using broker = await open()
+    await broker.requeue.consume("q", { retry: { maxRetries: 0 } }, handler)
+    await broker.requeue.send("q", 1)
+    await turns()
+    const [letter] = await deadLetters(broker.requeue, "q.dlq").list()
+    assert.strictEqual(letter?.origin?.error.message, "declined")
+    assert.strictEqual(letter?.origin?.reason, "retries-exhausted")
+  })
+
+  it("a PermanentError that a handler returns or resolves with is dead-lettered at once", async () => {
+    await using broker = await open()
+    await broker.requeue.consume("q", {}, ({ body }) => {
+      const error = new PermanentError("gone")
+      return body === 1 ? error : Promise.resolve(error)
+    })
+    await broker.requeue.sendBatch("q", [{ body: 1 }, { body: 2 }])
+    await turns()
+    const letters = await deadLetters(broker.requeue, "q.dlq").list()
+    assert.deepStrictEqual(
+      letters.map(({ origin }) => origin?.reason),
+      ["permanent", "permanent"]
+    )
+  })
+
   it("a handler that takes too long is told so by its signal, and the attempt counts", async () => {
     await using broker = await open()
     const reasons: Array<unknown> = []
@@ -148,6 +178,9 @@ describe("failures", () => {
     await broker.advance("1 second")
     assert.deepStrictEqual(attempts, [1, 2])
     assert.instanceOf(reasons[0], HandlerTimeout)
-    assert.strictEqual(String(reasons[0]), "HandlerTimeout: handlerTimeout: the handler did not end within 1m")
+    assert.strictEqual(
+      String(reasons[0]),
+      "HandlerTimeout: handlerTimeout: the handler did not end within 1m. Pass its signal to what it waits for, such as fetch(url, { signal }), or raise handlerTimeout"
+    )
   })
 })

@@ -148,8 +148,8 @@ describe("start", () => {
     const wrong: ReadonlyArray<readonly [any, string]> = [
       [undefined, "undefined"],
       [null, "null"],
-      [5, "number"],
-      [{ name: "q" }, "object"]
+      [5, "5"],
+      [{ name: "q" }, "an object"]
     ]
     for (const [queue, got] of wrong) {
       const calls = [requeue.send(queue, 1), requeue.consume(queue, {}, () => {}), requeue.puller(queue)]
@@ -163,7 +163,8 @@ describe("start", () => {
   })
 
   it.each<readonly [any, string]>([
-    ["exponential", "got exponential"],
+    ["exponential", 'got "exponential"'],
+    [() => 1, "got a function"],
     [{ type: "exponential", base: 1000 }, 'got {"type":"exponential","base":1000}']
   ])("a backoff that was not built is refused: %o", async (backoff, got) => {
     await using broker = await open()

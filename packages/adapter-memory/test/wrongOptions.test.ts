@@ -2,7 +2,16 @@
 import { deadLetters } from "@requeue/operations/promise"
 import { assert, describe, it } from "@effect/vitest"
 import * as Cloudflare from "@requeue/cloudflare"
-import { connect, type ConsumeOptions, type Received, type Requeue } from "@requeue/core/promise"
+import {
+  connect,
+  type ConsumeOptions,
+  deadLetterBudget,
+  describe as describePolicy,
+  queue,
+  type Received,
+  type Requeue,
+  retryPolicy
+} from "@requeue/core/promise"
 import * as Testing from "../src/Testing.ts"
 import { MemoryBroker } from "../src/index.ts"
 import { open, turns, type VirtualBroker } from "./virtualBroker.ts"
@@ -30,9 +39,63 @@ const wrongLogger =
   'connect: logger must be "json", false, or a logger with the methods info, warn and error, such as pino(), a winston logger or console, got '
 const duration = 'Write a number of milliseconds, or text such as "10 seconds" or "5 minutes"'
 
+const noQueue = "queue must be a name or a definition, got undefined. Check the variable that holds the queue's name"
+
 type Wrong = readonly [string, (requeue: Loose) => unknown, string]
 
 const rows: ReadonlyArray<Wrong> = [
+  [
+    "a rate limit that is a number",
+    (r) => r.consume("q", { rateLimit: 50 }, () => {}),
+    'requeue.consume (queue q): rateLimit: options must be an object with max and per, got 50. Write { max: 50, per: "1 second" }'
+  ],
+  [
+    "a rate limit that is a duration",
+    (r) => r.consume("q", { rateLimit: "5 seconds" }, () => {}),
+    'requeue.consume (queue q): rateLimit: options must be an object with max and per, got "5 seconds". Write { max: 10, per: "5 seconds" }'
+  ],
+  [
+    "send, an id",
+    (r) => r.send("q", 1, "invoice-17"),
+    'requeue.send (queue q): options must be an object with delay, headers, id, native, got "invoice-17". Write { id: "invoice-17" }'
+  ],
+  ["send, no queue", (r) => r.send(undefined, 1), `requeue.send: ${noQueue}`],
+  ["sendBatch, no queue", (r) => r.sendBatch(undefined, [{ body: 1 }]), `requeue.sendBatch: ${noQueue}`],
+  ["consume, no queue", (r) => r.consume(undefined, {}, handler), `requeue.consume: ${noQueue}`],
+  ["consumeBatch, no queue", (r) => r.consumeBatch(undefined, {}, handler), `requeue.consumeBatch: ${noQueue}`],
+  ["puller, no queue", (r) => r.puller(undefined), `requeue.puller: ${noQueue}`],
+  ["counts, no queue", (r) => r.counts(undefined), `requeue.counts: ${noQueue}`],
+  [
+    "queue, no name",
+    () => queue(""),
+    'queue: name must have 1 to 200 characters, got "". Check the variable that holds the queue\'s name'
+  ],
+  [
+    "queue, an option",
+    () => queue("q", { shema: 1 } as Loose),
+    "queue (queue q): unknown option shema. Did you mean schema?"
+  ],
+  [
+    "retryPolicy",
+    () => retryPolicy({ retries: 3 } as Loose),
+    "retryPolicy: unknown option retries. Did you mean maxRetries?"
+  ],
+  ["deadLetterBudget", () => deadLetterBudget({ max: 0 }), "deadLetterBudget: max must be a whole number >= 1, got 0"],
+  [
+    "describe",
+    () => describePolicy({ immediate: 11 }),
+    "describe: immediate must be a whole number from 0 to 10, got 11"
+  ],
+  [
+    "connect, an option of the broker",
+    () => connect("memory:", { maxBodySize: 10 } as Loose),
+    "connect: unknown option maxBodySize. If it is an option of the broker, write connect({ url, maxBodySize: … })"
+  ],
+  [
+    "connect, an option of a consumer",
+    () => connect("memory:", { concurrency: 5 } as Loose),
+    "connect: unknown option concurrency. It is an option of requeue.consume"
+  ],
   [
     "a member of a rate limit",
     (r) => r.consume("q", { rateLimit: { max: 1, pre: 1 } }, () => {}),
@@ -72,7 +135,7 @@ const rows: ReadonlyArray<Wrong> = [
   [
     "send, a delay",
     (r) => r.send("q", 1, { delay: "5 secs" }),
-    "send.delay: a delay is a duration from 0 to 1d (a number counts milliseconds), got 5 secs. " + duration
+    'send.delay: a delay is a duration from 0 to 1d (a number counts milliseconds), got "5 secs". ' + duration
   ],
   [
     "send, headers",
@@ -239,7 +302,7 @@ const rows: ReadonlyArray<Wrong> = [
   [
     "list, a number",
     (r) => lettersOf(r, "d").list(5),
-    "DeadLetters.list (queue d): options must be an object with limit, filter, onProgress, signal, got 5"
+    "DeadLetters.list (queue d): options must be an object with limit, filter, onProgress, signal, got 5. Write { limit: 5 }"
   ],
   [
     "group",
@@ -338,7 +401,7 @@ const rows: ReadonlyArray<Wrong> = [
   [
     "connect, text",
     () => connect(MemoryBroker.layer(), "Debug" as Loose),
-    'connect: options must be an object with publishTimeout, maxPending, adapters, logger, logLevel, waitForBroker, telemetry, got "Debug"'
+    'connect: options must be an object with publishTimeout, maxPending, adapters, logger, logLevel, waitForBroker, telemetry, got "Debug". Write { logLevel: "Debug" }'
   ],
   [
     "MemoryBroker",
@@ -402,6 +465,14 @@ it.each(rows)("%s", async (_, call, message) => {
   assert.deepStrictEqual([ready, inFlight, delayed], [0, 0, 0])
 })
 
+it("an option of connect among those of the broker names connect", async () => {
+  const error = await rejection(() => connect({ url: "memory:", waitForBroker: 5 }))
+  assert.strictEqual(
+    error.message,
+    "waitForBroker (broker memory): unknown option. It is an option of connect: connect(broker, { waitForBroker: … })"
+  )
+})
+
 describe("a retry with a wrong argument", () => {
   const said = async (
     argument: Loose,
@@ -445,7 +516,7 @@ describe("a retry with a wrong argument", () => {
 
   it("tells how a duration is written", async () => {
     const [errors] = await said({ delay: "5 secs" }, single)
-    assert.match(String(errors), /InvalidDelay: message.retry.delay: .*got 5 secs. Write a number/)
+    assert.match(String(errors), /InvalidDelay: message.retry.delay: .*got "5 secs". Write a number/)
   })
 })
 

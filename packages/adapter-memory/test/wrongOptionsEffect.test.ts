@@ -60,7 +60,7 @@ const rows: ReadonlyArray<readonly [() => Loose, string]> = [
   ],
   [
     () => letters(({ group }) => group(5)),
-    "DeadLetters.group (queue d): options must be an object with limit, filter, onProgress, signal, got 5"
+    "DeadLetters.group (queue d): options must be an object with limit, filter, onProgress, signal, got 5. Write { limit: 5 }"
   ],
   [
     () => letters(({ redrive }) => redrive({ dryrun: true })),

@@ -39,15 +39,20 @@ const jitter: fc.Arbitrary<Jitter.Jitter> = fc.oneof(
 )
 const millis = fc.integer({ min: 1, max: 86_400_000 })
 const options = fc.record({ max: millis, jitter: fc.oneof(jitter, fc.constant("none" as const)) }, { requiredKeys: [] })
+/** A cap below the shortest delay is refused. */
+const atLeast = (least: number, { max, ...others }: Backoff.Options): Backoff.Options => ({
+  ...others,
+  ...(typeof max === "number" ? { max: Math.max(max, least) } : {})
+})
 const simple: fc.Arbitrary<Backoff.Backoff> = fc.oneof(
-  fc.tuple(millis, options).map(([delay, given]) => Backoff.constant(delay, given)),
-  fc.tuple(millis, options).map(([step, given]) => Backoff.linear(step, given)),
+  fc.tuple(millis, options).map(([delay, given]) => Backoff.constant(delay, atLeast(delay, given))),
+  fc.tuple(millis, options).map(([step, given]) => Backoff.linear(step, atLeast(step, given))),
   fc
     .tuple(millis, fc.constantFrom(1.5, 2, 10), options)
-    .map(([base, factor, given]) => Backoff.exponential(base, { factor, ...given })),
+    .map(([base, factor, given]) => Backoff.exponential(base, { factor, ...atLeast(base, given) })),
   fc
     .tuple(fc.array(millis, { minLength: 1, maxLength: 8 }), options)
-    .map(([delays, given]) => Backoff.sequence(delays, given))
+    .map(([delays, given]) => Backoff.sequence(delays, atLeast(Math.min(...delays), given)))
 )
 const backoff = fc.oneof(
   simple,

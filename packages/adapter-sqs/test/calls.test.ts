@@ -45,7 +45,7 @@ describe("the text of what a function of the program throws is not shown", () =>
       const error = yield* errorOf(options())
       assert.match(
         error.message,
-        /ConnectionFailed: .*has failed with VaultError; its text may hold a secret, and is not shown\. Nothing was sent/
+        /ConnectionFailed: .*has failed with VaultError; its text may contain a secret and is not shown\. Nothing was sent/
       )
       assert.notInclude(inspect(error, { depth: 9, showHidden: true }), "hunter2")
     })

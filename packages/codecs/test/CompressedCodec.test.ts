@@ -74,7 +74,7 @@ describe.each([
     const sent = compressed.encode(kept)
     assert.deepStrictEqual(await compressed.decode(sent, headers), kept)
     const broken = { ...own, encode: () => "text" } as unknown as Codec.Codec<Uint8Array> // on purpose
-    assert.throws(() => make(broken).encode(kept), TypeError, "must answer a Uint8Array")
+    assert.throws(() => make(broken).encode(kept), TypeError, "must return a Uint8Array")
   })
 
   it("is not compressed twice: one header cannot say both", () => {

@@ -87,9 +87,12 @@ export const through =
       )
     )
 
-/** The path of the field that a constructor's message names: `Backoff.sequence: delays[1]: must be …`. */
+/** The path of the field that a constructor's message names: `sequence: delays[1]: must be …`, or `constant: jitter.proportional must be …`. */
 const pathOf = (message: string, input: object): Problem["path"] => {
-  const [, field = "", index] = /^[\w.]+(?: \(queue .*?\))?: (\w+)(?:\[(\d+)\])?/.exec(message) ?? []
+  const [, field = "", member, index] =
+    /^[\w.]+(?: \(queue .*?\))?: (\w+)(?:\.(\w+))?(?:\[(\d+)\])?/.exec(message) ?? []
+  if (Object.hasOwn(input, field) && member !== undefined)
+    return index === undefined ? [field, member] : [field, member, Number(index)]
   if (Object.hasOwn(input, field)) return index === undefined ? [field] : [field, Number(index)]
   const parent = Object.entries(input).find(([, value]) => Predicate.isObject(value) && Object.hasOwn(value, field))
   return parent === undefined ? [] : [parent[0], field]
@@ -123,8 +126,8 @@ const explain = (path: Problem["path"], message: string, value?: unknown): Probl
   const field = path.findLast((segment) => typeof segment === "string")
   const detail = message
     .replaceAll(/\s+/g, " ")
-    .replace(/^\w+\.\w+(?: \(queue .*?\))?: (?=\w)/, "")
-    .replace(new RegExp(`^${field}(\\[\\d+\\])?:? (?=must )`), "")
+    .replace(/^\w+(?:\.\w+)?(?: \(queue .*?\))?: (?=\w)/, "")
+    .replace(new RegExp(`^(?:\\w+\\.)?${field}(\\[\\d+\\])?:? (?=must )`), "")
   const [, problem = detail, remedy] =
     /^(.*must be a duration.*?)(?:\. (Write .*|Did you mean .*))?$/.exec(detail) ?? []
   return /must be a duration/.test(detail)

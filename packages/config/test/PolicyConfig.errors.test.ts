@@ -14,7 +14,7 @@ const cases: ReadonlyArray<Case> = [
     Consumer,
     { retry: { backoff: { type: "linear", step: -1 } } },
     '["retry"]["backoff"]["step"]',
-    "Backoff.linear: step"
+    "linear: step"
   ],
   ["an unknown key", Consumer, { retries: 5 }, '["retries"]', "unknown key; known are retry, retryDelay"],
   [
@@ -89,7 +89,7 @@ const cases: ReadonlyArray<Case> = [
     ConsumerBackoff,
     { form: "nsq", failures: 5 },
     '["failures"]',
-    'no option of the form "nsq". Write form: "consecutive" with it'
+    'not an option of the form "nsq". Write form: "consecutive" with it'
   ],
   [
     "a share in percent",

@@ -17,7 +17,7 @@ describe("problems", () => {
       { path: ["immediate"], detail: 'must be a number, got "x"' },
       {
         path: ["backoff", "delays", 1],
-        detail: "must be a duration from 0ms to 1d, got 5 secs",
+        detail: 'must be a duration from 0ms to 1d, got "5 secs"',
         remedy: 'Write a number of milliseconds, or text such as "10 seconds" or "5 minutes"'
       },
       { path: ["maxRetires"], detail: "unknown key", remedy: "Did you mean maxRetries?" }

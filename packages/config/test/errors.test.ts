@@ -87,7 +87,7 @@ const cases: ReadonlyArray<readonly [what: string, yaml: string, expected: Reado
     "a wrong unit",
     "brokers: { main: 'memory:' }\npolicies: { slow: { backoff: { type: constant, delay: 5 secs } } }",
     [
-      "policies.slow.backoff.delay: must be a duration from 0ms to 1d, got 5 secs. " +
+      'policies.slow.backoff.delay: must be a duration from 0ms to 1d, got "5 secs". ' +
         'Write a number of milliseconds, or text such as "10 seconds" or "5 minutes"'
     ]
   ],

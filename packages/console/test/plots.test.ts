@@ -58,15 +58,20 @@ const jitter = fc.oneof(
   fc.double({ min: 0, max: 1, noNaN: true }).map((proportional) => ({ proportional }))
 )
 const options = fc.record({ jitter, max: delay })
+/** A cap below the shortest delay is refused. */
+const atLeast = (least: number, { max, ...others }: Backoff.Options): Backoff.Options => ({
+  ...others,
+  ...(typeof max === "number" ? { max: Math.max(max, least) } : {})
+})
 const plain = fc.oneof(
-  fc.tuple(delay, options).map(([ms, given]) => Backoff.constant(ms, given)),
-  fc.tuple(delay, options).map(([ms, given]) => Backoff.linear(ms, given)),
+  fc.tuple(delay, options).map(([ms, given]) => Backoff.constant(ms, atLeast(ms, given))),
+  fc.tuple(delay, options).map(([ms, given]) => Backoff.linear(ms, atLeast(ms, given))),
   fc
     .tuple(fc.integer({ min: 1, max: Delay.max }), fc.double({ min: 1, max: 1e300, noNaN: true }), options)
-    .map(([base, factor, given]) => Backoff.exponential(base, { factor, ...given })),
+    .map(([base, factor, given]) => Backoff.exponential(base, { factor, ...atLeast(base, given) })),
   fc
     .tuple(fc.array(delay, { minLength: 1, maxLength: 50 }), options)
-    .map(([all, given]) => Backoff.sequence(all, given))
+    .map(([all, given]) => Backoff.sequence(all, atLeast(Math.min(...all), given)))
 )
 const backoff = fc.oneof(
   fc.constant(undefined),

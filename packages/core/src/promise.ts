@@ -3,7 +3,8 @@ export { constant, exponential, linear, sequence, switchAfter } from "./policy/B
 export { BrokerError } from "./port/BrokerError.ts"
 export { bytes, json, standard, text } from "./message/Codec.ts"
 export { ConfigurationError } from "./options/ConfigurationError.ts"
-export { DeadLetterBudgetExhausted, make as deadLetterBudget } from "./policy/DeadLetterBudget.ts"
+export { deadLetterBudget, queue, retryPolicy } from "./faces/Constructors.ts"
+export { DeadLetterBudgetExhausted } from "./policy/DeadLetterBudget.ts"
 export { InvalidDelay } from "./message/Delay.ts"
 export { EncodeError } from "./message/EncodeError.ts"
 export type { Event } from "./observe/Event.ts"
@@ -22,7 +23,6 @@ export {
   isReady,
   type ReadyOptions
 } from "./observe/Health.ts"
-export { make as queue } from "./message/QueueDefinition.ts"
 export {
   connect,
   ConnectionClosed,
@@ -36,10 +36,4 @@ export {
   type Runnable,
   type Worker
 } from "./faces/Requeue.ts"
-export {
-  cloudflareQueues,
-  make as retryPolicy,
-  nsqRequeue,
-  rabbitMqGrowing,
-  webhookSender
-} from "./policy/RetryPolicy.ts"
+export { cloudflareQueues, nsqRequeue, rabbitMqGrowing, webhookSender } from "./policy/RetryPolicy.ts"

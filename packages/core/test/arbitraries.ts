@@ -25,17 +25,25 @@ export const jitter: fc.Arbitrary<Jitter.Jitter> = fc.oneof(
 
 const factor = fc.oneof(fc.constantFrom(1, 1.5, 2, 10, 1e300), fc.double({ min: 1, max: 4, noNaN: true }))
 
+/** A cap below the shortest delay is refused. */
+const atLeast = (least: number, { max, ...others }: Backoff.Options): Backoff.Options => ({
+  ...others,
+  ...(typeof max === "number" ? { max: Math.max(max, least) } : {})
+})
+
 const exponential = (base: number, factor: number, options: Backoff.Options): Backoff.Backoff =>
-  Backoff.exponential(base, { factor, ...options })
+  Backoff.exponential(base, { factor, ...atLeast(base, options) })
 
 const options: fc.Arbitrary<Backoff.Options> = fc.record({ max: millis, jitter }, { requiredKeys: [] })
 
 /** Any backoff but a switch. */
 const simple: fc.Arbitrary<Backoff.Backoff> = fc.oneof(
-  fc.tuple(millis, options).map(([delay, options]) => Backoff.constant(delay, options)),
-  fc.tuple(millis, options).map(([step, options]) => Backoff.linear(step, options)),
+  fc.tuple(millis, options).map(([delay, options]) => Backoff.constant(delay, atLeast(delay, options))),
+  fc.tuple(millis, options).map(([step, options]) => Backoff.linear(step, atLeast(step, options))),
   fc.tuple(positive, factor, options).map(([base, factor, options]) => exponential(base, factor, options)),
-  fc.tuple(fc.array(millis, { minLength: 1, maxLength: 8 }), options).map(([delays, o]) => Backoff.sequence(delays, o))
+  fc
+    .tuple(fc.array(millis, { minLength: 1, maxLength: 8 }), options)
+    .map(([delays, o]) => Backoff.sequence(delays, atLeast(Math.min(...delays), o)))
 )
 
 /** Any backoff, with switches and caps inside each other. */

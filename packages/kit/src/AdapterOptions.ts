@@ -4,7 +4,7 @@
  */
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
-import { ConfigurationError, type OptionKind } from "@requeue/core/port"
+import { Adapter, ConfigurationError, type OptionKind } from "@requeue/core/port"
 import * as OptionTree from "./OptionTree.ts"
 
 /** The kinds of options by name. */
@@ -20,7 +20,7 @@ const withoutUndefined = (options: object): Record<string, unknown> =>
   Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
 
 const elsewhere = OptionTree.optional({
-  expected: "given as an option, not in the URL",
+  expected: "given in an object with the URL, as in connect({ url, … })",
   holds: () => false
 } satisfies OptionKind.OptionKind)
 
@@ -49,6 +49,15 @@ export const secretProblem = (
       })
 }
 
+/** Adds to the problem of an unknown option that `connect` has where it belongs. */
+const ofConnect = (problem: OptionTree.Problem): OptionTree.Problem => {
+  const name = problem.place.slice(1)
+  if (problem.detail !== OptionTree.unknownOption || !connectNames.includes(name)) return problem
+  return { ...problem, remedy: `It is an option of connect: connect(broker, { ${name}: … })` }
+}
+
+const connectNames: ReadonlyArray<string> = Adapter.connectOptions
+
 /**
  * Makes a decoder of options from several sources. Later sources override earlier ones, and `undefined` counts as missing.
  * The option's kind converts text: `"5"` to a number, `"10s"` to milliseconds. The decoder fails for an unknown name, and
@@ -74,7 +83,7 @@ export const decoder = <F extends Fields>(broker: string, fields: F, others: Rea
       sources.map((source) => OptionTree.problemOfSource(source, fields)).find(Boolean) ??
       OptionTree.problem(options, kind)
     if (problem === undefined) return Result.succeed(options as Given<F>) // All kinds are checked.
-    const { detail, place, remedy = `See the options table of the adapter for ${broker}` } = problem
+    const { detail, place, remedy = `See the options table of the adapter for ${broker}` } = ofConnect(problem)
     return Result.fail(new ConfigurationError.ConfigurationError({ field: place.slice(1), detail, remedy, broker }))
   }
 }

@@ -73,6 +73,9 @@ export interface Problem {
   readonly remedy: string | undefined
 }
 
+/** The detail of a {@link Problem} of a name that is not an option. */
+export const unknownOption = "unknown option"
+
 const shown = (value: unknown): string =>
   value === undefined ? "" : `, got ${typeof value === "string" && value !== "" ? "a text" : OptionKind.show(value)}`
 
@@ -92,7 +95,7 @@ export const problem = (value: unknown, kind: OptionKind.OptionKind): Problem | 
     const inner = Object.hasOwn(value, name) ? value[name] : undefined
     if (member === undefined) {
       if (inner === undefined) continue
-      return { place, detail: "unknown option", remedy: OptionNames.remedy(name, names) }
+      return { place, detail: unknownOption, remedy: OptionNames.remedy(name, names) }
     }
     if (name === "") return { place, detail: "must be under a name that is not empty", remedy: undefined }
     const found = problem(inner, member)

@@ -44,6 +44,12 @@ describe("options of an adapter", () => {
     [{ code: secret }, "code", "must be three letters, got a text", see],
     [{ timeot: 1 }, "timeot", "unknown option", "Did you mean timeout?"],
     [
+      { logLevel: "Info" },
+      "logLevel",
+      "unknown option",
+      "It is an option of connect: connect(broker, { logLevel: … })"
+    ],
+    [
       Object.create({ timeout: 1 }),
       "timeout",
       `${own}, got one that is inherited`,

@@ -7,25 +7,26 @@
  * One message is one trace, over all its attempts, its dead letter and its redrives. The context in which it was created
  * travels in its headers (`traceparent` and `tracestate`, https://www.w3.org/TR/trace-context/). All its copies keep that
  * context, and every run of its handler is a child of it. A run with several messages cannot be a child of all, so it begins
- * a trace of its own with a link to each.
+ * a new trace with a link to each.
  *
  * Names of spans and attributes: https://opentelemetry.io/docs/specs/semconv/messaging/messaging-spans/
  */
-import { metrics, type MeterProvider, type TextMapPropagator, trace, type TracerProvider } from "@opentelemetry/api"
+import { type MeterProvider, type TextMapPropagator, trace, type TracerProvider } from "@opentelemetry/api"
 import { W3CTraceContextPropagator } from "@opentelemetry/core"
-import { OptionNames, Telemetry } from "@requeue/core/port"
+import { OptionKind, OptionNames, Telemetry } from "@requeue/core/port"
 import * as Layer from "effect/Layer"
 import * as Carrier from "./internal/carrier.ts"
 import * as Gauges from "./internal/gauges.ts"
+import * as Late from "./internal/late.ts"
 import * as Metrics from "./internal/metrics.ts"
 import * as Send from "./internal/send.ts"
 import * as Watch from "./internal/watch.ts"
 
 /** The parts of OpenTelemetry to use. */
 export interface Options {
-  /** Takes the spans. Default: the provider that is registered globally at that time. */
+  /** Takes the spans. Default: the globally registered provider, also if it is registered later. */
   readonly tracerProvider?: TracerProvider | undefined
-  /** Takes the metrics. Default: the provider that is registered globally at that time. */
+  /** Takes the metrics. Default: the globally registered provider, also if it is registered later. */
   readonly meterProvider?: MeterProvider | undefined
   /**
    * Writes contexts into headers, and reads them. Default: W3C trace context. To carry baggage as well, give a
@@ -34,7 +35,11 @@ export interface Options {
   readonly propagator?: TextMapPropagator | undefined
 }
 
-const names: OptionNames.Of<Options> = { tracerProvider: true, meterProvider: true, propagator: true }
+const kinds: OptionNames.Of<Options> = {
+  tracerProvider: OptionKind.object("a TracerProvider, such as that of NodeTracerProvider", "getTracer"),
+  meterProvider: OptionKind.object("a MeterProvider of @opentelemetry/sdk-metrics", "getMeter"),
+  propagator: OptionKind.object("a propagator, such as a CompositePropagator", "inject", "extract")
+}
 
 /** The name of the instrumentation scope. */
 const scope = "@requeue/opentelemetry"
@@ -42,9 +47,10 @@ const scope = "@requeue/opentelemetry"
 /**
  * Makes the telemetry for `connect`, or for the reference `Telemetry.Telemetry`.
  *
- * Make it once, after the providers have been registered.
+ * Call it once. If the program registers its global meter provider later, metrics begin with the next message of each
+ * consumer and the next send.
  *
- * @throws RangeError when an option is unknown
+ * @throws RangeError when an option is unknown or of the wrong kind
  *
  * @example
  * ```ts
@@ -61,23 +67,18 @@ const scope = "@requeue/opentelemetry"
  * ```
  */
 export const make = (options: Options = {}): Telemetry.Service => {
-  OptionNames.check("OpenTelemetry.make", options, names)
-  const {
-    meterProvider = metrics.getMeterProvider(),
-    propagator = new W3CTraceContextPropagator(),
-    tracerProvider = trace.getTracerProvider()
-  } = options
-  const meter = meterProvider.getMeter(scope)
-  const env = {
-    tracer: tracerProvider.getTracer(scope),
-    metrics: Metrics.make(meter),
-    carrier: Carrier.make(propagator)
-  }
-  const gauges = Gauges.make(meter)
-  return {
-    send: Send.make(env),
-    consumer: (about) => Watch.make(about, { ...env, gauges })
-  }
+  OptionNames.check("OpenTelemetry.make", options, kinds)
+  const { propagator = new W3CTraceContextPropagator(), tracerProvider = trace.getTracerProvider() } = options
+  const tracer = tracerProvider.getTracer(scope)
+  const carrier = Carrier.make(propagator)
+  return Late.make(options.meterProvider, scope, (meter) => {
+    const env = { tracer, metrics: Metrics.make(meter), carrier }
+    const gauges = Gauges.make(meter)
+    return {
+      send: Send.make(env),
+      consumer: (about) => Watch.make(about, { ...env, gauges })
+    }
+  })
 }
 
 /**

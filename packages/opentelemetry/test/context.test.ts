@@ -39,6 +39,17 @@ test("a misspelt option is refused: spans would go elsewhere", () => {
   )
 })
 
+test.each([
+  ["tracerProvider", "a TracerProvider"],
+  ["meterProvider", "a MeterProvider"],
+  ["propagator", "a propagator"]
+])("a %s of another kind is refused", (name, kind) =>
+  assert.throws(
+    () => OpenTelemetry.make({ [name]: {} }),
+    new RegExp(`OpenTelemetry.make: ${name} must be ${kind}.*, got an object`)
+  )
+)
+
 describe("trace, its state and baggage", () => {
   test("reach a promise's handler, and what it sends", async () => {
     await using stage = await open({}, { propagator: withBaggage })

@@ -219,10 +219,10 @@ export const toBrokerError = (
     remedy: program ?? (otherwise === "ConnectionLost" ? lostRemedy : remedies.reach)
   }
   const remedy = isReply ? remedies.reply : usual
-    const isMisconfigured =
-      operation === "connect" && (program !== undefined || TlsOptions.isMistake(text) || usual === remedies.protocol)
-    const isNowhere = node === undefined || reason !== "ConnectionFailed" || program !== undefined || text.includes(node)
-    const detail = isNowhere ? detailOf(text) : `${node}: ${detailOf(text)}`
+  const isMisconfigured =
+    operation === "connect" && (program !== undefined || TlsOptions.isMistake(text) || usual === remedies.protocol)
+  const isNowhere = node === undefined || reason !== "ConnectionFailed" || program !== undefined || text.includes(node)
+  const detail = isNowhere ? detailOf(text) : `${node}: ${detailOf(text)}`
   return new BrokerError.BrokerError({ broker: "rabbitmq", operation, queue, reason, detail, remedy, isMisconfigured })
 }
 

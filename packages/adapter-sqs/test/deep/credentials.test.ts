@@ -91,7 +91,7 @@ describe.concurrent("credentials", () => {
     await on(options, (broker) =>
       Effect.gen(function* () {
         const send = broker.publish([outgoing(queueName("none"), "m1")])
-        assert.match(String(yield* Effect.flip(send)), /has failed with Error; its text may hold a secret/)
+        assert.match(String(yield* Effect.flip(send)), /has failed with Error; its text may contain a secret/)
         const error = String(yield* Effect.flip(send))
         assert.match(error, /credentials answered no accessKeyId/)
         assert.notInclude(error, "hunter2")

@@ -111,11 +111,12 @@ const launch = <A, R>(
   const refused = handlerRefusal(call, queue, options, handler) ?? OptionNames.refusal(call, options, kinds, queue)
   return OptionNames.orDie(refused, () => {
     const all = over(queue, options, kinds)
-    return run(queue, all, { ...mode, batch: all.batch ?? mode.batch }, handler)
+    return run(call, queue, all, { ...mode, batch: all.batch ?? mode.batch }, handler)
   })
 }
 
 const run = <A, R>(
+  call: string,
   queue: QueueDefinition.Input<A, never>,
   options: Options,
   mode: Mode,
@@ -130,9 +131,10 @@ const run = <A, R>(
       maxBatchTimeout: mode.batch.maxBatchTimeout
     })
     const { consumer, engine } = yield* Lifecycle.make<R>({
-      queue: QueueDefinition.from(queue),
+      queue: QueueDefinition.from(queue, call),
       options,
       ...mode,
+      runs: "handler",
       concurrency,
       window: limiter?.window ?? window,
       limiter,

@@ -128,7 +128,7 @@ const open = <A>(
   Effect.gen(function* () {
     const batch = options.batch ?? BatchPolicy.make({ maxBatchTimeout: 0 })
     const lease = Delay.parse("lease", given)
-    const definition = QueueDefinition.from(queue)
+    const definition = QueueDefinition.from(queue, "Puller.make")
     yield* verifyLease(lease, (yield* Broker).capabilities, definition.name)
     const timers = yield* Timers.make
     let stopped = false
@@ -157,6 +157,7 @@ const open = <A>(
       },
       batch,
       single: false,
+      runs: "pulled batch",
       concurrency: () => openBatches.size() + wanted(),
       window: (begun) => (wanted() === 0 ? 0 : begun + wanted() * batch.maxBatchSize),
       runHandler: () => (task, done) => {

@@ -50,7 +50,7 @@ export const layerOf = ({ adapter, address }: Resolved): Layer.Layer<Broker, Bro
     try: () => {
       const layer = adapter.layer(url, options)
       const isLayer: boolean = Layer.isLayer(layer)
-      if (!isLayer) throw new Error("its layer function answered no Layer")
+      if (!isLayer) throw new Error("its layer function did not return a Layer")
       return layer
     },
     catch: (cause) =>

@@ -1,13 +1,14 @@
 /**
  * The Promise face: the same engine for programs without Effect.
  *
- * `connect` returns a {@link Requeue}: send, consume, pull, close. Promises reject with the typed errors of the modules
- * behind it.
+ * `connect` returns a {@link Requeue}: send, consume, pull, close. Promises reject with the typed errors of the
+ * modules that it calls.
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import * as Adapters from "./Adapters.ts"
+import { named } from "./Constructors.ts"
 import { Broker, type Counts } from "../port/Broker.ts"
 import type { BrokerError } from "../port/BrokerError.ts"
 import * as Log from "../port/Log.ts"
@@ -28,7 +29,7 @@ import * as OptionNames from "../options/OptionNames.ts"
 import * as Runtime from "../options/runtime.ts"
 import type * as Producer from "../produce/Producer.ts"
 import * as Puller from "../consume/Puller.ts"
-import type * as QueueDefinition from "../message/QueueDefinition.ts"
+import * as QueueDefinition from "../message/QueueDefinition.ts"
 import * as RetryPolicy from "../policy/RetryPolicy.ts"
 import * as Telemetry from "../observe/Telemetry.ts"
 
@@ -106,7 +107,7 @@ export interface Requeue extends AsyncDisposable {
   ) => Promise<PullWorker<A>>
   /** Runs an Effect on this connection, for modules without promises. Its scope ends when the connection closes. */
   readonly run: <A, E>(effect: Effect.Effect<A, E, Broker | Scope.Scope>) => Promise<A>
-  /** Counts the messages of a queue, as far as the broker can. */
+  /** Counts the messages of a queue. A count that the broker does not have is `undefined`. */
   readonly counts: (queue: string, options?: CountsOptions) => Promise<Counts>
   /** Reports on the connection, consumers and pullers within about a second, as JSON data; see `isReady` and `isLive`. */
   readonly health: () => Promise<Health.Health>
@@ -162,27 +163,31 @@ export const connect = async <E>(
       try {
         OptionNames.orThrow(Checks.send("requeue.send", queue, sendOptions))
         if (sendOptions?.delay !== undefined) Delay.parse("send.delay", sendOptions.delay)
-        return run(sender.send(sender.accept(queue), body, sendOptions))
+        return run(sender.send(sender.accept("requeue.send", queue), body, sendOptions))
       } catch (error) {
         return rejected(error)
       }
     },
     sendBatch: async (queue, entries, batchOptions) => {
       OptionNames.orThrow(Checks.sendBatch("requeue.sendBatch", queue, entries, batchOptions))
-      return run(sender.sendBatch(sender.accept(queue), entries, batchOptions))
+      return run(sender.sendBatch(sender.accept("requeue.sendBatch", queue), entries, batchOptions))
     },
     consume: async (queue, consumeOptions, given) => {
-      const checked = Options.consume("requeue.consume", queue, consumeOptions, given)
+      const call = "requeue.consume"
+      const checked = Options.consume(call, queue, consumeOptions, given)
       const handler = given as MessageHandler<QueueDefinition.AnyBody> // Any other result is ignored.
-      return (await start(Consumer.start(bare(queue), checked, handler))).worker
+      return (await start(Consumer.start(bare(QueueDefinition.from(queue, call)), checked, handler))).worker
     },
     consumeBatch: async (queue, consumeOptions, given) => {
-      const checked = Options.consume("requeue.consumeBatch", queue, consumeOptions, given)
+      const call = "requeue.consumeBatch"
+      const checked = Options.consume(call, queue, consumeOptions, given)
       const handler = given as BatchHandler<QueueDefinition.AnyBody> // Any other result is ignored.
-      return (await start(Consumer.startBatch(bare(queue), checked, handler))).worker
+      return (await start(Consumer.startBatch(bare(QueueDefinition.from(queue, call)), checked, handler))).worker
     },
     puller: async (queue, pullerOptions = {}) => {
-      const { running, worker } = await start(Puller.make(bare(queue), Options.puller(queue, pullerOptions)))
+      const checked = Options.puller(queue, pullerOptions)
+      const definition = bare(QueueDefinition.from(queue, "requeue.puller"))
+      const { running, worker } = await start(Puller.make(definition, checked))
       return {
         ...worker,
         pull: async (pullOptions = {}) => {
@@ -197,9 +202,10 @@ export const connect = async <E>(
     },
     counts: async (queue, countsOptions = {}) => {
       OptionNames.check("requeue.counts", countsOptions, countsKinds, queue)
+      const { name } = QueueDefinition.from(queue, "requeue.counts")
       const { timeout } = countsOptions
-      if (timeout === undefined) return run(Effect.flatMap(Broker, ({ admin }) => admin.counts(queue)))
-      return run(countWithin(queue, Delay.parse("timeout", timeout)))
+      if (timeout === undefined) return run(Effect.flatMap(Broker, ({ admin }) => admin.counts(name)))
+      return run(countWithin(name, Delay.parse("timeout", timeout)))
     },
     health: () =>
       run(Health.check(session.workers)).catch((error: unknown) => {
@@ -269,4 +275,4 @@ const isLayer = <E>(broker: Adapters.Address | Layer.Layer<Broker, E>): broker i
  * ```
  */
 export const describe = (policy: RetryPolicy.Options | RetryPolicy.RetryPolicy): RetryPolicy.Description =>
-  RetryPolicy.describe(RetryPolicy.from(policy))
+  RetryPolicy.describe(named("describe", () => RetryPolicy.from(policy)))

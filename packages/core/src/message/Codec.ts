@@ -124,6 +124,18 @@ export const text: Codec<string> = isSeparate({
   decode: (value) => textDecoder.decode(value)
 })
 
+/** An error whose `remedy` is that of the send's `EncodeError`. */
+const refused = ({ detail, remedy }: Losses.Refusal): TypeError => Object.assign(new TypeError(detail), { remedy })
+
+const stringify = (value: unknown): string | undefined => {
+  try {
+    return JSON.stringify(value)
+  } catch (error) {
+    const found = Losses.findRefusal(value)
+    throw found === undefined ? error : refused(found)
+  }
+}
+
 /**
  * Any JSON value, unchecked: the default of every queue. It cannot encode `undefined`, functions, symbols, a `bigint` or a
  * cycle. Inside a body, JSON silently changes some values: a Map, a Set and an Error become `{}`, NaN becomes null, and
@@ -133,8 +145,11 @@ export const text: Codec<string> = isSeparate({
 export const json: Codec<any> = isSeparate({
   contentType: "application/json",
   encode: (value) => {
-    const rendered = JSON.stringify(value)
-    if (rendered === undefined) throw new TypeError(`Codec.json: ${typeof value} has no JSON form`)
+    const rendered = stringify(value)
+    if (rendered === undefined) {
+      const got = value === undefined ? "undefined" : `a ${typeof value}`
+      throw refused({ detail: `body is ${got}, which has no JSON form`, remedy: "Send null, or an object" })
+    }
     Losses.report(value)
     return encoder.encode(rendered)
   },
@@ -164,7 +179,7 @@ export const json: Codec<any> = isSeparate({
  * ```
  */
 export const standard = <A, I = unknown>(schema: StandardSchemaV1<I, A>): Codec<A, I> => {
-  OptionNames.orThrow(OptionNames.argument("Codec.standard", "schema", schema, Standard.kind))
+  OptionNames.orThrow(OptionNames.argument("standard", "schema", schema, Standard.kind))
   const decode = (bytes: Uint8Array, headers: Headers) => Standard.validate(schema, json.decode(bytes, headers))
   return isSeparate({
     contentType: json.contentType,
@@ -173,7 +188,7 @@ export const standard = <A, I = unknown>(schema: StandardSchemaV1<I, A>): Codec<
       const decoded = decode(encoded, {})
       if (!Thenable.is(decoded)) return encoded
       decoded.then(undefined, () => {})
-      throw new TypeError("Codec.standard: an asynchronous schema takes time. Call encodeMessage in place of encode")
+      throw new TypeError("standard: an asynchronous schema takes time. Call encodeMessage instead of encode")
     },
     decode,
     encodeMessage: (value, given) => {

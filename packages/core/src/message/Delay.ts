@@ -29,7 +29,7 @@ export class InvalidDelay extends Data.TaggedError("InvalidDelay")<{
 }> {
   override get message() {
     const limit = format(this.limit ?? max)
-    const hint = remedy(this.got)
+    const hint = remedyWithin(0, this.limit ?? max)(this.got)
     return (
       `${this.field}: a delay is a duration from 0 to ${limit} (a number counts milliseconds), got ${show(this.got)}` +
       (hint === undefined ? "" : `. ${hint}`)
@@ -37,11 +37,13 @@ export class InvalidDelay extends Data.TaggedError("InvalidDelay")<{
   }
 }
 
+/** Shows also the content of objects, such as `{"secs":5}`: a duration holds no secret. */
 const show = (value: unknown): string => {
+  if (!OptionKind.isObject(value)) return OptionKind.show(value)
   try {
-    return typeof value === "object" ? JSON.stringify(value) : String(value)
+    return JSON.stringify(value)
   } catch {
-    return typeof value
+    return OptionKind.show(value)
   }
 }
 
@@ -112,7 +114,7 @@ export const parse = (field: string, input: DurationInput): Delay => {
 export const constrain = (field: string, input: DurationInput, min: number, limit: number): number => {
   const millis = wholeMillis(input)
   if (millis >= min && millis <= limit) return millis
-  const hint = remedy(input)
+  const hint = remedyWithin(min, limit)(input)
   throw new RangeError(
     `${field}: must be ${range(min, limit)}, got ${show(input)}` + (hint === undefined ? "" : `. ${hint}`)
   )
@@ -123,11 +125,21 @@ const range = (min: number, limit: number): string =>
     ? `a duration of at least ${format(min)}, or Infinity`
     : `a duration from ${format(min)} to ${format(limit)}`
 
-/** How to write a duration; `undefined` for one that is only too short or too long. */
-const remedy = (value: unknown): string | undefined => {
-  if (typeof value === "number" || !Number.isNaN(toMillis(value as DurationInput))) return undefined // toMillis takes anything.
-  return 'Write a number of milliseconds, or text such as "10 seconds" or "5 minutes"'
-}
+/** Returns how to write a duration; `undefined` for one that is only too short or too long. */
+const remedyWithin =
+  (min: number, limit: number) =>
+  (value: unknown): string | undefined => {
+    if (typeof value === "number") {
+      const isSeconds = value > 0 && value < min && value * second >= min && value * second <= limit
+      const unit = value === 1 ? "second" : "seconds"
+      return isSeconds ? `Write ${value * second} or "${value} ${unit}": a number counts milliseconds` : undefined
+    }
+    if (!Number.isNaN(toMillis(value as DurationInput))) return undefined // toMillis takes anything.
+    if (typeof value === "string" && /^\d{1,15}$/.test(value)) {
+      return `Write the number ${Number(value)} for milliseconds, or text with a unit, such as "${Number(value)} ms"`
+    }
+    return 'Write a number of milliseconds, or text such as "10 seconds" or "5 minutes"'
+  }
 
 /** The kind of options that are durations from `min` to `limit`, both in milliseconds. */
 export const kind = (min: number, limit: number): OptionKind.OptionKind<number> => ({
@@ -140,7 +152,7 @@ export const kind = (min: number, limit: number): OptionKind.OptionKind<number> 
     const millis = wholeMillis(OptionKind.readNumber(value) as DurationInput) // It returns NaN for any other value.
     return Number.isNaN(millis) ? value : millis
   },
-  remedy,
+  remedy: remedyWithin(min, limit),
   example: '"10 seconds"'
 })
 
@@ -177,4 +189,4 @@ export const format = (millis: number): string => {
 }
 
 /** The kind of a delay that {@link parse} checks later, once the limit is known. */
-export const parsed: OptionKind.OptionKind = { ...kind(0, max), holds: () => true }
+export const parsed: OptionKind.OptionKind = { ...kind(0, max), holds: () => true, fits: kind(0, max).holds }

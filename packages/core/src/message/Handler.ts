@@ -81,7 +81,10 @@ export interface Context {
   readonly signal: AbortSignal
 }
 
-/** A handler's return value: an Effect, a promise, or nothing. Only success or failure counts, not the value. */
+/**
+ * A handler's return value: an Effect, a promise, or nothing. A returned Error counts as thrown, also in a promise. Other values
+ * are ignored.
+ */
 export type Result<R = never> = Effect.Effect<unknown, unknown, R> | PromiseLike<unknown> | void
 
 /** A handler of single messages. */

@@ -12,7 +12,7 @@
  * | `a` | `attempts` | attempts used up before this copy was published |
  * | `nb` | `notBefore` | epoch milliseconds before which no handler may run; absent when 0 |
  * | `t0` | `firstPublished` | epoch milliseconds of the first publish |
- * | `rd` | `redrives` | times the message came back from a dead-letter queue; absent when 0 |
+ * | `rd` | `redrives` | times the message was redriven from a dead-letter queue; absent when 0 |
  * | `op` | `operation` | the redrive that published this copy, or the one it was made from; absent when there was none |
  * | `h` | `history` | last failed attempts, `[attempt, epoch ms, error, delay ms]`, newest last; absent when empty |
  * | `dl` | `deadLetter` | `{ q, a, r, t, n, m, s }`: origin queue, attempts, reason, epoch ms, error name, error message, stack trace; `s` absent when there is none, or no room for it |
@@ -24,7 +24,7 @@ import * as StackText from "./StackText.ts"
 /**
  * Why a message was dead-lettered:
  *
- * - `retries-exhausted`: the last allowed attempt failed, or asked for a retry.
+ * - `retries-exhausted`: the last allowed attempt failed, or its handler called `retry`.
  * - `permanent`: the error rules out retries.
  * - `undecodable`: the codec cannot read the body.
  * - `too-old`: the next retry would be due after the policy's `maxAge`.
@@ -48,7 +48,7 @@ export const reasons: ReadonlyArray<Reason> = [
  * - `history`: the failed attempts, and the stack trace of a dead letter's error.
  * - `error-text`: the message of a dead letter's error.
  * - `error`: the name of a dead letter's error.
- * - `all`: everything that only tells where a dead letter comes from.
+ * - `all`: everything that only describes the origin of a dead letter.
  */
 export type Truncation = "history" | "error-text" | "error" | "all"
 
@@ -271,7 +271,7 @@ const isNew = ({ attempts, truncation, deadLetter, history, id, notBefore, opera
 const render = (self: Metadata, history: ReadonlyArray<Attempt>, messageLimit: number, stack?: string): string =>
   JSON.stringify(plain(self, history, messageLimit, stack))
 
-/** The encoded metadata with as much of the stack trace as there is room for behind `text`, which has all the rest. */
+/** Returns the encoded metadata: `text`, which has everything else, with as much of the stack trace as fits. */
 const withStack = (self: Metadata, history: ReadonlyArray<Attempt>, text: string): string => {
   const { stack = "" } = self.deadLetter?.error ?? {}
   if (stack === "") return text
@@ -315,7 +315,7 @@ const plain = (self: Metadata, history: ReadonlyArray<Attempt>, messageLimit: nu
   }
 }
 
-/** A character has three bytes at most, so that the bytes of a short text need not be counted. */
+/** A character has three bytes at most, so short texts need no count of bytes. */
 const fits = (text: string): boolean => text.length * 3 <= budget || bytesOf(text) <= budget
 
 const bytesOf = (text: string): number => new TextEncoder().encode(text).length

@@ -1,5 +1,5 @@
 /**
- * Messages on their way to a broker, and the rules for copies of a delivery.
+ * Outgoing messages, and the rules for copies of a delivery.
  *
  * The attempts and times of a copy are decided here, because they are the same on every broker. An adapter only turns an
  * `Outgoing` into its wire format.

@@ -64,14 +64,14 @@ export const guard = <A, I>(codec: Coding<A, I>): Coding<A, I> => {
   if (separate.has(codec)) return codec
   const known = guards.get(codec)
   if (known !== undefined) return known
-  const made: Coding<A, I> = {
+  const made = isSeparate<Coding<A, I>>({
     contentType: codec.contentType,
     contentEncoding: codec.contentEncoding,
     encode: (value) => copy(verified(codec.encode(value))),
     decode: (bytes, headers) => codec.decode(copy(bytes), headers),
     decodeMessage: codec.decodeMessage && ((bytes, headers) => codec.decodeMessage!(copy(bytes), headers)),
     encodeMessage: codec.encodeMessage && (async (body, given) => separated(await codec.encodeMessage!(body, given)))
-  }
+  })
   guards.set(codec, made)
   return made
 }
@@ -81,11 +81,11 @@ const separated = (sealed: EncodedMessage): EncodedMessage => ({ ...sealed, body
 /** By tag, since bytes may come from another realm. */
 const verified = (bytes: unknown): Uint8Array => {
   const tag = ArrayBuffer.isView(bytes) ? Reflect.get(bytes, Symbol.toStringTag) : typeof bytes
-  if (tag === "Uint8Array") return bytes as Uint8Array // Its tag says so.
+  if (tag === "Uint8Array") return bytes as Uint8Array // By its tag.
   const error = new TypeError(
-    `codec.encode must answer a Uint8Array, got ${bytes instanceof Promise ? "a promise" : String(tag)}`
+    `codec.encode must return a Uint8Array, got ${bytes instanceof Promise ? "a promise" : String(tag)}`
   )
   if (!(bytes instanceof Promise)) throw error
   bytes.catch(() => {}) // It is not awaited.
-  throw Object.assign(error, { remedy: "encode must be synchronous: make it answer bytes, or write an async seal" })
+  throw Object.assign(error, { remedy: "Make encode return bytes synchronously, or write an async encodeMessage" })
 }

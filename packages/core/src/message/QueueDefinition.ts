@@ -68,8 +68,8 @@ const kinds: OptionNames.Of<Options<AnyBody>> = {
  * ```
  */
 export const make = <A = AnyBody, I = A>(name: string, options: Options<A, I> = {}): QueueDefinition<A, I> => {
-  const problem = problemOfName(name)
-  if (problem !== undefined) throw new RangeError(`QueueDefinition.make: name ${problem}`)
+  const problem = typeof name === "string" ? problemOfName(name) : `must be text, got ${OptionKind.show(name)}`
+  if (problem !== undefined) throw OptionNames.error("QueueDefinition.make", undefined, `name ${problem}`, unset(name))
   OptionNames.check("QueueDefinition.make", options, kinds, name)
   const { delay, schema } = options
   if (schema !== undefined && options.codec !== undefined) {
@@ -83,21 +83,29 @@ export const make = <A = AnyBody, I = A>(name: string, options: Options<A, I> = 
 /** A definition, or the name of a queue whose bodies are unchecked JSON. */
 export type Input<A, I = A> = string | QueueDefinition<A, I>
 
+/** The remedy for a name that is probably a variable without a value. */
+const unset = (name: unknown): string | undefined =>
+  name === undefined || name === "" ? "Check the variable that holds the queue's name" : undefined
+
 /**
  * Returns the definition, or one for a name. Bytes of a codec that may share them, such as your own, are copied both ways.
+ * `call` names the caller in errors.
  *
  * @throws RangeError when the input is neither, or the name does not have 1 to 200 characters or has broken surrogates
  */
-export const from = <A, I = A>(queue: Input<A, I>): QueueDefinition<A, I> => {
-  if (typeof queue === "string") return make<A, I>(queue)
+export const from = <A, I = A>(queue: Input<A, I>, call = "QueueDefinition.from"): QueueDefinition<A, I> => {
+  if (typeof queue === "string") {
+    const problem = problemOfName(queue)
+    if (problem !== undefined) throw OptionNames.error(call, undefined, `queue ${problem}`, unset(queue))
+    return { name: queue, codec: Codec.json, delay: undefined }
+  }
   // JavaScript may pass anything, for example an unset environment variable.
   if (typeof queue === "object" && queue !== null && "codec" in queue) {
     const codec = guard(queue.codec)
     return codec === queue.codec ? queue : { ...queue, codec }
   }
-  throw new RangeError(
-    `QueueDefinition.from: queue must be a name or a definition, got ${queue === null ? "null" : typeof queue}`
-  )
+  const problem = `queue must be a name or a definition, got ${OptionKind.show(queue)}`
+  throw OptionNames.error(call, undefined, problem, unset(queue))
 }
 
 /** The bodies of a queue that is given by name only, unchecked. */

@@ -9,8 +9,8 @@ import type { Truncation, ErrorSummary, Reason } from "./Metadata.ts"
  * - `Retry`: delivers the message again after `delay`, never earlier; the attempt counts. `error` is that of the attempt.
  * - `DeadLetter`: copies the message to `queue`, and only then removes the original.
  * - `Drop`: removes the message without a trace in the broker; only if the policy or the error requires it.
- * - `Release`: returns the message unchanged, to be delivered after `delay`: at shutdown, or because it came before its
- *   time. The attempt does not count, if the broker supports that. `isBegun`: a handler has had the message.
+ * - `Release`: returns the message unchanged, to be delivered after `delay`: at shutdown, or because it was delivered before it was
+ *   due. The attempt does not count, if the broker supports that. `isBegun`: a handler has had the message.
  */
 export type Settlement =
   | { readonly _tag: "Ack" }

@@ -1,12 +1,12 @@
 /** Stack traces as text: lines that begin with a space are frames, the others are the errors that caused an error. */
 
-/** The line in the place of frames that were left out. */
+/** The line that replaces omitted frames. */
 const gap = "    …"
 
 /** Whether a line of a stack trace is a frame, or the rest of a message. */
 const isFrame = (line: string): boolean => /^\s/.test(line)
 
-/** At most so many frames of each error, the first ones. */
+/** Keeps at most this many frames of each error, the first ones. */
 const withFrames = (lines: ReadonlyArray<string>, most: number): ReadonlyArray<string> => {
   let frames = 0
   return lines.flatMap((line) => {
@@ -17,8 +17,8 @@ const withFrames = (lines: ReadonlyArray<string>, most: number): ReadonlyArray<s
 }
 
 /**
- * The stack trace, shortened until it fits: first each error keeps fewer of its frames, since the last error of the chain is the
- * first cause; then errors are left out from the end. `undefined` where no line fits.
+ * Shortens a stack trace until it fits. First each error keeps fewer frames, since the last error of the chain is the root
+ * cause; then errors are removed from the end. Returns `undefined` if no line fits.
  */
 export const shorten = (stack: string, fits: (stack: string) => boolean): string | undefined => {
   if (stack === "") return undefined

@@ -1,7 +1,6 @@
 /**
- * Error patterns: the part of an error's message that its cause repeats. What differs from one failure to the next, such as
- * numbers, ids, addresses and quoted text, gives way to a placeholder; what tells causes apart stays: words, names of
- * errors and errno codes, HTTP status codes, SQLSTATEs.
+ * Error patterns: the part of a message that all errors of one cause share. Placeholders replace the parts that differ, such as
+ * numbers, ids, addresses and quoted text. Words, names of errors, errno codes, HTTP status codes and SQLSTATEs stay.
  *
  * Log analysis calls it a template, error trackers the normalised part of a fingerprint.
  */
@@ -11,14 +10,14 @@ import * as ErrorCode from "./internal/errorCode.ts"
 const inputLimit = 1024
 
 /**
- * The longest pattern, in characters. Messages of dead letters are cut where they are longer than 256 characters, at another
- * word each, as their numbers and ids are longer or shorter. So a pattern ends before.
+ * The longest pattern, in characters. Messages of dead letters are cut at 256 characters, which is a different word in each
+ * message, because numbers and ids differ in length. A pattern ends before that point.
  */
 export const limit = 200
 
-/** Not within a word, nor behind a placeholder that stands for part of one. */
+/** Not within a word, and not after a placeholder that replaced part of one. */
 const start = String.raw`(?<![\p{L}\p{N}_>])`
-/** Where a word of its own may begin. No text that is taken out ends with one of these. */
+/** The place where a separate word may begin. No replaced text ends with one of these characters. */
 const free = String.raw`(?<=^|[\s([{=,:])`
 const end = String.raw`(?![\p{L}\p{N}_])`
 const code = String.raw`(?:[a-z]+(?:_[a-z]+)+|[A-Z]+(?:_[A-Z]+)+|E[A-Z]{4,})`
@@ -34,8 +33,8 @@ const amount = String.raw`\d+(?:\.\d+)?`
 const safe = "[bcdfghjklmnpqrstvwxz2456789]"
 
 /**
- * Texts that are found in a message, and how they are told; at each place, the first that matches counts. All that has digits or
- * quotes and is not kept gives way, so that a pattern is its own pattern.
+ * Kinds of text and their placeholders; at each place, the first that matches counts. A placeholder replaces every text with
+ * digits or quotes that is not kept, so the pattern of a pattern is the pattern itself.
  */
 const rules: ReadonlyArray<readonly [placeholder: string, sources: ReadonlyArray<string>]> = [
   ["kept", ["<(?:addr|arn|duration|email|id|num|path|size|str|time|url)>"]],
@@ -122,7 +121,7 @@ const rules: ReadonlyArray<readonly [placeholder: string, sources: ReadonlyArray
 ]
 
 let compiled: RegExp | undefined
-/** Made with the first message: its classes of characters take as long as a sixth of all that a program imports with it. */
+/** Made with the first message: compiling its character classes takes a sixth of the time of the whole import. */
 const any = (): RegExp =>
   (compiled ??= new RegExp(rules.map(([, sources]) => `(${sources.join("|")})`).join("|"), "gu"))
 
@@ -134,7 +133,7 @@ const isId = (word: string): boolean =>
   /^[a-z]{2,8}_(?=[a-z\d]*[A-Z])[A-Za-z\d]{8,}$/.test(word) ||
   (word.length >= 6 && /\d[^\d]+\d/.test(word))
 
-const tell = (word: string): string => {
+const shorten = (word: string): string => {
   if (!/\p{N}/u.test(word) || ErrorCode.isCode(word)) return word
   return isId(word) ? "<id>" : word.replaceAll(/\p{N}+/gu, "<num>")
 }
@@ -143,7 +142,7 @@ const shown = (rule: number, text: string): string => {
   const [placeholder] = rules[rule]!
   if (placeholder === "kept") return text
   if (placeholder === "unquoted") return text.replaceAll(/["'`]/g, "")
-  return placeholder === "word" ? tell(text) : placeholder
+  return placeholder === "word" ? shorten(text) : placeholder
 }
 
 /**
@@ -159,7 +158,7 @@ const shown = (rule: number, text: string): string => {
  * ```
  */
 export const of = (message: string): string => {
-  // A stack that was added to a message tells of the program, and not always the same.
+  // A stack in a message describes the program, and differs between failures.
   const [first = ""] = message.slice(0, inputLimit).split(/\n\s+at (?!\[)/, 1)
   const text = first.replaceAll(blanks, " ").trim()
   let pattern = ""
@@ -174,5 +173,5 @@ export const of = (message: string): string => {
   return finished(pattern + text.slice(from, from + limit - pattern.length))
 }
 
-/** Lists of any length are one. */
+/** Lists of any length have one pattern. */
 const finished = (pattern: string): string => pattern.replaceAll(/(<[a-z]+>)(?:, ?\1)+/g, "$1").trim()

@@ -1,9 +1,9 @@
 /**
  * Events: the life of a message as typed events, for audit, metrics and tests.
  *
- * The end of a delivery is reported once the broker has taken its settlement, so that the counts add up: received =
+ * The end of a delivery is reported once the broker has taken its settlement, so the counts add up: received =
  * succeeded + retried + dead-lettered + dropped + released + in progress. A delivery that is lost with its connection or
- * its lease has no end of its own; its message is received again.
+ * its lease has no final event; its message is received again.
  */
 import type { Delay } from "../message/Delay.ts"
 import type { ErrorSummary, Reason } from "../message/Metadata.ts"
@@ -36,20 +36,20 @@ export type Event =
   | (Subject & { readonly _tag: "Dropped"; readonly reason: Reason | "dropped"; readonly error: ErrorSummary })
   | (Subject & { readonly _tag: "Released"; readonly delay: Delay })
   /**
-   * The broker did not take a settlement. If the delivery was lost, its message is received again; else the settlement is
-   * tried again. If only the broker's answer was lost, the dead letter, or the copy of a retry, may exist twice. A broker
-   * that answers no settlement which succeeds may tell this after the settlement's own event: then that did not happen.
+   * The broker did not accept a settlement. If the delivery was lost, its message is received again; else the settlement is
+   * repeated. If only the broker's answer was lost, the dead letter, or the copy of a retry, may exist twice. A broker that
+   * confirms no settlements may report this failure after the settlement's own event, which then did not happen.
    */
   | (Subject & { readonly _tag: "SettleFailed"; readonly settlement: Settlement["_tag"]; readonly error: Error })
   /**
-   * The broker refuses every way to settle this message, also the smallest copy. The consumer keeps it, or gives it back
-   * without its delay where that is what is refused, runs no handler for it, and tries again after 1 second, then up to
-   * 60. The settlement's own event follows when it goes through.
+   * The broker refuses every way to settle this message, also the smallest copy. The consumer keeps it and runs no handler
+   * for it, or returns it to the queue without a delay if the broker refuses only that. It tries again after 1 second, later
+   * every 60. The settlement's own event follows when it succeeds.
    */
   | (Subject & { readonly _tag: "Quarantined"; readonly settlement: Settlement["_tag"]; readonly error: Error })
   /** A lease could not be extended: the broker may deliver the message to another consumer. */
   | (Subject & { readonly _tag: "LeaseLost"; readonly error: Error })
-  /** A call that came too late to change anything. */
+  /** A call that was ignored, because the message was already settled. */
   | (Subject & { readonly _tag: "CallIgnored"; readonly call: string })
   | {
       readonly _tag: "BackoffEntered"

@@ -5,14 +5,15 @@
 import * as Effect from "effect/Effect"
 import { Broker, type Counts } from "../port/Broker.ts"
 import type { Connection } from "../port/Connection.ts"
+import * as OptionKind from "../options/OptionKind.ts"
 import * as OptionNames from "../options/OptionNames.ts"
 import * as Counting from "../port/Counting.ts"
 
 /** The state of a consumer backoff. */
 export interface Backoff {
   /**
-   * `handler`: handlers fail. `broker`: the broker does not take retries or dead letters, or refuses so many settlements
-   * that the messages in quarantine leave no room for others. `operator`: the consumer was told to pause.
+   * `handler`: handlers fail. `broker`: the broker does not accept retries or dead letters, or refuses so many settlements
+   * that the messages in quarantine leave no room for others. `operator`: the program has paused the consumer.
    */
   readonly because: "handler" | "broker" | "operator"
   /** `paused`: no message is taken. `probing`: one is taken, or awaited. `running`: all are taken. */
@@ -31,25 +32,25 @@ export interface ConsumerHealth {
    * - `paused`, `probing`: held back, see `backoff`.
    * - `stalled`: has messages, nothing holds them back, and none of them has moved for a minute longer than handlers and
    *   batches may take. This is a defect; a restart helps.
-   * - `down`: the broker cannot be reached, or does not give the messages of the queue; `trouble` tells why. The consumer goes
-   *   on by itself when it does.
-   * - `draining`: takes no more messages; its handlers may finish.
-   * - `stopped`: was stopped, or stopped itself, see `error`.
+   * - `down`: the broker cannot be reached, or does not deliver the messages of the queue; see `trouble`. The consumer
+   *   continues automatically.
+   * - `draining`: has stopped consuming; running handlers may finish.
+   * - `stopped`: was drained, or stopped itself, see `error`.
    */
   readonly state: "running" | "paused" | "probing" | "stalled" | "down" | "draining" | "stopped"
-  /** Why the broker does not give the messages of the queue, and since when, in milliseconds since the epoch. */
+  /** Why the broker does not deliver the messages of the queue, and since when, in milliseconds since the epoch. */
   readonly trouble: { readonly since: number; readonly because: string } | undefined
   /** The backoffs whose level is not 0, or that are not running. */
   readonly backoff: ReadonlyArray<Backoff>
-  /** The number of messages that wait for their batch, or for the codec before. */
+  /** The number of messages that wait for the codec or for their batch. */
   readonly buffered: number
-  /** The number of messages whose handler runs, or whose settlement is under way. */
+  /** The number of messages whose handler runs, or that are being settled. */
   readonly inProgress: number
   /** The number of messages of which the broker refuses every settlement; see the event `Quarantined`. */
   readonly quarantined: number
   /** When the last message arrived, in milliseconds since the epoch; `undefined` before the first. */
   readonly lastDelivery: number | undefined
-  /** When the broker took the last settlement, in milliseconds since the epoch; `undefined` before the first. */
+  /** When the broker accepted the last settlement, in milliseconds since the epoch; `undefined` before the first. */
   readonly lastSettled: number | undefined
   /** Why it stopped itself; `undefined` when it did not. */
   readonly error: string | undefined
@@ -57,7 +58,7 @@ export interface ConsumerHealth {
 
 /** A consumer's health, with the counts of its queue. */
 export interface QueueHealth extends ConsumerHealth {
-  /** `undefined` when the broker cannot tell, cannot be reached, or does not answer within a second. */
+  /** `undefined` when the broker has no counts, cannot be reached, or does not answer within a second. */
   readonly counts: Counts | undefined
 }
 
@@ -116,9 +117,9 @@ export const check = (
 export interface Degradation {
   readonly queue: string
   /**
-   * - `backoff`: handlers fail, or the broker does not take retries or dead letters. The consumer pauses, or probes.
+   * - `backoff`: handlers fail, or the broker does not accept retries or dead letters. The consumer pauses, or probes.
    * - `quarantine`: the broker refuses every settlement of some messages.
-   * - `trouble`: the broker does not give the messages of the queue.
+   * - `trouble`: the broker does not deliver the messages of the queue.
    * - `paused`: the program has paused the consumer.
    */
   readonly reason: "backoff" | "quarantine" | "trouble" | "paused"
@@ -161,13 +162,16 @@ const ofConsumer = ({ backoff, quarantined, queue, trouble }: ConsumerHealth): R
  *
  * When to use: for a warning, and in the answer of a readiness probe. A degraded process is ready.
  */
-export const degraded = ({ consumers }: Health): ReadonlyArray<Degradation> => consumers.flatMap(ofConsumer)
+export const degraded = (health: Health): ReadonlyArray<Degradation> => {
+  checkHealth("degraded", health)
+  return health.consumers.flatMap(ofConsumer)
+}
 
 /** Options of {@link isReady}. */
 export interface ReadyOptions {
   /**
    * Degradations that make the process unready, such as `["backoff"]` for a release whose handlers always fail. Default: none,
-   * because a process that also serves requests would get none while its handlers fail.
+   * because a process that also serves requests would then get none while its handlers fail.
    */
   readonly unreadyWhen?: ReadonlyArray<Degradation["reason"]> | undefined
 }
@@ -181,6 +185,17 @@ const readyKinds: OptionNames.Of<ReadyOptions> = {
   }
 }
 
+/** The health that a call was given, which may be the promise of it. */
+const healthKind: OptionKind.OptionKind = {
+  expected: "the value of requeue.health() or Health.check",
+  holds: (value) => OptionKind.isObject(value) && "connection" in value && "consumers" in value
+}
+
+const checkHealth = (call: string, health: unknown): void => {
+  const remedy = () => `Write ${call}(await requeue.health())`
+  OptionNames.orThrow(OptionNames.argument(call, "health", health, { ...healthKind, remedy }))
+}
+
 /** The states of a consumer that can take work, now or after a pause. */
 const able: ReadonlySet<ConsumerHealth["state"]> = new Set(["running", "paused", "probing"])
 
@@ -190,9 +205,10 @@ const able: ReadonlySet<ConsumerHealth["state"]> = new Set(["running", "paused",
  *
  * When to use: for a readiness probe.
  *
- * @throws RangeError when an option is unknown or of another kind
+ * @throws RangeError when the health was not awaited, or an option is unknown or of the wrong kind
  */
 export const isReady = (health: Health, options: ReadyOptions = {}): boolean => {
+  checkHealth("isReady", health)
   OptionNames.check("isReady", options, readyKinds)
   const { unreadyWhen = [] } = options
   return (
@@ -205,8 +221,10 @@ export const isReady = (health: Health, options: ReadyOptions = {}): boolean => 
 /**
  * Whether the process is alive: no consumer has stopped itself or is stalled.
  *
- * When to use: for a liveness probe. A lost connection does not count, because it is made again without a restart, and
- * neither does a consumer that is `down`. A consumer whose `deadLetterBudget` is used up does; mind that a restart gives it a new budget.
+ * When to use: for a liveness probe. A lost connection and a consumer that is `down` do not count, because they recover
+ * without a restart. A consumer whose `deadLetterBudget` is used up counts. A restart gives it a new budget.
  */
-export const isLive = ({ consumers }: Health): boolean =>
-  consumers.every(({ error, state }) => error === undefined && state !== "stalled")
+export const isLive = (health: Health): boolean => {
+  checkHealth("isLive", health)
+  return health.consumers.every(({ error, state }) => error === undefined && state !== "stalled")
+}

@@ -1,15 +1,15 @@
-/** Loggers that a program may hand over for the lines of the log. */
+/** Loggers that a program may pass to `connect`. */
 import type * as Logger from "effect/Logger"
 import * as OptionKind from "../options/OptionKind.ts"
 import { isEffect, methodOf } from "./internal/loggerMethods.ts"
 
-// Any, because each library has signatures of its own.
+// Any, because each library has different signatures.
 type Method = (...args: ReadonlyArray<any>) => unknown
 
 /**
- * A logger of any library that has these methods, such as pino, winston or `console`. Fields come first for one that has `child` and
- * no `log`, as in pino: `warn(fields, message)`. One that has both, as in winston, gets `log({ level, message, ...fields })`. Any
- * other one, such as `console`, gets `warn(message, fields)`.
+ * A logger of any library that has these methods, such as pino, winston or `console`. A logger with `child` and without `log`,
+ * such as pino, is called as `warn(fields, message)`; one with both, such as winston, as `log({ level, message, ...fields })`;
+ * any other, such as `console`, as `warn(message, fields)`.
  */
 export interface LoggerLike {
   readonly error: Method

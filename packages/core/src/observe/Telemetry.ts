@@ -48,7 +48,7 @@ export type Ending =
 /** The telemetry of one handler run. */
 export interface Run {
   /**
-   * Calls the handler, so that its spans belong to this run, and returns its result. When the handler returns an Effect,
+   * Calls the handler so its spans belong to this run, and returns its result. When the handler returns an Effect,
    * this returns that Effect, made part of the run.
    */
   readonly within: <A>(handler: () => A) => A
@@ -106,8 +106,8 @@ export const Telemetry: Context.Reference<Service | undefined> = Context.Referen
 export const unwatched: Run = { within: (handler) => handler(), end: () => {} }
 
 /**
- * The broker's publish with telemetry around it. `broker` is the broker's name. Where `send` throws, or answers no Effect,
- * the messages are published without it; the first time is logged.
+ * Wraps the broker's publish in telemetry. `broker` is the broker's name. If `send` throws or does not return an Effect, the
+ * messages are published without it; the first time is logged.
  */
 export const publisher = (
   telemetry: Service | undefined,
@@ -115,17 +115,17 @@ export const publisher = (
   publish: Broker["publish"]
 ): Broker["publish"] => {
   if (telemetry === undefined) return publish
-  let isTold = false
+  let isLogged = false
   const without = (messages: ReadonlyArray<Outgoing>, problem: string): Effect.Effect<void, BrokerError> => {
-    if (isTold) return publish(messages)
-    isTold = true
-    const told = `telemetry.send ${problem}; messages are sent without it, further times are not logged`
-    return Effect.andThen(Log.warning(told), () => publish(messages))
+    if (isLogged) return publish(messages)
+    isLogged = true
+    const line = `telemetry.send ${problem}; messages are sent without it, further times are not logged`
+    return Effect.andThen(Log.warning(line), () => publish(messages))
   }
   return (messages) => {
     try {
       const watched: unknown = telemetry.send(broker, messages, publish)
-      return isPublish(watched) ? watched : without(messages, "answered no Effect")
+      return isPublish(watched) ? watched : without(messages, "did not return an Effect")
     } catch (error) {
       const { message, name } = summarize(error)
       return without(messages, `threw ${name}: ${message}`)

@@ -16,6 +16,8 @@ export interface OptionKind<out A = unknown> {
   readonly example?: string | undefined
   /** How a program writes options that belong inside this one, by name. Default: none. */
   readonly inside?: Readonly<Record<string, (value: string) => string>> | undefined
+  /** Whether a value given in place of all options was meant for this one. Default: {@link OptionKind.holds}. */
+  readonly fits?: ((value: unknown) => boolean) | undefined
   /** The kinds of members by name, so an error can name the wrong one; `undefined` if not a container. Default: none. */
   readonly members?: ((value: unknown) => Readonly<Record<string, OptionKind>> | undefined) | undefined
   /** The type of the values, for the compiler only: it is never set. */
@@ -138,5 +140,16 @@ export const show = (value: unknown): string => {
   if (typeof value === "string")
     return value.length > longest ? `a text of ${value.length} characters` : JSON.stringify(withoutPassword(value))
   if (typeof value === "number" || typeof value === "boolean") return String(value)
-  return Array.isArray(value) ? "an array" : typeof value === "object" ? "an object" : `a ${typeof value}`
+  if (typeof value === "bigint") return `${value}n`
+  if (typeof value !== "object") return `a ${typeof value}`
+  return Array.isArray(value) ? "an array" : isPending(value) ? "a promise" : "an object"
+}
+
+/** Like {@link isPromise}; `false` for a proxy that throws. */
+const isPending = (value: object): boolean => {
+  try {
+    return isPromise(value)
+  } catch {
+    return false
+  }
 }

@@ -64,8 +64,11 @@ export const problemOfSource = (
   return undefined
 }
 
+/** Returns where an option of an unknown name belongs; `undefined` if that is unknown too. */
+export type Elsewhere = (name: string) => string | undefined
+
 /** Returns the first problem of an options object. */
-const problemOf = (options: unknown, known: Known): Problem | undefined => {
+const problemOf = (options: unknown, known: Known, elsewhere?: Elsewhere): Problem | undefined => {
   if (!isObject(options) || hasEntries(options) || isPromise(options)) return problemOfForm(options, known)
   const source = problemOfSource(options, known)
   if (source !== undefined) return { ...source, detail: `${source.name} ${source.detail}` }
@@ -74,7 +77,9 @@ const problemOf = (options: unknown, known: Known): Problem | undefined => {
     const kind = known[name]
     if (kind === true) continue
     if (kind?.holds === undefined) {
-      if (Object.hasOwn(options, name)) return problemOfPlace(name, options, known) ?? problemOfName(name, known)
+      if (Object.hasOwn(options, name)) {
+        return problemOfPlace(name, options, known) ?? problemOfName(name, known, elsewhere)
+      }
       continue
     }
     const value = (options as Readonly<Record<string, unknown>>)[name] // `name` is one of its keys.
@@ -87,17 +92,19 @@ const problemOfForm = (given: unknown, known: Known): Problem => {
   const names = Object.keys(known)
   const detail = `options must be an object with ${names.join(", ")}, got ${show(given)}`
   if (given === undefined || given === null) return { detail, remedy: "Write {} for the defaults" }
-  if (isObject(given)) return { detail: `${detail} without any`, remedy: remedyOfForm(given) }
-  const isMeant = (name: string): boolean => {
-    const kind = known[name]
-    return typeof kind === "object" && kind.example !== undefined && kind.holds(given)
+  if (isObject(given)) {
+    return isPromise(given)
+      ? { detail, remedy: "Await the promise first" }
+      : { detail: `${detail} without any`, remedy: remedyOfEntries }
   }
-  const isPlain = typeof given === "string" || typeof given === "number"
-  const meant = isPlain ? names.find(isMeant) : undefined
-  return { detail, remedy: meant === undefined ? undefined : `Write { ${meant}: ${show(given)} }` }
+  if (typeof given !== "string" && typeof given !== "number") return { detail, remedy: undefined }
+  const [meant, ...others] = names.filter((name) => isMeant(known[name], given))
+  if (meant === undefined || others.length > 0) return { detail, remedy: undefined }
+  return { detail, remedy: `Write { ${meant}: ${typeof given === "string" && given.length > 40 ? "…" : show(given)} }` }
 }
 
-const remedyOfForm = (given: object): string => (hasEntries(given) ? remedyOfEntries : "Await the promise first")
+const isMeant = (kind: true | OptionKind | undefined, given: unknown): boolean =>
+  typeof kind === "object" && (kind.fits ?? kind.holds)(given)
 
 /** Returns the problem of an option that belongs inside another one. */
 const problemOfPlace = (name: string, options: object, known: Known): Problem | undefined => {
@@ -113,11 +120,12 @@ const problemOfPlace = (name: string, options: object, known: Known): Problem | 
   return undefined
 }
 
-const problemOfName = (name: string, known: Known): Problem => {
+const problemOfName = (name: string, known: Known, elsewhere: Elsewhere | undefined): Problem => {
   const names = Object.keys(known)
   const meant = nearest(name, names)
+  const place = meant === undefined ? elsewhere?.(name) : undefined
   const example = meant === undefined ? undefined : exampleOf(known, meant)
-  const advice = remedy(name, names)
+  const advice = place ?? remedy(name, names)
   return {
     detail: `unknown option ${withoutPassword(name)}`,
     remedy: example === undefined ? advice : `${advice} Write ${meant}: ${example}`
@@ -142,8 +150,14 @@ export const argument = (
 }
 
 /** Returns the error of the first option that is unknown or of the wrong kind. `undefined` counts as left out. */
-export const refusal = (call: string, options: unknown, known: Known, queue?: Queue): RangeError | undefined => {
-  const problem = problemOf(options, known)
+export const refusal = (
+  call: string,
+  options: unknown,
+  known: Known,
+  queue?: Queue,
+  elsewhere?: Elsewhere
+): RangeError | undefined => {
+  const problem = problemOf(options, known, elsewhere)
   return problem && error(call, queue, problem.detail, problem.remedy)
 }
 

@@ -49,42 +49,65 @@ export interface ExponentialOptions extends Options {
 const kinds: OptionNames.Of<Options> = { max: true, jitter: true }
 
 const check = (name: string, options: object, more: Readonly<Record<string, true>> = {}): void =>
-  OptionNames.orThrow(OptionNames.refusal(`Backoff.${name}`, options, { ...kinds, ...more }))
+  OptionNames.orThrow(OptionNames.refusal(name, options, { ...kinds, ...more }))
 
-const make = (name: string, curve: Curve, options: Options = {}): Backoff => ({
-  curve,
-  jitter: options.jitter === undefined ? "none" : Jitter.make(options.jitter),
-  max: options.max === undefined ? Delay.max : Delay.constrain(`Backoff.${name}: max`, options.max, 0, Delay.max)
-})
+/** `name` is the constructor, in errors. Both faces export it under this name. */
+const make = (name: string, curve: Curve, { jitter = "none", max }: Options = {}): Backoff => {
+  OptionNames.orThrow(Jitter.refusal(name, "jitter", jitter))
+  return { curve, jitter, max: max === undefined ? Delay.max : Delay.constrain(`${name}: max`, max, 0, Delay.max) }
+}
+
+/**
+ * Refuses a cap below the shortest delay, which would replace every delay. `what` describes that delay, which has `millis`
+ * milliseconds.
+ */
+const uncapped = (name: string, backoff: Backoff, what: string, millis: number): Backoff => {
+  if (backoff.max >= millis) return backoff
+  const problem = `max must be at least ${what}, got ${exact(backoff.max)}, and ${what} is ${exact(millis)}`
+  throw OptionNames.error(
+    name,
+    undefined,
+    problem,
+    `Raise max, or lower ${what}: every delay would be ${exact(backoff.max)}`
+  )
+}
+
+/** A duration as text, or in milliseconds where the text would round it. */
+const exact = (millis: number): string => {
+  const text = Delay.format(millis)
+  return Delay.ofText(text) === millis ? text : `${millis}ms`
+}
 
 const duration = (field: string, input: Delay.DurationInput, min = 0): number =>
-  Delay.constrain(`Backoff.${field}`, input, min, Delay.max)
+  Delay.constrain(field, input, min, Delay.max)
 
 /**
  * The same delay after every attempt.
  *
- * @throws RangeError when the delay is not a duration from 0 to 24 hours, or an option is out of range
+ * @throws RangeError when the delay is not a duration from 0 to 24 hours, `max` is below it, or an option is out of range
  */
 export const constant = (delay: Delay.DurationInput, options: Options = {}): Backoff => {
   check("constant", options)
-  return make("constant", { _tag: "Constant", delay: duration("constant: delay", delay) }, options)
+  const millis = duration("constant: delay", delay)
+  return uncapped("constant", make("constant", { _tag: "Constant", delay: millis }, options), "the delay", millis)
 }
 
 /**
  * `attempts x step`, up to the cap.
  *
- * @throws RangeError when the step is not a duration from 0 to 24 hours, or an option is out of range
+ * @throws RangeError when the step is not a duration from 0 to 24 hours, `max` is below it, or an option is out of range
  */
 export const linear = (step: Delay.DurationInput, options: Options = {}): Backoff => {
   check("linear", options)
-  return make("linear", { _tag: "Linear", step: duration("linear: step", step) }, options)
+  const millis = duration("linear: step", step)
+  return uncapped("linear", make("linear", { _tag: "Linear", step: millis }, options), "the step", millis)
 }
 
 /**
  * `base x factor^(attempts - 1)`, up to the cap. The default factor is 2.
  *
- * @throws RangeError when the base is not a duration from 1 ms to 24 hours, the factor is below 1, or an option is out of
- * range
+ * @throws RangeError when the base is not a duration from 1 ms to 24 hours, the factor is below 1, `max` is below the base,
+ * or an option is out of range
  *
  * @example
  * ```ts
@@ -97,10 +120,15 @@ export const linear = (step: Delay.DurationInput, options: Options = {}): Backof
 export const exponential = (base: Delay.DurationInput, given: ExponentialOptions = {}): Backoff => {
   check("exponential", given, { factor: true })
   const { factor = 2, ...options } = given
-  if (!(factor >= 1 && Number.isFinite(factor))) {
-    throw new RangeError(`Backoff.exponential: factor must be a finite number >= 1, got ${factor}`)
-  }
-  return make("exponential", { _tag: "Exponential", base: duration("exponential: base", base, 1), factor }, options)
+  OptionNames.orThrow(OptionNames.argument("exponential", "factor", factor, factorKind))
+  const millis = duration("exponential: base", base, 1)
+  const backoff = make("exponential", { _tag: "Exponential", base: millis, factor }, options)
+  return uncapped("exponential", backoff, "the base", millis)
+}
+
+const factorKind: OptionKind.OptionKind = {
+  expected: "a finite number >= 1",
+  holds: (value) => OptionKind.number(1).holds(value) && Number.isFinite(value)
 }
 
 const listed: OptionKind.OptionKind = {
@@ -111,23 +139,31 @@ const listed: OptionKind.OptionKind = {
 /**
  * An explicit list of delays; the last one repeats.
  *
- * @throws RangeError when the list is empty, a delay is not a duration from 0 to 24 hours, or an option is out of range
+ * @throws RangeError when the list is empty, a delay is not a duration from 0 to 24 hours, `max` is below all of
+ * them, or an option is out of range
  */
 export const sequence = (delays: ReadonlyArray<Delay.DurationInput>, options: Options = {}): Backoff => {
-  OptionNames.orThrow(OptionNames.argument("Backoff.sequence", "delays", delays, listed))
+  OptionNames.orThrow(OptionNames.argument("sequence", "delays", delays, listed))
   check("sequence", options)
-  if (delays.length === 0) throw new RangeError("Backoff.sequence: delays must not be empty, got []")
-  return make(
-    "sequence",
-    { _tag: "Sequence", delays: delays.map((delay, i) => duration(`sequence: delays[${i}]`, delay)) },
-    options
-  )
+  if (delays.length === 0) {
+    throw OptionNames.error("sequence", undefined, "delays must not be empty, got []", listed.remedy?.(delays))
+  }
+  const backoff = sequenceOf("sequence", delays, options)
+  return uncapped("sequence", backoff, "the shortest delay", Math.min(...backoff.curve.delays))
+}
+
+const sequenceOf = (name: string, delays: ReadonlyArray<Delay.DurationInput>, options?: Options) => {
+  const curve = {
+    _tag: "Sequence",
+    delays: delays.map((delay, i) => duration(`${name}: delays[${i}]`, delay))
+  } as const
+  return { ...make(name, curve, options), curve }
 }
 
 const built: OptionKind.OptionKind = {
   expected: "a backoff",
   holds: (value) => OptionKind.isObject(value) && "curve" in value,
-  remedy: () => 'Write, for example, constant("10 seconds")'
+  remedy: () => 'Write a backoff such as constant("10 seconds")'
 }
 
 /**
@@ -144,11 +180,9 @@ const built: OptionKind.OptionKind = {
  * ```
  */
 export const switchAfter = (after: number, first: Backoff, next: Backoff): Backoff => {
-  if (!(Number.isSafeInteger(after) && after >= 1)) {
-    throw new RangeError(`Backoff.switchAfter: after must be a whole number >= 1, got ${after}`)
-  }
+  OptionNames.orThrow(OptionNames.argument("switchAfter", "after", after, OptionKind.whole(1)))
   for (const [name, given] of Object.entries({ first, next })) {
-    OptionNames.orThrow(OptionNames.argument("Backoff.switchAfter", name, given, built))
+    OptionNames.orThrow(OptionNames.argument("switchAfter", name, given, built))
   }
   return make("switchAfter", { _tag: "Switch", after, first, next })
 }
@@ -174,7 +208,7 @@ const scheduleSteps = 100
  *
  * @throws RangeError when the schedule ends before its first delay, or an option is out of range
  */
-export const fromSchedule = <Output>(schedule: Schedule.Schedule<Output>, options?: Options): Backoff => {
+export const fromSchedule = <Output>(schedule: Schedule.Schedule<Output>, options: Options = {}): Backoff => {
   const delays = Effect.runSync(
     Effect.gen(function* () {
       const step = yield* Schedule.toStep(schedule)
@@ -194,9 +228,10 @@ export const fromSchedule = <Output>(schedule: Schedule.Schedule<Output>, option
     }).pipe(Effect.catchCause((cause) => Effect.die(Cause.squash(cause))))
   )
   if (delays.length === 0) {
-    throw new RangeError("Backoff.fromSchedule: schedule must have at least one delay, got one that ends at once")
+    throw new RangeError("fromSchedule: schedule must have at least one delay, got one that ends immediately")
   }
-  return sequence(delays, options)
+  check("fromSchedule", options)
+  return sequenceOf("fromSchedule", delays, options)
 }
 
 type Plain = Exclude<Curve, { _tag: "Switch" }>

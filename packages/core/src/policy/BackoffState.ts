@@ -41,7 +41,7 @@ export interface State {
   readonly window: AttemptWindow.AttemptWindow
 }
 
-/** Identifies a delivery, not a message: each redelivery has an id of its own. */
+/** Identifies a delivery, not a message: each redelivery has a new id. */
 export type DeliveryId = string | number
 
 /** A handler run started or ended (`Uncounted`: without counting), a pause elapsed, or the broker reconnected. */

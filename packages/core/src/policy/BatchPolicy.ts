@@ -1,12 +1,12 @@
-/** Batch policies: how many messages a handler gets at once, and how long the first of them waits for others. */
+/** Batch policies: how many messages a handler gets together, and how long the first one waits for others. */
 import * as Delay from "../message/Delay.ts"
 import * as OptionKind from "../options/OptionKind.ts"
 import * as OptionNames from "../options/OptionNames.ts"
 
-/** When a batch is handed to the handler. See {@link Options}. */
+/** When the handler gets a batch. See {@link Options}. */
 export interface BatchPolicy {
   readonly maxBatchSize: number
-  /** In milliseconds; 0 hands over at once what has arrived. */
+  /** In milliseconds; 0 passes on immediately what has arrived. */
   readonly maxBatchTimeout: number
 }
 
@@ -27,7 +27,7 @@ const kinds: OptionNames.Of<Options> = {
 }
 
 /**
- * Builds a policy: a batch is handed over when it is full or its first message has waited long enough.
+ * Builds a policy: the handler gets a batch when it is full or its first message has waited long enough.
  *
  * @throws RangeError when an option is unknown, `maxBatchSize` is not a whole number from 1 to 100, or `maxBatchTimeout` is
  * not 0 to 60 seconds
@@ -38,5 +38,5 @@ export const make = (options: Options = {}): BatchPolicy => {
   return { maxBatchSize, maxBatchTimeout: Delay.parse("maxBatchTimeout", maxBatchTimeout) }
 }
 
-/** One message at a time, handed over on arrival: the default of consumers of single messages. */
+/** One message at a time, passed on when it arrives: the default of consumers of single messages. */
 export const single: BatchPolicy = make({ maxBatchSize: 1, maxBatchTimeout: 0 })

@@ -52,9 +52,9 @@ const names: OptionNames.Of<Options> = { permanent: true, drop: true, uncounted:
  * ```
  */
 export const make = (options: Options = {}): Classifier => {
-  OptionNames.check("RetryPolicy.make: classify", options, names)
-  if (options.with !== undefined && typeof options.with !== "function") {
-    throw new RangeError(`RetryPolicy.make: classify.with must be a function, got ${OptionKind.show(options.with)}`)
+  OptionNames.check(`${call}: classify`, options, names)
+  if (options.with !== undefined) {
+    OptionNames.orThrow(OptionNames.argument(call, "classify.with", options.with, OptionKind.callback))
   }
   return {
     permanent: listOf("permanent", options.permanent),
@@ -64,9 +64,38 @@ export const make = (options: Options = {}): Classifier => {
   }
 }
 
+const call = "RetryPolicy.make"
+
 const listOf = (field: string, list: ReadonlyArray<string> = []): ReadonlyArray<string> => {
-  if (Array.isArray(list) && list.every((name) => typeof name === "string")) return list
-  throw new RangeError(`RetryPolicy.make: classify.${field} must be a list of names, got ${OptionKind.show(list)}`)
+  OptionNames.orThrow(OptionNames.argument(call, `classify.${field}`, list, listKind))
+  for (const [index, name] of list.entries()) {
+    OptionNames.orThrow(OptionNames.argument(call, `classify.${field}[${index}]`, name, nameKind))
+  }
+  return list
+}
+
+const listKind: OptionKind.OptionKind = {
+  ...OptionKind.list,
+  expected: "an array of names of errors",
+  remedy: (value) => {
+    const name = nameOf(value)
+    return name === undefined ? undefined : `Write [${JSON.stringify(name)}]`
+  }
+}
+
+const nameKind: OptionKind.OptionKind = {
+  ...OptionKind.text,
+  expected: "the name of an error, as text",
+  remedy: (value) => {
+    const name = nameOf(value)
+    return name === undefined ? undefined : `Write ${JSON.stringify(name)}`
+  }
+}
+
+/** Returns the name that a text, a class or an error stands for. */
+const nameOf = (value: unknown): string | undefined => {
+  const name: unknown = typeof value === "string" ? value : Object(value).name
+  return typeof name === "string" && /^[\w$.]{1,100}$/.test(name) ? name : undefined
 }
 
 /** Classifies a failure. It never throws, even when the classifier's function does. */

@@ -1,5 +1,5 @@
 /**
- * Consumer backoff: pauses of a whole consumer while something that all its messages need is down. For the backoff of one
+ * Consumer backoff: pauses of a whole consumer while a dependency of all its messages is down. For the backoff of one
  * message, see `Backoff`. Three forms differ in the failures that begin a pause:
  *
  * | form | a pause begins with |
@@ -22,7 +22,7 @@ interface Pauses {
   readonly maxBackoffDuration: number
   /** How the length of a pause is chosen. */
   readonly strategy: "exponential" | "full-jitter"
-  /** How the consumer goes on after a successful probe. */
+  /** How the consumer continues after a successful probe. */
   readonly recovery: "resume" | "stepwise"
 }
 
@@ -148,7 +148,7 @@ const kindsOf: Readonly<Record<ConsumerBackoff["form"], Readonly<Record<string, 
   ratio: ratioKinds
 }
 
-/** All options, of whatever form. */
+/** The options of all forms. */
 const kinds = { form: OptionKind.oneOf(forms), ...consecutiveKinds, ...ratioKinds }
 
 const pausesOf = ({
@@ -190,7 +190,7 @@ const build = {
   })
 }
 
-/** The error of an option that only another form has; `undefined` when there is none. */
+/** Returns the error of an option that only another form has. */
 const stray = (form: ConsumerBackoff["form"], options: object): RangeError | undefined => {
   const name = Object.keys(options).find((each) => each in kinds && each !== "form" && !(each in kindsOf[form]))
   if (name === undefined) return undefined
@@ -198,7 +198,7 @@ const stray = (form: ConsumerBackoff["form"], options: object): RangeError | und
   return OptionNames.error(
     "ConsumerBackoff.make",
     undefined,
-    `${name} is no option of the form "${form}"`,
+    `${name} is not an option of the form "${form}"`,
     `Write form: "${owner}" with it`
   )
 }
@@ -206,9 +206,9 @@ const stray = (form: ConsumerBackoff["form"], options: object): RangeError | und
 /**
  * Every failed attempt begins a pause: the rule of NSQ's clients.
  *
- * When to use: where attempts hardly ever fail unless something that all messages need is down.
+ * When to use: if attempts fail only when a dependency of all messages is down.
  *
- * @throws RangeError when an option is unknown, of another kind or out of its range
+ * @throws RangeError when an option is unknown, of the wrong kind or out of range
  */
 export const nsq = (options: PauseOptions = {}): Nsq => {
   OptionNames.check("ConsumerBackoff.nsq", options, pauseKinds)
@@ -216,9 +216,9 @@ export const nsq = (options: PauseOptions = {}): Nsq => {
 }
 
 /**
- * A number of failed attempts in a row begins a pause. A batch that fails as a whole is one of them.
+ * A number of failed attempts in a row begins a pause. A batch that fails as a whole is one attempt.
  *
- * @throws RangeError when an option is unknown, of another kind or out of its range
+ * @throws RangeError when an option is unknown, of the wrong kind or out of range
  */
 export const consecutive = (options: ConsecutiveOptions = {}): Consecutive => {
   OptionNames.check("ConsumerBackoff.consecutive", options, consecutiveKinds)
@@ -228,9 +228,9 @@ export const consecutive = (options: ConsecutiveOptions = {}): Consecutive => {
 /**
  * A share of failed attempts begins a pause. Each message of a batch is an attempt.
  *
- * When to use: where a dependency may be half down, or only some of the messages need it, so that failures come seldom in a row.
+ * When to use: if a dependency may be partly down, or only some messages need it: then failures are rarely in a row.
  *
- * @throws RangeError when an option is unknown, of another kind or out of its range, or the window has fewer attempts than
+ * @throws RangeError when an option is unknown, of the wrong kind or out of range, or the window has fewer attempts than
  * `minAttempts`
  */
 export const ratio = (options: RatioOptions = {}): Ratio => {
@@ -239,9 +239,9 @@ export const ratio = (options: RatioOptions = {}): Ratio => {
 }
 
 /**
- * Builds a consumer backoff of the form that the options name. A built one can be its options.
+ * Builds a consumer backoff of the form that the options name. A built one is accepted as options.
  *
- * @throws RangeError when an option is unknown, of another form, of another kind or out of its range
+ * @throws RangeError when an option is unknown, of another form, of the wrong kind or out of range
  *
  * @example
  * ```ts
@@ -254,7 +254,7 @@ export const ratio = (options: RatioOptions = {}): Ratio => {
  */
 export const make = (options: Options = {}): ConsumerBackoff => {
   const call = "ConsumerBackoff.make"
-  const { form = "consecutive" } = Object(options) as Options // Anything may come; what is no object is refused below.
+  const { form = "consecutive" } = Object(options) as Options // JavaScript may pass anything; other values are refused below.
   OptionNames.orThrow(OptionNames.argument(call, "form", form, kinds.form))
   if (OptionKind.isObject(options)) OptionNames.orThrow(stray(form, options))
   OptionNames.check<object>(call, options, { form: kinds.form, ...kindsOf[form] })

@@ -39,7 +39,7 @@ const kinds: OptionNames.Of<Options> = { max: maxKind, perSuccess: perSuccessKin
  */
 export const make = (options: Options): DeadLetterBudget => {
   OptionNames.check("DeadLetterBudget.make", options, kinds)
-  // A check of options lets one be missing.
+  // `check` accepts a missing option.
   OptionNames.orThrow(OptionNames.argument("DeadLetterBudget.make", "max", options.max, maxKind))
   return { max: options.max, perSuccess: options.perSuccess ?? 0.1 }
 }
@@ -52,7 +52,7 @@ export class DeadLetterBudgetExhausted extends Data.TaggedError("DeadLetterBudge
   override get message() {
     return (
       `deadLetterBudget: the consumer of ${this.queue} stopped: ${this.max} messages were dead-lettered faster than ` +
-      `successes earned them back. Its messages stay in the queue. Fix what they all need, then start it again`
+      `successes earned them back. Its messages stay in the queue. Fix the dependency that they need, then start the consumer again`
     )
   }
 }

@@ -98,7 +98,7 @@ export const queues = (self: DeadLetterRouting, origin: string): ReadonlyArray<s
 }
 
 /**
- * The error as others than the program may see it. Its stack is redacted when it is first read: `redact` is called for the
+ * Returns the error as it may leave the program. Its stack is redacted when it is first read: `redact` is called for the
  * error and for each of its causes, with the frames of each.
  */
 export const redacted = ({ redact }: DeadLetterRouting, { summary, trace }: Thrown): ErrorSummary => {
@@ -116,20 +116,20 @@ export const redacted = ({ redact }: DeadLetterRouting, { summary, trace }: Thro
   return StackTrace.traced(own, stack)
 }
 
-/** The part of a failure that others may see. Without a trace, it has no stack. */
+/** The part of a failure that may leave the program. Without a trace, it has no stack. */
 export type Thrown = Pick<Failure, "summary" | "trace">
 
-/** When `redact` fails, or answers no name and message, the message and the frames are withheld. */
+/** Withholds the message and the frames if `redact` fails, or returns no name and message. */
 const safe = (redact: Redact, error: ErrorSummary): Required<ErrorSummary> => {
   try {
-    const answer = redact(error)
-    Thenable.onRejected(answer, () => {})
-    const { message, name, stack } = answer
+    const redacted = redact(error)
+    Thenable.onRejected(redacted, () => {})
+    const { message, name, stack } = redacted
     if (typeof name === "string" && typeof message === "string") {
       return { name, message, stack: typeof stack === "string" ? stack : "" }
     }
   } catch {
-    // Withheld as well.
+    // Withheld too.
   }
   return { name: error.name, message: "(withheld: redact failed)", stack: "" }
 }

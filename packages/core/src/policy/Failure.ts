@@ -80,7 +80,8 @@ export class HandlerTimeout extends Data.TaggedError("HandlerTimeout")<{
   readonly timeout: number
 }> {
   override get message() {
-    return `handlerTimeout: the handler did not end within ${Delay.format(this.timeout)}`
+    const ended = `handlerTimeout: the handler did not end within ${Delay.format(this.timeout)}`
+    return `${ended}. Pass its signal to what it waits for, such as fetch(url, { signal }), or raise handlerTimeout`
   }
 }
 
@@ -97,9 +98,9 @@ export class DecodeTimeout extends Data.TaggedError("DecodeTimeout")<{
 /** A thrown value, and what decides about its message. */
 export interface Failure {
   readonly error: unknown
-  /** Its name and message; and its stack, which is read when it is first asked for. */
+  /** Its name, message and stack. The stack is formatted when it is first read. */
   readonly summary: ErrorSummary
-  /** Where it and its causes were thrown; `undefined` where that is turned off. */
+  /** Where it and its causes were thrown; `undefined` if stack traces are disabled. */
   readonly trace?: StackTrace.Trace | undefined
   /** Names and tags of the error and of every error in its cause chain. */
   readonly tags: ReadonlyArray<string>
@@ -112,8 +113,8 @@ export interface Failure {
 }
 
 /**
- * The failure that any thrown value is. Of the errors in its cause chain, the outermost one that has a property decides
- * it. This never throws, whatever was thrown. `now` is in milliseconds since the epoch. `trace` is the stack trace of the error.
+ * Makes a failure of any thrown value. Of the errors in its cause chain, the outermost one that has a property decides it.
+ * Never throws. `now` is in milliseconds since the epoch. `trace` is the stack trace of the error.
  * Default: none.
  */
 export const make = (error: unknown, now: number, trace?: StackTrace.Trace): Failure => {
@@ -141,7 +142,7 @@ const word = /^[A-Za-z][\w.-]{0,63}$/
 const isWord = (value: unknown): value is string => typeof value === "string" && word.test(value)
 
 /**
- * Returns an error to show instead of one whose text may hold a secret. It keeps the name and the code, such as
+ * Returns an error to show instead of one whose text may contain a secret. It keeps the name and the code, such as
  * `ECONNREFUSED`, of the error or its cause, but no text and no reference. `what` is what failed. Never throws.
  *
  * When to use: in an adapter, for errors of the program's function that gives credentials.
@@ -158,7 +159,7 @@ export const withoutText = (what: string, error: unknown): Error => {
   const name = [own, summarize(error).name].find(isWord)
   const code = inside.map((each) => read(each, "code")).find(isWord)
   const called = [name ?? "an error", ...(code === undefined ? [] : [`(${code})`])].join(" ")
-  const hidden = new Error(`${what} has failed with ${called}; its text may hold a secret, and is not shown`)
+  const hidden = new Error(`${what} has failed with ${called}; its text may contain a secret and is not shown`)
   return Object.assign(hidden, name === undefined ? {} : { name }, code === undefined ? {} : { code })
 }
 
@@ -177,7 +178,7 @@ const millisOf = (value: unknown, now: number): number => {
   return Math.max(0, (typeof value === "string" ? parseDate(value) : timeOf(value)) - now)
 }
 
-/** `Date.parse` alone reads almost any text that ends in a number as a past date, which would mean "at once". */
+/** `Date.parse` alone reads almost any text that ends in a number as a past date, which would mean an immediate retry. */
 const parseDate = (text: string): number => {
   if (/^\s*\d{4}-\d{2}-\d{2}/.test(text)) return Date.parse(text)
   if (!/^\s*(mon|tue|wed|thu|fri|sat|sun)[a-z]*,? .*\d{2}:\d{2}:\d{2}/i.test(text)) return Number.NaN
@@ -238,9 +239,9 @@ const problemOfTime = (place: string, retryAfter: unknown, now: number): string 
   const got = `${place} is ${quoted(retryAfter)}`
   const millis = millisOf(retryAfter, now)
   if (!(millis >= 0)) return `${got}, which is neither a number of seconds nor a date; it is ignored`
-  if (millis > Delay.max) return `${got}, which is more than 24 hours from now; the retry comes after 24 hours`
+  if (millis > Delay.max) return `${got}, which is more than 24 hours from now; the retry is due after 24 hours`
   const date = typeof retryAfter === "string" ? parseDate(retryAfter) : timeOf(retryAfter)
-  return date < now - datesAreWhole ? `${got}, which is in the past; the retry comes at once` : undefined
+  return date < now - datesAreWhole ? `${got}, which is in the past; the retry is immediate` : undefined
 }
 
 const quoted = (value: unknown): string =>

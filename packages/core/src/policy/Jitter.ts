@@ -31,21 +31,40 @@ export interface Base {
   readonly previous: number
 }
 
+const words = ["none", "full", "equal", "decorrelated"] as const
+
+const share: OptionKind.OptionKind = {
+  expected: "a number from 0 to 1",
+  holds: (value) => typeof value === "number" && value >= 0 && value <= 1
+}
+
+const word = OptionKind.oneOf(words)
+
+const shape: OptionKind.OptionKind = {
+  expected: `${word.expected}, or { proportional: 0 to 1 }`,
+  holds: (value) => word.holds(value),
+  remedy: (value) => (share.holds(value) ? `Write { proportional: ${OptionKind.show(value)} }` : word.remedy?.(value))
+}
+
+/**
+ * Returns the error of a jitter that is not one; `undefined` if it is right. `call` and `name` are those of the option.
+ */
+export const refusal = (call: string, name: string, jitter: unknown): RangeError | undefined => {
+  if (!OptionKind.isObject(jitter)) return OptionNames.argument(call, name, jitter, shape)
+  return (
+    OptionNames.refusal(`${call}: ${name}`, jitter, { proportional: true }) ??
+    OptionNames.argument(call, `${name}.proportional`, Reflect.get(jitter, "proportional"), share)
+  )
+}
+
 /**
  * Checks and returns a jitter.
  *
- * @throws RangeError when `proportional` is not within 0 to 1, or the name is unknown
+ * @throws RangeError when `proportional` is not from 0 to 1, or the name is unknown
  */
 export const make = (jitter: Jitter): Jitter => {
-  if (OptionKind.isObject(jitter)) {
-    OptionNames.check("Jitter.make", jitter, { proportional: true })
-    if (jitter.proportional >= 0 && jitter.proportional <= 1) return jitter
-    throw new RangeError(`Jitter.make: proportional must be within 0 to 1, got ${jitter.proportional}`)
-  }
-  if (["none", "full", "equal", "decorrelated"].includes(jitter)) return jitter
-  throw new RangeError(
-    `Jitter.make: must be none, full, equal, decorrelated or { proportional }, got ${String(jitter)}`
-  )
+  OptionNames.orThrow(refusal("Jitter.make", "jitter", jitter))
+  return jitter
 }
 
 /** Returns the shortest and longest delay after jitter, in milliseconds. `max` is the cap; `base` must not exceed it. */

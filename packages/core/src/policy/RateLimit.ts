@@ -1,8 +1,8 @@
 /**
- * Rate limits: how many handler runs of a consumer may begin in a time. They protect what handlers call, such as an API that
- * allows 10 requests a second.
+ * Rate limits: how many handler runs of a consumer may begin in a time. They protect a service that handlers call, such as
+ * an API that allows 10 requests a second.
  *
- * In any window of `per` at most `max` runs begin, and a run that may begin does so at once: `max` of them may begin together.
+ * In any window of `per` at most `max` runs begin. A run that may begin does not wait, so `max` runs may begin together.
  * The limit is exact in one consumer. Consumers do not share it, so divide it among them.
  */
 import * as Delay from "../message/Delay.ts"
@@ -29,10 +29,25 @@ export interface Options {
 
 const kinds = { max: OptionKind.whole(1, 10_000), per: Delay.kind(1, Delay.max) }
 
+const example = { max: 10, per: "1 second" }
+
+/** Both members are required, so a number or a duration alone is not enough. */
+const both: OptionKind.OptionKind = {
+  expected: "an object with max and per",
+  holds: OptionKind.isObject,
+  remedy: (value) => {
+    const { max, per } = {
+      ...example,
+      ...(kinds.max.holds(value) ? { max: value } : kinds.per.holds(value) ? { per: value } : {})
+    }
+    return `Write { max: ${OptionKind.show(max)}, per: ${OptionKind.show(per)} }`
+  }
+}
+
 /**
- * Builds a rate limit. A built limit stays what it is.
+ * Builds a rate limit. Returns a built limit unchanged.
  *
- * @throws RangeError when an option is missing, unknown, of another kind or out of its range
+ * @throws RangeError when an option is missing, unknown, of the wrong kind or out of range
  *
  * @example
  * ```ts
@@ -42,7 +57,10 @@ const kinds = { max: OptionKind.whole(1, 10_000), per: Delay.kind(1, Delay.max) 
  * ```
  */
 export const make = (options: Options): RateLimit => {
-  OptionNames.check("RateLimit.make", options, kinds)
+  OptionNames.orThrow(
+    OptionNames.argument("RateLimit.make", "options", options, both) ??
+      OptionNames.refusal("RateLimit.make", options, kinds)
+  )
   const { max, per } = options
   OptionNames.orThrow(
     OptionNames.argument("RateLimit.make", "max", max, kinds.max) ??

@@ -4,7 +4,7 @@
  */
 import type { RateLimit } from "./RateLimit.ts"
 
-/** A run, and those that are next to it in its list. */
+/** A run, and its neighbours in the list. */
 interface Run {
   readonly at: number
   readonly rest: Run | undefined

@@ -14,6 +14,7 @@ import type { ErrorSummary, Reason } from "../message/Metadata.ts"
 import * as OptionKind from "../options/OptionKind.ts"
 import * as OptionNames from "../options/OptionNames.ts"
 import * as Settlement from "../message/Settlement.ts"
+import { show } from "./internal/thrown.ts"
 import * as StackTrace from "./StackTrace.ts"
 
 export { describe, type Description, schedule, scheduleLimit, type Step } from "./internal/schedule.ts"
@@ -80,6 +81,9 @@ const limit = (min: number): OptionKind.OptionKind => ({
   holds: (value) => value === "unlimited" || OptionKind.whole(min).holds(value)
 })
 
+/** A backoff of a config file is shown as it is written there. */
+const shown = (value: unknown): string => (OptionKind.isObject(value) ? show(value) : OptionKind.show(value))
+
 /** `true`: checked where it is built. */
 const kinds: OptionNames.Of<Options> = {
   maxRetries: limit(0),
@@ -129,8 +133,8 @@ export const make = (options: Options = {}): RetryPolicy => {
   OptionNames.check("RetryPolicy.make", options, kinds)
   const { backoff, immediate = 0 } = options
   if (backoff !== undefined && !Predicate.hasProperty(backoff, "curve")) {
-    const got = typeof backoff === "string" ? backoff : JSON.stringify(backoff)
-    throw new RangeError(`RetryPolicy.make: backoff must be built, for example by exponential("1 second"), got ${got}`)
+    const problem = `backoff must be built, for example by exponential("1 second"), got ${shown(backoff)}`
+    throw OptionNames.error("RetryPolicy.make", undefined, problem, 'Write backoff: exponential("1 second")')
   }
   const maxAttempts = attemptsOf(options)
   const { maxDeliveries = maxAttempts + crashes } = options
@@ -206,8 +210,8 @@ export interface RetryContext {
 }
 
 /**
- * The settlement of a message that is given up for this reason: a dead letter, or a drop where none is kept. Both keep the
- * redacted stack trace of the failure.
+ * Returns the settlement of a message that is not retried, for this reason: a dead letter, or a drop if the policy keeps none.
+ * Both keep the redacted stack trace of the failure.
  */
 export const giveUp = (
   policy: RetryPolicy,
@@ -220,16 +224,16 @@ export const giveUp = (
   return target === undefined ? Settlement.Drop(reason, safe) : Settlement.DeadLetter(reason, target, safe)
 }
 
-/** The error that stays with a settlement, which may wait for long. */
+/** Copies the error as plain data, because a settlement may wait for long. */
 const kept = (policy: RetryPolicy, thrown: DeadLetterRouting.Thrown): ErrorSummary =>
   StackTrace.plain(DeadLetterRouting.redacted(policy.deadLetter, thrown))
 
 const explicit: DeadLetterRouting.Thrown = {
-  summary: { name: "Retry", message: "the handler asked for a retry" }
+  summary: { name: "Retry", message: "the handler called retry" }
 }
 
 /**
- * Decides the settlement of a delivery that failed, or whose handler asked for a retry.
+ * Decides the settlement of a delivery that failed, or whose handler called `retry`.
  *
  * In this order: a failure classified `drop` or `dead-letter`; the limit of attempts; the limit of age; else a retry. Its
  * delay is the first of: the explicit one, the failure's `retryAfter`, the backoff's, the consumer's, 0.
@@ -240,7 +244,7 @@ export const decide = (policy: RetryPolicy, context: RetryContext): Settlement.S
   const classification = asked || failure === undefined ? "retry" : Classifier.classify(policy.classify, failure)
   if (classification === "drop") return Settlement.Drop("dropped", kept(policy, thrown))
   if (classification === "dead-letter") return giveUp(policy, queue, "permanent", thrown)
-  // Attempts that are no number are not within the limit.
+  // NaN attempts are not within the limit.
   if (!(attempts < policy.maxAttempts)) return giveUp(policy, queue, "retries-exhausted", thrown)
   const delay = Delay.first(
     context.delay,
@@ -249,12 +253,12 @@ export const decide = (policy: RetryPolicy, context: RetryContext): Settlement.S
     context.defaultDelay
   )
   if (context.age + delay > policy.maxAge) return giveUp(policy, queue, "too-old", thrown)
-  // A history has no stacks, so that the stack of a failure that is retried is not read.
+  // A history has no stacks, so the stack of a retried failure is never formatted.
   return Settlement.Retry(delay, failure && DeadLetterRouting.redacted(policy.deadLetter, { summary: failure.summary }))
 }
 
 /**
- * The default of Cloudflare Queues: 3 retries, at once.
+ * The default of Cloudflare Queues: 3 immediate retries.
  * https://developers.cloudflare.com/queues/configuration/batching-retries/
  */
 export const cloudflareQueues: RetryPolicy = make({ maxRetries: 3 })

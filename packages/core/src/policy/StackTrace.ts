@@ -45,7 +45,7 @@ export const traced = ({ message, name }: ErrorSummary, makeStack: () => string 
     get stack() {
       return (known ??= { stack: makeStack() }).stack
     },
-    // A redactor may write into the error that it is given.
+    // A redactor may change the error that it gets.
     set stack(stack) {
       known = { stack }
     }
@@ -56,7 +56,7 @@ export const traced = ({ message, name }: ErrorSummary, makeStack: () => string 
 export const plain = ({ message, name, stack }: ErrorSummary): ErrorSummary =>
   stack === undefined ? { name, message } : { name, message, stack }
 
-/** The trace as text: the frames of the thrown error, then each cause with its own. `undefined` where there is nothing to show. */
+/** The trace as text: the frames of the thrown error, then each cause with its own. `undefined` if it is empty. */
 export const render = (parts: ReadonlyArray<Part>): string | undefined => {
   const lines = parts.flatMap(({ label, message, name, stack = "" }) => [
     ...(label === ""
@@ -85,7 +85,7 @@ const partsOf = (thrown: unknown): ReadonlyArray<Part> => {
     if (!isRecord(error)) return
     const prefix = label === "" ? "" : `${label}, `
     const cause = read(error, "cause")
-    // As in Java, each cause of a chain is that of the one above it.
+    // As in Java, each line names the cause of the error above it.
     const causeLabel = label.endsWith("caused by") ? label : `${prefix}caused by`
     if (cause !== undefined && cause !== null) visit(cause, causeLabel)
     const errors = read(error, "errors")
@@ -99,7 +99,7 @@ const partsOf = (thrown: unknown): ReadonlyArray<Part> => {
   return parts
 }
 
-/** A cause may be an object of any size, of which only a message is of use. */
+/** A cause may be an object of any size; only its message is useful. */
 const summaryOf = (error: unknown): ErrorSummary =>
   !isRecord(error) || isError(error) || typeof read(error, "message") === "string"
     ? summarize(error)
@@ -113,7 +113,7 @@ const countOf = (errors: unknown): number => {
   }
 }
 
-/** The frames of an error, as far as they lead to the program. */
+/** Returns the frames of an error that are code of the program. */
 const framesOf = (error: object, message: string): string => {
   const stack = read(error, "stack")
   if (typeof stack !== "string") return ""
@@ -126,7 +126,7 @@ const framesOf = (error: object, message: string): string => {
 }
 
 /**
- * Where the frames begin: behind the name and the message, which may have been changed since the stack was made. A text of
+ * Returns where the frames begin: after the name and the message, which may have changed since the stack was made. A text of
  * several lines without them, and without frames as V8 writes them, is shown whole.
  */
 const beginOf = (stack: string, message: string): number => {

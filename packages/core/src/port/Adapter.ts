@@ -12,6 +12,17 @@ import type { RetryPolicy } from "../policy/RetryPolicy.ts"
 /** The adapter's own options as plain JSON, which the adapter checks. They override those of the URL. */
 export type Options = Readonly<Record<string, unknown>>
 
+/** The names of the options of `connect`, for the error of one that is given as an option of the broker. */
+export const connectOptions = [
+  "publishTimeout",
+  "maxPending",
+  "adapters",
+  "logger",
+  "logLevel",
+  "waitForBroker",
+  "telemetry"
+] as const
+
 /** A queue to plan. Its dead-letter queues follow from its name and policy. */
 export interface PlanRequest {
   readonly queue: string

@@ -1,10 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
+import * as BackoffState from "../../src/policy/BackoffState.ts"
 import * as Failure from "../../src/policy/Failure.ts"
 import * as Reporter from "../../src/consume/internal/reporter.ts"
 import * as Metadata from "../../src/message/Metadata.ts"
 import * as Settlement from "../../src/message/Settlement.ts"
 import { delivery } from "../items.ts"
 import * as Promises from "../promises.ts"
+
+const infos: Array<unknown> = []
 
 /** No test here lets a handler fail. */
 const noTimers = { now: () => 0, after: () => ({ run: undefined, waits: false }), cancel: () => {} }
@@ -14,6 +17,7 @@ describe("a message that is given up", () => {
   const reporter = Reporter.make({
     queue: "orders",
     hook: undefined,
+    info: (message, annotations) => infos.push([message, annotations]),
     warn: (message, annotations) => lines.push([message, annotations]),
     redact: ({ summary }) => summary,
     timers: noTimers,
@@ -55,6 +59,7 @@ it("says once that what a handler acked goes back behind another one of its grou
   const reporter = Reporter.make({
     queue: "q",
     hook: undefined,
+    info: (message, annotations) => infos.push([message, annotations]),
     warn: (message, annotations) => lines.push([message.split(":")[0], annotations]),
     redact: ({ summary }) => summary,
     timers: noTimers,
@@ -70,6 +75,7 @@ it.each(Promises.foreign)("a hook's promise %s may be rejected: that is logged o
   const reporter = Reporter.make({
     queue: "q",
     hook,
+    info: (message, annotations) => infos.push([message, annotations]),
     warn: (message) => lines.push(message),
     redact: ({ summary }) => summary,
     timers: noTimers,
@@ -87,6 +93,7 @@ it("calls a hook that throws by the name of its option", () => {
     hook: () => {
       throw new Error("full")
     },
+    info: (message, annotations) => infos.push([message, annotations]),
     warn: (message, annotations) => lines.push([message, annotations]),
     redact: ({ summary }) => summary,
     timers: noTimers,
@@ -105,6 +112,7 @@ it("what the log says of a thrown value and of a hook's error is redacted", () =
     hook: () => {
       throw new Error("card 4711")
     },
+    info: (message, annotations) => infos.push([message, annotations]),
     warn: (message, { errorMessage }) => lines.push([message, errorMessage]),
     redact: ({ summary: { message, name } }) => ({ name, message: message.replaceAll("4711", "*") }),
     timers: noTimers,
@@ -113,4 +121,23 @@ it("what the log says of a thrown value and of a hook's error is redacted", () =
   reporter.failed(delivery("a"), Failure.make({ permanent: "card 4711" }, 0), false)
   assert.lengthOf(lines, 3)
   assert.notInclude(JSON.stringify(lines), "4711")
+})
+
+describe("a consumer backoff", () => {
+  it("logs its end", () => {
+    const reporter = Reporter.make({
+      queue: "orders",
+      hook: undefined,
+      info: (message, annotations) => infos.push([message, annotations]),
+      warn: () => {},
+      redact: ({ summary }) => summary,
+      timers: noTimers,
+      wallClock: () => 0
+    })
+    infos.length = 0
+    const probing: BackoffState.State = { ...BackoffState.initial, mode: { _tag: "Probing", probe: undefined } }
+    reporter.backoff("handler", probing, BackoffState.initial)
+    reporter.backoff("handler", BackoffState.initial, BackoffState.initial)
+    assert.deepStrictEqual(infos, [["consumer backoff: over", { queue: "orders", because: "handler" }]])
+  })
 })

@@ -20,6 +20,7 @@ it.effect("a defect that ends the start of batches does not end it for ever", ()
       options: {},
       batch: BatchPolicy.single,
       single: true,
+      runs: "handler",
       concurrency: () => {
         if (isBroken) throw new Error("a defect")
         return 1

@@ -72,11 +72,30 @@ describe("parse", () => {
       })
     ))
 
+  it.each<readonly [unknown, string]>([
+    ["5000", 'got "5000". Write the number 5000 for milliseconds, or text with a unit, such as "5000 ms"'],
+    [() => 5, 'got a function. Write a number of milliseconds, or text such as "10 seconds" or "5 minutes"'],
+    [[], "got an array. Write a number of milliseconds"]
+  ])("shows %o as it was written", (got, message) =>
+    assert.throws(() => Delay.parse("send.delay", got as never), Delay.InvalidDelay, message)
+  )
+
+  it.each<readonly [unknown, string | undefined]>([
+    [10, 'Write 10000 or "10 seconds": a number counts milliseconds'],
+    [1, 'Write 1000 or "1 second": a number counts milliseconds'],
+    [61, undefined],
+    [0, undefined],
+    [60_001, undefined],
+    ["10ms", undefined]
+  ])("advises for %o, where 1 second to 1 minute are meant", (value, remedy) =>
+    assert.strictEqual(Delay.kind(1000, 60_000).remedy?.(value), remedy)
+  )
+
   it("names a broker's own limit", () => {
     const error = new Delay.InvalidDelay({ field: "message.retry.delay", got: "13 hours", limit: 12 * 3_600_000 })
     assert.strictEqual(
       error.message,
-      "message.retry.delay: a delay is a duration from 0 to 12h (a number counts milliseconds), got 13 hours"
+      'message.retry.delay: a delay is a duration from 0 to 12h (a number counts milliseconds), got "13 hours"'
     )
   })
 })

@@ -18,6 +18,13 @@ describe("QueueDefinition", () => {
     assert.deepStrictEqual(QueueDefinition.from("work"), work)
   })
 
+  it("guards the bytes of a codec once", () => {
+    const codec = { ...Codec.bytes, decode: (bytes: Uint8Array) => bytes }
+    const guarded = QueueDefinition.from({ name: "work", codec, delay: undefined })
+    assert.notStrictEqual(guarded.codec, codec)
+    assert.strictEqual(QueueDefinition.from(guarded), guarded)
+  })
+
   it.each(["", "q".repeat(201)])("refuses the name %j", (name) =>
     assert.throws(
       () => QueueDefinition.make(name),
@@ -30,7 +37,7 @@ describe("QueueDefinition", () => {
     assert.throws(
       () => QueueDefinition.from("lo\ud800op"),
       RangeError,
-      'QueueDefinition.make: name must have no broken surrogates, got "lo\\ud800op"'
+      'QueueDefinition.from: queue must have no broken surrogates, got "lo\\ud800op"'
     ))
 
   it.each([-1, Number.NaN, "25 hours" as const])("refuses a delay of %s", (delay) =>

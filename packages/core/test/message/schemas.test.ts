@@ -1,6 +1,7 @@
 /** Schemas of real libraries, and hostile ones: on both sides, what fits goes on, and what does not says where. */
 import { assert, describe, it } from "@effect/vitest"
 import type { StandardSchemaV1 } from "effect/StandardSchema"
+import * as Schema from "effect/Schema"
 import * as fc from "fast-check"
 import * as v from "valibot"
 import * as z from "zod"
@@ -81,7 +82,7 @@ describe.each(Object.entries(Schemas.later))("an asynchronous schema of %s", (_,
   })
 
   it("is refused by encode, which cannot wait", () =>
-    assert.throws(() => codec.encode({ code: "taken" }), TypeError, "Call encodeMessage in place of encode"))
+    assert.throws(() => codec.encode({ code: "taken" }), TypeError, "Call encodeMessage instead of encode"))
 })
 
 describe("what is checked before a send", () => {
@@ -106,7 +107,11 @@ describe("what is checked before a send", () => {
   it("may be any JSON value, and is nothing that has no JSON form", () => {
     assert.strictEqual(Codec.standard(z.string()).decode(Codec.standard(z.string()).encode("a"), {}), "a")
     assert.strictEqual(Codec.standard(z.null()).decode(utf8("null"), {}), null)
-    assert.throws(() => Codec.standard(z.undefined()).encode(undefined), TypeError, "undefined has no JSON form")
+    assert.throws(
+      () => Codec.standard(z.undefined()).encode(undefined),
+      TypeError,
+      "body is undefined, which has no JSON form"
+    )
   })
 })
 
@@ -127,7 +132,7 @@ describe("a hostile schema", () => {
   it.each([undefined, null, 1, "ok", true])("that answers %j is told so", async (result) => {
     const error = await decode(() => result)
     assert.instanceOf(error, TypeError)
-    assert.include((error as TypeError).message, "must answer a value or issues")
+    assert.include((error as TypeError).message, "must return a value or issues")
   })
 
   it.each([[], "no", [null], [{}], [{ message: 5, path: "a" }]])("whose issues are %j refuses", async (issues) => {
@@ -139,7 +144,7 @@ describe("a hostile schema", () => {
   it.each([[{}], [[]], [new Date(0)], [{ values: 1 }]])("that answers %j has no result", async (result) => {
     const error = await decode(() => result)
     assert.instanceOf(error, TypeError)
-    assert.match((error as TypeError).message, /must answer a value or issues, got an (object|array) without either$/)
+    assert.match((error as TypeError).message, /must return a value or issues, got an (object|array) without either$/)
   })
 
   it("that answers a value of undefined has a result", () =>
@@ -182,7 +187,15 @@ describe("a hostile schema", () => {
     ))
 
   it.each([
-    ["none", {}, "Of a schema of Effect"],
+    ["none", {}, "got an object"],
+    ["of Effect", Schema.String, "With a schema of Effect, write codec: SchemaCodec.make(schema)"],
+    [
+      "of an old zod",
+      new (class ZodObject {
+        parse = () => {}
+      })(),
+      "Update the library that made it, to zod 3.24, valibot 1"
+    ],
     ["of another version", { "~standard": { version: 2, vendor: "test", validate: () => {} } }, "Update the library"],
     ["that cannot validate", { "~standard": { version: 1, vendor: "test" } }, "Update the library"],
     ["null", null, "got null"]

@@ -204,6 +204,18 @@ describe("probes", () => {
       )
   })
 
+  it.each([
+    ["isLive", Health.isLive],
+    ["isReady", Health.isReady],
+    ["degraded", Health.degraded]
+  ] as const)("%s names the promise of a health that was not awaited", (call, use) => {
+    const health: Health.Health = { broker: "b", connection: up, consumers: [] }
+    const error = `${call}: health must be the value of requeue.health() or Health.check, got `
+    const promised = Promise.resolve(health) as unknown as Health.Health
+    assert.throws(() => use(promised), RangeError, `${error}a promise. Write ${call}(await requeue.health())`)
+    assert.throws(() => use(undefined as never), RangeError, `${error}undefined`)
+  })
+
   it("refuse options that they do not know", () => {
     const health: Health.Health = { broker: "b", connection: up, consumers: [] }
     const refused = (options: object) => () => Health.isReady(health, options as Health.ReadyOptions)

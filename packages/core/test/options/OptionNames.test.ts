@@ -76,7 +76,7 @@ describe("refusal", () => {
     ],
     [
       Promise.resolve({ size: 1 }),
-      "options must be an object with size, mode, note, got an object without any. Await the promise first"
+      "options must be an object with size, mode, note, got a promise. Await the promise first"
     ],
     [undefined, "options must be an object with size, mode, note, got undefined. Write {} for the defaults"],
     ["x".repeat(40), `options must be an object with size, mode, note, got "${"x".repeat(40)}"`],

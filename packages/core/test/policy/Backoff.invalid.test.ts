@@ -29,18 +29,18 @@ const bad: ReadonlyArray<readonly [string, Delay.DurationInput]> = [
 
 describe("refuses", () => {
   it.each(bad)("a duration that is %s", (_, input) => {
-    rejects(() => Backoff.constant(input), "Backoff.constant: delay")
-    rejects(() => Backoff.constant(1, { max: input }), "Backoff.constant: max")
-    rejects(() => Backoff.linear(input), "Backoff.linear: step")
-    rejects(() => Backoff.exponential(input), "Backoff.exponential: base")
-    rejects(() => Backoff.sequence([1, input]), "Backoff.sequence: delays[1]")
-    rejects(() => Backoff.capped(Backoff.constant(1), input), "Backoff.capped: max")
+    rejects(() => Backoff.constant(input), "constant: delay")
+    rejects(() => Backoff.constant(1, { max: input }), "constant: max")
+    rejects(() => Backoff.linear(input), "linear: step")
+    rejects(() => Backoff.exponential(input), "exponential: base")
+    rejects(() => Backoff.sequence([1, input]), "sequence: delays[1]")
+    rejects(() => Backoff.capped(Backoff.constant(1), input), "capped: max")
   })
 
-  it("an exponential base of 0", () => rejects(() => Backoff.exponential(0), "Backoff.exponential: base"))
+  it("an exponential base of 0", () => rejects(() => Backoff.exponential(0), "exponential: base"))
 
   it.each([0.99, 0, -2, Number.NaN, Number.POSITIVE_INFINITY])("factor %s", (factor) =>
-    rejects(() => Backoff.exponential(1, { factor }), "Backoff.exponential: factor")
+    rejects(() => Backoff.exponential(1, { factor }), "exponential: factor")
   )
 
   it.each<readonly [string, () => unknown, string]>([
@@ -56,7 +56,7 @@ describe("refuses", () => {
     [
       "switchAfter",
       () => Backoff.switchAfter(3, Backoff.constant(1), "1 minute" as never),
-      'next must be a backoff, got "1 minute". Write, for example, constant("10 seconds")'
+      'next must be a backoff, got "1 minute". Write a backoff such as constant("10 seconds")'
     ],
     [
       "sequence",
@@ -64,29 +64,65 @@ describe("refuses", () => {
       'delays must be an array, got "10 seconds". Write sequence(["10 seconds", "1 minute"])'
     ]
   ])("an option of %s that it does not have", (name, make, message) =>
-    assert.throws(make, RangeError, `Backoff.${name}: ${message}`)
+    assert.throws(make, RangeError, `${name}: ${message}`)
   )
 
   it("an option of a jitter that it does not have", () =>
     assert.throws(
       () => Backoff.constant(1, { jitter: { proportional: 0.1, max: 5 } as never }),
       RangeError,
-      "Jitter.make: unknown option max. Use one of proportional"
+      "constant: jitter: unknown option max. Use one of proportional"
     ))
 
-  it("an empty sequence", () => rejects(() => Backoff.sequence([]), "Backoff.sequence: delays"))
+  it.each<readonly [string, () => unknown, string]>([
+    ["the delay", () => Backoff.constant("1 minute", { max: "1 second" }), "constant: max must be at least the delay"],
+    ["the step", () => Backoff.linear("1 minute", { max: "1 second" }), "linear: max must be at least the step"],
+    [
+      "the base",
+      () => Backoff.exponential("1 minute", { max: "1 second" }),
+      "exponential: max must be at least the base, got 1s, and the base is 1m. Raise max, or lower the base: every delay would be 1s"
+    ],
+    [
+      "the shortest delay",
+      () => Backoff.sequence(["2 minutes", 60_001], { max: 60_000 }),
+      "sequence: max must be at least the shortest delay, got 1m, and the shortest delay is 60001ms. Raise max"
+    ]
+  ])("a cap below %s, which would be every delay", (_, make, message) => assert.throws(make, RangeError, message))
+
+  it.each<readonly [unknown, string]>([
+    [0.2, "got 0.2. Write { proportional: 0.2 }"],
+    ["ful", 'got "ful". Did you mean "full"?'],
+    [() => 1, "got a function"]
+  ])("the jitter %s, and shows how to write one", (jitter, message) =>
+    assert.throws(() => Backoff.exponential(1, { jitter: jitter as Jitter.Jitter }), RangeError, message)
+  )
+
+  it("a factor as text, in quotes", () =>
+    assert.throws(
+      () => Backoff.exponential(1, { factor: "2" as never }),
+      RangeError,
+      'exponential: factor must be a finite number >= 1, got "2"'
+    ))
+
+  it("an empty sequence", () => rejects(() => Backoff.sequence([]), "sequence: delays"))
 
   it.each([0, 1.5, -1, Number.NaN, Number.POSITIVE_INFINITY])("switchAfter %s", (after) =>
-    rejects(() => Backoff.switchAfter(after, Backoff.constant(1), Backoff.constant(2)), "Backoff.switchAfter: after")
+    rejects(() => Backoff.switchAfter(after, Backoff.constant(1), Backoff.constant(2)), "switchAfter: after")
   )
 
   it.each([1.1, -0.1, Number.NaN])("proportional jitter %s", (proportional) =>
-    rejects(() => Backoff.constant(1, { jitter: { proportional } }), "Jitter.make: proportional")
+    rejects(
+      () => Backoff.constant(1, { jitter: { proportional } }),
+      "constant: jitter.proportional must be a number from 0 to 1"
+    )
   )
 
   it.each(["wild", null])("the jitter %s", (jitter) =>
     // JavaScript may pass anything.
-    rejects(() => Backoff.constant(1, { jitter: jitter as Jitter.Jitter }), "Jitter.make: must be none, full")
+    rejects(
+      () => Backoff.constant(1, { jitter: jitter as Jitter.Jitter }),
+      'constant: jitter must be one of "none", "full"'
+    )
   )
 })
 
@@ -121,5 +157,5 @@ describe("fromSchedule", () => {
   })
 
   it("refuses a schedule that ends at once", () =>
-    rejects(() => Backoff.fromSchedule(Schedule.recurs(0)), "Backoff.fromSchedule: schedule"))
+    rejects(() => Backoff.fromSchedule(Schedule.recurs(0)), "fromSchedule: schedule"))
 })

@@ -35,6 +35,9 @@ describe("DeadLetterBudget", () => {
 
   it("says what to do when it is used up", () => {
     const error = new DeadLetterBudget.DeadLetterBudgetExhausted({ queue: "work", max: 5 })
-    assert.match(error.message, /^deadLetterBudget: the consumer of work stopped: 5 messages .* then start it again$/)
+    assert.match(
+      error.message,
+      /^deadLetterBudget: the consumer of work stopped: 5 messages .* then start the consumer again$/
+    )
   })
 })

@@ -143,7 +143,7 @@ describe("make", () => {
     ],
     [
       caused("a", undefined, { retryAfter: 86_401 }),
-      "error.retryAfter is 86401, which is more than 24 hours from now; the retry comes after 24 hours"
+      "error.retryAfter is 86401, which is more than 24 hours from now; the retry is due after 24 hours"
     ],
     [new javascript("busy", { retryAfter: 2 }), `error ${form}`],
     [new javascript({ message: "busy", delay: 2 }), `error ${form}`],
@@ -194,7 +194,7 @@ describe("withoutText", () => {
     const hidden = Failure.withoutText("the function", error)
     assert.strictEqual(
       hidden.message,
-      `the function has failed with ${called}; its text may hold a secret, and is not shown`
+      `the function has failed with ${called}; its text may contain a secret and is not shown`
     )
     assert.notInclude(inspect(hidden, { showHidden: true }), "hunter2")
   })

@@ -77,9 +77,24 @@ const rejected: ReadonlyArray<readonly [string, object, string]> = [
     'deadLetter redact must be a function, got "all"'
   ],
   [
+    "a class in a list of names",
+    { classify: { permanent: [TypeError] } },
+    'RetryPolicy.make: classify.permanent[0] must be the name of an error, as text, got a function. Write "TypeError"'
+  ],
+  [
+    "a class for a list of names",
+    { classify: { drop: RangeError } },
+    'RetryPolicy.make: classify.drop must be an array of names of errors, got a function. Write ["RangeError"]'
+  ],
+  [
+    "a function for a backoff",
+    { backoff: (attempts: number) => attempts * 1000 },
+    'backoff must be built, for example by exponential("1 second"), got a function. Write backoff: exponential("1 second")'
+  ],
+  [
     "a name for a list of names",
     { classify: { permanent: "E" } },
-    'RetryPolicy.make: classify.permanent must be a list of names, got "E"'
+    'RetryPolicy.make: classify.permanent must be an array of names of errors, got "E". Write ["E"]'
   ],
   [
     "a classifier that is no function",

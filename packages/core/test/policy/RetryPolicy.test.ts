@@ -6,7 +6,7 @@ import * as Settlement from "../../src/message/Settlement.ts"
 
 const boom = Failure.make(new Error("boom"), 0)
 const error = { name: "Error", message: "boom" }
-const asked = { name: "Retry", message: "the handler asked for a retry" }
+const asked = { name: "Retry", message: "the handler called retry" }
 
 const facts: RetryPolicy.RetryContext = {
   queue: "work",

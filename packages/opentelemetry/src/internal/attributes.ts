@@ -58,7 +58,7 @@ const conventions: ReadonlyArray<readonly [broker: string, fact: string, attribu
   ["rabbitmq", "correlationId", "messaging.message.conversation_id"]
 ]
 
-/** The attributes that the broker's own facts are worth. Wishes may be written by hand, so that they can be anything. */
+/** Returns the attributes of the broker's own facts. Native options may be handwritten, so their values can be anything. */
 const factual = (native: Message.Native = {}): Attributes => {
   const attributes: Attributes = {}
   for (const [broker, fact, attribute] of conventions) {
@@ -82,7 +82,7 @@ export const delivery = ({ attempts, body, metadata, native }: Delivery.Delivery
   [attempt]: attempts
 })
 
-/** The error type of a call to the broker that failed, or ended without an answer. */
+/** Returns the error type of a call to the broker that failed, or had no answer. */
 export const errorOf = (cause: Cause.Cause<BrokerError.BrokerError>): string =>
   Option.match(Cause.findErrorOption(cause), {
     onNone: () => (Cause.hasInterruptsOnly(cause) ? "interrupted" : "_OTHER"),

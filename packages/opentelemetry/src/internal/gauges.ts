@@ -8,33 +8,33 @@ import * as Attributes from "./attributes.ts"
 
 /** The gauges of all consumers. */
 export interface Gauges {
-  /** Observes a consumer. The function that it answers ends that. */
+  /** Observes a consumer. The returned function ends that. */
   readonly add: (consumer: Telemetry.About) => () => void
 }
 
 /**
- * The consumers of one queue. They are observed as one number: of several, an SDK would keep only the last. A queue without
- * consumers is still observed, because an SDK goes on reporting the last number that it got.
+ * The consumers of one queue. They are observed as one number: an SDK keeps only the last of several. A queue without
+ * consumers is still observed, because an SDK keeps reporting the last number that it got.
  */
 interface ObservedQueue {
   readonly where: Values
   readonly members: Set<Telemetry.About>
-  /** The consumer that was added last: its queue goes on to fill when it has stopped. */
+  /** The consumer that was added last: its queue may fill further after it has stopped. */
   readonly last: Telemetry.About
 }
 
-/** The longest wait for a queue's numbers, so that a slow broker does not hold up the other metrics. */
+/** The longest wait for a queue's numbers: a slow broker must not delay the other metrics. */
 const countsTimeout = "5 seconds"
 
-/** States of consumers. One that has stopped is not observed any more. */
+/** States of consumers. A stopped consumer is not observed. */
 const consumerStates = ["running", "paused", "probing", "stalled", "down", "draining"] as const
 
 const makeInstruments = (meter: Meter) => {
   const gauge = (name: string, unit: string, description: string) =>
     meter.createObservableGauge(name, { unit, description })
   const consumers = gauge("requeue.consumers", "{consumer}", "Consumers that take messages.")
-  const states = gauge("requeue.consumer.count", "{consumer}", "Consumers by the state that health tells.")
-  const inFlight = gauge("requeue.consumer.in_flight", "{message}", "Messages in the hands of consumers.")
+  const states = gauge("requeue.consumer.count", "{consumer}", "Consumers by their state of health.")
+  const inFlight = gauge("requeue.consumer.in_flight", "{message}", "Messages that consumers hold.")
   const quarantined = gauge(
     "requeue.consumer.quarantined",
     "{message}",
@@ -42,8 +42,8 @@ const makeInstruments = (meter: Meter) => {
   )
   const paused = gauge("requeue.consumer.paused", "{consumer}", "Consumers that are paused, or probing after a pause.")
   const level = gauge("requeue.consumer.backoff.level", "{level}", "How far the pauses have grown.")
-  const backlog = gauge("requeue.queue.messages", "{message}", "Messages in the queue, as the broker tells.")
-  const connected = gauge("requeue.broker.connected", "{connection}", "1 while the broker is reached, else 0.")
+  const backlog = gauge("requeue.queue.messages", "{message}", "Messages in the queue, as the broker reports them.")
+  const connected = gauge("requeue.broker.connected", "{connection}", "1 while the broker can be reached, else 0.")
   return { consumers, states, inFlight, quarantined, paused, level, backlog, connected }
 }
 

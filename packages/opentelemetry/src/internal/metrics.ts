@@ -1,5 +1,5 @@
 /**
- * Counters and histograms. No attribute names a message, so that attributes have few values.
+ * Counters and histograms. No attribute names a message, so attributes have few values.
  *
  * https://opentelemetry.io/docs/specs/semconv/messaging/messaging-metrics/
  */
@@ -31,7 +31,7 @@ export interface Metrics {
   readonly consumer: (about: Telemetry.About) => ConsumerMetrics
 }
 
-/** Bounds in seconds, as the conventions have them. */
+/** Bounds in seconds, from the conventions. */
 const operationBuckets = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
 
 /** Bounds in seconds: from milliseconds to a day. */
@@ -39,10 +39,10 @@ const delayBuckets = [0.01, 0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600, 900, 1
 
 const attemptBuckets = [1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 50, 100]
 
-/** The number of errors that are named, because a name may be anything; further ones are `_OTHER`. */
+/** The most names of errors, because a name may be anything; further ones are `_OTHER`. */
 const maxErrors = 100
 
-/** The number of retries whose due times are remembered. */
+/** The most retries whose due times are kept. */
 const maxDue = 10_000
 
 const makeInstruments = (meter: Meter) => {
@@ -50,7 +50,11 @@ const makeInstruments = (meter: Meter) => {
     meter.createHistogram(name, { unit, description, advice: { explicitBucketBoundaries } })
   const counter = (name: string, unit: string, description: string) => meter.createCounter(name, { unit, description })
   return {
-    sentMessages: counter("messaging.client.sent.messages", "{message}", "Messages that were sent, also in vain."),
+    sentMessages: counter(
+      "messaging.client.sent.messages",
+      "{message}",
+      "Messages that were sent, also unsuccessfully."
+    ),
     consumed: counter("messaging.client.consumed.messages", "{message}", "Deliveries."),
     operations: histogram(
       "messaging.client.operation.duration",
@@ -59,16 +63,16 @@ const makeInstruments = (meter: Meter) => {
       operationBuckets
     ),
     processing: histogram("messaging.process.duration", "s", "Duration of handler runs.", operationBuckets),
-    settlements: counter("requeue.settlements", "{message}", "What became of deliveries."),
+    settlements: counter("requeue.settlements", "{message}", "Settlements of deliveries."),
     attempts: histogram(
       "requeue.message.attempts",
       "{attempt}",
-      "Attempts of messages that came to an end.",
+      "Attempts of messages that were acked, dead-lettered or dropped.",
       attemptBuckets
     ),
     lag: histogram("requeue.message.lag", "s", "Age of messages when their first handler run begins.", delayBuckets),
-    asked: histogram("requeue.retry.delay", "s", "Delay that was asked of retries.", delayBuckets),
-    lateness: histogram("requeue.retry.lateness", "s", "How much later than asked a retry came.", delayBuckets),
+    asked: histogram("requeue.retry.delay", "s", "Requested delay of retries.", delayBuckets),
+    lateness: histogram("requeue.retry.lateness", "s", "How much later than requested a retry arrived.", delayBuckets),
     pauses: counter("requeue.consumer.pauses", "{pause}", "Pauses by consumer backoff."),
     lostLeases: counter("requeue.lease.losses", "{lease}", "Leases that could not be extended.")
   }
@@ -95,7 +99,7 @@ const makeRetries = ({ asked, lateness }: Instruments, about: Telemetry.About, f
       asked.record(delay / 1000, fixed)
       due.set(id, about.now() + delay)
     },
-    /** A message that comes before its time is given back, and comes again. */
+    /** A message that arrives early is returned, and is delivered again. */
     arrived: (id: string): void => {
       if (due.isEmpty()) return
       const late = about.now() - (due.get(id) ?? Number.POSITIVE_INFINITY)
@@ -126,7 +130,7 @@ const makeConsumer = (
 
   return {
     begun: ({ attempts: attempt, metadata: { firstPublished, notBefore, redrives } }, at) => {
-      // Of later attempts, not every broker tells when they were due.
+      // Not every broker reports when later attempts were due.
       if (attempt > 1 || redrives > 0) return
       lag.record(Math.max(0, at - Math.max(firstPublished, notBefore)) / 1000, fixed)
     },

@@ -53,7 +53,7 @@ export interface Options extends Runtime, Pick<Decider.Options, "queue" | "retry
 export interface Engine
   extends
     Pick<SubscribeOptions, "onDelivery" | "onReconnect" | "onRefused">,
-    Pick<Scheduler.Scheduler, "interrupt">,
+    Pick<Scheduler.Scheduler, "interrupt" | "running">,
     Pick<Flow.Flow, "pause" | "resume"> {
   /** Sets the subscription that delivers to this engine. */
   readonly open: (subscription: Subscription) => void
@@ -179,6 +179,7 @@ export const make = (options: Options): Engine => {
     pause: flow.pause,
     resume: flow.resume,
     interrupt: scheduler.interrupt,
+    running: scheduler.running,
     whenIdle: idling(load),
     stats: () => ({
       ...statsOf(load, options, flow.backoff()),

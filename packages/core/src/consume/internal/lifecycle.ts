@@ -30,7 +30,10 @@ import * as Runtime from "./runtime.ts"
 import * as Shutdown from "./shutdown.ts"
 import type { RunHandler } from "./scheduler.ts"
 
-export interface Settings extends Pick<Engine.Options, "batch" | "single" | "concurrency" | "window" | "limiter"> {
+export interface Settings
+  extends
+    Pick<Engine.Options, "batch" | "single" | "concurrency" | "window" | "limiter">,
+    Pick<Shutdown.Dependencies, "runs"> {
   readonly queue: { readonly name: string; readonly codec: Decoder }
   readonly options: ConsumerOptions.Options
   readonly runHandler: (dependencies: Dispatch.Dependencies) => RunHandler
@@ -105,7 +108,7 @@ export const make = <R>(settings: Settings): Effect.Effect<Started, StartError, 
 
 const start = <R>(settings: Settings, broker: Service): Effect.Effect<Started, StartError, Broker | Scope.Scope | R> =>
   Effect.gen(function* () {
-    const { options, queue, runHandler, ...limits } = settings
+    const { options, queue, runHandler, runs, ...limits } = settings
     const { capabilities } = broker
     const telemetry = yield* Telemetry.Telemetry
     const clock = yield* Clock.Clock
@@ -122,6 +125,7 @@ const start = <R>(settings: Settings, broker: Service): Effect.Effect<Started, S
     const reporter = Reporter.make({
       queue: queue.name,
       hook: telemetry === undefined ? onEvent : both((event) => watch?.onEvent(event), onEvent),
+      info: (message, annotations) => void fork(Log.info(message, annotations)),
       warn: (message, annotations) => void fork(Log.warning(message, annotations)),
       redact: (failure) => DeadLetterRouting.redacted(retry.deadLetter, failure),
       timers,
@@ -166,7 +170,7 @@ const start = <R>(settings: Settings, broker: Service): Effect.Effect<Started, S
       )
     engine.open(subscription)
 
-    const shutdown = yield* Shutdown.make({ queue: queue.name, engine, scope, drainTimeout, fork, timers, onClosed })
+    const shutdown = yield* Shutdown.make({ ...runtime, ...about, runs, engine, scope, drainTimeout, onClosed })
     const status = statusOf(queue.name, broker.connection, engine, shutdown)
     yield* Effect.addFinalizer(() => shutdown.drain())
 
@@ -191,7 +195,7 @@ const know = (broker: Service, queue: string, retry: RetryPolicy.RetryPolicy) =>
     if (others === undefined) return end
     const show = (names: ReadonlyArray<string>) => names.join(", ") || "none"
     yield* Log.warning(
-      "two consumers of a queue have different dead-letter queues: the queue of a dead letter depends on which consumer received the message. Give both the same policy",
+      "two consumers of a queue have different dead-letter queues: the consumer that handles a message decides its dead-letter queue. Give both the same policy",
       { queue, deadLetterQueues: show(RetryPolicy.deadLetterQueues(retry, queue)), others: show(others) }
     )
     return end

@@ -18,6 +18,8 @@ export interface Reporter {
   readonly received: (delivery: Delivery) => void
   /** `willRerun`: whether the handler is rerun at once. */
   readonly failed: (delivery: Delivery, failure: Failure, willRerun: boolean) => void
+  /** The handler failed after all of its messages were settled by a call on them. */
+  readonly failedLate: Warnings.Warnings["failedLate"]
   readonly settled: (delivery: Delivery, settlement: Settlement) => void
   readonly settleFailed: (failed: Refused) => void
   readonly leaseLost: (delivery: Delivery, error: BrokerError) => void
@@ -69,6 +71,7 @@ export const make = (options: Options): Reporter => {
       warnings.failed(delivery, failure)
       if (hook !== undefined) emit({ _tag: "AttemptFailed", ...subject(delivery), error: failure.summary, willRerun })
     },
+    failedLate: warnings.failedLate,
     settled: (delivery, settlement) => {
       if (settlement._tag === "DeadLetter" || settlement._tag === "Drop") warnings.gaveUp(delivery, settlement)
       if (hook !== undefined) emit(settledEvent(subject(delivery), settlement))
@@ -99,6 +102,7 @@ export const make = (options: Options): Reporter => {
         warnings.paused(because, after)
         emit({ _tag: "BackoffEntered", queue, because, level: after.level, wait: after.pause })
       } else if (after.mode._tag === "Running" && before.mode._tag !== "Running") {
+        warnings.resumed(because)
         emit({ _tag: "BackoffLeft", queue, because })
       }
     }

@@ -75,7 +75,19 @@ const calling = <T>(
   const result = watched === undefined ? call(task, context) : watched(() => call(task, context))
   if (Effect.isEffect(result)) return result as Effect.Effect<unknown, unknown> // `fork` has the services that it needs.
   // A foreign thenable may throw: `resolve` turns that into a rejection, and costs nothing for a promise.
-  return Thenable.is(result) ? Promise.resolve(result) : undefined
+  if (Thenable.is(result)) return Promise.resolve(result)
+  if (isError(result)) throw result
+  return undefined
+}
+
+/** Whether a returned value is an Error, of any realm, as in Jest. Handlers return nothing as a rule, which costs one check. */
+const isError = (value: unknown): boolean => {
+  if (typeof value !== "object" || value === null) return false
+  try {
+    return value instanceof Error || Object.prototype.toString.call(value) === "[object Error]"
+  } catch {
+    return false // A proxy that throws.
+  }
 }
 
 const isEffect = (value: unknown): value is Effect.Effect<unknown, unknown> => {
@@ -132,7 +144,7 @@ class HandlerRun<T> implements Run, Deadline {
       (value) => {
         // An Effect inside a promise must run: otherwise the message would be acked without its work.
         if (isEffect(value) && !this.#ended) this.#follow(value)
-        else this.#end(Succeeded)
+        else this.#end(isError(value) ? { _tag: "Failed", error: value } : Succeeded)
       },
       (error: unknown) => this.#end({ _tag: "Failed", error })
     )

@@ -37,6 +37,8 @@ export interface Scheduler {
   readonly pump: () => void
   /** Interrupts every run, and returns the messages without a verdict to the queue. */
   readonly interrupt: () => Interrupted
+  /** Number of runs of the handler that have not ended. */
+  readonly running: () => number
 }
 
 export interface Dependencies
@@ -140,7 +142,7 @@ export const make = (dependencies: Dependencies): Scheduler => {
     pump()
   }
 
-  return { pump, interrupt: runs.interrupt }
+  return { pump, interrupt: runs.interrupt, running: runs.running }
 }
 
 /** Returns the most messages of a batch that starts now. A handler of single messages needs a run for each. */
@@ -195,6 +197,12 @@ const after =
   (settle: Settle, failure: Failure.Failure | undefined, mayRerun: boolean) =>
   (item: Item, verdict: Acknowledgement.Verdict | undefined) =>
     settle(item, verdict, failure, mayRerun)
+
+/** Reports an error that changes nothing, because every message of the run was settled before it. */
+const reportLate = (reporter: Reporter, task: Task.Task, failure: Failure.Failure): void => {
+  const last = task.items.length - 1
+  reporter.failedLate(task.items[last]!.delivery, failure, task.verdict(last, undefined)?._tag ?? "Ack")
+}
 
 /** Runs handlers, and settles the messages of each run. */
 const runner = (dependencies: Dependencies, taskOptions: Task.Options) => {
@@ -262,6 +270,7 @@ const runner = (dependencies: Dependencies, taskOptions: Task.Options) => {
           : (order ??= Task.ordering(deliveries, reporter, after(settle, failure, mayRerun)))(item, item.group, verdict)
       if (settlement === undefined) (open ??= []).push(item)
     }
+    if (failure !== undefined && task.isSettled()) reportLate(reporter, task, failure)
     deliveries.flush()
     return open
   }
@@ -269,7 +278,8 @@ const runner = (dependencies: Dependencies, taskOptions: Task.Options) => {
   return {
     /** Runs the handler, with the policy's immediate retries, settles the messages, then calls `onEnd`. */
     run: (items: ReadonlyArray<Item>, onEnd: () => void): void => run(items, 0, onEnd),
-    interrupt: (): Interrupted => interruptAll([...running])
+    interrupt: (): Interrupted => interruptAll([...running]),
+    running: running.size
   }
 }
 

@@ -33,9 +33,14 @@ export interface Shutdown {
   readonly done: Effect.Effect<void, DeadLetterBudgetExhausted>
 }
 
+/** The holder of messages in progress. */
+type Runs = "handler" | "pulled batch"
+
 export interface Dependencies extends Pick<Runtime, "fork" | "timers"> {
   readonly queue: string
-  readonly engine: Pick<Engine, "interrupt" | "stop" | "whenIdle">
+  readonly engine: Pick<Engine, "interrupt" | "running" | "stats" | "stop" | "whenIdle">
+  /** The name of a run in the log. */
+  readonly runs: Runs
   /** The scope of the subscription and of the timers. */
   readonly scope: Scope.Closeable
   /** How long a drain waits for handlers by default, in milliseconds. */
@@ -47,6 +52,27 @@ export interface Dependencies extends Pick<Runtime, "fork" | "timers"> {
 /** Returns how long settlements may take before the subscription closes, in milliseconds: as long as handlers, 1 s to 5 s. */
 const settleGrace = (millis: number): number => Math.min(Math.max(millis, 1000), 5000)
 
+/** Milliseconds that a drain waits before it logs what it waits for. */
+const quiet = 1000
+
+const counted = (count: number, what: string): string => {
+  if (count === 1) return `1 ${what}`
+  return `${count} ${what}${what.endsWith("h") ? "es" : "s"}`
+}
+
+const waiting = (runs: Runs, count: number, inProgress: number, left: string): string => {
+  if (count === 0) return `closing: waiting up to ${left} for the broker to settle ${counted(inProgress, "message")}`
+  const line = `closing: waiting up to ${left} for ${counted(count, runs)}`
+  return runs === "handler"
+    ? `${line}. A handler must not await close or drain: that waits for the handler itself`
+    : `${line}. Call settle, fail or release on each`
+}
+
+const cut = (runs: Runs, count: number, timeout: string): string =>
+  runs === "handler"
+    ? `interrupted ${counted(count, runs)} after the drain timeout of ${timeout}: messages without a verdict return to the queue. Pass the handler's signal to what it waits for, or raise drainTimeout`
+    : `ended ${counted(count, runs)} after the drain timeout of ${timeout}: messages without a verdict return to the queue. Settle sooner, or raise drainTimeout`
+
 const exitOf = (fatal: Fatal | undefined): Exit.Exit<void, DeadLetterBudgetExhausted> => {
   if (fatal === undefined) return Exit.void
   return fatal instanceof DeadLetterBudgetExhausted ? Exit.fail(fatal) : Exit.die(fatal)
@@ -54,7 +80,7 @@ const exitOf = (fatal: Fatal | undefined): Exit.Exit<void, DeadLetterBudgetExhau
 
 export const make = (dependencies: Dependencies): Effect.Effect<Shutdown> =>
   Effect.gen(function* () {
-    const { drainTimeout, engine, fork, onClosed, queue, scope, timers } = dependencies
+    const { drainTimeout, engine, fork, onClosed, queue, runs, scope, timers } = dependencies
     const stopped = Deferred.makeUnsafe<void, DeadLetterBudgetExhausted>()
     let state: ReturnType<Shutdown["state"]> = "running"
     let fatal: Fatal | undefined
@@ -66,6 +92,17 @@ export const make = (dependencies: Dependencies): Effect.Effect<Shutdown> =>
     const done = Effect.raceFirst(idle, Effect.exit(Deferred.await(stopped)))
     const waitUntilIdle = (millis: number) =>
       Effect.map(Effect.timeoutOption(done, Duration.millis(millis)), Option.isSome)
+
+    /** Waits, and logs after a second what it waits for. */
+    const waitForHandlers = (millis: number) =>
+      Effect.gen(function* () {
+        if (yield* waitUntilIdle(Math.min(millis, quiet))) return true
+        if (millis <= quiet) return false
+        const [count, { inProgress }] = [engine.running(), engine.stats()]
+        const line = waiting(runs, count, inProgress, Delay.format(millis - quiet))
+        yield* Log.warning(line, { queue, running: count, inProgress })
+        return yield* waitUntilIdle(millis - quiet)
+      })
 
     const close = yield* Effect.cached(
       Effect.suspend(() => {
@@ -87,8 +124,9 @@ export const make = (dependencies: Dependencies): Effect.Effect<Shutdown> =>
         const begun = timers.now()
         if (state === "running") state = "draining"
         engine.stop()
-        if (!(yield* waitUntilIdle(millis))) {
+        if (!(yield* waitForHandlers(millis))) {
           const { handlers, messages } = engine.interrupt()
+          if (handlers > 0) yield* Log.warning(cut(runs, handlers, Delay.format(millis)), { queue, messages })
           complete &&= handlers === 0
           interrupted += messages
           yield* waitUntilIdle(settleGrace(millis))

@@ -127,6 +127,11 @@ export class Task implements Bag.Member {
     this.isClosed = true
   }
 
+  /** Whether `onFinal` was given the verdicts of all messages. */
+  isSettled(): boolean {
+    return this.#reported?.size === this.items.length
+  }
+
   /** Whether the verdict of a message was passed to `onFinal`. */
   isReported(index: number): boolean {
     return this.#reported?.has(index) === true
@@ -267,6 +272,8 @@ class ReceivedMessage implements Received<unknown> {
   }
 }
 
+WrongHandler.trapArrayUse(ReceivedMessage.prototype, "message")
+
 /** The batch as the handler sees it. Its methods need no `this`. */
 class ReceivedBatch implements Batch<unknown> {
   readonly queue: string
@@ -293,3 +300,5 @@ class ReceivedBatch implements Batch<unknown> {
     throw WrongHandler.make("batch", "fail")
   }
 }
+
+WrongHandler.trapArrayUse(ReceivedBatch.prototype, "batch")

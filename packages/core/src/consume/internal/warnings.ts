@@ -15,6 +15,8 @@ import type { Runtime } from "./runtime.ts"
 
 export interface Options extends FailureLog.Options, Pick<Runtime, "wallClock"> {
   readonly queue: string
+  /** Writes a structured line at the level of information. */
+  readonly info: FailureLog.Options["warn"]
   /** Returns the redacted error of a failure. */
   readonly redact: (failure: Pick<Failure, "summary" | "trace">) => ErrorSummary
 }
@@ -24,12 +26,15 @@ type LoggedDelivery = Pick<Delivery, "attempts" | "metadata">
 
 export interface Warnings {
   readonly failed: (delivery: Delivery, failure: Failure) => void
+  /** `call` settled the message before the handler failed. */
+  readonly failedLate: (delivery: Delivery, failure: Failure, call: "Ack" | "Retry") => void
   readonly gaveUp: (delivery: Delivery, settlement: Extract<Settlement, { _tag: "DeadLetter" | "Drop" }>) => void
   readonly settleFailed: (delivery: LoggedDelivery, settlement: Settlement["_tag"], error: BrokerError) => void
   readonly leaseLost: (delivery: Delivery, error: BrokerError) => void
   readonly quarantined: (delivery: Delivery, settlement: Settlement["_tag"], error: BrokerError) => void
   readonly ignored: (item: Item | undefined, call: Call) => void
   readonly paused: (because: "handler" | "broker", state: BackoffState.State) => void
+  readonly resumed: (because: "handler" | "broker") => void
   readonly heldBack: (delivery: Delivery) => void
   readonly hookThrew: (event: Event, error: unknown) => void
   /** Telemetry or an adapter has thrown where it must not. */
@@ -38,24 +43,34 @@ export interface Warnings {
   readonly close: () => void
 }
 
-export const make = ({ queue, redact, timers, wallClock, warn }: Options): Warnings => {
+const lateLines = {
+  Ack: "a handler failed after ack: the message stays acked and is not retried. Call ack last, or not at all: success acks",
+  Retry: "a handler failed after retry: the retry stands"
+} as const
+
+export const make = ({ info, queue, redact, timers, wallClock, warn }: Options): Warnings => {
   const failures = FailureLog.make({ timers, warn })
-  const defects = new Set<string>()
-  let warnedOfIgnored = false
-  let warnedOfHeldBack = false
-  let warnedOfProblem = false
+  const logged = new Set<string>()
+  const isFirst = (mistake: string): boolean => logged.size < logged.add(mistake).size
   const thrown = (error: unknown) => Log.errorFields(truncateError(redact({ summary: summarize(error) })))
   const subject = ({ attempts, metadata }: LoggedDelivery) => ({ queue, messageId: metadata.id, attempts })
 
   return {
+    // A handler that always fails must not look like one that is never called.
     failed: (delivery, failure) => {
       const { problem, summary } = failure
-      if (problem !== undefined && !warnedOfProblem) {
-        warnedOfProblem = true
+      if (problem !== undefined && isFirst("problem")) {
         const { message } = redact({ summary: { name: summary.name, message: problem } })
         warn(`${message}; further ones are not logged`, subject(delivery))
       }
       failures.add(subject(delivery), redact(failure))
+    },
+    failedLate: (delivery, failure, call) => {
+      if (!isFirst("late")) return
+      warn(`${lateLines[call]}; further ones are not logged`, {
+        ...subject(delivery),
+        ...Log.errorFields(truncateError(redact(failure)))
+      })
     },
     gaveUp: (delivery, settlement) => {
       const target = settlement._tag === "DeadLetter" ? { target: settlement.queue } : {}
@@ -79,17 +94,15 @@ export const make = ({ queue, redact, timers, wallClock, warn }: Options): Warni
         errorMessage: error.message
       }),
     ignored: (item, call) => {
-      if (warnedOfIgnored) return
-      warnedOfIgnored = true
-      warn("ignored a call: its messages were already decided; further ones are not logged", {
+      if (!isFirst("ignored")) return
+      warn("ignored a call on a settled message: the first call decides; further ones are not logged", {
         queue,
         call: call._tag,
         messageId: item?.delivery.metadata.id
       })
     },
     heldBack: (delivery) => {
-      if (warnedOfHeldBack) return
-      warnedOfHeldBack = true
+      if (!isFirst("heldBack")) return
       warn("did not ack a message: an earlier message of its group is redelivered first; further ones are not logged", {
         ...subject(delivery),
         group: delivery.group
@@ -97,10 +110,10 @@ export const make = ({ queue, redact, timers, wallClock, warn }: Options): Warni
     },
     paused: (because, { level, pause }) =>
       warn(`consumer backoff: pausing for ${Delay.format(pause)}`, { queue, because, backoffLevel: level }),
+    resumed: (because) => info("consumer backoff: over", { queue, because }),
     hookThrew: ({ _tag: event }, error) => warn("onEvent threw", { queue, event, ...thrown(error) }),
     threw: (what, error) => {
-      if (defects.has(what)) return
-      defects.add(what)
+      if (!isFirst(what)) return
       warn(`${what} threw; further errors of it are not logged`, { queue, ...thrown(error) })
     },
     close: failures.close

@@ -1,13 +1,14 @@
-/** Options of the Promise face and their kinds: those of the modules behind it, with policies as plain objects. */
+/** Options of the Promise face and their kinds: those of the modules that it calls, with policies as plain objects. */
 import type * as LogLevel from "effect/LogLevel"
 import * as ConsumerOptions from "../../consume/ConsumerOptions.ts"
 import * as Puller from "../../consume/Puller.ts"
 import * as Delay from "../../message/Delay.ts"
 import * as LoggerLike from "../../observe/LoggerLike.ts"
 import type * as Telemetry from "../../observe/Telemetry.ts"
-import type { Adapter } from "../../port/Adapter.ts"
+import type { Adapter, connectOptions } from "../../port/Adapter.ts"
 import * as OptionKind from "../../options/OptionKind.ts"
 import * as OptionNames from "../../options/OptionNames.ts"
+import { withoutPassword } from "../../options/urlPassword.ts"
 import * as Limits from "../../produce/internal/limits.ts"
 import * as BatchPolicy from "../../policy/BatchPolicy.ts"
 import * as ConsumerBackoff from "../../policy/ConsumerBackoff.ts"
@@ -85,17 +86,27 @@ const pullerKinds: OptionNames.Of<PullerOptions> = {
   ...policyKinds
 }
 
-const connectKinds: OptionNames.Of<ConnectOptions> = {
+const connectKinds: Readonly<Record<(typeof connectOptions)[number], true | OptionKind.OptionKind>> = {
   ...Limits.kinds,
   adapters: OptionKind.list,
   logger: LoggerLike.kind,
   logLevel: OptionKind.oneOf(["All", "Fatal", "Error", "Warn", "Info", "Debug", "Trace", "None"]),
   waitForBroker: Delay.kind(0, Delay.max),
   telemetry: OptionKind.object("what OpenTelemetry.make() returns, or another telemetry", "send", "consumer")
+} satisfies OptionNames.Of<ConnectOptions>
+
+/** Returns where an option belongs that `connect` does not have: to a worker or the broker. */
+const homeOf: OptionNames.Elsewhere = (name) => {
+  const worker = Object.hasOwn(consumeKinds, name) ? "consume" : Object.hasOwn(pullerKinds, name) ? "puller" : undefined
+  const shown = withoutPassword(name)
+  return worker === undefined
+    ? `If it is an option of the broker, write connect({ url, ${shown}: … })`
+    : `It is an option of requeue.${worker}`
 }
 
 /** @throws RangeError for a wrong option of `connect` */
-export const connect = (options: ConnectOptions): void => OptionNames.check("connect", options, connectKinds)
+export const connect = (options: ConnectOptions): void =>
+  OptionNames.orThrow(OptionNames.refusal("connect", options, connectKinds, undefined, homeOf))
 
 /**
  * Returns the options of a consumer with built policies, those of the queue's definition included: start it with the bare queue.

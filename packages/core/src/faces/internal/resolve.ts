@@ -83,15 +83,15 @@ const checked = (value: unknown, field: string): Adapter => {
   if (isAdapter(value)) return value
   throw refusal(
     field,
-    "it is no adapter: an adapter has schemes and a layer",
+    "it is not an adapter: an adapter has schemes and a layer",
     "Pass what the adapter's package exports as adapter"
   )
 }
 
-const serving = (scheme: string, adapter: Adapter, who: string): Adapter => {
+const serving = (scheme: string, adapter: Adapter, subject: string): Adapter => {
   if (adapter.schemes.includes(scheme)) return adapter
   const known = adapter.schemes.map((each) => `${each}:`).join(", ")
-  throw refusal("url", `${who} does not serve the scheme ${scheme}:`, `Use a URL with ${known}, or another adapter`)
+  throw refusal("url", `${subject} does not serve the scheme ${scheme}:`, `Use a URL with ${known}, or another adapter`)
 }
 
 /** A package, or a module of one: no files, no code in a URL, no dots that leave the package. */

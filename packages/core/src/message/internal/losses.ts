@@ -1,4 +1,4 @@
-/** The parts of a value that JSON changes without an error, such as a Map, which becomes `{}`. */
+/** The parts of a value that JSON changes without an error, such as a Map, which becomes `{}`, or that it cannot write. */
 
 /** One part of a body that JSON changes. */
 export interface Loss {
@@ -50,10 +50,47 @@ export const find = (value: unknown): Loss | undefined => {
   }
 }
 
-const first = <A>(values: Iterable<A>, look: (value: A) => Loss | undefined): Loss | undefined => {
+/** Why JSON cannot write a value. */
+export interface Refusal {
+  readonly detail: string
+  /** How to send it: a sentence without its full stop. */
+  readonly remedy: string
+}
+
+/** Returns the first part of a value at which JSON fails: a BigInt or a cycle. `undefined` if there is neither. */
+export const findRefusal = (value: unknown): Refusal | undefined => {
+  const parents = new Map<object, string>()
+  const at = (inner: unknown, path: string): Refusal | undefined => {
+    if (typeof inner === "bigint") {
+      return { detail: `${path} is a BigInt, which JSON cannot write`, remedy: `Send text: String(${path})` }
+    }
+    if (typeof inner !== "object" || inner === null || hasForm(inner)) return undefined
+    const earlier = parents.get(inner)
+    if (earlier !== undefined) {
+      return {
+        detail: `${path} is the same object as ${earlier}, which contains it; JSON cannot write a cycle`,
+        remedy: `Leave ${path} out, or send its id`
+      }
+    }
+    parents.set(inner, path)
+    const found = Array.isArray(inner)
+      ? first(inner.entries(), ([index, item]) => at(item, `${path}[${index}]`))
+      : first(Object.keys(inner), (key) => at(Reflect.get(inner, key), path + member(key)))
+    parents.delete(inner)
+    return found
+  }
+  try {
+    return at(value, "body")
+  } catch {
+    // A getter or a proxy may throw when it is read again.
+    return undefined
+  }
+}
+
+const first = <A, B>(values: Iterable<A>, find: (value: A) => B | undefined): B | undefined => {
   for (const value of values) {
-    const loss = look(value)
-    if (loss !== undefined) return loss
+    const found = find(value)
+    if (found !== undefined) return found
   }
   return undefined
 }

@@ -1,4 +1,4 @@
-/** Standard Schemas for codecs: whether a value is one, and what it makes of a body. https://standardschema.dev */
+/** Standard Schemas for codecs: whether a value is one, and the body that it returns. https://standardschema.dev */
 import type { StandardSchemaV1 } from "effect/StandardSchema"
 import * as OptionKind from "../../options/OptionKind.ts"
 import * as Thenable from "../Thenable.ts"
@@ -18,16 +18,28 @@ const standardOf = (value: unknown): Readonly<Record<string, unknown>> | undefin
   }
 }
 
+const since = "zod 3.24, valibot 1 or arktype 2"
+
 /** A Standard Schema of version 1, such as one of zod, valibot or arktype. */
 export const kind: OptionKind.OptionKind = {
-  expected: "a Standard Schema of version 1, such as one of zod, valibot or arktype",
+  expected: `a Standard Schema of version 1, such as one of ${since}`,
   holds: (value) => {
     const standard = standardOf(value)
     return standard?.["version"] === 1 && typeof standard["validate"] === "function"
   },
   remedy: (value) => {
-    if (standardOf(value) !== undefined) return "Update the library that made it"
-    return isHolder(value) ? "Of a schema of Effect, write codec: SchemaCodec.make(schema)" : undefined
+    if (isOfEffect(value)) return "With a schema of Effect, write codec: SchemaCodec.make(schema)"
+    return isHolder(value) && (standardOf(value) !== undefined || !OptionKind.isPlain(value))
+      ? `Update the library that made it, to ${since} or newer`
+      : undefined
+  }
+}
+
+const isOfEffect = (value: unknown): boolean => {
+  try {
+    return isHolder(value) && "ast" in value
+  } catch {
+    return false // A proxy that throws.
   }
 }
 
@@ -39,20 +51,20 @@ export const validate = <A>(schema: StandardSchemaV1<unknown, A>, value: unknown
 
 const read = (result: unknown): unknown => {
   if (typeof result !== "object" || result === null) {
-    throw new TypeError(`a Standard Schema must answer a value or issues, got ${OptionKind.show(result)}`)
+    throw new TypeError(`a Standard Schema must return a value or issues, got ${OptionKind.show(result)}`)
   }
   // The result may be a list: arktype returns one of issues, which has itself as `issues`.
   const issues: unknown = Reflect.get(result, "issues")
   if (issues !== undefined) throw invalid(Array.isArray(issues) ? issues : [])
   if ("value" in result) return result.value
-  throw new TypeError(`a Standard Schema must answer a value or issues, got ${OptionKind.show(result)} without either`)
+  throw new TypeError(`a Standard Schema must return a value or issues, got ${OptionKind.show(result)} without either`)
 }
 
 /** Makes the error of a body from the issues of its schema. */
 export const invalid = (issues: ReadonlyArray<unknown>): InvalidBody =>
   new InvalidBody({ issues: issues.length === 0 ? [refused] : issues.map(toIssue) })
 
-const refused: Issue = { path: "", message: "the schema refuses it, and does not say why" }
+const refused: Issue = { path: "", message: "the schema refuses it and reports no reason" }
 
 /** The most characters of a path or a message. */
 const longest = 256

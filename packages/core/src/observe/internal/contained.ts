@@ -1,15 +1,15 @@
-/** Telemetry whose defects cost no message: what throws is left out, and `onDefect` is told. */
+/** Telemetry whose defects harm no message: a function that throws is skipped, and `onDefect` is called. */
 import * as Effect from "effect/Effect"
 import type { Within } from "../../runtime/AsyncContext.ts"
 import * as Thenable from "../../message/Thenable.ts"
 import type { About, Run, Service, Watch } from "../Telemetry.ts"
 
-/** Called with what threw. */
+/** Called with the error. */
 type OnDefect = (error: unknown) => void
 
 /**
- * The telemetry of a consumer, whose functions run in the consumer's async context. A function of it that throws counts as
- * one that does nothing.
+ * Returns the telemetry of a consumer. Its functions run in the consumer's async context; one that throws counts as one that
+ * does nothing.
  */
 export const watch = (
   telemetry: Service | undefined,
@@ -44,7 +44,7 @@ export const watch = (
   }
 }
 
-/** Calls the handler once, within the run if that is possible. What the handler throws is the handler's. */
+/** Calls the handler once, within the run if possible, and throws what the handler throws. */
 const around = <A>(run: Run, handler: () => A, onDefect: OnDefect): A => {
   let ended: { readonly answer: A } | { readonly error: unknown } | undefined
   const call = (): A => {

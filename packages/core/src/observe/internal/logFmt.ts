@@ -15,7 +15,7 @@ const field = (label: string, given: unknown): string => {
 
 const key = (label: string): string => label.replaceAll(/[\s="]/g, "_")
 
-/** The line that a logger of Effect is given, as one line of text. */
+/** Formats a line of Effect's logger as one line of text. */
 export const line = ({ cause, date, fiber, logLevel, message }: Logger.Options<unknown>): string =>
   [
     field("timestamp", date.toISOString()),

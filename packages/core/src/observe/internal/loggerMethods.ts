@@ -17,7 +17,7 @@ const methods: Readonly<Record<string, ReadonlyArray<string>>> = {
 /** Whether an object has a method of this name. */
 export const has = (logger: object, name: string): boolean => typeof Reflect.get(logger, name) === "function"
 
-/** The method of a logger for a level in lower case; `undefined` where it has none. That of `console` for traces prints a stack. */
+/** Returns the method of a logger for a level in lower case. Skips the `trace` of `console`, which prints a stack. */
 export const methodOf = (logger: object, level: string): string | undefined =>
   (methods[level] ?? []).find((name) => has(logger, name) && (name !== "trace" || has(logger, "child")))
 

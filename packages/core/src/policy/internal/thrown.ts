@@ -1,10 +1,10 @@
-/** Reads thrown values, whatever they are: nothing here throws. */
+/** Reads thrown values of any kind. Nothing here throws. */
 import type { ErrorSummary } from "../../message/Metadata.ts"
 import * as Thenable from "../../message/Thenable.ts"
 
-/** The name and message of an Error, or of anything else that was thrown. */
+/** Returns the name and message of any thrown value. */
 export const summarize = (error: unknown): ErrorSummary => {
-  // A promise that was thrown, and that nobody else has.
+  // A thrown promise that rejects would be unhandled.
   Thenable.onRejected(error, () => {})
   if (!isRecord(error)) return { name: `NonError(${kindOf(error)})`, message: show(error) }
   const [tag, name, message] = [read(error, "_tag"), read(error, "name"), read(error, "message")]
@@ -15,7 +15,7 @@ export const summarize = (error: unknown): ErrorSummary => {
   }
 }
 
-/** The value of a property; `undefined` when it is a getter, or belongs to a proxy, that throws. */
+/** Returns the value of a property; `undefined` if reading it throws. */
 export const read = (from: object, key: string): unknown => {
   try {
     return Reflect.get(from, key)
@@ -33,7 +33,7 @@ export const isError = (u: object): boolean => {
   }
 }
 
-/** A value as text. */
+/** Returns a value as text. */
 export const show = (value: unknown): string => {
   if (typeof value === "string") return value
   // JSON would make null of NaN.
@@ -43,13 +43,13 @@ export const show = (value: unknown): string => {
       const text = render(value)
       if (text !== undefined && (text !== "{}" || kindOf(value) === "object")) return text
     } catch {
-      // The next way may work.
+      // Try the next function.
     }
   }
   return `an unprintable ${typeof value}`
 }
 
-/** The text of an object without JSON members: its kind, and the status of an HTTP response. */
+/** Returns the text of an object without JSON members: its kind, and the status of an HTTP response. */
 const unusual = (value: unknown): string | undefined => {
   const kind = kindOf(value)
   if (kind === "object" || !isRecord(value)) return undefined
@@ -57,7 +57,7 @@ const unusual = (value: unknown): string | undefined => {
   return [kind, ...[status, text].filter((part) => part !== undefined && part !== "")].join(" ")
 }
 
-/** The kind of a value that is no Error, for example `Response` or `null`. */
+/** Returns the kind of a value that is not an Error, for example `Response` or `null`. */
 export const kindOf = (value: unknown): string => {
   if (value === null) return "null"
   if (typeof value !== "object") return typeof value

@@ -68,11 +68,16 @@ const nativeKind: OptionKind.OptionKind = {
     return name === undefined ? undefined : `Of ${name}, write headers: ${asHeaders[name]!("…")}`
   }
 }
+/** {@link id} checks it, with the message's other errors. */
+const idKind: OptionKind.OptionKind = {
+  ...OptionKind.text,
+  holds: () => true,
+  fits: (value) => typeof value === "string" && Delay.parsed.fits?.(value) === false
+}
 const sendKinds: OptionNames.Of<SendOptions> = {
   ...batchKinds,
   headers: headersKind,
-  // `id` checks it, with the message's other errors.
-  id: true,
+  id: idKind,
   native: nativeKind
 }
 const entryKinds: OptionNames.Of<BatchEntry<never>> = { body: true, ...sendKinds }
@@ -177,7 +182,7 @@ const problemOf = (id: unknown): string | undefined => {
 export const headers = (queue: string, headers: Headers): Headers => {
   if (!headersKind.holds(headers)) {
     const detail = `must be ${headersKind.expected}, got ${OptionKind.show(headers)}`
-    throw new EncodeError({ queue, field: "headers", detail, remedy: "The queue's codec must answer such headers" })
+    throw new EncodeError({ queue, field: "headers", detail, remedy: "Make the queue's codec return such headers" })
   }
   for (const [key, value] of Object.entries<unknown>(headers)) {
     const problem =

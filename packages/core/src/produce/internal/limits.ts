@@ -1,4 +1,4 @@
-/** The limits of sends, and the errors of those that exceed them. */
+/** The limits of sends, and the errors of sends that exceed them. */
 import * as Effect from "effect/Effect"
 import * as Scope from "effect/Scope"
 import * as Deadlines from "../../runtime/Deadlines.ts"
@@ -58,7 +58,7 @@ const whyCut = (cut: Sends.Cut, isHandedOver: boolean, maxPending: number, waite
     return {
       reason: cut === "late" ? "Timeout" : "ConnectionLost",
       detail: `${what}; the message may or may not have been stored`,
-      remedy: "Send it again with the same id; consumers must bear duplicates"
+      remedy: "Send it again with the same id; make handlers idempotent"
     } as const
   }
   if (cut === "closed") {
@@ -70,7 +70,7 @@ const whyCut = (cut: Sends.Cut, isHandedOver: boolean, maxPending: number, waite
   }
   return {
     reason: "Throttled",
-    detail: `${maxPending} messages wait for their confirmation, and none got one within ${waited}; nothing was sent`,
+    detail: `${maxPending} messages wait for a confirmation, and none arrived within ${waited}; nothing was sent`,
     remedy: "Send it again later, or raise maxPending"
   } as const
 }

@@ -41,11 +41,14 @@ export interface Producer<in A> {
 /** Sends to any queue of a connection. Check arguments first, by `Checks.send` or `Checks.sendBatch`. */
 export interface Sender {
   /**
-   * Returns the definition of a queue to send to.
+   * Returns the definition of a queue to send to. `call` names the caller in errors.
    *
    * @throws ConfigurationError when the broker cannot keep the queue's delay, RangeError for an invalid queue
    */
-  readonly accept: <A>(queue: QueueDefinition.Input<unknown, A>) => QueueDefinition.QueueDefinition<unknown, A>
+  readonly accept: <A>(
+    call: string,
+    queue: QueueDefinition.Input<unknown, A>
+  ) => QueueDefinition.QueueDefinition<unknown, A>
   /** See {@link Producer}. It needs a fiber only for telemetry or a codec with `encodeMessage`. */
   readonly send: <A>(
     queue: QueueDefinition.QueueDefinition<unknown, A>,
@@ -118,8 +121,8 @@ export const open = (options: Options = {}): Effect.Effect<Sender, never, Broker
       })
 
     return {
-      accept: (queue) => {
-        const definition = QueueDefinition.from(queue)
+      accept: (call, queue) => {
+        const definition = QueueDefinition.from(queue, call)
         checkDelay(definition, capabilities)
         return definition
       },
@@ -159,7 +162,7 @@ export const make = <A>(
 ): Effect.Effect<Producer<A>, ConfigurationError, Broker> =>
   Effect.flatMap(open(options), (sender) =>
     Effect.map(
-      attempt(() => sender.accept(queue), isConfigurationError),
+      attempt(() => sender.accept("Producer.make", queue), isConfigurationError),
       (definition) => ({
         queue: definition.name,
         sendBatch: (entries, batchOptions) => sender.sendBatch(definition, entries, batchOptions),

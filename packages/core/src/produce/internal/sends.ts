@@ -78,13 +78,13 @@ class Room {
   readonly waiting = new Set<Send>()
   #isProceeding = false
 
-  /** Hands the send over, now or when there is room. */
+  /** Publishes the send, now or when there is room. */
   enter(send: Send): void {
     if (this.waiting.size === 0 && this.#fits(send)) send.owner.handOver(send)
     else this.waiting.add(send)
   }
 
-  /** Hands over what fits. A broker that confirms at once calls this again inside the loop. */
+  /** Publishes the sends that fit. A broker that confirms synchronously calls this again inside the loop. */
   readonly proceed = (): void => {
     if (this.#isProceeding) return
     this.#isProceeding = true
@@ -197,8 +197,8 @@ const publishing =
 
 /** The error of an interrupted publish: the adapter's for messages that it has not sent, `doubt` for all others. */
 const whatIsKnown = (cause: Cause.Cause<BrokerError>, doubt: BrokerError): BrokerError => {
-  const told = Option.getOrUndefined(Cause.findErrorOption(cause))
-  if (told?.entries === undefined) return told === undefined || isDoubtful(told) ? doubt : told
-  const errors = told.entries.map(({ error }) => (error !== undefined && isDoubtful(error) ? doubt : error))
+  const known = Option.getOrUndefined(Cause.findErrorOption(cause))
+  if (known?.entries === undefined) return known === undefined || isDoubtful(known) ? doubt : known
+  const errors = known.entries.map(({ error }) => (error !== undefined && isDoubtful(error) ? doubt : error))
   return ofBatch(errors) ?? doubt
 }
