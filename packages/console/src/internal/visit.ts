@@ -16,6 +16,8 @@ export interface Visit {
   readonly now: number
   /** A cause as people may see it. */
   readonly shown: <A extends Shown.Cause>(cause: A, place: Place) => A
+  /** The id of a letter as people may see it. */
+  readonly shownId: (id: string, place: Place) => string
 }
 
 /** A page without its frame. */
@@ -45,7 +47,8 @@ export interface Download {
 
 /** The answer to a visit. */
 export type Reply =
-  | { readonly page: Page }
+  /** The status is 200 by default. */
+  | { readonly page: Page; readonly status?: 400 }
   | { readonly to: string }
   | { readonly live: Live }
   | { readonly download: Download }
