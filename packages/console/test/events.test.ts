@@ -47,7 +47,7 @@ describe("events", () => {
       assert.deepStrictEqual(rows(page), [
         ["orders local", "dead letter in orders.dlq, retries-exhausted", "Error: HTTP 503", "order-1"],
         ["orders local", "attempt 2 failed", "Error: HTTP 503", "order-1"],
-        ["orders local", "again after 1s", "Error: HTTP 503", "order-1"],
+        ["orders local", "retry after 1s", "Error: HTTP 503", "order-1"],
         ["orders local", "attempt 1 failed", "Error: HTTP 503", "order-1"]
       ])
       const bad = yield* get("/events?kind=bad")

@@ -72,7 +72,7 @@ describe("in a browser", () => {
           await page.locator(".causes tbody a").first().click()
           await page.locator(".letters tbody a").first().click()
           await page.locator("button:text('Edit a copy…')").click()
-          await page.getByText("cannot be edited here: a part of its body is hidden").waitFor()
+          await page.getByText("the console cannot edit this letter: a part of its body is hidden").waitFor()
           await page.goBack()
           await page.locator("summary:text('Park…')").click()
           await page.locator("button:text('Park this letter')").click()
