@@ -25,7 +25,7 @@ const queueOf = (fields: URLSearchParams, { connections }: Dependencies) => {
     : Effect.succeed({ connection, queue: found })
 }
 
-/** What the broker reports about itself and the queue. */
+/** The report of the broker about itself and the queue. */
 const asked = ({ timeout }: Dependencies, connection: Connection, { name, retry }: Queue) =>
   connection
     .use((broker) =>

@@ -35,7 +35,7 @@ export const overviewRoute = view(({ visit }, { overviews }) =>
 
 const inTime = ({ timeout }: Dependencies, { name }: Connection) => Deadline.within(name, timeout)
 
-/** What a broker reports about a dead-letter queue. Without an answer, the page shows what the console knows. */
+/** The report of a broker about a dead-letter queue. Without an answer, the page shows what the console knows. */
 const asked = (dependencies: Dependencies, connection: Connection, queue: string) =>
   Effect.gen(function* () {
     const capabilities = yield* capabilitiesOf(dependencies, connection)

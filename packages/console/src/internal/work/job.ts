@@ -99,7 +99,7 @@ export interface Job {
   readonly usedBy: string | undefined
 }
 
-/** What the work of a job gets. */
+/** The arguments of the work of a job. */
 interface Running {
   readonly id: string
   readonly signal: AbortSignal

@@ -8,7 +8,7 @@ import { type Job, type Operation, type Staged, told, type Work } from "./job.ts
 import * as Park from "./park.ts"
 import { mostOf, type Selection } from "./selection.ts"
 
-/** What the operator chose for a redrive. */
+/** The choices of the operator for a redrive. */
 export interface Asked {
   /** The dry run that it follows. The redrive takes no more letters than the dry run has counted. */
   readonly plan: Pick<Job, "id" | "operation" | "report" | "selection" | "to">
