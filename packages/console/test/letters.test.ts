@@ -165,7 +165,7 @@ describe("parked letters", () => {
       const { broker, publish, settled, submit } = yield* World.make({ audit })
       yield* publish({ id: "order-1" }, { id: "order-2" })
       const begun = yield* submit(yield* settled(World.deadLetters), "/park")
-      assert.match((yield* settled(begun.headers.get("location")!)).text, /It failed\..*the disk is full/)
+      assert.match((yield* settled(begun.headers.get("location")!)).text, /The job failed\..*the disk is full/)
       assert.strictEqual((yield* broker.admin.counts("orders.dlq")).ready, 2)
     })
   )

@@ -55,7 +55,7 @@ describe("an operator", () => {
         ]
       )
       const left = yield* settled(World.linkTo(done, "/dead-letters"))
-      assert.match(left.text, /Browsed at all 1 letter/)
+      assert.match(left.text, /Browsed all 1 letter/)
     })
   )
 

@@ -7,13 +7,20 @@
 import { type Broker, type BrokerError, RetryPolicy } from "@requeue/core"
 import { Backlog } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
+import { heldOf } from "../internal/heldOf.ts"
 
 /** The dead letters in one queue. */
 export interface Dead {
   /** The dead-letter queue's name. */
   readonly queue: string
-  /** Letters that wait; `undefined` where the broker cannot count. */
+  /** Letters in the queue, without those that a reader holds; `undefined` where the broker cannot count. */
   readonly count: number | undefined
+  /** Letters that a reader holds, such as a browse or a consumer; `undefined` where the broker does not report it. */
+  readonly held: number | undefined
+  /** Whether a reader holds letters, or may hold some. */
+  readonly isHeld: boolean
+  /** Whether the broker has no such queue. Its `count` is 0 then. */
+  readonly isMissing: boolean
 }
 
 /** The backlog of a queue, and its dead letters. `missing` tells of all of these. */
@@ -55,6 +62,19 @@ export const remarksOf = (status: QueueStatus): Readonly<Partial<Record<Field, s
   quarantined
 })
 
+const deadFrom = (queue: string, counts: Broker.Counts): Dead => {
+  const held = heldOf(counts)
+  const isHeld = counts.isMissing !== true && (held === undefined ? counts.isRead === true : held > 0)
+  return { queue, count: waiting(counts), held, isHeld, isMissing: counts.isMissing === true }
+}
+
+/** Asks a broker how many letters one dead-letter queue has. It makes no queue. */
+export const deadIn = (
+  broker: Pick<Backlog.Teller, "admin">,
+  queue: string
+): Effect.Effect<Dead, BrokerError.BrokerError> =>
+  Effect.map(broker.admin.counts(queue), (counts) => deadFrom(queue, counts))
+
 /** Asks a broker for the status of a queue. It makes no queue. */
 export const of = (
   broker: Backlog.Teller,
@@ -72,7 +92,7 @@ export const of = (
       ...backlog,
       ...(isMissing ? nobody : {}),
       isMissing,
-      dead: queues.map((queue, index) => ({ queue, count: waiting(told[index]!) })),
+      dead: queues.map((queue, index) => deadFrom(queue, told[index]!)),
       missing: [backlog, ...told].flatMap(({ missing = [] }) => missing)
     }
   })

@@ -3,6 +3,7 @@ import type { Broker, BrokerError } from "@requeue/core"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import { heldOf } from "../../internal/heldOf.ts"
 
 /** The letters that wait in a queue, and those that somebody has; `undefined` where that cannot be told. */
 export interface Counted extends Broker.Counts {
@@ -15,12 +16,6 @@ const interval = 50
 
 /** Milliseconds for which letters that should be there may be in no count, while a slow broker moves them. */
 const lostTimeout = 10_000
-
-const heldOf = ({ inFlight, isRead }: Broker.Counts): number | undefined => {
-  if (isRead === false) return 0
-  // Somebody reads, and the number may be from before.
-  return isRead === true && inFlight === 0 ? undefined : inFlight
-}
 
 /**
  * Counts a queue once no other reader has letters of it, or when that takes longer than a look. `known` letters were there
