@@ -19,7 +19,7 @@ export interface LetterFilter {
   readonly id?: ReadonlyArray<string> | undefined
   /** With each of these headers: `name`, or `name=value`. */
   readonly header?: ReadonlyArray<string> | undefined
-  /** With this text in the name or message of its error, in any case. */
+  /** With this text in the name or message of its error or of a cause of it, in any case. */
   readonly error?: string | undefined
   /** Given up by consumers of this queue. */
   readonly origin?: string | undefined
@@ -41,9 +41,15 @@ export const since = ({ metadata, origin }: Pick<Subject, "metadata" | "origin">
 const isId = (asked: string, id: string): boolean =>
   asked === id || (asked.endsWith("*") && id.startsWith(asked.slice(0, -1)))
 
-/** A text of the error; a letter without one has none of it. */
-const hasError = (text: string, { origin }: Subject): boolean =>
-  origin !== undefined && `${origin.error.name}: ${origin.error.message}`.toLowerCase().includes(text.toLowerCase())
+/** The lines of a stack trace that are no frames: they name the causes. */
+const causesOf = (stack = ""): ReadonlyArray<string> => stack.split("\n").filter((line) => !/^\s/.test(line))
+
+/** Whether the error of a letter, or one of its causes, has this text. */
+const hasError = (text: string, { origin }: Subject): boolean => {
+  if (origin === undefined) return false
+  const { message, name, stack } = origin.error
+  return [`${name}: ${message}`, ...causesOf(stack)].join("\n").toLowerCase().includes(text.toLowerCase())
+}
 
 const hasHeader = (asked: string, headers: Subject["headers"]): boolean => {
   const [, name = asked, value] = /^([^=]+)=(.*)$/s.exec(asked) ?? []

@@ -16,7 +16,7 @@ import type { Runtime } from "./runtime.ts"
 export interface Options extends FailureLog.Options, Pick<Runtime, "wallClock"> {
   readonly queue: string
   /** Returns the error of a failure without what the log must not show. */
-  readonly redact: (failure: Pick<Failure, "summary" | "trace">) => ErrorSummary
+  readonly redact: (failure: Pick<Failure, "summary" | "chain" | "trace">) => ErrorSummary
 }
 
 /** The part of a delivery that is told. */
