@@ -52,6 +52,10 @@ export const of = ({ name, options }: Target.Queue): ReadonlyArray<string> =>
 /** Finds the dead-letter queues that the flags name. Does not connect. */
 export const resolve = ({ dlq, force = [], ...flags }: Flags) =>
   Effect.gen(function* () {
+    if (dlq.length > 0 && flags.queue.length > 0) {
+      const remedy = "Give --dlq for these dead-letter queues, or --queue for those of a queue"
+      return yield* new UsageError({ detail: "--queue and --dlq do not go together", remedy })
+    }
     const forced = (queue: string) => (force.includes(queue) ? { force: queue } : {})
     const target = dlq.length > 0 ? { ...(yield* Target.place(flags)), queues: [] } : yield* Target.resolve(flags)
     const queues = dlq.length > 0 ? dlq : [...new Set(target.queues.flatMap(of))]
@@ -67,7 +71,7 @@ export const resolve = ({ dlq, force = [], ...flags }: Flags) =>
 /** The dead letters of all queues, each of which the broker has; to ask makes none. */
 export const open = ({ configured, of: named, queues }: DeadLetterTarget) =>
   Effect.gen(function* () {
-    yield* Existing.check(queues, configured.flatMap(of))
+    yield* Existing.check(queues, { known: configured.flatMap(of), isDead: true })
     const broker = yield* Broker.Broker
     for (const { name, options } of named) {
       KnownQueues.add(broker, name, options.retry ?? RetryPolicy.make())
@@ -102,8 +106,8 @@ export const destination = Effect.fnUntraced(function* (
     })
   }
   if (mayCreate) return
-  const names = configured.map(({ name }) => name)
-  yield* Existing.check([to], names, "To make a queue that nobody reads yet, give --create")
+  const known = configured.map(({ name }) => name)
+  yield* Existing.check([to], { known, besides: "Give --create to create a queue that no consumer reads yet" })
 })
 
 /** Answers the queues with the number of their letters, for a question. */

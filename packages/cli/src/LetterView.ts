@@ -27,13 +27,16 @@ export const toJson = (letter: DeadLetters.DeadLetter) => {
 
 export const header = ["id", "from", "reason", "error", "attempts", "redrives", "age"]
 
+/** The columns that are cut on a narrow terminal. */
+export const cut = ["error"]
+
 export const row = (letter: DeadLetters.DeadLetter, now: number): ReadonlyArray<string> => {
   const { id, origin, redrives } = letter
   return [
     Printable.line(id),
     Printable.line(origin?.queue ?? "-"),
     origin?.reason ?? "-",
-    origin === undefined ? "-" : Printable.line(`${origin.error.name}: ${origin.error.message}`, 60),
+    origin === undefined ? "-" : Printable.line(`${origin.error.name}: ${origin.error.message}`),
     String(origin?.attempts ?? "-"),
     String(redrives),
     Age.show(LetterFilter.since(letter), now)
@@ -57,10 +60,7 @@ export const detail = (letter: DeadLetters.DeadLetter): string => {
     `given up   ${given}${origin === undefined ? "" : `, at ${time(origin.at)}`}`,
     ...(origin === undefined
       ? []
-      : [
-          `error      ${Printable.line(`${origin.error.name}: ${origin.error.message}`, 300)}`,
-          ...traced(origin.error)
-        ]),
+      : [`error      ${Printable.line(`${origin.error.name}: ${origin.error.message}`)}`, ...traced(origin.error)]),
     `published  ${Age.iso(Metadata.publishedAt(metadata)) ?? "nobody knows when"}`,
     `redrives   ${redrives}`,
     ...(operation === undefined ? [] : [`redriven   by operation ${operation}`]),

@@ -29,6 +29,8 @@ export interface Service {
   readonly raw: (text: string) => Written
   /** Whether results go to a terminal, and not as JSON. */
   readonly isScreen: boolean
+  /** The width of that terminal in characters; `undefined` without a terminal, and where it does not report its width. */
+  readonly width: number | undefined
   /** Shows a text in the place of the one before. Only where `isScreen`. */
   readonly redraw: (text: string) => Written
   /** Prints on standard error what must be known of a result. */
@@ -72,6 +74,7 @@ export const make = Effect.fnUntraced(function* (json: boolean) {
     })
   const output: Service = {
     isScreen: stdout.isTTY === true && !json,
+    width: stdout.isTTY === true && !json ? stdout.columns || undefined : undefined,
     redraw: (text) =>
       Effect.suspend(() => {
         const change = Screen.over(shown, text, stdout.columns ?? 0)

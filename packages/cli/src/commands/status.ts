@@ -5,6 +5,7 @@ import * as Clock from "effect/Clock"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
+import * as DeadLetterTarget from "../DeadLetterTarget.ts"
 import * as DurationFlag from "../DurationFlag.ts"
 import * as Existing from "../Existing.ts"
 import { Output } from "../Output.ts"
@@ -80,8 +81,9 @@ export const status = Command.make("status", flags, ({ interval, policy, watch, 
       )
       yield* Partial.tell(missingOf(queues))
       const gone = queues.flatMap((each) => (each.isMissing ? [each.queue] : []))
-      const known = target.configured.map(({ name }) => name)
-      yield* Existing.check(gone, known)
+      yield* Existing.check(gone, { known: target.configured.map(({ name }) => name) })
+      const dead = queues.flatMap((each) => each.dead.flatMap(({ isMissing, queue }) => (isMissing ? [queue] : [])))
+      yield* Existing.check(dead, { known: target.configured.flatMap(DeadLetterTarget.of), isDead: true })
     })
     yield* Effect.provide(watch ? watchFor(target.name, look, interval) : once, Target.layer(target))
   })

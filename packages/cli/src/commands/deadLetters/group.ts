@@ -15,7 +15,10 @@ import * as Printable from "../../Printable.ts"
 import * as Table from "../../Table.ts"
 import * as Target from "../../Target.ts"
 
-const header = ["count", "from", "reason", "error", "oldest", "newest", "example"]
+const header = ["count", "from", "reason", "error", "oldest", "newest", "oldest at", "newest at", "example"]
+
+/** The columns that are cut on a narrow terminal. */
+const cut = ["error", "example"]
 
 const row = (group: DeadLetters.Group, now: number): ReadonlyArray<string> => {
   const { count, error, id, message, missed, newest, oldest, pattern, queue, reason } = group
@@ -24,14 +27,16 @@ const row = (group: DeadLetters.Group, now: number): ReadonlyArray<string> => {
     Printable.line(queue ?? "-"),
     reason ?? "-",
     // A broker may have refused a dead letter that had both.
-    Printable.line([error, pattern].filter(Boolean).join(": ") || "-", 60),
+    Printable.line([error, pattern].filter(Boolean).join(": ") || "-"),
     Age.show(oldest, now),
     Age.show(newest, now),
-    Printable.line(message === pattern ? id : `${id}: ${message}`, 300)
+    Age.iso(oldest) ?? "-",
+    Age.iso(newest) ?? "-",
+    Printable.line(message === pattern ? id : `${id}: ${message}`)
   ]
 }
 
-const show = (queue: string, groups: DeadLetters.Groups, now: number): string => {
+const show = (queue: string, groups: DeadLetters.Groups, now: number, width: number | undefined): string => {
   const { browsed, other, total } = groups
   if (browsed === 0) return `${queue}: no dead letters`
   const meant = groups.reduce((sum, { count }) => sum + count, other)
@@ -44,7 +49,8 @@ const show = (queue: string, groups: DeadLetters.Groups, now: number): string =>
       : [
           Table.format(
             header,
-            groups.map((each) => row(each, now))
+            groups.map((each) => row(each, now)),
+            width === undefined ? undefined : { width, cut }
           )
         ]),
     ...(other === 0
@@ -80,7 +86,7 @@ const find = Effect.fnUntraced(function* (
 
 export const group = Command.make("group", flags, ({ dlq, limit, ...rest }) =>
   Effect.gen(function* () {
-    const { result } = yield* Output
+    const { result, width } = yield* Output
     const target = yield* DeadLetterTarget.resolve({ ...rest, dlq })
     const now = yield* Clock.currentTimeMillis
     const work = Effect.gen(function* () {
@@ -104,7 +110,7 @@ export const group = Command.make("group", flags, ({ dlq, limit, ...rest }) =>
           other: groups.other
         }))
       },
-      () => found.map(({ groups, queue }) => show(queue, groups, now)).join("\n\n")
+      () => found.map(({ groups, queue }) => show(queue, groups, now, width)).join("\n\n")
     )
     yield* Partial.tell(found.flatMap(({ missing }) => missing))
   })

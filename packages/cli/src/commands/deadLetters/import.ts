@@ -79,20 +79,28 @@ const text = (report: Report, dryRun: boolean): string => {
   const each = [...report.imported].map(
     ([queue, count]) => `${queue}: ${dryRun ? "would import" : "imported"} ${count}`
   )
-  const { ahead, next, problem, unconfirmed } = report
+  const { ahead, problem, unconfirmed } = report
   return [
     ...(each.length === 0 ? ["nothing was imported"] : each),
-    ...(problem === undefined ? [] : [problem, `Lines before ${next} are done; go on with --from-line ${next}`]),
-    ...(ahead.length === 0 ? [] : [`Of those behind, these are done as well: ${ahead.join(", ")}`]),
-    ...(unconfirmed.length === 0 ? [] : [`The broker did not say whether it has those of: ${unconfirmed.join(", ")}`])
+    ...(problem === undefined ? [] : [problem, goOn(report, dryRun)]),
+    ...(ahead.length === 0 ? [] : [`Of the lines after that, these are imported as well: ${ahead.join(", ")}`]),
+    ...(unconfirmed.length === 0
+      ? []
+      : [`The broker did not confirm the letters of these lines: ${unconfirmed.join(", ")}`])
   ].join("\n")
 }
 
-const toJson = ({ ahead, imported, next, problem, unconfirmed }: Report) => ({
+/** How to go on after a problem. A dry run imports nothing, so it names no line to begin with. */
+const goOn = ({ next }: Report, dryRun: boolean): string =>
+  dryRun
+    ? `Nothing was imported. Fix line ${next}, or remove it, and give the same command again`
+    : `Lines before ${next} are imported. Give --from-line ${next} to go on`
+
+const toJson = ({ ahead, imported, next, problem, unconfirmed }: Report, dryRun: boolean, fromLine: number) => ({
   queues: [...imported].map(([queue, count]) => ({ queue, imported: count })),
   ahead,
   unconfirmed,
-  next,
+  next: dryRun ? fromLine : next,
   problem: problem ?? null
 })
 
@@ -167,7 +175,7 @@ const run = (
       if (letters.length === 0) return
       for (const queue of new Set(letters.map(({ letter }) => letter.queue))) {
         if (!known.has(queue) && !options.create)
-          yield* Existing.check([queue], options.known, "To make it, give --create")
+          yield* Existing.check([queue], { known: options.known, besides: "Give --create to create it" })
         known.add(queue)
       }
       const sent = options.dryRun ? undefined : yield* Effect.result(publish(letters.map(({ letter }) => letter)))
@@ -200,10 +208,10 @@ export const importLetters = Command.make("import", flags, ({ create, dryRun, fi
     const known = target.configured.flatMap((queue) => [...DeadLetterTarget.of(queue), queue.name])
     const options = { to: Option.getOrUndefined(to), create, fromLine, dryRun, known }
     const told = () => text(report, dryRun)
-    const json = () => ({ broker: target.name, dryRun, ...toJson(report) })
+    const json = () => ({ broker: target.name, dryRun, ...toJson(report, dryRun, fromLine) })
     const work = Interruption.gently(
       (signal) => run(read, options, report, signal),
-      () => Interruption.tell(json, () => `${told()}. Go on with --from-line ${report.next}`)
+      () => Interruption.tell(json, () => (dryRun ? told() : `${told()}. Give --from-line ${report.next} to go on`))
     ).pipe(
       Effect.ensuring(output.done),
       // A broker that is away, or a queue that is missing, stops it as well: what is done is told.

@@ -11,6 +11,7 @@ import * as Looking from "../../Looking.ts"
 import * as NumberFlag from "../../NumberFlag.ts"
 import { Output } from "../../Output.ts"
 import * as Partial from "../../Partial.ts"
+import { Problem } from "../../Problem.ts"
 import * as Table from "../../Table.ts"
 import * as Target from "../../Target.ts"
 
@@ -63,10 +64,10 @@ const heading = ({ isThrough, letters, browsed, queue, total }: Found): string =
 
 const run = (
   { dlq, limit, ...flags }: DeadLetterTarget.Flags & LetterFilter.Filter & { readonly limit: number },
-  show: (found: Found, now: number) => string
+  show: (found: Found, now: number, width: number | undefined) => string
 ) =>
   Effect.gen(function* () {
-    const { result } = yield* Output
+    const { note, result, width } = yield* Output
     const target = yield* DeadLetterTarget.resolve({ ...flags, dlq })
     const now = yield* Clock.currentTimeMillis
     const work = Effect.gen(function* () {
@@ -77,20 +78,29 @@ const run = (
     const found = yield* Effect.provide(work, Target.layer(target))
     yield* result({ broker: target.name, ...toJson(found) }, () =>
       found
-        .map((each) => [heading(each), ...(each.letters.length === 0 ? [] : [show(each, now)])].join("\n"))
+        .map((each) => [heading(each), ...(each.letters.length === 0 ? [] : [show(each, now, width)])].join("\n"))
         .join("\n\n")
     )
     yield* Partial.tell(found.flatMap(({ missing }) => missing))
+    // An id that no letter has is a problem, as a queue that the broker does not have.
+    const ids = flags.id.filter((id) => !id.endsWith("*"))
+    const shown = new Set(found.flatMap(({ letters }) => letters.map(({ id }) => id)))
+    const unseen = found.every(({ isThrough }) => isThrough) ? ids.filter((id) => !shown.has(id)) : []
+    if (unseen.length > 0) {
+      yield* note(`no dead letter matches --id ${unseen.join(", ")}`)
+      return yield* new Problem()
+    }
   })
 
 export const list = Command.make(
   "list",
   { ...DeadLetterTarget.flags, ...LetterFilter.flags, limit: limit(20) },
   (flags) =>
-    run(flags, ({ letters }, now) =>
+    run(flags, ({ letters }, now, width) =>
       Table.format(
         LetterView.header,
-        letters.map((letter) => LetterView.row(letter, now))
+        letters.map((letter) => LetterView.row(letter, now)),
+        width === undefined ? undefined : { width, cut: LetterView.cut }
       )
     )
 ).pipe(

@@ -33,7 +33,7 @@ export const ofEach = <A extends Partial<DelayedMessages.Browsed> | undefined, E
       Effect.gen(function* () {
         const found = yield* run(yield* DelayedMessages.make(name, { retry }))
         // Messages may wait for a queue that is gone. Where none does, its name may be wrong.
-        if (found?.browsed === 0) yield* Existing.check([name], known)
+        if (found?.browsed === 0) yield* Existing.check([name], { known })
         return { queue: name, ...found }
       })
     )
@@ -65,7 +65,7 @@ const row = (message: DelayedMessages.DelayedMessage, now: number): ReadonlyArra
     Printable.line(id),
     due === undefined ? "-" : Delay.format(Math.max(0, Math.ceil((due - now) / 1000) * 1000)),
     String(attempts),
-    error === "" ? "-" : Printable.line(error, 60),
+    error === "" ? "-" : Printable.line(error),
     Age.show(firstPublished, now)
   ]
 }
@@ -84,17 +84,18 @@ export const list = Command.make(
   },
   (given) =>
     Effect.gen(function* () {
-      const { result } = yield* Output
+      const { result, width } = yield* Output
       const now = yield* Clock.currentTimeMillis
       const filter = DelayedFilter.matches(given, now)
       const { broker, queues } = yield* ofEach(given, (delayed) => delayed.list({ limit: given.limit, filter }))
+      const fit = width === undefined ? undefined : { width, cut: ["last error"] }
       const json = queues.map(({ messages, ...found }) => ({ ...found, messages: messages.map(toJson) }))
       yield* result({ broker, queues: json }, () =>
         queues
           .map(({ messages, queue, selected, ...browsed }) => {
             const heading = `${queue}: ${messages.length} of ${selected} delayed messages${part(browsed)}`
             const rows = messages.map((message) => row(message, now))
-            return messages.length === 0 ? heading : `${heading}\n${Table.format(header, rows)}`
+            return messages.length === 0 ? heading : `${heading}\n${Table.format(header, rows, fit)}`
           })
           .join("\n\n")
       )
