@@ -36,22 +36,25 @@ const all = (report: DeadLetters.RedriveReport, dryRun: boolean): number =>
 export const progress = ({ queue, report }: Redriven, { dryRun }: Asked): string => {
   const { stages } = report
   const done = `${queue}: ${seen(report)} of ${all(report, dryRun)}`
-  return stages.length === 0 ? done : `${done}, in stage ${stages.length}; so far ${known(report).join(", ")}`
+  return stages.length === 0 ? done : `${done}, in stage ${stages.length}; so far ${known(report, false).join(", ")}`
 }
 
-/** The fate of what was published, as far as it is known by now. */
-const known = ({ cameBack, published, succeeded, unseen, waiting }: DeadLetters.Outcome): ReadonlyArray<string> => [
+/** The outcome of the published letters. While the redrive works, and if it was interrupted, the rest is not known yet. */
+const known = (
+  { cameBack, published, succeeded, unseen, waiting }: DeadLetters.Outcome,
+  isOver: boolean
+): ReadonlyArray<string> => [
   `${published} published`,
   ...(succeeded === undefined ? [] : [`${succeeded} succeeded`]),
   `${cameBack ?? 0} came back`,
-  ...(waiting === undefined ? [] : [`${waiting} still queued`]),
+  ...(waiting === undefined ? [] : [`${waiting} ${isOver ? "still queued" : "not known yet"}`]),
   ...(unseen === 0 ? [] : [`${unseen} not seen`])
 ]
 
 /** Tells what became of what was published, as far as the broker can tell. */
-const outcome = (all: DeadLetters.Outcome): string =>
+const outcome = (all: DeadLetters.Outcome, isOver: boolean): string =>
   [
-    ...known(all),
+    ...known(all, isOver),
     ...(all.waiting === undefined
       ? ["it is unknown whether the others still wait: the broker does not count them, or --wait was below 15s"]
       : [])
@@ -67,7 +70,7 @@ const stops = (stopAt: number): { readonly [By in DeadLetters.StoppedBy]: string
 
 /** Tells of each stage, and why there were no more. */
 const stagesOf = ({ operation, stages, stoppedBy, unseen }: DeadLetters.RedriveReport, stopAt: number) => [
-  ...stages.map((stage, index) => `  stage ${index + 1}: ${outcome(stage)}`),
+  ...stages.map((stage, index) => `  stage ${index + 1}: ${outcome(stage, stoppedBy !== "abort")}`),
   ...(unseen === 0
     ? []
     : [`  ${unseen} more came into the dead letters, too many to look at: they count as come back`]),

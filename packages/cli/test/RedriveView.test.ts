@@ -117,6 +117,12 @@ it("tells what became of each stage, and why there were no more", () => {
     "  4 more came into the dead letters, too many to look at: they count as come back",
     "  stopped: more than 10% of a stage came back. Mend the cause, and give the same command again; with --operation op-1, it passes over what came back"
   ])
+  assert.deepStrictEqual(
+    staged({ ...report, stoppedBy: "abort" })
+      .split("\n")
+      .slice(2, 3),
+    ["  stage 2: 10 published, 5 succeeded, 2 came back, 3 not known yet"]
+  )
   assert.strictEqual(
     staged({
       stages: [{ size: undefined, published: 3, succeeded: undefined, cameBack: 1, waiting: undefined, unseen: 0 }]
@@ -136,6 +142,6 @@ it("shows meanwhile what is known by now, of all stages together", () => {
   assert.strictEqual(progress(first), "q.dlq: 1 of 12, in stage 1; so far 1 published, 0 came back")
   assert.strictEqual(
     progress({ ...first, succeeded: 1, cameBack: 0, waiting: 0 }),
-    "q.dlq: 1 of 12, in stage 1; so far 1 published, 1 succeeded, 0 came back, 0 still queued"
+    "q.dlq: 1 of 12, in stage 1; so far 1 published, 1 succeeded, 0 came back, 0 not known yet"
   )
 })

@@ -44,7 +44,9 @@ const flags = {
     Flag.withDefault(100)
   ),
   concurrency: NumberFlag.whole("concurrency", 1, 100_000).pipe(
-    Flag.withDescription("Handlers at a time. Default: twice as many as the rate needs"),
+    Flag.withDescription(
+      "Handlers at a time. Default: those of the queue in the config file, else twice as many as the rate needs"
+    ),
     Flag.optional
   ),
   consumerBackoff: Flag.Literals("consumer-backoff", [...ConsumerBackoff.forms, "off"]).pipe(

@@ -229,6 +229,8 @@ describe.concurrent("requeue dead-letters", () => {
     )
     assert.deepInclude(queues[0], { browsed: 7, total: 7, other: 0 })
     const peeked = await json("dead-letters peek --id meant-4", "meant")
+    const absent = await run("dead-letters peek --id nope", "meant")
+    assert.deepStrictEqual([absent.code, absent.stderr.includes("no dead letter matches --id nope")], [1, true])
     const [letter] = peeked.queues[0].letters
     assert.deepStrictEqual([letter.body, letter.origin.queue, letter.redrives], [4, "meant", 0])
   })
@@ -393,7 +395,7 @@ describe.concurrent("queues that are missing", () => {
     await bury("misled", 2)
     const { code, stderr, stdout } = await run(`dead-letters redrive --yes --to ${missing}`, "misled")
     assert.deepStrictEqual([code, stdout], [1, ""])
-    assert.match(stderr, /there is no such queue\..* To make a queue that nobody reads yet, give --create$/m)
+    assert.match(stderr, /there is no such queue\..* Give --create to create a queue that no consumer reads yet$/m)
     assert.strictEqual((await connection.counts(missing)).isMissing, true)
     const aside = `${missing}-aside`
     const lost = await run(`dead-letters park --yes --to ${aside}`, "misled")
@@ -441,7 +443,7 @@ describe.concurrent("requeue dead-letters export and import", () => {
       [code, told],
       [
         1,
-        'spoilt.dlq: imported 2\nline 4: body must be text, or {"base64": …}\nLines before 4 are done; go on with --from-line 4\n'
+        'spoilt.dlq: imported 2\nline 4: body must be text, or {"base64": …}\nLines before 4 are imported. Give --from-line 4 to go on\n'
       ]
     )
     const rest = await requeue([...args, "--from-line", "5"], { input })

@@ -105,8 +105,12 @@ export class DeadLettersStopped extends Data.TaggedError("DeadLettersStopped")<{
 }> {
   override get message() {
     const { cause, operation, queue, removed, report } = this
-    const queued = report?.queued === undefined ? "" : `, ${report.queued} are still there`
+    const { held, queued } = report ?? {}
+    const still = queued === undefined ? "" : `, ${queued} are still there`
+    const others =
+      held === undefined ? ", another reader may hold more" : held === 0 ? "" : `, another reader holds ${held}`
     const again = cause.isRetryable ? ". Call it again to go on" : ""
-    return `${operation} of ${queue} stopped: ${removed} letters removed${queued}. ${cause.message}${again}`
+    const left = report === undefined ? "" : `${still}${others}`
+    return `${operation} of ${queue} stopped: ${removed} letters removed${left}. ${cause.message}${again}`
   }
 }

@@ -23,7 +23,7 @@ export interface Scenario {
 
 /** The outage that somebody asks about. Times are in milliseconds. */
 export interface Question extends Pick<Scenario, "rate" | "outage" | "share" | "handlerTime" | "seed"> {
-  /** Handlers at a time. Default: twice as many as the rate needs. */
+  /** Handlers at a time. Default: the consumer's `concurrency`; without one, twice as many as the rate needs. */
   readonly concurrency?: number | undefined
   /** The form of the consumer's backoff, or `off`. Default: as its options say. */
   readonly consumerBackoff?: ConsumerBackoff.ConsumerBackoff["form"] | "off" | undefined
@@ -70,11 +70,11 @@ export const scenario = (
 ): Scenario | Refusal => {
   const { handlerTime, outage, rate } = asked
   const needed = (rate * handlerTime) / 1000
-  const concurrency = wanted ?? Math.ceil(2 * needed)
+  const concurrency = wanted ?? options.concurrency ?? Math.ceil(2 * needed)
   if (concurrency <= needed) {
     return {
       field: "concurrency",
-      detail: `${concurrency} handlers of ${Delay.format(handlerTime)} cannot keep up with ${rate} messages a second`,
+      detail: `${concurrency} ${concurrency === 1 ? "handler" : "handlers"} of ${Delay.format(handlerTime)} cannot keep up with ${rate} messages a second`,
       remedy: `Give more than ${needed}`
     }
   }
