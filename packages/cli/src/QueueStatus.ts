@@ -18,7 +18,7 @@ export const of = (queue: Target.Queue) =>
     Effect.map(Core.of(broker, requestOf(queue)), (status): QueueStatus => ({ queue: queue.name, ...status }))
   )
 
-/** Returns the numbers for JSON: `null` where one is unknown, and `remarks` says why. Times are in milliseconds. */
+/** Returns the numbers for JSON: `null` if one is unknown, with the reason in `remarks`. Times are in milliseconds. */
 export const toJson = (status: QueueStatus) => ({
   queue: status.queue,
   missing: status.isMissing,

@@ -85,7 +85,7 @@ describe("requeue console", () => {
     )
   })
 
-  it.each(["a full disk", "a pipe that nobody reads"])("does nothing where its audit goes to %s", async (sink) => {
+  it.each(["a full disk", "a pipe without a reader"])("does nothing where its audit goes to %s", async (sink) => {
     const full = openSync("/dev/full", "w")
     const args = ["--conditions=@requeue/source", main, "console", "--port", "0", "--json"]
     const child = spawn(process.execPath, args, {
@@ -136,7 +136,7 @@ describe("requeue console", () => {
   it.each([
     [["--host", "0.0.0.0"], /a console on 0\.0\.0\.0 must have authentication.*REQUEUE_CONSOLE_PASSWORD/],
     [["--name", "ops.example.com"], /authorize must be given for the host ops\.example\.com/],
-    [["--broker", "nobody"], /no queue on the brokers that are meant.*local/],
+    [["--broker", "nobody"], /no queue on these brokers.*local/],
     [["--role", "god"], /"view" \| "bodies" \| "redrive" \| "purge"/]
   ])("is refused: %j", async (args, said) => {
     const { code, stderr } = await requeue(["console", "--port", "0", ...args], { cwd })

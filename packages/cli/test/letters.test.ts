@@ -15,7 +15,7 @@ it("a dry run of an import that stops names no line to go on with", async () => 
   assert.strictEqual(dry.code, 1)
   assert.match(
     dry.stdout,
-    /^orders\.dlq: would import 3\nline 4: .*\nNothing was imported\. Fix line 4, or remove it, and give the same command again\n$/
+    /^orders\.dlq: would import 3\nline 4: .*\nNothing was imported\. Fix line 4, or remove it, and run the same command again\n$/
   )
   const dryJson = JSON.parse((await requeue([...args, "--dry-run", "--json"])).stdout) as { readonly next: number }
   assert.strictEqual(dryJson.next, 1)

@@ -8,7 +8,7 @@ import { Output } from "../Output.ts"
 import * as Policy from "../Policy.ts"
 import * as Target from "../Target.ts"
 
-/** Creates a queue's objects, and answers those that were missing before. */
+/** Creates a queue's objects, and returns those that were missing before. */
 const created = Effect.fnUntraced(function* (operator: Adapter.Operator, request: Adapter.PlanRequest) {
   const before = yield* operator.inspect(request)
   yield* operator.create(request)
@@ -40,10 +40,10 @@ export const create = Command.make(
     )
 ).pipe(
   Command.withDescription(
-    "Creates what the queues need and the broker has not: queues, dead-letter queues, delays. What is there stays as it " +
-      "is; what is there with other settings is an error. See requeue plan for what would be created."
+    "Creates the objects that the queues need and that are missing: queues, dead-letter queues, delays. Existing objects stay " +
+      "unchanged; one with other settings is an error. requeue plan shows what would be created."
   ),
-  Command.withShortDescription("Make what the queues need on the broker"),
+  Command.withShortDescription("Create the objects that the queues need on the broker"),
   Command.withExamples([
     { command: "requeue create", description: "For every queue of the config file's default broker" },
     { command: "requeue create --url amqp://localhost --queue orders", description: "Without a config file" }

@@ -26,7 +26,7 @@ const row = (group: DeadLetters.Group, now: number): ReadonlyArray<string> => {
     missed === 0 ? String(count) : `${count}+`,
     Printable.line(queue ?? "-"),
     reason ?? "-",
-    // A broker may have refused a dead letter that had both.
+    // A broker may have refused a dead letter with both.
     Printable.line([error, pattern].filter(Boolean).join(": ") || "-"),
     Age.show(oldest, now),
     Age.show(newest, now),
@@ -40,8 +40,8 @@ const show = (queue: string, groups: DeadLetters.Groups, now: number, width: num
   const { browsed, other, total } = groups
   if (browsed === 0) return `${queue}: no dead letters`
   const meant = groups.reduce((sum, { count }) => sum + count, other)
-  const filtered = meant === browsed ? "" : `, ${meant} of them meant by the filters`
-  const heading = `${queue}: looked at ${browsed}${total === undefined ? "" : ` of ${total}`} dead letters${filtered}`
+  const filtered = meant === browsed ? "" : `, ${meant} of them match the filters`
+  const heading = `${queue}: browsed ${browsed}${total === undefined ? "" : ` of ${total}`} dead letters${filtered}`
   return [
     heading,
     ...(groups.length === 0
@@ -56,8 +56,8 @@ const show = (queue: string, groups: DeadLetters.Groups, now: number, width: num
     ...(other === 0
       ? []
       : [
-          `${other} more are in none of these ${groups.length} groups, which were always those of the most letters. A count ` +
-            "with + is what a cause has had since it took the place of a rarer one"
+          `${other} more are in none of these ${groups.length} groups, which are those with the most letters. A count ` +
+            "with + is a lower bound"
         ])
   ].join("\n")
 }
@@ -66,7 +66,7 @@ const flags = {
   ...DeadLetterTarget.flags,
   ...LetterFilter.flags,
   limit: NumberFlag.whole("limit", 1, Looking.limit).pipe(
-    Flag.withDescription("How many are grouped at most, oldest first"),
+    Flag.withDescription("The most letters to group, oldest first"),
     Flag.withDefault(Looking.limit)
   )
 }
@@ -117,7 +117,7 @@ export const group = Command.make("group", flags, ({ dlq, limit, ...rest }) =>
 ).pipe(
   Command.withDescription(
     "Groups dead letters by cause, most frequent first: by origin, reason, error and the pattern of its message, which is " +
-      "the message without numbers, ids, addresses and quoted text. Looks at the oldest 100,000, and leaves them where they are."
+      "the message without numbers, ids, addresses and quoted text. Browses the oldest 100,000, and removes none."
   ),
   Command.withShortDescription("The causes, most frequent first"),
   Command.withExamples([{ command: "requeue dead-letters group --queue orders", description: "Why orders fail" }])
