@@ -108,11 +108,11 @@ describe("an edited copy", () => {
       const wrong = [
         [{ headers, body }, /nothing was changed/],
         [{ headers, body: "{" }, /the body is not JSON/],
-        [{ headers: "no header", body }, /is (no|not a valid) header/],
-        [{ headers: `${headers}\r\n\r\ntenant: acme`, body }, /"" is (no|not a valid) header/],
-        [{ headers: `${headers}\n \t\ntenant: acme`, body: "{}" }, /is (no|not a valid) header/],
-        [{ headers: `# a: b\n${headers}`, body: "{}" }, /"# a: b" is (no|not a valid) header/],
-        [{ headers: "requeue: x", body }, /Requeue's own/],
+        [{ headers: "no header", body }, /is not a valid header/],
+        [{ headers: `${headers}\r\n\r\ntenant: acme`, body }, /"" is not a valid header/],
+        [{ headers: `${headers}\n \t\ntenant: acme`, body: "{}" }, /is not a valid header/],
+        [{ headers: `# a: b\n${headers}`, body: "{}" }, /"# a: b" is not a valid header/],
+        [{ headers: "requeue: x", body }, /belongs to Requeue/],
         [{ headers, body: `"${"x".repeat(70_000)}"` }, /more than 65536 bytes/]
       ] as const
       for (const [fields, why] of wrong) {

@@ -219,10 +219,10 @@ describe("a broker that falls silent", () => {
     assert.isBelow(ended.took, 10_000)
     const logs = jsonLines(ended.stderr).map(({ log }) => log)
     assert.deepInclude(logs[0], {
-      level: "WARN",
+      level: "warn",
       message: "the server answers nothing on a connection, which is dropped and made again"
     })
-    assert.isTrue(logs.every(({ level }) => level === "WARN"))
+    assert.isTrue(logs.every(({ level }) => level === "warn"))
     assert.isNotEmpty(jsonLines(ended.stdout))
   })
 })

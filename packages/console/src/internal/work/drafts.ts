@@ -128,7 +128,7 @@ export const write = (draft: Draft, headers: string, body: string): Draft | stri
   const lines = hasHeaders ? unix(headers).trim() : headerLines(letter)
   // In a text of headers and a body, an empty line ends the headers, and comments are left out.
   const odd = lines.split("\n").find((line) => line.trim() === "" || line.startsWith("#"))
-  if (lines !== "" && odd !== undefined) return `${JSON.stringify(odd)} is no header: name: value`
+  if (lines !== "" && odd !== undefined) return `${JSON.stringify(odd)} is not a valid header. Write name: value`
   const text = `${lines}${lines === "" ? "" : "\n"}\n${unix(body)}`
   const read = LetterDraft.read(text, { headers: letter.headers, body: new TextEncoder().encode(shown) })
   if (read === "unchanged") return "nothing was changed"
