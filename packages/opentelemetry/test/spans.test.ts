@@ -166,7 +166,7 @@ describe("spans of one message", () => {
     })
     assert.match(
       String(stacktrace),
-      /^PermanentError: card of \*\*\*\n {4}at .*charge\*\*\* .*\n(.*\n)*caused by: TypeError: \*\*\* has no card\n {4}at /
+      /^PermanentError: card of \*\*\*, caused by .*\n {4}at .*charge\*\*\* .*\n(.*\n)*caused by: TypeError: \*\*\* has no card\n {4}at /
     )
   })
 

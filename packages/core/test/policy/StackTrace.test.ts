@@ -236,6 +236,12 @@ describe("redact", () => {
     assert.include(spread.stack, "caused by: Error: denied …")
   })
 
+  it("hides the messages of causes without stack traces as well", () => {
+    const redact: DeadLetterRouting.Redact = ({ message, name }) => ({ name, message: hidden(message) })
+    const answer = DeadLetterRouting.redacted(DeadLetterRouting.make({ redact }), Failure.make(error, 0))
+    assert.deepStrictEqual(answer, { name: "Error", message: "refused …, caused by denied …" })
+  })
+
   it("leaves no text where it fails", () => {
     const { message, stack } = told(() => {
       throw new Error("no")
