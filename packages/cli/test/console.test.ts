@@ -85,7 +85,7 @@ describe("requeue console", () => {
     )
   })
 
-  it.each(["a full disk", "a pipe that nobody reads"])("does nothing where its audit goes to %s", async (sink) => {
+  it.each(["a full disk", "a pipe without a reader"])("does nothing where its audit goes to %s", async (sink) => {
     const full = openSync("/dev/full", "w")
     const args = ["--conditions=@requeue/source", main, "console", "--port", "0", "--json"]
     const child = spawn(process.execPath, args, {

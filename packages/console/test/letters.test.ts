@@ -44,7 +44,7 @@ describe("a filter", () => {
         assert.include(text, `<b>${count} letter${count === 1 ? "" : "s"} found.</b>`, JSON.stringify(filter))
       }
       const { text } = yield* filtered({ error: "shop", since: "1h" })
-      assert.include(World.decoded(text), `Only letters with:<b>error with "shop"; given up since 1h ago</b>`)
+      assert.include(World.decoded(text), `Only letters with:<b>error with "shop"; dead-lettered since 1h ago</b>`)
     })
   )
 
@@ -56,7 +56,7 @@ describe("a filter", () => {
       assert.include(cause.text, ">new-1<")
       assert.notInclude(cause.text, ">old-1<")
       const counted = yield* done(yield* submit(page, "/plan"))
-      assert.include(World.decoded(counted.text), `letters, only error with "shop", given up since 1h ago`)
+      assert.include(World.decoded(counted.text), `letters, only error with "shop", dead-lettered since 1h ago`)
       assert.include(counted.text, "Redrive 1 letter<")
       // The letters are those of the time of the dry run.
       yield* TestClock.adjust("2 hours")

@@ -15,7 +15,7 @@ describe("an operator", () => {
         text,
         /orders[\s\S]*data-label="dead"><svg[^>]*><\/svg><a href="\/dead-letters\?broker=local&amp;queue=orders.dlq">2<\/a>/
       )
-      assert.match(text, /– quarantined: kept by processes that consume/)
+      assert.match(text, /– quarantined: kept by consumer processes/)
     })
   )
 

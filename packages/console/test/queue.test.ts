@@ -75,7 +75,7 @@ describe("the page of a queue", () => {
       assert.match(text, /<dt>ready<\/dt><dd><span class="strong">1</)
       assert.match(text, /<dt>in backoff<\/dt><dd><span class="strong">2</)
       assert.match(text, /Due next:\s*1 within 10s, 1 within 1m\./)
-      assert.match(text, /quarantined: kept by processes/)
+      assert.match(text, /quarantined: kept by consumer processes/)
       assert.match((yield* get(pathOf("memory", "fixed"))).text, /fixed ?<span class="alarm">missing</)
     })
   )

@@ -1,4 +1,4 @@
-/** `requeue check`: whether a broker can do what the policies ask. */
+/** `requeue check`: whether a broker supports the policies. */
 import { type Adapter, ConsumerOptions, Feasibility } from "@requeue/core/port"
 import * as Command from "effect/cli/Command"
 import * as Effect from "effect/Effect"
@@ -17,7 +17,7 @@ interface Checked extends Feasibility.Told {
 
 const colours = { exact: "green", emulated: "green", clamped: "yellow", impossible: "red" } as const
 
-/** Answers the requirement for which this queue cannot be planned, though the broker has the capability; `undefined` where it can. */
+/** Returns why this queue cannot be planned, though the broker has the capability; `undefined` if it can. */
 const unplanned = (queue: Target.Queue, { plan }: Adapter.Operator) =>
   Effect.match(plan(Operating.requestOf(queue)), {
     onSuccess: () => undefined,
@@ -63,10 +63,10 @@ export const check = Command.make("check", { ...Target.flags, policy: Policy.fla
   })
 ).pipe(
   Command.withDescription(
-    "Checks the retry policies of queues against what the broker can do: exact, emulated, clamped or impossible. " +
-      "Connects, because what a broker can do depends on its version. Exit code 1 when something is impossible."
+    "Checks whether the broker supports the retry policies of queues: exact, emulated, clamped or impossible. " +
+      "Connects, because support depends on the broker's version. Exit code 1 if something is impossible."
   ),
-  Command.withShortDescription("Whether the broker can do what the policies ask"),
+  Command.withShortDescription("Whether the broker supports the policies"),
   Command.withExamples([
     { command: "requeue check", description: "Every queue of the config file's default broker" },
     { command: "requeue check --broker staging --queue orders --json", description: "One queue, for a script" },

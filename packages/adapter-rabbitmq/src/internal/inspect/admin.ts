@@ -83,7 +83,9 @@ export const make = (given: Dependencies): Broker.Admin => {
     ...(management === undefined
       ? {}
       : {
-          names: Effect.map(management.queues, (queues) => queues.map(({ name }) => name)),
+          names: Effect.map(management.queues, (queues) =>
+            queues.map(({ name }) => name).filter((name) => !name.startsWith(env.own))
+          ),
           delayedAtMost: (queue) => DelayedAtMost.of({ ...env, management }, queue)
         }),
     purge: (queue) =>

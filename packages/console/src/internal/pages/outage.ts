@@ -49,7 +49,7 @@ const form = ({ paths }: Visit, place: Place, asked: Asked): Html => {
     )}
     ${field("outage", "Minutes", outage / 60_000)} ${field("rate", "Messages a second", rate)}
     ${field("failing", "Failing, %", Axis.percent(100 * share))} ${field("handler", "Handler, ms", handlerTime)}
-    ${field("concurrency", "Handlers", concurrency, "enough")}
+    ${field("concurrency", "Handlers", concurrency, "default")}
     <label
       >Consumer backoff
       <select name="backoff">

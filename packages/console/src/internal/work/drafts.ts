@@ -128,7 +128,7 @@ export const write = (draft: Draft, headers: string, body: string): Draft | stri
   const lines = hasHeaders ? unix(headers).trim() : headerLines(letter)
   // An empty line would end the headers, and a comment would be left out.
   const odd = lines.split("\n").find((line) => line.trim() === "" || line.startsWith("#"))
-  if (lines !== "" && odd !== undefined) return `${JSON.stringify(odd)} is not a header. Write name: value`
+  if (lines !== "" && odd !== undefined) return `${JSON.stringify(odd)} is not a valid header. Write name: value`
   const text = `${lines}${lines === "" ? "" : "\n"}\n${unix(body)}`
   const read = LetterDraft.read(text, { headers: letter.headers, body: new TextEncoder().encode(shown) })
   if (read === "unchanged") return "nothing was changed"
