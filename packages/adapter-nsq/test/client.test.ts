@@ -2,7 +2,7 @@
 import * as Result from "effect/Result"
 import { once } from "node:events"
 import { type AddressInfo, createServer, type Socket } from "node:net"
-import { assert, test, vi } from "vitest"
+import { assert, expect, test, vi } from "vitest"
 import * as Client from "../src/internal/client.ts"
 import { NsqOptions } from "../src/index.ts"
 
@@ -40,3 +40,17 @@ test("connectTimeout alone decides how long nsqd may take to identify itself", a
     server.close()
   }
 })
+
+test.each(["HTTP/1.1 400 Bad Request\r\n", "AMQP\0\0\u0009\u0001", "\u0015\u0003\u0001\0\u0002"])(
+  "a server whose first answer is no frame of NSQ is told, though it keeps the connection: %j",
+  async (answer) => {
+    const server = createServer((socket) => socket.on("error", () => {}).write(answer)).listen(0, "127.0.0.1")
+    await once(server, "listening")
+    const { port } = server.address() as AddressInfo
+    const settings = Result.getOrThrow(NsqOptions.decode({}))
+    const { signal } = new AbortController()
+    const opening = Client.connectPublisher(settings, { host: "127.0.0.1", port, http: undefined }, () => {}, signal)
+    await expect(opening).rejects.toThrow("the server does not speak NSQ")
+    server.close()
+  }
+)

@@ -421,8 +421,8 @@ describe("toBrokerError", () => {
 
   it("says that a server does not speak NSQ, where the driver reads past its buffer", () => {
     const cause = Object.assign(new RangeError("outside of buffer bounds"), { code: "ERR_BUFFER_OUT_OF_BOUNDS" })
-    const error = toBrokerError(cause, { operation: "connect", node: "h:1" })
-    assert.strictEqual(error.reason, "ConnectionFailed")
+    const error = toBrokerError(cause, { operation: "connect", node: "h:1" }, "ConnectionFailed")
+    assert.deepStrictEqual([error.reason, error.isMisconfigured], ["ConnectionFailed", true])
     assert.match(error.message, /nsqd h:1: the server does not speak NSQ.*Check host and port/)
     assert.notInclude(error.message, "ERR_")
   })

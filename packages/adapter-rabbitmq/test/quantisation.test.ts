@@ -74,7 +74,7 @@ describe("of any policy", () => {
           if (made instanceof ConfigurationError.ConfigurationError) {
             assert.isNotNull(given)
             assert.include(made.message, "maxDelayQueues")
-            const needed = Number(/need (\d+) queues/.exec(made.message)?.[1])
+            const needed = Number(/need (?:more than )?(\d+) queues/.exec(made.message)?.[1])
             assert.isAbove(needed, given!)
             if (needed < 128) assert.notInstanceOf(planOf(retry, { ...limited, maxDelayQueues: needed }), Error)
             return
@@ -184,6 +184,28 @@ describe("delays without jitter", () => {
     assert.notInstanceOf(planOf(linear, { maxDelayQueues: 7 }), Error)
     assert.notInstanceOf(planOf(linear, { maxDelayQueues: 1, topology: "perMessageTtl" }), Error)
   })
+
+  it.each([
+    ["perDelayQueue", 128, 300],
+    ["perDelayQueue", 110, 300],
+    ["perDelayQueue", 110, 120],
+    ["ladder", 128, 300],
+    ["auto", 110, 300],
+    ["levels", 20, 300]
+  ] as const)(
+    "of retries beyond the first hundred count as well: %s, at most %d, %d retries",
+    (kind, limit, maxRetries) => {
+      const many = RetryPolicy.make({ maxRetries, backoff: Backoff.linear("1 second") })
+      const made = planOf(many, { topology: kind, maxDelayQueues: limit })
+      if (made instanceof Error) {
+        const needed = maxRetries > 128 ? "more than 128" : maxRetries
+        assert.include(made.message, `need ${needed} queues, the limit is ${limit}`)
+        return assert.notInclude(made.message, "maxDelayQueues: 129")
+      }
+      const used = Array.from({ length: maxRetries }, (_, index) => made.route(1000 * (index + 1)).objects).flat()
+      assert.isAtMost(Objects.distinct(used).filter(Objects.isDelay).length, limit)
+    }
+  )
 
   it("are counted in every topology", () => {
     assert.match(String(planOf(linear, { maxDelayQueues: 1, topology: "waitLoop" })), /need 2 queues, the limit is 1/)

@@ -387,6 +387,7 @@ describe("toBrokerError", () => {
     ],
     [`Channel closed by server: 541 (INTERNAL-ERROR) with message "INTERNAL_ERROR"`, "ConnectionLost", /again/],
     ["Frame size 1345270062 exceeds maxFrameSize 67108864", "ConnectionFailed", /AMQP/],
+    ["SASL mechanism PLAIN is not provided by the server", "AccessRefused", /^Enable the mechanism .* set auth/],
     ["channel closed", "ConnectionLost", /the same id/],
     ["Channel ended, no reply will be forthcoming", "ConnectionLost", /the same id/],
     ["something nobody has seen", "ConnectionLost", /the same id/]
@@ -406,6 +407,16 @@ describe("toBrokerError", () => {
     assert.strictEqual(error.reason, "ConnectionFailed")
     assert.match(error.remedy ?? "", remedy)
   })
+
+  it.each([
+    ["Frame size 1345270062 exceeds maxFrameSize 67108864", true],
+    ["Unknown frame type 21", true],
+    ["self-signed certificate", true],
+    ["Socket closed abruptly during opening handshake", false],
+    ["connect ECONNREFUSED 127.0.0.1:1", false]
+  ])("tells what waiting for the server cannot solve: %s", (text, isMisconfigured) =>
+    assert.strictEqual(toBrokerError(new Error(text), { operation: "connect" }).isMisconfigured, isMisconfigured)
+  )
 
   it("where there is no connection, the server's words for refusing it and their remedy are told", () => {
     const refused = toBrokerError(new Error("Expected ConnectionOpenOk; got <ConnectionClose channel:0>"), {

@@ -76,8 +76,8 @@ describe("reach, by which waitForBroker asks SQS", () => {
   })
   const named = (code: string, status = 400) =>
     answering(status, JSON.stringify({ __type: `com.amazonaws.sqs#${code}`, message: "said" }))
-  const failing = (code: string) => ({
-    handle: () => Promise.reject(Object.assign(new Error(`connect ${code}`), { code }))
+  const failing = (code: string, message = `connect ${code}`) => ({
+    handle: () => Promise.reject(Object.assign(new Error(message), { code }))
   })
   const reached = (options: Omit<SqsOptions.Options, "url">) =>
     Effect.scoped(
@@ -118,13 +118,14 @@ describe("reach, by which waitForBroker asks SQS", () => {
       await using requeue = await connect(layer)
       assert.deepStrictEqual([calls, (await requeue.health()).connection.state], [5, "up"])
       const never = { url, credentials: async () => identity, requestHandler: failing("ECONNREFUSED") as never }
-      const refused = await connect(SqsBroker.layer(never), { waitForBroker: "1ms" }).catch(String)
+      const refused = await connect(SqsBroker.layer(never), { waitForBroker: "1 second" }).catch(String)
       assert.match(String(refused), /sqs: connect: ConnectionFailed: ECONNREFUSED.*attempts? in/)
     })
   )
 
   it.live.each([
     ["an untrusted certificate", failing("DEPTH_ZERO_SELF_SIGNED_CERT")],
+    ["an answer that is not HTTP", failing("HPE_INVALID_CONSTANT", "Parse Error: Expected HTTP/, RTSP/ or ICE/")],
     ["refused credentials", named("SignatureDoesNotMatch", 403)]
   ])("connect does not wait after %s", ([, requestHandler]) =>
     Effect.promise(async () => {

@@ -3,7 +3,7 @@
  *
  * Its JSON Schema is published with the package as `schema.json`, for editors.
  */
-import { Adapter } from "@requeue/core/port"
+import { Adapter, Delay } from "@requeue/core/port"
 import * as Schema from "effect/Schema"
 import * as Environment from "./internal/environment.ts"
 import * as PolicyConfig from "./PolicyConfig.ts"
@@ -27,6 +27,10 @@ const isOption = (value: unknown): boolean => {
 /** The value of an adapter's option, which the adapter checks. One that is not set in a module may be a missing secret. */
 const Option = Schema.Unknown.check(Schema.makeFilter((value) => isOption(value) || "must be a value, got undefined"))
 
+const wait = Delay.kind(0, Delay.max)
+
+const Wait = PolicyConfig.Duration.check(Schema.makeFilter((value) => wait.holds(value) || `must be ${wait.expected}`))
+
 /** A broker: its URL, or an object of it, its adapter and the adapter's own options. */
 const Broker = Schema.Union([
   Schema.String,
@@ -41,7 +45,7 @@ const Broker = Schema.Union([
       ),
       waitForBroker: described(
         "How long connect waits for a broker that starts later, 0 to 24 hours. Default: 30 seconds.",
-        PolicyConfig.Duration
+        Wait
       )
     }),
     [Schema.Record(Schema.String, Option)]

@@ -114,10 +114,7 @@ const read = ({
     const [rest, brokers] = splitBrokers(document)
     const expanded = Environment.expand(rest, environment, [], verbatim)
     const unusable = [...Environment.mistaken(document, environment, verbatim), ...expanded.problems]
-    const checked = check(
-      brokers === undefined ? expanded.value : { ...Object(expanded.value), brokers },
-      expanded.whole
-    )
+    const checked = check(joinBrokers(expanded.value, brokers), expanded.whole)
     const wrong = Result.isFailure(checked) ? checked.failure : []
     // A variable that cannot be filled in explains any other problem at its place.
     const unexplained = wrong
@@ -176,11 +173,31 @@ const check = (given: unknown, whole: Environment.Expanded["whole"]): Result.Res
   }
 }
 
-/** Takes the brokers out of a file: their secrets are looked up when one is used, so that those of others may be missing. */
+/** Takes the brokers out of a file, but for the times to wait: their secrets are looked up when one is used, so that those of others may be missing. */
 const splitBrokers = (document: unknown): readonly [unknown, unknown] => {
   if (typeof document !== "object" || document === null || !("brokers" in document)) return [document, undefined]
   const { brokers, ...rest } = document
-  return [rest, brokers]
+  const times = Object.entries(Environment.isObject(brokers) ? brokers : {}).flatMap(([name, broker]) =>
+    Environment.isObject(broker) && "waitForBroker" in broker
+      ? [[name, { waitForBroker: broker["waitForBroker"] }] as const]
+      : []
+  )
+  return [times.length === 0 ? rest : { ...rest, brokers: Object.fromEntries(times) }, brokers]
+}
+
+/** Puts the brokers into a file again, with the times to wait that it has. */
+const joinBrokers = (document: unknown, brokers: unknown): unknown => {
+  if (brokers === undefined) return document
+  const { brokers: times = {}, ...rest } = Object(document)
+  const joined = Environment.isObject(brokers)
+    ? Object.fromEntries(
+        Object.entries(brokers).map(([name, broker]) => [
+          name,
+          Object.hasOwn(times, name) ? { ...Object(broker), ...times[name] } : broker
+        ])
+      )
+    : brokers
+  return { ...rest, brokers: joined }
 }
 
 const samePath = (a: StrictSchema.Problem["path"], b: StrictSchema.Problem["path"]): boolean =>

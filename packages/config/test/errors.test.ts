@@ -29,6 +29,27 @@ const cases: ReadonlyArray<readonly [what: string, yaml: string, expected: Reado
     ]
   ],
   [
+    "a time to wait for the broker at the top",
+    "brokers: { main: 'memory:' }\nwaitForBroker: 1 minute",
+    [
+      "waitForBroker: this option of connect stands in a broker of a config file. Write brokers: { NAME: { url: …, waitForBroker: … } }"
+    ]
+  ],
+  [
+    "times to wait for brokers that are none",
+    "broker: a\nbrokers: { a: { url: 'memory:', waitForBroker: -1 }, b: { url: 'memory:', waitForBroker: soon } }",
+    [
+      "brokers.a.waitForBroker: must be a duration from 0ms to 1d, got -1",
+      'brokers.b.waitForBroker: must be a duration from 0ms to 1d, got "soon". ' +
+        'Write a number of milliseconds, or text such as "10 seconds" or "5 minutes"'
+    ]
+  ],
+  [
+    "a time to wait for a broker from a variable that is not set",
+    "brokers: { main: { url: 'memory:', waitForBroker: '${WAIT}' } }",
+    ["brokers.main.waitForBroker: the environment variable WAIT is not set. Set WAIT"]
+  ],
+  [
     "a wrong unit",
     "brokers: { main: 'memory:' }\npolicies: { slow: { backoff: { type: constant, delay: 5 secs } } }",
     [

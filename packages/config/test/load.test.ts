@@ -1,3 +1,4 @@
+import { Delay } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { mkdir } from "node:fs/promises"
 import { join } from "node:path"
@@ -168,12 +169,12 @@ describe("a program", () => {
     await expect(connect("main", { waitForBroker: -1 })).rejects.toThrow("connect: waitForBroker must be a duration")
   })
 
-  it("of a broker whose time to start is none does not start", async () => {
+  it.each(["5000", "5 seconds"])("waits for its broker as long as a variable says: %s", async (WAIT) => {
     const cwd = await folder({
-      "requeue.config.yaml": "brokers: { main: { url: 'memory:', waitForBroker: soon } }"
+      "requeue.config.yaml": "brokers: { main: { url: 'memory:', waitForBroker: '${WAIT}' } }"
     })
-    const { connect } = await loadConfig({ cwd, environment: {} })
-    await expect(connect()).rejects.toThrow(/waitForBroker must be a duration.*got "soon"/)
+    const config = await Effect.runPromise(Configuration.load({ cwd, environment: { WAIT } }))
+    assert.strictEqual(Delay.toMillis(config.waitForBroker()!), 5000)
   })
 
   it("does not start with what its broker cannot do", async () => {

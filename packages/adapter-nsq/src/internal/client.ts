@@ -93,9 +93,13 @@ const replaceMethods = (native: NSQDConnection, settings: Settings, fail: (error
   native.identify = () => ({ ...identify(), user_agent: settings.userAgent })
   // The driver waits at most 5 seconds for the first answer. Here `connectTimeout` decides.
   native.identifyTimeout = () => {}
-  // The driver throws in the socket's event when a server that is no nsqd answers: the process would end.
+  let isFirst = true
+  // The driver waits for the rest of a frame when a server that is no nsqd answers, or throws in the socket's event: the process
+  // would end.
   native.receiveData = (data) => {
     try {
+      if (isFirst && !Handshake.isNsq(data)) throw new Error(Handshake.refusals.notNsq)
+      isFirst = false
       receiveData(data)
     } catch (error) {
       fail(error instanceof Error ? error : new Error(Failure.summarize(error).message))

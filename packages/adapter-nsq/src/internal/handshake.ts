@@ -21,6 +21,7 @@ interface Asked {
 
 /** The beginnings of refusals, by which their remedies are found. */
 export const refusals = {
+  notNsq: "the server does not speak NSQ",
   noTls: "TLS was asked for, and nsqd answers that it has none",
   early: "nsqd was heard in the clear after it had agreed to TLS",
   clear: "authSecret would be sent in the clear",
@@ -54,3 +55,6 @@ export const read = (answer: string, { compression, secret, tls }: Asked): Hands
         : undefined
   return { refusal, wantsSecret, notes }
 }
+
+/** Whether the first bytes of a server begin a frame of NSQ: those of all others would be frames of more than 16 MB. */
+export const isNsq = (first: Uint8Array): boolean => first[0] === 0

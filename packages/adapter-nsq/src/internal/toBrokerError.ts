@@ -36,9 +36,6 @@ const remedies = {
   identify: "Keep heartbeat, messageTimeout and outputBufferTimeout within the limits of nsqd's configuration"
 } as const
 
-/** The beginning of the error of a server whose bytes are no frames of NSQ. */
-const notNsq = "the server does not speak NSQ"
-
 /** Errors of https://nsq.io/clients/tcp_protocol_spec.html, then those of TLS and of the network; the first that fits counts. */
 const patterns: ReadonlyArray<readonly [RegExp, Meaning]> = [
   [new RegExp(`^${refusals.noTls}`), { reason: "AccessRefused", remedy: remedies.noTls }],
@@ -58,7 +55,7 @@ const patterns: ReadonlyArray<readonly [RegExp, Meaning]> = [
     { reason: "Throttled", remedy: "Look at nsqd's log: is its disk full, does it end?" }
   ],
   [/^E_/, { reason: "Unsupported" }],
-  [new RegExp(`^${notNsq}`), { reason: "ConnectionFailed", remedy: remedies.protocol }],
+  [new RegExp(`^${refusals.notNsq}`), { reason: "ConnectionFailed", remedy: remedies.protocol }],
   [/certificate|self.signed|SSL|TLS|altnames|EPROTO/i, { reason: "ConnectionFailed", remedy: remedies.tls }],
   [
     /ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT/,
@@ -69,7 +66,7 @@ const patterns: ReadonlyArray<readonly [RegExp, Meaning]> = [
 const textOf = (cause: unknown): string => {
   // The driver takes what it reads for the size of a frame.
   if (cause instanceof Error && "code" in cause && cause.code === "ERR_BUFFER_OUT_OF_BOUNDS")
-    return `${notNsq}: ${cause.message}`
+    return `${refusals.notNsq}: ${cause.message}`
   if (!(cause instanceof Error)) return Failure.summarize(cause).message
   const code = "code" in cause && typeof cause.code === "string" ? `${cause.code} ` : ""
   // When several addresses were tried, the outer error has no text.
@@ -96,7 +93,8 @@ export const toBrokerError = (
     operation,
     queue,
     reason: meaning.reason,
-    isMisconfigured: otherwise === "ConnectionFailed" && TlsOptions.isMistake(text),
+    isMisconfigured:
+      otherwise === "ConnectionFailed" && (TlsOptions.isMistake(text) || meaning.remedy === remedies.protocol),
     detail: node === undefined ? text : `nsqd ${node}: ${text}`,
     remedy: meaning.remedy ?? (meaning.reason === "ConnectionFailed" ? remedies.reach : undefined)
   })

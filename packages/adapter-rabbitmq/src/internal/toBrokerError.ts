@@ -20,6 +20,8 @@ const remedies = {
   certificate:
     "Check the client certificate in tls: the server must trust its authority, read a user's name from it (ssl_cert_login_from), " +
     "and have that user; it must enable rabbitmq_auth_mechanism_ssl",
+  mechanism:
+    'Enable the mechanism on the server (auth_mechanisms), or set auth: "plain" or "external" to one that it has',
   vhost: "Create the virtual host and give the user permissions in it, or name another one in the URL",
   unopened:
     "Create the virtual host and give the user permissions in it; where both are there, raise max-connections of the virtual " +
@@ -128,6 +130,7 @@ const byCode = (code: number, text: string): Diagnosis | undefined => {
 
 const patterns: ReadonlyArray<readonly [RegExp, Diagnosis]> = [
   [/^NOT_ALLOWED - vhost .* a limit of connections/, { reason: "AccessRefused", remedy: remedies.unopened }],
+  [/^SASL mechanism/, { reason: "AccessRefused", remedy: remedies.mechanism }],
   [/^No channels left/, { reason: "AccessRefused", remedy: remedies.channels }],
   [/ACCESS[_-]REFUSED.*mechanism EXTERNAL/i, { reason: "AccessRefused", remedy: remedies.certificate }],
   [/ACCESS[_-]REFUSED.*(login|authentication)/i, { reason: "AccessRefused", remedy: remedies.login }],
@@ -190,7 +193,7 @@ export const toBrokerError = (
       remedy: otherwise === "ConnectionLost" ? lostRemedy : undefined
     }
   const remedy = isReply ? remedies.reply : usual
-  const isMisconfigured = operation === "connect" && TlsOptions.isMistake(text)
+  const isMisconfigured = operation === "connect" && (TlsOptions.isMistake(text) || usual === remedies.protocol)
   const detail = detailOf(text)
   return new BrokerError.BrokerError({ broker: "rabbitmq", operation, queue, reason, detail, remedy, isMisconfigured })
 }

@@ -84,3 +84,33 @@ test.runIf(isSoon)(
     assert.deepStrictEqual(await drainIds(url, queue), [])
   }
 )
+
+test.runIf(isSoon).each(["sent", "returned by a process that has died"])(
+  "messages that a rate limit holds back longer than the consumer timeout stay with the server: %s",
+  async (history) => {
+    const queue = queueName("limited")
+    const ids = ["a", "b", "c"]
+    const runs: Array<Run> = []
+    const events: Array<Event.Event> = []
+    await on(options(queue), (broker) =>
+      Effect.gen(function* () {
+        yield* broker.publish(ids.map((id) => outgoing(queue, id)))
+        if (history !== "sent")
+          yield* Effect.promise(() =>
+            raw(url, async (channel) => {
+              for (const _ of ids) assert.isObject(await channel.get(queue))
+            })
+          )
+        const onEvent = (event: Event.Event) => void events.push(event)
+        const rateLimit = { max: 1, per: "7 seconds" } as const
+        const { health } = yield* consume(queue, runs, { rateLimit, prefetch: 10, concurrency: 10, onEvent })
+        yield* until("three successes", () => succeeded(events).length === 3, 4 * within)
+        yield* quiet(broker)
+        assert.isUndefined(health().trouble)
+      })
+    )
+    const received = events.flatMap((event) => (event._tag === "Received" ? [event.id] : []))
+    assert.deepStrictEqual(received.toSorted(), ids)
+    assert.deepStrictEqual(await drainIds(url, queue), [])
+  }
+)

@@ -53,6 +53,13 @@ const unreadable: Explanation = { reason: "ConnectionLost", remedy: remedyOfFore
 /** A proxy waits no longer for SQS, which may do the call all the same. */
 const impatient: Explanation = { reason: "Timeout", remedy: remedyOfForeign }
 
+/** The server does not speak HTTP. */
+export const foreign: Explanation = {
+  reason: "ConnectionFailed",
+  remedy:
+    "Check host and port: something answers there that does not speak HTTP. If the server needs TLS, write tls=true in the URL"
+}
+
 /** By the code of the error, without the prefix of its namespace. */
 const codes: Readonly<Record<string, Explanation>> = {
   QueueDoesNotExist: missing,
@@ -147,6 +154,7 @@ const byText: ReadonlyArray<readonly [RegExp, Explanation]> = [
   [/must be shorter than|too long|exceeds? .*size/i, large],
   [/non.?existent|does not exist/i, missing],
   [/socket hang up|aborted/i, broken],
+  [/^Parse Error: Expected HTTP\//, foreign],
   [
     /wrong version number/i,
     {

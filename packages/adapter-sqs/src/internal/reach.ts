@@ -4,7 +4,7 @@ import { TlsOptions } from "@requeue/kit"
 import * as Effect from "effect/Effect"
 import { textIn } from "./answer.ts"
 import type { Client } from "./client.ts"
-import { credentials } from "./explain.ts"
+import { credentials, foreign } from "./explain.ts"
 import { isTransient, NotSent, toBrokerError } from "./toBrokerError.ts"
 
 /** The name of a queue that need not exist. */
@@ -18,7 +18,7 @@ const obstacle = (cause: unknown): BrokerError.BrokerError | undefined => {
   const error = toBrokerError(cause, { operation: "connect" })
   if (cause instanceof NotSent) return error
   const { broker, detail, operation, remedy } = error
-  const isMisconfigured = TlsOptions.isMistake(detail)
+  const isMisconfigured = TlsOptions.isMistake(detail) || remedy === foreign.remedy
   if (isMisconfigured || !isNamed(cause))
     return new BrokerError.BrokerError({
       broker,

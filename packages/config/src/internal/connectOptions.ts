@@ -18,6 +18,12 @@ export const explain = (problem: Problem): Problem => {
   const isTop = problem.path.length === 1
   if (!/^unknown (key|option)$/.test(problem.detail) || !(isTop || place === "brokers")) return problem
   if (typeof key !== "string" || !Object.hasOwn(names, key)) return problem
+  if (key === "waitForBroker")
+    return {
+      path: problem.path,
+      detail: "this option of connect stands in a broker of a config file",
+      remedy: "Write brokers: { NAME: { url: …, waitForBroker: … } }"
+    }
   return {
     path: problem.path,
     detail: "this option of connect cannot stand in a config file",

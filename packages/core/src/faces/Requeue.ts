@@ -226,10 +226,13 @@ const layerOf = async <E>(
   broker: Adapters.Address | Layer.Layer<Broker, E>,
   { adapters, telemetry, waitForBroker = defaultWait }: ConnectOptions
 ): Promise<Layer.Layer<Broker, unknown>> => {
-  const found: Layer.Layer<Broker, unknown> = isLayer(broker)
-    ? broker
-    : Adapters.layerOf(await resolve(broker, { adapters }))
-  const layer = patient(found, Delay.toMillis(waitForBroker))
+  const wait = Delay.toMillis(waitForBroker)
+  const patiently = async () => {
+    if (isLayer(broker)) return patient(broker, wait, "broker")
+    const resolved = await resolve(broker, { adapters })
+    return patient(Adapters.layerOf(resolved), wait, resolved.scheme)
+  }
+  const layer = await patiently()
   return telemetry === undefined ? layer : Layer.merge(layer, Layer.succeed(Telemetry.Telemetry, telemetry))
 }
 

@@ -9,6 +9,7 @@ import { TestClock } from "effect/testing"
 import { patient } from "../../src/faces/internal/patient.ts"
 import * as Broker from "../../src/port/Broker.ts"
 import { BrokerError, type Reason } from "../../src/port/BrokerError.ts"
+import * as Log from "../../src/port/Log.ts"
 
 /** A broker that is up after so many attempts. One that `isLazy` opens no connection. */
 const starting = (attempts: number, reason: Reason = "ConnectionFailed", isLazy = false, isMisconfigured = false) => {
@@ -39,71 +40,117 @@ const starting = (attempts: number, reason: Reason = "ConnectionFailed", isLazy 
     })
   ])
   const built = (wait: number) =>
-    Layer.build(patient(Layer.effect(Broker.Broker, attempt), wait)).pipe(Effect.provide(logs))
+    Layer.build(patient(Layer.effect(Broker.Broker, attempt), wait, "test")).pipe(Effect.provide(logs))
   return { built, seen }
 }
 
+const because = "test: connect: ConnectionFailed: refused. Start it"
+
+/** A broker whose adapter logs a line with each attempt, which `attempt` ends. */
+const logging = (attempt: Effect.Effect<void, BrokerError>) => {
+  const logged: Array<string> = []
+  const logs = Logger.layer([
+    Logger.make(({ fiber, message }) => {
+      const { errorMessage, nsqd } = fiber.getRef(References.CurrentLogAnnotations)
+      logged.push(`${String(message)}: ${String(errorMessage ?? nsqd)}`)
+    })
+  ])
+  let attempts = 0
+  const broker = Effect.gen(function* () {
+    yield* Log.warning("not connected", { nsqd: ++attempts })
+    yield* attempt
+    yield* Effect.forkDetach(Effect.andThen(Effect.sleep("1 minute"), Log.warning("lost", { nsqd: 1 })))
+    return {} as Broker.Service
+  })
+  const built = (wait: number) =>
+    Layer.build(patient(Layer.effect(Broker.Broker, broker), wait, "amqp")).pipe(Effect.provide(logs))
+  return { built, logged }
+}
+
+const refused = new BrokerError({ broker: "test", operation: "connect", reason: "ConnectionFailed", detail: "refused" })
+
 describe("a broker that starts after the program", () => {
-  it.effect("is waited for, which the log says", () =>
+  it.effect("is waited for, which the log says at once", () =>
     Effect.gen(function* () {
       const { built, seen } = starting(5)
       const build = yield* Effect.forkChild(built(30_000), { startImmediately: true })
       yield* TestClock.adjust("30 seconds")
       yield* Fiber.join(build)
       assert.deepStrictEqual([seen.attempts, seen.open], [5, 1])
-      // It was up before a second was over.
-      assert.deepStrictEqual(seen.logged, [])
+      assert.deepStrictEqual(seen.logged, [[0, `waiting for the broker, for 30s more: ${because}`]])
     })
   )
 
-  it.effect(
-    "is named in the log after a second, and every 5 seconds, with the last reason and the time that is left",
-    () =>
-      Effect.gen(function* () {
-        const { built, seen } = starting(Number.POSITIVE_INFINITY)
-        const build = yield* Effect.forkChild(Effect.flip(built(14_000)), { startImmediately: true })
-        yield* TestClock.adjust("20 seconds")
-        yield* Fiber.join(build)
-        const because = "test: connect: ConnectionFailed: refused. Start it"
-        assert.deepStrictEqual(seen.logged, [
-          [1000, `waiting for the broker, for 13s more: ${because}`],
-          [6000, `waiting for the broker, for 8s more: ${because}`],
-          [11_000, `waiting for the broker, for 3s more: ${because}`]
-        ])
-      })
+  it.effect("is named in the log every 5 seconds, with the last reason and the time that is left", () =>
+    Effect.gen(function* () {
+      const { built, seen } = starting(Number.POSITIVE_INFINITY)
+      const build = yield* Effect.forkChild(Effect.flip(built(14_000)), { startImmediately: true })
+      yield* TestClock.adjust("20 seconds")
+      yield* Fiber.join(build)
+      assert.deepStrictEqual(seen.logged, [
+        [0, `waiting for the broker, for 14s more: ${because}`],
+        [5000, `waiting for the broker, for 9s more: ${because}`],
+        [10_000, `waiting for the broker, for 4s more: ${because}`]
+      ])
+    })
   )
 
-  it.effect("is named in the log after 6 seconds while the first attempt has no answer", () =>
+  it.effect("is named in the log after 5 seconds while the first attempt has no answer", () =>
     Effect.gen(function* () {
-      const logged: Array<string> = []
-      const logs = Logger.layer([
-        Logger.make(
-          ({ fiber }) => void logged.push(String(fiber.getRef(References.CurrentLogAnnotations)["errorMessage"]))
-        )
-      ])
-      const silent = patient(Layer.effect(Broker.Broker, Effect.never), 30_000)
-      const build = yield* Effect.forkChild(Effect.provide(Layer.build(silent), logs), { startImmediately: true })
-      yield* TestClock.adjust("5999 millis")
+      const { built, logged } = logging(Effect.never)
+      const build = yield* Effect.forkChild(built(30_000), { startImmediately: true })
+      yield* TestClock.adjust("4999 millis")
       assert.deepStrictEqual(logged, [])
       yield* TestClock.adjust("1 milli")
+      assert.deepStrictEqual(logged, ["waiting for the broker, for 25s more: the first attempt has no answer yet"])
       yield* Fiber.interrupt(build)
-      assert.deepStrictEqual(logged, ["the first attempt has no answer yet"])
     })
   )
 
-  it.effect("is waited for no longer than was stated, and the last attempt is at the end", () =>
+  it.effect("is waited for without the lines that the adapter writes with each attempt, but for the last one", () =>
+    Effect.gen(function* () {
+      let left = 5
+      const { built, logged } = logging(Effect.suspend(() => (left-- > 0 ? Effect.fail(refused) : Effect.void)))
+      const build = yield* Effect.forkChild(built(30_000), { startImmediately: true })
+      yield* TestClock.adjust("4 seconds")
+      yield* Fiber.join(build)
+      const waiting = "waiting for the broker, for 30s more: test: connect: ConnectionFailed: refused"
+      assert.deepStrictEqual(logged, [waiting, "not connected: 6"])
+      yield* TestClock.adjust("1 minute")
+      assert.deepStrictEqual(logged, [waiting, "not connected: 6", "lost: 1"])
+    })
+  )
+
+  it.effect("is waited for no longer than was stated", () =>
     Effect.gen(function* () {
       const { built, seen } = starting(Number.POSITIVE_INFINITY)
       const build = yield* Effect.forkChild(Effect.flip(built(10_000)), { startImmediately: true })
-      yield* TestClock.adjust("9999 millis")
-      const before = seen.attempts
+      yield* TestClock.adjust("9900 millis")
+      const late = seen.attempts
+      yield* TestClock.adjust("99 millis")
       assert.isUndefined(build.pollUnsafe())
       yield* TestClock.adjust("1 milli")
+      assert.isAbove(seen.attempts, late, "the last attempt is near the end")
       assert.strictEqual(
         String(yield* Fiber.join(build)),
-        `BrokerError: test: connect: ConnectionFailed: refused (${before + 1} attempts in 10s). Start it. Raise waitForBroker if the broker takes longer to start`
+        `BrokerError: test: connect: ConnectionFailed: refused (${seen.attempts} attempts in 10s). Start it. Raise waitForBroker if the broker takes longer to start`
       )
       assert.strictEqual(seen.open, 0)
+    })
+  )
+
+  it.effect.each([
+    ["that has not answered", [], "amqp: connect: ConnectionFailed: no answer (1 attempt in 1s). Check host and port."],
+    ["that answers no longer", [refused], "test: connect: ConnectionFailed: refused (2 attempts in 1s)."]
+  ] as const)("is waited for no longer by an attempt %s and cannot be interrupted", ([, errors, expected]) =>
+    Effect.gen(function* () {
+      const rest = errors.map((error) => Effect.fail(error)).values()
+      const attempt = Effect.suspend((): Effect.Effect<void, BrokerError> => rest.next().value ?? Effect.never)
+      const { built } = logging(Effect.uninterruptible(attempt))
+      const build = yield* Effect.forkChild(Effect.flip(built(1000)), { startImmediately: true })
+      yield* TestClock.adjust("1 second")
+      const raise = "Raise waitForBroker if the broker takes longer to start"
+      assert.strictEqual(String(yield* Fiber.join(build)), `BrokerError: ${expected} ${raise}`)
     })
   )
 

@@ -1,12 +1,15 @@
 /** Which method of a logger is called, and how, by what the logger has. */
-import { assert, describe, it } from "@effect/vitest"
+import { Console } from "node:console"
+import { Writable } from "node:stream"
+import { format } from "node:util"
+import { assert, describe, it, vi } from "@effect/vitest"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as References from "effect/References"
 import * as Loggers from "../../src/observe/internal/loggers.ts"
 import type { LogTarget } from "../../src/observe/LoggerLike.ts"
 
-const log = (target: LogTarget, effect: Effect.Effect<void>) =>
+const log = (target: LogTarget | undefined, effect: Effect.Effect<void>) =>
   Effect.runSync(
     effect.pipe(
       Effect.provideService(References.CurrentLoggers, Loggers.of(target)),
@@ -75,14 +78,47 @@ describe("a line is written", () => {
           ["log", { count: 2, level: "warn", message: "100% of all" }]
         ]
       ],
-      // Methods of console take the message for a format.
-      [all, [["warn", "100%% of all", { queue: "q", count: 2 }]]]
+      [all, [["warn", "100% of all", { queue: "q", count: 2 }]]]
     ] as const) {
       const { calls, logger } = recording(...names)
       log(logger, line)
       assert.deepStrictEqual<unknown>(calls, expected)
     }
   })
+
+  it("as it is by console, which takes it for a format", () => {
+    const written: Array<string> = []
+    const stream = new Writable({ write: (chunk, _, done) => (written.push(String(chunk)), done()) })
+    const fields = Effect.annotateLogs({ count: 2 })
+    const line = Effect.all([fields(Effect.logWarning("100%s of %")), fields(Effect.logInfo("50%d %%"))], {
+      discard: true
+    })
+    log(new Console({ stdout: stream, stderr: stream }), line)
+    assert.deepStrictEqual(written, ["100%s of % { count: 2 }\n", "50%d %% { count: 2 }\n"])
+    const shown = vi.spyOn(console, "warn").mockImplementation((...args) => void written.push(format(...args)))
+    log(console, fields(Effect.logWarning("100%s")))
+    shown.mockRestore()
+    assert.strictEqual(written.at(-1), "100%s { count: 2 }")
+  })
+
+  it.each([undefined, "json"] as const)(
+    "on standard error without characters that would break or forge it: %s",
+    (target) => {
+      const written: Array<string> = []
+      const shown = vi.spyOn(console, "error").mockImplementation((line) => void written.push(String(line)))
+      log(
+        target,
+        Effect.annotateLogs(Effect.logWarning("a\u001b[2Jb\u0085c\u2028d\u2029e\u009bf\u007fg\nh"), {
+          queue: "q\u009d"
+        })
+      )
+      shown.mockRestore()
+      const [line = ""] = written
+      assert.notMatch(line, /[\p{Cc}\p{Zl}\p{Zp}]/u)
+      assert.include(line, "\\u001b[2Jb\\u0085c\\u2028d\\u2029e\\u009bf\\u007fg\\nh")
+      assert.include(line, "q\\u009d")
+    }
+  )
 
   it.each([
     ["a promise", async () => ({})],

@@ -53,9 +53,9 @@ export interface ConnectOptions extends Limits.Options {
   readonly logLevel?: LogLevel.LogLevel | undefined
   /**
    * How long `connect` waits for an unreachable broker, such as one that starts after the program: up to 24 hours, a number
-   * counts milliseconds. It logs the last reason after a second and then every 5 seconds. 0: one attempt. It never waits
-   * for mistakes: a wrong option or URL, refused credentials, an untrusted certificate. SQS, which has no connection, is asked
-   * for an answer, except with 0. Default: 30 seconds.
+   * counts milliseconds. It logs the reason at once, and the last one every 5 seconds. 0: one attempt, as long as the adapter's
+   * own limit. It never waits for mistakes: a wrong option or URL, refused credentials, an untrusted certificate, a port of
+   * another protocol. SQS, which has no connection, is asked for an answer, except with 0. Default: 30 seconds.
    */
   readonly waitForBroker?: Delay.DurationInput | undefined
   /** For example `OpenTelemetry.make()` of `@requeue/opentelemetry`. Default: none, which costs nothing. */

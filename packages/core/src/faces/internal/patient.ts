@@ -1,9 +1,12 @@
 /** Waiting for a broker that starts after the program, as containers do. */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
+import * as References from "effect/References"
 import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
 import * as Random from "../../runtime/Random.ts"
@@ -12,11 +15,12 @@ import * as Delay from "../../message/Delay.ts"
 import { Broker } from "../../port/Broker.ts"
 import { BrokerError } from "../../port/BrokerError.ts"
 import * as Log from "../../port/Log.ts"
+import * as HeldLog from "./heldLog.ts"
 
 const pauses: Reconnect.Pauses = { first: 100, max: 2000 }
 
-/** Milliseconds before the first log line, and between two of them. */
-const lines = { first: 1000, between: 5000 } as const
+/** Milliseconds between two log lines. */
+const betweenLines = 5000
 
 /** Monotonic milliseconds. */
 const now = Effect.map(Clock.Clock, (clock) => Number(clock.monotonicTimeNanosUnsafe()) / 1e6)
@@ -25,16 +29,26 @@ const now = Effect.map(Clock.Clock, (clock) => Number(clock.monotonicTimeNanosUn
 const rounded = (millis: number): string =>
   Delay.format(millis < 1000 ? Math.round(millis) : Math.round(millis / 1000) * 1000)
 
-const timedOut = (error: BrokerError, attempts: number, waited: number): BrokerError => {
+/** The error of a broker that has not answered the only attempt. */
+const silent = (broker: string): BrokerError =>
+  new BrokerError({
+    broker,
+    operation: "connect",
+    reason: "ConnectionFailed",
+    detail: "no answer",
+    remedy: "Check host and port"
+  })
+
+const timedOut = (error: BrokerError, attempts: number, wait: number): BrokerError => {
   const { broker, cause, operation, queue, reason } = error
-  const detail = `${error.detail} (${attempts} ${attempts === 1 ? "attempt" : "attempts"} in ${rounded(waited)})`
+  const detail = `${error.detail} (${attempts} ${attempts === 1 ? "attempt" : "attempts"} in ${rounded(wait)})`
   const raise = "Raise waitForBroker if the broker takes longer to start"
   const remedy = error.remedy === undefined ? raise : `${error.remedy}${/[.?]$/.test(error.remedy) ? "" : "."} ${raise}`
   return new BrokerError({ broker, cause, detail, operation, queue, reason, remedy })
 }
 
-/** Logs from time to time what is waited for; a slow first attempt only later. It never ends, and is interrupted. */
-const report = (end: number, last: () => BrokerError | undefined): Effect.Effect<never> => {
+/** Logs what is waited for when the first attempt has failed or is slow, and then from time to time. It never ends, and is interrupted. */
+const report = (end: number, failed: Deferred.Deferred<void>, last: () => BrokerError | undefined) => {
   const line = Effect.flatMap(now, (at) => {
     const error = last()
     return Log.warning(`waiting for the broker, for ${rounded(Math.max(0, end - at))} more`, {
@@ -42,20 +56,31 @@ const report = (end: number, last: () => BrokerError | undefined): Effect.Effect
       errorMessage: error?.message ?? "the first attempt has no answer yet"
     })
   })
-  const first = Effect.suspend(() => (last() === undefined ? Effect.void : line))
-  const further = Effect.forever(Effect.andThen(Effect.sleep(lines.between), line))
-  return Effect.sleep(lines.first).pipe(Effect.andThen(first), Effect.andThen(further))
+  const pause = Effect.sleep(betweenLines)
+  return Effect.andThen(Effect.raceFirst(Deferred.await(failed), pause), Effect.forever(Effect.andThen(line, pause)))
 }
 
+/** Runs an effect that need not end when it is interrupted: connecting often cannot be. */
+const leaving = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.flatMap(Effect.forkDetach(effect), (fiber) =>
+    Effect.onInterrupt(Fiber.join(fiber), () => Effect.sync(() => fiber.interruptUnsafe()))
+  )
+
 /**
- * Rebuilds a layer while its broker cannot be reached, even if building it opens no connection. The last attempt begins
- * after `wait` milliseconds. An error that another attempt cannot solve, such as a wrong password or an untrusted certificate, ends the wait at once.
+ * Rebuilds a layer while its broker cannot be reached, even if building it opens no connection, for `wait` milliseconds. An
+ * error that another attempt cannot solve, such as a wrong password or an untrusted certificate, ends the wait at once.
+ * `broker` is the name of one that has not answered.
  */
-export const patient = (layer: Layer.Layer<Broker, unknown>, wait: number): Layer.Layer<Broker, unknown> => {
+export const patient = (
+  layer: Layer.Layer<Broker, unknown>,
+  wait: number,
+  broker: string
+): Layer.Layer<Broker, unknown> => {
   if (wait === 0) return layer
   return Layer.effectContext(
     Effect.gen(function* () {
       const scope = yield* Effect.scope
+      const held = HeldLog.make(yield* References.CurrentLoggers)
       const build = Effect.gen(function* () {
         const own = yield* Scope.fork(scope)
         const reached = Effect.tap(
@@ -65,26 +90,32 @@ export const patient = (layer: Layer.Layer<Broker, unknown>, wait: number): Laye
         const built = yield* Effect.exit(reached)
         if (Exit.isFailure(built)) yield* Scope.close(own, built)
         return yield* built
-      })
+      }).pipe(Effect.provideService(References.CurrentLoggers, held.loggers), leaving)
       const start = yield* now
+      const failed = Deferred.makeUnsafe<void>()
       let last: BrokerError | undefined
-      const attempts = Effect.gen(function* () {
-        for (let failures = 1; ; failures++) {
+      let attempts = 0
+      const trying = Effect.gen(function* () {
+        while (true) {
+          attempts++
+          held.drop()
           const built = yield* Effect.result(build)
           if (Result.isSuccess(built)) return built.success
           const error = built.failure
           if (!(error instanceof BrokerError) || !error.isRetryable || error.isMisconfigured)
             return yield* Effect.fail(error)
           last = error
-          const waited = (yield* now) - start
-          if (waited >= wait) return yield* Effect.fail(timedOut(error, failures, waited))
-          yield* Effect.sleep(Math.ceil(Math.min(Reconnect.pause(failures, yield* Random.next, pauses), wait - waited)))
+          Deferred.doneUnsafe(failed, Exit.void)
+          // Closer together at the end, so that the last one has time for an answer.
+          const half = Math.max((start + wait - (yield* now)) / 2, pauses.first)
+          yield* Effect.sleep(Math.ceil(Math.min(Reconnect.pause(attempts, yield* Random.next, pauses), half)))
         }
       })
+      const orElse = () => Effect.fail(timedOut(last ?? silent(broker), attempts, wait))
       return yield* Effect.raceFirst(
-        attempts,
-        report(start + wait, () => last)
-      )
+        Effect.timeoutOrElse(trying, { duration: wait, orElse }),
+        report(start + wait, failed, () => last)
+      ).pipe(Effect.ensuring(Effect.sync(held.release)))
     })
   )
 }

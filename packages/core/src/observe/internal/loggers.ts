@@ -2,6 +2,7 @@
 import type * as Logger from "effect/Logger"
 import * as Pipeable from "effect/Pipeable"
 import * as Thenable from "../../message/Thenable.ts"
+import { printable } from "../../options/quoted.ts"
 import { summarize } from "../../policy/Failure.ts"
 import * as Log from "../../port/Log.ts"
 import * as BoundedMap from "../../runtime/BoundedMap.ts"
@@ -43,7 +44,7 @@ class Contained extends Pipeable.Class implements Logger.Logger<unknown, void> {
 /** Programs without Effect replace no service, and `effect/Console` is a module more to load. */
 const print = (line: string): void => {
   // oxlint-disable-next-line no-console
-  console.error(line)
+  console.error(printable(line))
 }
 
 /** The most queues whose child loggers are kept. */
@@ -62,11 +63,13 @@ const writerOf = (logger: LoggerLike): Write => {
   const children = BoundedMap.make<LoggerLike>(maxChildren)
   const isParent = has(logger, "child")
   const takesRecord = isParent && has(logger, "log")
+  // A console takes the message for a format: the one of the platform, a test runner's, or one that somebody has made.
+  const takesFormat = has(logger, "table")
   const write = (to: LoggerLike, level: string, message: string, fields: Log.Annotations): unknown => {
     const method = methodOf(to, level)
     if (method === undefined) return undefined
     if (takesRecord) return to.log!({ ...fields, level: method, message })
-    const args = isParent ? [fields, message] : [message.replaceAll("%", "%%"), fields]
+    const args = isParent ? [fields, message] : [takesFormat ? message.replaceAll("%", "%%") : message, fields]
     return Reflect.get(to, method).apply(to, args)
   }
   return (options) => {

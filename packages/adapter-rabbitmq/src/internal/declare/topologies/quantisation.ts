@@ -42,14 +42,27 @@ export const round = (delay: number): number => {
   return Math.ceil(Math.ceil(delay / step) * step)
 }
 
-/** The retries that a schedule does not list, some hundred to a range; without jitter the longest delay alone. */
+/** The most queues that `maxDelayQueues` can allow. */
+export const most = 128
+
+/** Different delays without jitter that a schedule does not list; where they are more than anybody can have queues for, some of them. */
+const exactDelays = (backoff: Backoff.Backoff, maxAttempts: number): ReadonlyArray<Range> => {
+  const found = new Set<number>()
+  const end = Math.min(maxAttempts, 10 * RetryPolicy.scheduleLimit)
+  let attempt = RetryPolicy.scheduleLimit
+  for (; attempt < end && found.size <= most; attempt++) found.add(Backoff.range(backoff, attempt)[1])
+  if (attempt < maxAttempts) found.add(Backoff.longest(backoff))
+  return [...found].map((delay) => [delay, delay])
+}
+
+/** The retries that a schedule does not list, some hundred to a range. */
 const unlisted = ({ backoff, maxAttempts }: RetryPolicy.RetryPolicy): ReadonlyArray<Range> => {
   if (backoff === undefined) return []
   const longest = Backoff.longest(backoff)
   const found: Array<Range> = []
   for (let first = RetryPolicy.scheduleLimit; first < maxAttempts && first < 2 ** 32; first *= 2) {
     const [low, high] = Backoff.range(backoff, first)
-    if (low === high) return [[longest, longest]]
+    if (low === high) return exactDelays(backoff, maxAttempts)
     found.push([low, Backoff.range(backoff, Math.min(2 * first, maxAttempts))[1]])
     if (high === longest) break
   }

@@ -11,9 +11,6 @@ import { tooMany, type Topology, type TopologyRequest } from "./topology.ts"
 /** Known delays for which a queue that shares no rungs has rungs of its own; levels are cheaper than more. */
 const ownRungs = 8
 
-/** The most queues that any quantisation could need. */
-const most = 128
-
 type Kinds = Quantisation.Room["kinds"]
 
 /** The rungs of exact delays, where they are few; else the best that the limit allows. */
@@ -43,8 +40,8 @@ export const make = (request: TopologyRequest, kinds: Kinds): Topology | Configu
     const limit = settings.maxDelayQueues
     // Only rungs alone are too few by default.
     if (limit === undefined) return make(request, "levels")
-    const counts = Array.from({ length: most - limit }, (_, index) => limit + 1 + index)
-    return tooMany(queue, limit, counts.find((count) => within([count]) !== undefined) ?? most)
+    const counts = Array.from({ length: Quantisation.most - limit }, (_, index) => limit + 1 + index)
+    return tooMany(queue, limit, counts.find((count) => within([count]) !== undefined) ?? Number.POSITIVE_INFINITY)
   }
   const { lowest, rungs, step } = made
   const ladder = new Map(rungs.map((ms) => [ms, Ladder.route(request, ms)]))

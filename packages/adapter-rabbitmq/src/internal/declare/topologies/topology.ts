@@ -3,6 +3,7 @@ import { ConfigurationError, RetryPolicy } from "@requeue/core/port"
 import type { Settings } from "../../../RabbitMqOptions.ts"
 import type { RabbitMqQueue } from "../../../RabbitMqQueue.ts"
 import type { NativeObject } from "../objects.ts"
+import * as Quantisation from "./quantisation.ts"
 
 /** The way of a message into a delay. */
 export interface Route {
@@ -55,11 +56,15 @@ export const hasDelays = (retry: RetryPolicy.RetryPolicy | undefined): boolean =
   retry !== undefined && RetryPolicy.schedule(retry).some(({ delay: [, high] }) => high > 0)
 
 /** The error of a policy whose delays need more queues than `maxDelayQueues`. */
-export const tooMany = (queue: string, limit: number, needed: number): ConfigurationError.ConfigurationError =>
-  new ConfigurationError.ConfigurationError({
+export const tooMany = (queue: string, limit: number, needed: number): ConfigurationError.ConfigurationError => {
+  const isPossible = needed <= Quantisation.most
+  return new ConfigurationError.ConfigurationError({
     field: "maxDelayQueues",
     queue,
     broker: "rabbitmq",
-    detail: `the delays of the retry policy need ${needed} queues, the limit is ${limit}`,
-    remedy: `Set maxDelayQueues: ${needed}, give the policy fewer delays, or set topology: "perMessageTtl", which has one queue`
+    detail: `the delays of the retry policy need ${isPossible ? needed : `more than ${Quantisation.most}`} queues, the limit is ${limit}`,
+    remedy:
+      `${isPossible ? `Set maxDelayQueues: ${needed}, give` : "Give"} the policy fewer delays, ` +
+      'or set topology: "perMessageTtl", which has one queue'
   })
+}
