@@ -99,9 +99,16 @@ export interface Options {
   readonly resolution?: Delay.DurationInput | undefined
   /**
    * The most queues for the delays of one retry policy. 1 to 128; default: 10 for a policy with jitter, 32 for another one.
-   * Random delays are rounded up to as few; a policy whose other delays need more does not start.
+   * Random delays are rounded up to fit. A consumer whose other delays need more queues does not start. Delays outside the policy
+   * count for `maxOtherDelayQueues`.
    */
   readonly maxDelayQueues?: Fields["maxDelayQueues"] | undefined
+  /**
+   * The most queues for delays that handlers and producers ask for outside the retry policy. All queues of the server share them.
+   * 4 to 128; default: as many as every delay of up to 24 hours needs, which is 21 for the default `resolution`; one for each
+   * delay with topology `perDelayQueue`. With fewer, these delays are rounded up; `requeue plan` shows by how much.
+   */
+  readonly maxOtherDelayQueues?: Fields["maxOtherDelayQueues"] | undefined
   /** The start of the names of everything that queues share. Default: `requeue`. */
   readonly prefix?: Fields["prefix"] | undefined
   /** Whether objects are declared, only looked for (`passive`), or not touched (`never`). Default: `declare`. */
@@ -132,13 +139,17 @@ export interface Options {
 }
 
 /** Decoded options, with every default filled in. */
-export interface Settings extends Omit<Fields, "management" | "maxBodySize" | "maxDelayQueues"> {
+export interface Settings extends Omit<
+  Fields,
+  "management" | "maxBodySize" | "maxDelayQueues" | "maxOtherDelayQueues"
+> {
   readonly address: Address.Address
   readonly credentials: Provider | undefined
   readonly tls: Tls
   readonly management: Redacted.Redacted | undefined
   readonly maxBodySize: number | undefined
   readonly maxDelayQueues: number | undefined
+  readonly maxOtherDelayQueues: number | undefined
 }
 
 const defaults = {
@@ -194,7 +205,7 @@ export const decode = (options: Options = {}): Result.Result<Settings, Configura
   if (Result.isFailure(tls)) return Result.fail(tls.failure)
   const account = accountRefusal(options, decoded.success.auth)
   if (account !== undefined) return Result.fail(account)
-  const { management, maxBodySize, maxDelayQueues, ...values } = decoded.success
+  const { management, maxBodySize, maxDelayQueues, maxOtherDelayQueues, ...values } = decoded.success
   const unusable = management === undefined ? undefined : managementRefusal(management)
   if (unusable !== undefined) return Result.fail(unusable)
   const settings: Settings = {
@@ -207,7 +218,8 @@ export const decode = (options: Options = {}): Result.Result<Settings, Configura
     tls: tls.success,
     management: management === undefined ? undefined : Redacted.make(management),
     maxBodySize,
-    maxDelayQueues
+    maxDelayQueues,
+    maxOtherDelayQueues
   }
   const conflict = contradiction(settings)
   return conflict === undefined ? Result.succeed(settings) : Result.fail(conflict)

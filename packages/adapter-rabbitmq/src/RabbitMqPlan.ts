@@ -11,7 +11,7 @@ import * as Former from "./internal/declare/legacyArguments.ts"
 import type { NativeBinding, NativeExchange, NativeObject, NativeQueue } from "./internal/declare/objects.ts"
 import * as Objects from "./internal/declare/objects.ts"
 import * as Topologies from "./internal/declare/topologies/index.ts"
-import { hasDelays, type Route, tooMany } from "./internal/declare/topologies/topology.ts"
+import { hasDelays, type Route, type Topology, tooMany } from "./internal/declare/topologies/topology.ts"
 import { queueProblemOf } from "./internal/nameRules.ts"
 import * as Names from "./internal/names.ts"
 import * as Version from "./internal/version.ts"
@@ -34,6 +34,10 @@ export interface Plan {
   readonly homes: ReadonlyMap<string, ReadonlyArray<NativeObject>>
   /** The objects of delays that the policy does not have: the first message that needs them declares them. */
   readonly onDemand: ReadonlyArray<NativeObject>
+  /** What delays outside the policy may add to the objects, in words; `undefined`: nothing. */
+  readonly growth: string | undefined
+  /** The worst lateness of the policy's delays, in words; `undefined` if it is small. */
+  readonly lateness: string | undefined
   /** Notes for people on the topology, such as of head-of-line blocking. */
   readonly notes: ReadonlyArray<string>
   /** The route of a message that must not arrive before `delay` milliseconds (> 0) have passed. */
@@ -139,6 +143,24 @@ const formerLetters = (found: RabbitMqQueue.RabbitMqQueue, settings: Settings): 
     : [Objects.exchange(behind, "fanout"), Objects.exchange(letters, "direct", behind)]
 }
 
+/** What delays outside the policy may add to the objects, and when; `undefined`: nothing. */
+const growthOf = (
+  onDemand: ReadonlyArray<NativeObject>,
+  { isUnbounded = false }: Topology,
+  settings: Settings
+): string | undefined => {
+  const when = "when a handler or producer asks for a delay outside the policy"
+  if (isUnbounded) return `and 1 more queue for each further delay, ${when}; maxOtherDelayQueues sets a limit`
+  if (onDemand.length === 0) return undefined
+  const isLevel = /^\d+\.\d+$/
+  const start = Names.levels(settings)
+  const isShared = onDemand.every((object) => {
+    const name = object._tag === "Binding" ? object.queue : object.name
+    return name.startsWith(start) && isLevel.test(name.slice(start.length))
+  })
+  return `and up to ${Objects.counted(onDemand)}${isShared ? ", which all queues share," : ""} ${when}`
+}
+
 /** The error of a name that no queue can have, or that the server would change; `undefined` for every other one. */
 const unfit = (field: string, name: string): ConfigurationError.ConfigurationError | undefined => {
   const problem = queueProblemOf(name)
@@ -195,16 +217,21 @@ export const make = (
     ...(isNeeded ? topology.objects : [])
   ]
   const unknown = found.type === "unknown" ? ["retries at once are copies, as nobody has told the queue's type"] : []
+  const onDemand = (): ReadonlyArray<NativeObject> =>
+    Objects.without((topology.others ?? topology.route(Delay.max).objects).map(amend), objects)
   return {
     queue: name,
     topology: topology.name,
     objects: Objects.distinct(objects),
     homes,
-    // They are many, and a producer never asks for them.
+    // Lazy, because there are many, and producers never read them.
     get onDemand() {
-      const others = (topology.others ?? topology.route(Delay.max).objects).map(amend)
-      return Objects.without(others, objects)
+      return onDemand()
     },
+    get growth() {
+      return growthOf(onDemand(), topology, settings)
+    },
+    lateness: isNeeded ? topology.lateness : undefined,
     notes: [
       ...topology.notes,
       ...(settings.queues[name]?.exclusive === true
@@ -250,7 +277,7 @@ export const target = (name: string, settings: Settings, serverVersion: string):
 }
 
 /** The plan as a table for people. */
-export const format = ({ notes, objects, queue: name, topology }: Plan): string => {
+export const format = ({ growth, notes, objects, queue: name, topology }: Plan): string => {
   const rows = [["object", "name", "details"], ...objects.map(Objects.describe)]
   const widths = [0, 1].map((column) => Math.max(...rows.map((row) => row[column]!.length)))
   const table = rows.map((row) =>
@@ -260,7 +287,7 @@ export const format = ({ notes, objects, queue: name, topology }: Plan): string 
       .trimEnd()
   )
   return [
-    `queue ${name}, topology ${topology}: ${Objects.counted(objects)}`,
+    `queue ${name}, topology ${topology}: ${Objects.counted(objects)}${growth === undefined ? "" : `, ${growth}`}`,
     ...table,
     ...notes.map((note) => `note: ${note}`)
   ].join("\n")

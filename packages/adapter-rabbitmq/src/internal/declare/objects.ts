@@ -167,13 +167,13 @@ export const without = (
   return distinct(objects).filter((object) => !known.has(keyOf(object)))
 }
 
-/** How many of each kind these are, for people. */
+/** The number of objects of each kind, for people. */
 export const counted = (objects: ReadonlyArray<NativeObject>): string => {
-  const count = (kind: NativeObject["_tag"], word: string): string => {
+  const count = (kind: NativeObject["_tag"], word: string): ReadonlyArray<string> => {
     const found = objects.filter(({ _tag }) => _tag === kind).length
-    return `${found} ${word}${found === 1 ? "" : "s"}`
+    return found === 0 ? [] : [`${found} ${word}${found === 1 ? "" : "s"}`]
   }
-  return `${count("Queue", "queue")}, ${count("Exchange", "exchange")}, ${count("Binding", "binding")}`
+  return [...count("Queue", "queue"), ...count("Exchange", "exchange"), ...count("Binding", "binding")].join(", ")
 }
 
 const format = (args: Arguments): string =>

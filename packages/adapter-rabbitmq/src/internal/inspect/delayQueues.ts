@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import type { Plan } from "../../RabbitMqPlan.ts"
 import type { Settings } from "../../RabbitMqOptions.ts"
 import type { Arguments } from "../declare/objects.ts"
+import * as Levels from "../declare/topologies/levels.ts"
 import * as Names from "../names.ts"
 import type { QueueInfo } from "./management.ts"
 import type { Passive } from "./passive.ts"
@@ -54,7 +55,9 @@ const isOfDelay = (
  */
 export const of = (plan: Plan, settings: Settings, known: ReadonlyArray<QueueInfo> = []): ReadonlyArray<DelayQueue> => {
   const others = new Set([...plan.homes.keys(), Names.undeliveredQueue(settings)])
-  const planned = [...plan.objects, ...plan.onDemand].flatMap((object) =>
+  // Messages of a policy that this process does not know may wait in levels that the plan does not use.
+  const levels = ["ladder", "levels", "native"].includes(plan.topology) ? Levels.allObjects(settings) : []
+  const planned = [...plan.objects, ...plan.onDemand, ...levels].flatMap((object) =>
     object._tag === "Queue" && !others.has(object.name) ? [object] : []
   )
   const isRound = plan.waiting !== undefined

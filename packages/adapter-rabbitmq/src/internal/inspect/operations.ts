@@ -37,6 +37,8 @@ const toPlan = (plan: RabbitMqPlan.Plan, request: Adapter.PlanRequest, settings:
   delays: plan.topology,
   objects: plan.objects.map((object) => toPlanned(object, settings)),
   flows: Flows.flows(plan, request, settings),
+  growth: plan.growth,
+  lateness: plan.lateness,
   notes: plan.notes
 })
 

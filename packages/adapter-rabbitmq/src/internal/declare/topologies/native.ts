@@ -7,7 +7,7 @@ import { type Backoff, ConfigurationError } from "@requeue/core/port"
 import type * as Objects from "../objects.ts"
 import * as RabbitMqQueue from "../../../RabbitMqQueue.ts"
 import * as Version from "../../version.ts"
-import * as Levels from "./levels.ts"
+import * as Others from "./others.ts"
 import { hasDelays, type Topology, type TopologyRequest } from "./topology.ts"
 
 const refuse = (queue: string, field: string, detail: string, remedy: string): ConfigurationError.ConfigurationError =>
@@ -45,14 +45,14 @@ const mismatch = (
  * Only the consumer knows the policy, and declares the queue. A producer finds it there, in whichever process.
  */
 export const make = (request: TopologyRequest): Topology | ConfigurationError.ConfigurationError => {
-  const { found, queue, retry, serverVersion, settings } = request
+  const { found, queue, retry, serverVersion } = request
   if (!Version.hasFailureCount(serverVersion)) {
     // Older servers accept the arguments, and then deliver failed messages at once until the limit drops them.
     const detail = `native delays need RabbitMQ 4.3, the server is ${serverVersion}`
     return refuse(queue, "topology", detail, `Upgrade the server, or set topology: "auto"`)
   }
   // The policy's delays need no object. Others go through the levels, which the first of them makes.
-  const levels = { name: "native", objects: [], notes: [], route: Levels.router(queue, settings, found.isOurs) }
+  const levels = { name: "native", objects: [], ...Others.make(request) }
   const amended = (change: Partial<Objects.NativeQueue>, args: Objects.Arguments = {}) => ({
     amend: (object: Objects.NativeObject): Objects.NativeObject =>
       object._tag === "Queue" && object.name === queue
@@ -74,10 +74,7 @@ export const make = (request: TopologyRequest): Topology | ConfigurationError.Co
   return (
     mismatch(found, own) ?? {
       ...levels,
-      notes: [
-        "the policy's delays are arguments of the queue: another policy needs another queue",
-        "other delays go through the levels"
-      ],
+      notes: ["the policy's delays are arguments of the queue: another policy needs another queue", ...levels.notes],
       native,
       ...amended({}, own)
     }

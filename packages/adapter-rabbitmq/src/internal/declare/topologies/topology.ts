@@ -3,7 +3,7 @@ import { ConfigurationError, RetryPolicy } from "@requeue/core/port"
 import type { Settings } from "../../../RabbitMqOptions.ts"
 import type { RabbitMqQueue } from "../../../RabbitMqQueue.ts"
 import type { NativeObject } from "../objects.ts"
-import * as Quantisation from "./quantisation.ts"
+import { maxQueues } from "./ranges.ts"
 
 /** The way of a message into a delay. */
 export interface Route {
@@ -24,8 +24,12 @@ export interface Topology {
   readonly name: string
   /** The objects that must exist before the first delivery. */
   readonly objects: ReadonlyArray<NativeObject>
-  /** The objects of delays that the policy does not have, as far as they are known. Default: those of the longest delay. */
+  /** The objects of delays that the policy does not have, if they are known. Default: those of the longest delay. */
   readonly others?: ReadonlyArray<NativeObject>
+  /** Whether each further delay declares a queue, without a limit. Default: false. */
+  readonly isUnbounded?: boolean
+  /** The worst lateness of the policy's delays in words. Default: none that matters. */
+  readonly lateness?: string | undefined
   /** Notes for people, such as of head-of-line blocking. */
   readonly notes: ReadonlyArray<string>
   /** The route of a message that must not arrive before `delay` milliseconds (> 0) have passed. */
@@ -57,12 +61,12 @@ export const hasDelays = (retry: RetryPolicy.RetryPolicy | undefined): boolean =
 
 /** The error of a policy whose delays need more queues than `maxDelayQueues`. */
 export const tooMany = (queue: string, limit: number, needed: number): ConfigurationError.ConfigurationError => {
-  const isPossible = needed <= Quantisation.most
+  const isPossible = needed <= maxQueues
   return new ConfigurationError.ConfigurationError({
     field: "maxDelayQueues",
     queue,
     broker: "rabbitmq",
-    detail: `the delays of the retry policy need ${isPossible ? needed : `more than ${Quantisation.most}`} queues, the limit is ${limit}`,
+    detail: `the delays of the retry policy need ${isPossible ? needed : `more than ${maxQueues}`} queues, the limit is ${limit}`,
     remedy:
       `${isPossible ? `Set maxDelayQueues: ${needed}, give` : "Give"} the policy fewer delays, ` +
       'or set topology: "perMessageTtl", which has one queue'
