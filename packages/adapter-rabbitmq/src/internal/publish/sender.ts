@@ -1,4 +1,4 @@
-/** Sends messages on the routes of their plans, and declares the objects of a route first. */
+/** Declares the objects of a message's route, then publishes the message. */
 import { BrokerError, Direct, Log } from "@requeue/core/port"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
@@ -16,19 +16,19 @@ type Begin = Direct.Begin<void, BrokerError.BrokerError>
 
 /** Sends messages with confirmation. */
 export interface Sender {
-  /** Succeeds when all are confirmed; else fails with the first error. Sends none when one cannot be sent. */
+  /** Succeeds when all are confirmed, else fails with the first error. Sends no message if one cannot be sent. */
   readonly send: (items: ReadonlyArray<Item>) => Direct.Direct<void, BrokerError.BrokerError>
-  /** The same, begun at once. */
+  /** The same, started at once. */
   readonly begin: (items: ReadonlyArray<Item>, ...then: Parameters<Begin>) => ReturnType<Begin>
-  /** Sends each on its own account. `confirmed` is called with an item's index as soon as it is confirmed. */
+  /** Sends each message independently. Calls `confirmed` with the index of each message when the server has confirmed it. */
   readonly sendEach: (items: ReadonlyArray<Item>, confirmed?: (index: number) => void) => Effect.Effect<Outcomes>
 }
 
-/** Whether the queue, or the exchange in front of it, is not there. */
+/** Whether the queue or its exchange is missing. */
 const isNowhere = (error: BrokerError.BrokerError | undefined): boolean =>
   error?.reason === "Unroutable" || error?.reason === "QueueMissing"
 
-/** The error of an item whose objects could not be declared. */
+/** The error for an item whose objects could not be declared. */
 const undeclared = ({ message, plan }: Item, cause: Cause.Cause<unknown>): BrokerError.BrokerError => {
   const { queue } = message
   const error = toBrokerError(Cause.squash(cause), { operation: "declare", queue }, "Unsupported")
@@ -38,18 +38,18 @@ const undeclared = ({ message, plan }: Item, cause: Cause.Cause<unknown>): Broke
     : error
 }
 
-/** The broker's own, which all messages share. */
+/** The parts of the broker that all messages share. */
 interface Dependencies {
   readonly routes: Routes
   readonly declarer: Pick<Declarer, "ensure" | "knows" | "renew">
   readonly publisher: Publisher
-  /** Runs an effect for as long as the broker lives. */
+  /** Runs an effect until the broker is closed. */
   readonly fork: (effect: Effect.Effect<unknown>) => void
   /** Monotonic milliseconds. */
   readonly elapsed: () => number
 }
 
-/** Tells of a route whose messages are refused, once, and once when they are taken again. */
+/** Logs once when the server refuses the messages of a route, and once when it accepts them again. */
 const telling =
   ({ fork, routes }: Dependencies, refusals: Refusals.Refusals) =>
   (item: Item, error: BrokerError.BrokerError | undefined): void => {
@@ -60,14 +60,14 @@ const telling =
     if (news.length === 0) return
     fork(
       error === undefined
-        ? Log.info("messages are taken again", { queue })
-        : Log.warning("messages are refused", { queue, errorMessage: error.message })
+        ? Log.info("the server accepts messages again", { queue })
+        : Log.warning("the server refuses messages", { queue, errorMessage: error.message })
     )
   }
 
 type Done = (error: BrokerError.BrokerError | undefined) => void
 
-/** Runs an effect for an item, once for all that come with the same name meanwhile. */
+/** Runs an effect once for all items that arrive with the same name while it runs. */
 const sharing = (fork: Dependencies["fork"]) => {
   const running = new Map<string, Array<Done>>()
   return (item: Item, name: string, effect: Effect.Effect<void, BrokerError.BrokerError>, done: Done): void => {
@@ -88,7 +88,7 @@ const sharing = (fork: Dependencies["fork"]) => {
   }
 }
 
-/** Starts an item: declares what it needs, and publishes it, once more where that may help. */
+/** Declares what an item needs and publishes it, a second time if that may help. */
 const starter = (dependencies: Dependencies) => {
   const { declarer, elapsed, fork, publisher, routes } = dependencies
   const refusals = Refusals.make(elapsed)
@@ -109,7 +109,7 @@ const starter = (dependencies: Dependencies) => {
     else sending.submission = publisher.submit(publication, onOutcome)
   }
 
-  /** Declares the objects of an item. If they are refused, no other route suffers. */
+  /** Declares the objects of an item. A refusal affects no other route. */
   const declare = (sending: Sending, one: Declarer["renew"], then: () => void): void => {
     const { item } = sending
     const { queue } = item.message
@@ -118,8 +118,8 @@ const starter = (dependencies: Dependencies) => {
   }
 
   /**
-   * Declares the objects of an item once more, because somebody has deleted them. A queue that is deleted nacks what is on its way
-   * into it, as a full one does, and may be there again by now: only a full one nacks twice.
+   * Declares the objects of an item again, because they were deleted. A queue that is being deleted nacks messages, as a full
+   * queue does. Only a full queue nacks a message twice.
    * https://www.rabbitmq.com/docs/confirms#server-sent-nacks
    */
   const redeclare = (sending: Sending): void => {

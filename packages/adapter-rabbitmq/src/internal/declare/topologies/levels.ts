@@ -1,10 +1,9 @@
 /**
- * Levels: one queue for every binary digit of a delay. A message waits in the queues of the digits that are set, from the
- * highest to the lowest, and passes the others. They keep any delay with a constant number of queues, and no message
- * blocks another. https://docs.particular.net/transports/rabbitmq/delayed-delivery
+ * Levels: one queue for each binary digit of a delay. A message waits in the queues of its digits, from the highest to the lowest,
+ * and passes the others. Levels keep any delay with a constant number of queues, and no message blocks another.
+ * https://docs.particular.net/transports/rabbitmq/delayed-delivery
  *
- * The digits travel as headers, so that the routing key stays the queue's own name: names of any length and with any
- * characters work, and none is taken for a part of another.
+ * Headers carry the digits, and the routing key stays the queue's name. So names may have any length and any characters.
  */
 import { Delay } from "@requeue/core/port"
 import type { Settings } from "../../../RabbitMqOptions.ts"

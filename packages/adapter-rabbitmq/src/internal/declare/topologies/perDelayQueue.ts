@@ -1,6 +1,6 @@
 /**
- * A queue for each queue and delay, `<queue>_dlq_<seconds>`, for systems that have these already. Delays are rounded up
- * to whole seconds, so that there are few.
+ * One queue for each queue and delay, `<queue>_dlq_<seconds>`, for systems that have these already. Delays are rounded up to whole
+ * seconds, to need few queues.
  */
 import { Delay } from "@requeue/core/port"
 import type { Settings } from "../../../RabbitMqOptions.ts"
@@ -13,7 +13,7 @@ import type { Route, Topology, TopologyRequest } from "./topology.ts"
 
 const toSeconds = (delay: number): number => Math.ceil(delay / 1000) * 1000
 
-/** The delays that have a queue, each once: those of the policy, and of random ones as many as its quantisation has. */
+/** The delays that have a queue, each once: those of the policy, with random delays rounded up to a few. */
 const delaysOf = (all: ReadonlyArray<Ranges.Range>, settings: Settings): ReadonlyArray<number> => {
   const [limit = 0] = Quantisation.limitsOf(all, settings)
   const made = Ranges.isJittered(all)
@@ -32,7 +32,7 @@ const grid = (count: number): ReadonlyArray<number> =>
     Math.min(Delay.max, toSeconds(1000 * (Delay.max / 1000) ** (index / (count - 1))))
   )
 
-/** The queues of a policy's delays; one for another delay is declared by the first message that needs it. */
+/** The queues of a policy's delays. The first message with another delay declares its queue. */
 export const make = ({ found, queue, retry, settings }: TopologyRequest): Topology => {
   const template = settings.names.delayQueue ?? Names.delayQueues.perDelayQueue
   const back = Names.back(found, settings)
