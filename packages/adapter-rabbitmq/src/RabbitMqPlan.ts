@@ -33,7 +33,7 @@ export interface Plan {
   readonly homes: ReadonlyMap<string, ReadonlyArray<NativeObject>>
   /** The objects of delays outside the policy. The first message that needs them declares them. */
   readonly onDemand: ReadonlyArray<NativeObject>
-  /** What delays outside the policy may add to the objects, in words; `undefined`: nothing. */
+  /** Objects that delays outside the policy may add, in words; `undefined`: none. */
   readonly growth: string | undefined
   /** The worst lateness of the policy's delays, in words; `undefined` if it is small. */
   readonly lateness: string | undefined
@@ -142,7 +142,7 @@ const formerLetters = (found: RabbitMqQueue.RabbitMqQueue, settings: Settings): 
     : [Objects.exchange(behind, "fanout"), Objects.exchange(letters, "direct", behind)]
 }
 
-/** What delays outside the policy may add to the objects, and when; `undefined`: nothing. */
+/** Describes the objects that delays outside the policy may add, and when; `undefined`: none. */
 const growthOf = (
   onDemand: ReadonlyArray<NativeObject>,
   { isUnbounded = false }: Topology,

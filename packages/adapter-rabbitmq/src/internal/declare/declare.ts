@@ -68,7 +68,11 @@ export interface Declarer {
 /** Milliseconds in which a declaration is not repeated to find objects that were deleted unnoticed. */
 const fresh = 20_000
 
-/** Makes a declarer that knows no object yet. It is one function because all members share its memory. */
+/**
+ * Makes a declarer that knows no object yet.
+ *
+ * Long, because all members share its memory.
+ */
 export const make = (connection: Connection, { requestTimeout }: Settings): Effect.Effect<Declarer> =>
   Effect.gen(function* () {
     /** By key, each object as it was declared last. With other arguments, the server must compare it again. */

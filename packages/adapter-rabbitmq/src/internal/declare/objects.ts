@@ -5,7 +5,7 @@ import * as Names from "../names.ts"
 /** Optional arguments of an object, such as `x-queue-type`. */
 export type Arguments = Readonly<Record<string, unknown>>
 
-/** What the adapter does with an object: declares it, only checks that it exists (`passive`), or nothing (`never`). */
+/** The adapter's treatment of an object: declares it, only checks that it exists (`passive`), or leaves it alone (`never`). */
 export type Assert = "declare" | "passive" | "never"
 
 /** A durable exchange. */

@@ -122,7 +122,7 @@ const sourceOf = (queue: string, move: Moving.Move, moved: (content: Content) =>
  * Opens a browser on all delay queues of a queue, the longest delays first, because messages move from these to the others. After
  * the others were shown, it asks empty queues again, until none has messages left.
  *
- * It is one function because all of it changes one state: the current queue and the queues that are left.
+ * Long, because all of it changes one state: the current queue and the queues that are left.
  */
 export const open = (
   env: Dependencies,

@@ -1,4 +1,4 @@
-/** What browsers of ready and of delayed messages share: consecutive sessions, their pages, and removals. */
+/** Shared by browsers of ready and of delayed messages: consecutive sessions, their pages, and removals. */
 import { type Broker, BrokerError, type Delivery } from "@requeue/core/port"
 import { PageSize } from "@requeue/kit"
 import * as Effect from "effect/Effect"
@@ -160,7 +160,7 @@ export const show = (
     return page
   })
 
-/** What removing a browsed delivery needs. */
+/** The data that removing a browsed delivery needs. */
 interface Receipt {
   readonly session: Session.Session
   readonly tag: number

@@ -8,7 +8,7 @@
  */
 import type { Settings } from "../../../RabbitMqOptions.ts"
 import { isJittered, longest, type Range } from "./ranges.ts"
-import { badness, effectOn, kept, type Rounding } from "./rounding.ts"
+import { badness, type Effect, effectOn, kept, type Rounding } from "./rounding.ts"
 
 /** The queues that a rounding may use. */
 export interface Room {
@@ -81,9 +81,10 @@ const ladder = (all: ReadonlyArray<Range>, { limit, resolution }: Room): Roundin
     rungs = rungs.toSpliced(costs.indexOf(least), 1)
   }
   const random = all.filter(([low, high]) => low < high)
+  const none: Pick<Effect, "together" | "group"> = { together: 0, group: [0, 0] }
   while (rungs.length < limit) {
     const effects = random.map((range) => effectOn({ rungs, levels: [] }, range))
-    const worst = effects.reduce((a, b) => (b.together > a.together ? b : a), { together: 0, group: [0, 0] as Range })
+    const worst = effects.reduce((a, b) => (b.together > a.together ? b : a), none)
     const [first, last] = worst.group
     if (worst.together <= spreadEnough || last - first < resolution) break
     const middle = Math.ceil((first + last) / 2)
