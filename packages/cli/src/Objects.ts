@@ -17,12 +17,12 @@ const marks = {
   unknown: ["?", "gray"]
 } as const satisfies Record<Plan.State, readonly [string, string]>
 
-/** The number of objects of each kind, queues first. */
-export const counts = (objects: ReadonlyArray<Plan.Shown>): string => {
+/** The number of objects of each kind, queues first, and what delays outside the policy may add. */
+export const counts = ({ growth, objects }: Pick<Plan.Plan, "growth" | "objects">): string => {
   const kinds = [...Map.groupBy(objects, ({ kind }) => kind)].toSorted(
     ([a], [b]) => Number(b === "queue") - Number(a === "queue")
   )
-  return `objects: ${kinds.map(([kind, { length }]) => `${length} ${kind}${length === 1 ? "" : "s"}`).join(", ")}`
+  return `objects: ${kinds.map(([kind, { length }]) => `${length} ${kind}${length === 1 ? "" : "s"}`).join(", ")}${growth === undefined ? "" : `, ${growth}`}`
 }
 
 export const table = (objects: ReadonlyArray<Plan.Shown>, everything: boolean, paint: Service["paint"]): string => {

@@ -17,10 +17,13 @@ interface Checked extends Feasibility.Told {
 
 const colours = { exact: "green", emulated: "green", clamped: "yellow", impossible: "red" } as const
 
-/** Returns why this queue cannot be planned, though the broker has the capability; `undefined` if it can. */
-const unplanned = (queue: Target.Queue, { plan }: Adapter.Operator) =>
+/** Returns a requirement as the queue's plan changes it: refused, or met with delays that are rounded up. */
+const planned = (queue: Target.Queue, { plan }: Adapter.Operator) =>
   Effect.match(plan(Operating.requestOf(queue)), {
-    onSuccess: () => undefined,
+    onSuccess: ({ lateness }): Checked | undefined =>
+      lateness === undefined
+        ? undefined
+        : { queue: queue.name, field: "retry.backoff", support: "emulated", detail: lateness },
     onFailure: ({ detail, field, remedy }): Checked => ({
       queue: queue.name,
       field,
@@ -36,10 +39,12 @@ const checked = Effect.fnUntraced(function* (queue: Target.Queue, operator: Adap
   const requirements = Feasibility.check(ConsumerOptions.resolve(options, capabilities.lease), capabilities, name).map(
     ({ support, field }): Checked => ({ queue: name, field, ...Feasibility.describe(support) })
   )
-  const refused = yield* unplanned(queue, operator)
-  return refused === undefined
-    ? requirements
-    : [...requirements.filter(({ field }) => field !== refused.field), refused]
+  const changed = yield* planned(queue, operator)
+  if (changed === undefined) return requirements
+  const isImpossible = ({ field, support }: Checked) => field === changed.field && support === "impossible"
+  // A capability that is missing matters more than lateness.
+  if (changed.support === "emulated" && requirements.some(isImpossible)) return requirements
+  return [...requirements.filter(({ field }) => field !== changed.field), changed]
 })
 
 export const check = Command.make("check", { ...Target.flags, policy: Policy.flag }, (flags) =>

@@ -75,7 +75,7 @@ export const plan = Command.make("plan", flags, ({ all, mermaid, offline, policy
               ? Plan.mermaid(plan)
               : [
                   header(plan),
-                  Objects.counts(plan.objects),
+                  Objects.counts(plan),
                   Objects.table(inspection?.objects ?? plan.objects, all, output.paint),
                   ...plan.notes.map((note) => `note: ${note}`)
                 ].join("\n")

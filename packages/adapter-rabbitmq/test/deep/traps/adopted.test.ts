@@ -142,7 +142,7 @@ describe("a consumer does not start, and does when the remedy is followed:", () 
     const options = { management: management!, queues: { [queue]: { assert: "passive", bindings } } } as const
     const error = await refusal(queue, options)
     assert.include(error.detail, `it is not there: binding amq.topic -> ${queue}`)
-    assert.strictEqual(error.remedy, "Make them as that layout needs them")
+    assert.strictEqual(error.remedy, "Create them as that layout needs them")
     await raw(url, (channel) => channel.bindQueue(queue, "amq.topic", queue))
     await balance(url, queue, options, atOnce)
   })
