@@ -127,7 +127,7 @@ describe("a job", () => {
     [undefined, "the job waits until the outcome of its letters is known, 1m at most."],
     [
       "Give the option eyes",
-      "the job waits 1m, or until all its letters have come back: as it is configured, memory does not tell what becomes of redriven letters that do not come back. Give the option eyes."
+      "the job waits 1m, or until all its letters have come back: with this configuration, memory does not report whether redriven letters were handled. Give the option eyes."
     ]
   ] as const) {
     it.effect(

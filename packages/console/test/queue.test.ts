@@ -221,7 +221,7 @@ describe("a simulated outage", () => {
       const { text } = yield* get(ask({ outage: "5", rate: "5" }, "fixed"))
       assert.match(text, /<dt>messages<\/dt><dd><span class="strong">[\d,]{5}/)
       assert.match(text, /<dt>dead letters<\/dt><dd><span class="alarm"/)
-      assert.match(text, /<dt>recovered<\/dt><dd><span class="strong">[\dms ]+<\/span> ?<span class="soft">/)
+      assert.match(text, /<dt>recovered<\/dt><dd><span class="strong">[\dms. ]+<\/span> ?<span class="soft">/)
       assert.match(text, /medians of \d+ simulated outages/)
       assert.strictEqual(text.match(/class="area"/g)!.length, 2)
       const plots = (page: string) => page.slice(page.indexOf('id="outage"'))
