@@ -209,7 +209,9 @@ describe("random delays stay spread, whatever the base, the factor and the cap",
   it("no draw is later than reported", () =>
     fc.assert(
       fc.property(growing, fc.integer({ min: 2, max: 14 }), topology, (retry, maxDelayQueues, kind) => {
-        const made = plan(retry, { maxDelayQueues, topology: kind })
+        const made = planOf(retry, { maxDelayQueues, topology: kind })
+        // A cap below the first delay leaves one delay without jitter, which may need more levels.
+        fc.pre(!(made instanceof Error))
         const all = Ranges.ofPolicy(retry)
         const worst = Math.max(...all.map((range) => latenessOf(made, range)))
         const reported = /of up to \S+(?: \S+)? is late by up to [^(]+\((\d+) %\)/.exec(made.lateness ?? "")
