@@ -95,7 +95,7 @@ const backlog = ({ delayed, inFlight, isMissing, ready }: Broker.Counts): Backlo
       ? {}
       : { backoff: "SQS does not tell when hidden and delayed messages are due" }),
     ...(ready === 0 ? {} : { oldest: "only CloudWatch has it, as ApproximateAgeOfOldestMessage" }),
-    consumers: "SQS has no connections, so that it does not know who consumes"
+    consumers: "SQS has no connections, so it does not know who consumes"
   }
 })
 
