@@ -14,11 +14,15 @@ export default defineConfig({
   title: "Requeue",
   description: readManifest("packages/core").description,
   lang: "en",
+  // There is no icon, and browsers need not ask for one.
+  head: [["link", { rel: "icon", href: "data:," }]],
   srcDir: root,
   srcExclude: findOthers(pages),
   outDir: "dist",
   cacheDir: join(root, "node_modules", ".cache", "vitepress"),
   rewrites: toRoute,
+  // src/dead.mjs checks the pages that were built, with their headings and files.
+  ignoreDeadLinks: true,
   markdown: {
     anchor: { slugify: anchorOf },
     // Braces in a heading are text on GitHub.
@@ -38,7 +42,15 @@ export default defineConfig({
     ],
     sidebar: sidebar(pages),
     outline: [2, 3],
-    search: { provider: "local" },
-    socialLinks: address === undefined ? [] : [{ icon: "github", link: address }]
+    search: {
+      provider: "local",
+      // Pages for contributors come after pages for users.
+      options: {
+        miniSearch: {
+          searchOptions: { boostDocument: (id) => (/\/(project|tools|benchmarks)\//.test(id) ? 0.4 : 1) }
+        }
+      }
+    },
+    socialLinks: address === undefined ? undefined : [{ icon: "github", link: address }]
   }
 })

@@ -24,10 +24,13 @@ const dist = join(home, "dist")
 
 const reference = spawnSync("turbo", ["run", "reference", "--output-logs=errors-only"], {
   cwd: root,
-  stdio: "inherit",
+  encoding: "utf8",
   shell: process.platform === "win32"
 })
-if (reference.status !== 0) process.exit(reference.status ?? 1)
+if (reference.status !== 0) {
+  console.error(`${reference.stdout ?? ""}${reference.stderr ?? ""}${reference.error?.message ?? ""}`)
+  process.exit(1)
+}
 
 await build(home, { base: values.base, logLevel: "warn" })
 const pages = new Map(
