@@ -21,6 +21,8 @@ export const checks = {
   examples: [{ command: turbo("build") }, { command: ["node", "scripts/examples.mjs"] }],
   // Made, so that what a docstring links to is there.
   reference: [{ command: turbo("build") }, { command: ["npm", "run", "--silent", "reference"] }],
+  // The documentation as a site, without dead links.
+  site: [{ command: ["node", "tools/site/src/site.mjs"] }],
   // The reports in api/ are what programs can import.
   api: [{ command: ["node", "scripts/api.mjs", "--check"] }],
   // docs/options.md is what the sources say, and what docstrings say of defaults is so.

@@ -95,15 +95,15 @@ export const problems = (folder) => {
   ]
 }
 
-/** The anchors of a page, as GitHub makes them from its headings. */
-const anchorsOf = (page) =>
-  [...page.matchAll(/^#+ (.+)$/gm)].map(([, heading]) =>
-    heading
-      .toLowerCase()
-      .replaceAll(/[^\p{L}\p{N}\s_-]/gu, "")
-      .trim()
-      .replaceAll(/\s/g, "-")
-  )
+/** The anchor that GitHub makes of a heading. */
+export const anchorOf = (heading) =>
+  heading
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}\s_-]/gu, "")
+    .trim()
+    .replaceAll(/\s/g, "-")
+
+const anchorsOf = (page) => [...page.matchAll(/^#+ (.+)$/gm)].map(([, heading]) => anchorOf(heading))
 
 /** The relative links of a page that lead nowhere. */
 export const deadLinks = (file) => {
