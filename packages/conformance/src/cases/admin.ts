@@ -16,7 +16,7 @@ export const cases: ReadonlyArray<Case.Case> = [
       yield* lab.send("a", "b", "c", "d", "e")
       yield* lab.sendDelayed("late", 1000 * lab.unit)
       yield* lab.start({}, () => Effect.never)
-      // The consumer holds two: one runs, the other waits for its turn.
+      // The consumer holds two: one runs, the other waits.
       yield* lab.until("two deliveries", () => lab.entriesOf("Delivered").length >= 2)
       const wanted = { ready: 3, inFlight: 2, delayed: 1 }
       const counted = Effect.map(lab.broker.admin.counts(lab.queue), (counts) =>

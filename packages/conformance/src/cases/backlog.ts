@@ -1,4 +1,4 @@
-/** The operators' view of all that waits, and of messages that wait for their delay. */
+/** The operators' view of the backlog and of delayed messages. */
 import { Backoff, RetryPolicy } from "@requeue/core"
 import { Backlog } from "@requeue/core/port"
 import { DelayedMessages } from "@requeue/operations"
@@ -24,7 +24,7 @@ const standard = RetryPolicy.make()
 
 const backlogOf = (lab: Lab, retry = standard) => Backlog.of(lab.broker, { queue: lab.queue, retry })
 
-/** The delayed messages of the case's queue, whose calls fail only where the broker does. */
+/** The delayed messages of the case's queue. Their calls fail only if the broker's do. */
 const delayedOf = (lab: Lab) => lab.onBroker(DelayedMessages.make(lab.queue))
 
 const runIds = (lab: Lab) => lab.runs.map(({ id }) => id).toSorted()

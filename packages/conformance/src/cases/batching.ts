@@ -23,10 +23,8 @@ const inBatches = (lab: Lab, expected: ReadonlyArray<number>) =>
 
 const ids = (count: number) => Array.from({ length: count }, (_, index) => `m${index}`)
 
-/** The time at which the first message was delivered. */
 const begun = (lab: Lab) => lab.arrivals()[0]!.at
 
-/** The time at which a message was delivered. */
 const arrival = (lab: Lab, id: string) => lab.arrivals().find(({ delivery }) => delivery.metadata.id === id)!.at
 
 export const cases: ReadonlyArray<Case.Case> = [

@@ -1,4 +1,4 @@
-/** Browsers: what they remove is gone, and nothing else is. */
+/** Browsers: they remove the chosen messages, and no others. */
 import type { Broker } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
@@ -17,7 +17,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* lab.send(...many)
     yield* lab.untilPending({ ready: many.length })
     const removal = Effect.gen(function* () {
-      // There is room for all that stays, and not for all.
+      // There is room for all that stay, but not for all messages.
       const { next, remove } = yield* browse(lab, { limit: 150 })
       const shown = new Set<string>()
       const page = Effect.gen(function* () {

@@ -88,7 +88,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     })
     yield* Wait.found("two messages", page)
     const more = yield* Effect.option(browser.next(10))
-    // A browser that has lost them shows them again.
+    // A browser that has lost its messages shows them again.
     if (more._tag === "None") return
     Check.equal("shown", shown.length + more.value.length, 2)
     Check.isTrue("there is more", !browser.browsed().isWhole)

@@ -55,7 +55,7 @@ export const cases: ReadonlyArray<Case.Case> = [
         return Effect.never
       })
       yield* lab.until("the ack of a", () => settled(lab).length > 0)
-      // A broker that does not answer acks may not have read it yet.
+      // A broker that does not answer acks may not have read this one yet.
       yield* lab.untilPending({ ready: 0, inFlight: 1 })
       yield* lab.harness.cutConnections!
       const again = () => lab.entriesOf("Delivered").slice(2)

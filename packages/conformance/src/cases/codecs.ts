@@ -1,4 +1,4 @@
-/** Codecs that find headers in bodies, and codecs that cannot tell yet. */
+/** Codecs that find headers in bodies, and codecs that cannot decode yet. */
 import { Backoff, Codec, QueueDefinition, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"

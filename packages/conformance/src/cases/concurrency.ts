@@ -1,4 +1,4 @@
-/** How much a consumer does at a time, and how much it holds. */
+/** How much a consumer does at a time, and how many messages it holds. */
 import { BatchPolicy } from "@requeue/core"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -73,9 +73,9 @@ export const cases: ReadonlyArray<Case.Case> = [
       lab.entriesOf("Credit").every(({ limit }) => limit <= most),
       lab.entriesOf("Credit")
     )
-    // What is redelivered after its lease has ended was sent before.
+    // A message that is redelivered after its lease has ended was sent before.
     if (checkOnce(lab, begun)) {
-      // One may be on its way.
+      // One may be in flight.
       const isCounted = Effect.map(lab.harness.pending(lab.queue), ({ ready }) =>
         ready === undefined || ready === 20 - lab.arrivals().length ? true : undefined
       )

@@ -1,4 +1,4 @@
-/** Dead letters, as they are found in the broker itself. */
+/** Dead letters, as the broker itself stores them. */
 import { Backoff, Broker, Codec, type Message, QueueDefinition, RetryPolicy } from "@requeue/core"
 import { Metadata, Outgoing } from "@requeue/core/port"
 import { DeadLetters } from "@requeue/operations"
@@ -37,7 +37,7 @@ export const cases: ReadonlyArray<Case.Case> = [
   }),
   test("a handler that writes into its message changes neither the next attempt nor the dead letter", function* (lab) {
     const body = new Uint8Array([1, 2, 3])
-    // It answers the very bytes that it is given.
+    // It returns the very bytes that it receives.
     const codec: Codec.Codec<Uint8Array> = { ...Codec.bytes, decode: (bytes) => bytes }
     const queue = QueueDefinition.make(lab.queue, { codec })
     const producer = yield* lab.producer(queue)

@@ -1,4 +1,4 @@
-/** A handler that says of one message that it has failed. */
+/** A handler that reports one message as failed. */
 import { Backoff, BatchPolicy, ConsumerBackoff, Failure, type Handler, RetryPolicy } from "@requeue/core"
 import type { Metadata } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
@@ -24,7 +24,7 @@ const failsA = (lab: Lab, fail: (a: Handler.Received<unknown>) => void, retry = 
 
 const failures = (lab: Lab) => lab.eventsOf("AttemptFailed").map(({ error, id }) => [id, error.name, error.message])
 
-/** Starts a consumer whose only message fails so, and answers its pauses after a while. */
+/** Starts a consumer whose only message fails, and returns its pauses after a while. */
 const pauses = (lab: Lab, fail: (message: Handler.Received<unknown>) => void) =>
   Effect.gen(function* () {
     yield* lab.send("a")
@@ -73,7 +73,7 @@ export const cases: ReadonlyArray<Case.Case> = [
       else message.fail(later(50), { delay: 3 * lab.unit })
     })
     yield* lab.untilRuns(4)
-    // Of deliveries that follow a lease which has ended, nobody can tell which are the retries.
+    // After a lease has ended, deliveries cannot be attributed to retries.
     if (!checkKept(lab, "deliveries", lab.arrivals().length, 4, lab.runs[0]!.at)) return
     for (const [id, units] of [
       ["a", 2],

@@ -1,4 +1,4 @@
-/** Settlements that the broker does not take for reasons of its own, and what must go on meanwhile. */
+/** Settlements that the broker refuses for its own reasons, and what must continue meanwhile. */
 import { Backoff, ConsumerBackoff, RetryPolicy } from "@requeue/core"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -10,12 +10,12 @@ import * as Workload from "../Workload.ts"
 
 const test = Case.inGroup("a broker in trouble")
 
-/** Milliseconds of the first pause after a settlement that the broker did not take. */
+/** Milliseconds of the first pause after a settlement that the broker refused. */
 const firstPause = 2000
 
 const ours = broken("Throttled")
 
-/** Checks that a settlement is asked again after a pause in which nothing begins, and that no handler runs twice. */
+/** Checks that a settlement is requested again after a pause in which nothing begins, and that no handler runs twice. */
 const asksAgain = (lab: Lab, fault: Fault) =>
   Effect.gen(function* () {
     fails(lab, "Ack", fault)
@@ -27,7 +27,7 @@ const asksAgain = (lab: Lab, fault: Fault) =>
     Check.equal("asked first", tags.slice(0, 2), ["Ack", "Ack"])
     lab.checkTimely("asked", tags, ["Ack", "Ack"], asked[0]!.at)
     lab.checkDelay("the second time", firstPause, asked[0]!.at, asked[1]!.at)
-    // The second run begins before the first ack is answered. What is asked again may come a little after the pause.
+    // The second run begins before the first ack is answered. The repeated request may arrive a little after the pause.
     const later = lab.runs.slice(2).map(({ at }) => at - asked[0]!.at - firstPause)
     Check.isTrue(
       "nothing begins in the pause",
@@ -78,7 +78,7 @@ export const cases: ReadonlyArray<Case.Case> = [
       () => [Deferred.await(gate), Effect.fail(new Error("down"))][lab.runs.length - 1]
     )
     yield* lab.untilRuns(3)
-    // From the run that failed: the credit may be taken away later.
+    // From the run that failed: the credit may be withdrawn later.
     lab.checkDelay("the probe", pause, lab.runs[1]!.at, lab.runs[2]!.at)
     yield* lab.untilEvents("Succeeded", 3)
     yield* Deferred.succeed(gate, undefined)

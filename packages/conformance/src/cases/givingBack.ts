@@ -1,4 +1,4 @@
-/** How a consumer that ends gives messages back. */
+/** How a consumer that ends returns messages to the queue. */
 import { Codec, QueueDefinition } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"

@@ -1,4 +1,4 @@
-/** A consumer that an operator pauses and lets go on. */
+/** A consumer that an operator pauses and resumes. */
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
@@ -11,7 +11,7 @@ const test = Case.inGroup("pause and resume")
 
 const succeeded = (lab: Lab) => lab.eventsOf("Succeeded").map(({ id }) => id)
 
-/** Starts a consumer that has two messages, one of which its handler has until the gate opens, and pauses it. */
+/** Starts a consumer that has two messages, holds one of them in its handler until the gate opens, and pauses the consumer. */
 const paused = (lab: Lab) =>
   Effect.gen(function* () {
     const gate = yield* Deferred.make<void>()

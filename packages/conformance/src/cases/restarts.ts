@@ -1,4 +1,4 @@
-/** Brokers that restart: what they keep, and what holds where they keep nothing. */
+/** Brokers that restart: what they keep, and what holds if they keep nothing. */
 import { BrokerError } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"

@@ -1,4 +1,4 @@
-/** The dead-letter queues that a policy chooses, and what does not travel with a dead letter. */
+/** The dead-letter queues that a policy chooses, and what a dead letter does not carry. */
 import { RetryPolicy } from "@requeue/core"
 import { type Metadata } from "@requeue/core/port"
 import * as Effect from "effect/Effect"

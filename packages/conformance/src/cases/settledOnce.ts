@@ -1,4 +1,4 @@
-/** Deliveries at the port: each is settled once, or comes back. */
+/** Deliveries at the port: each is settled once, or redelivered. */
 import { Settlement } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
@@ -81,7 +81,7 @@ export const cases: ReadonlyArray<Case.Case> = [
       Effect.gen(function* () {
         const port = yield* Port.open(lab.broker, { queue: lab.queue, credit: ids.length, keep: true })
         const [, second] = yield* port.take(ids.length)
-        // Neither an older delivery nor a younger one is settled with it.
+        // Neither an older nor a younger delivery is settled with it.
         const told = yield* port.settle(second!, Settlement.Ack)
         return checkKept(lab, "its settlement", told.length, 0, begun) ? second!.metadata.id : undefined
       })

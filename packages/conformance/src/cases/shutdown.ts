@@ -12,10 +12,10 @@ import type { Lab } from "../Lab.ts"
 
 const test = Case.inGroup("shutdown")
 
-/** The exchanges of a drain: it gives back what it holds, ends the subscription, and gives back what came meanwhile. */
+/** The exchanges of a drain: it returns what it holds, ends the subscription, and returns what arrived meanwhile. */
 const hops = 3
 
-/** Checks that the only message was acked. Where its lease had ended by then, it was not, and is redelivered. */
+/** Checks that the only message was acked. If its lease had ended by then, it was not acked, and is redelivered. */
 const isAcked = (lab: Lab): boolean => checkKept(lab, "acked", lab.eventsOf("Succeeded").length, 1, lab.runs[0]!.at)
 
 export const cases: ReadonlyArray<Case.Case> = [

@@ -1,4 +1,4 @@
-/** Checks the form of a harness before its first case, lest an ability that is misspelt count as one that it lacks. */
+/** Checks the form of a harness before its first case. Otherwise a misspelt ability would count as a missing one. */
 import { OptionKind, OptionNames } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import { failures, operations, type Service } from "../Harness.ts"
@@ -74,7 +74,7 @@ const problemOfFailNext = ({ failNext }: Service): RangeError | undefined => {
   return undefined
 }
 
-/** The first thing that is wrong with a harness; `undefined` when there is none. */
+/** Returns the first error of a harness; `undefined` if there is none. */
 export const problemOf = (harness: Service): RangeError | undefined => {
   for (const [name, kind] of Object.entries(kinds)) {
     const problem = problemOfMember(harness, name, kind)

@@ -1,28 +1,28 @@
-/** A harness whose hooks are seen: which are under way, and whether they did what they say. */
+/** A harness whose hooks are watched: which are running, and whether they did what they must. */
 import type { Broker } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { CheckFailed } from "../Check.ts"
 import type { FailNext, Service } from "../Harness.ts"
 import * as Wait from "../Wait.ts"
 
-/** A harness, and what it is doing. */
+/** A harness, and its running hooks. */
 export interface Watched {
   readonly harness: Service
   /** The hooks that have begun and not ended, by their names. */
   readonly underWay: () => ReadonlyArray<string>
 }
 
-/** Milliseconds that a connection may take to be seen as lost, or as made again, after the broker was restarted. */
+/** Milliseconds until a connection is seen as lost, or as restored, after the broker was restarted. */
 const recovery = 120_000
 
 const numbers = ["ready", "inFlight", "delayed"] as const
 
 const failed = (hook: string, problem: string) => Effect.fail(new CheckFailed(`harness.${hook}: ${problem}`))
 
-/** Checks that the connection was lost, where every loss is seen. */
+/** Checks that the connection was lost, if every loss is seen. */
 const checkRestart = (broker: Broker.Service, restart: Effect.Effect<void, unknown>) =>
   Effect.gen(function* () {
-    // Within one millisecond, two times cannot be told apart.
+    // Two times within one millisecond are equal.
     yield* Effect.sleep(1)
     const { since } = broker.connection()
     yield* restart

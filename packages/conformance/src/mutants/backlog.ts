@@ -1,4 +1,4 @@
-/** Brokers that mislead those who look at what waits. */
+/** Brokers that show operators a wrong backlog. */
 import type { Broker } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import type { Mutant } from "../Mutant.ts"
@@ -21,7 +21,7 @@ const browsing = (
   }
 })
 
-/** Changes what a broker tells of its backlog. */
+/** Changes what a broker reports of its backlog. */
 const telling = (name: string, kills: string, change: Partial<NonNullable<Told>>): Mutant => ({
   name,
   kills,

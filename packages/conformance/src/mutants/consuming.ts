@@ -15,7 +15,7 @@ const options = (name: string, kills: string, change: (options: Consumer.Options
   })
 })
 
-/** Changes the batches that handlers get, or what handlers answer. */
+/** Changes the batches that handlers receive, or what handlers return. */
 const handled = (
   name: string,
   kills: string,

@@ -1,4 +1,4 @@
-/** Consumers that do not listen to their codec. */
+/** Consumers that ignore their codec. */
 import { Codec, QueueDefinition } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { rewiredMessage } from "../internal/rewired.ts"

@@ -1,4 +1,4 @@
-/** Consumers that misunderstand a handler that says of a message that it has failed. */
+/** Consumers that misread a handler that reports a message as failed. */
 import type { Handler } from "@requeue/core"
 import { rewired, rewiredMessage } from "../internal/rewired.ts"
 import type { Mutant } from "../Mutant.ts"

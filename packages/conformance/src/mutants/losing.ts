@@ -1,4 +1,4 @@
-/** Brokers that do not get over the loss of a connection. */
+/** Brokers that do not recover from a lost connection. */
 import { type Broker, BrokerError } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { decorate } from "../internal/decorate.ts"

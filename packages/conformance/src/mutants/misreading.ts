@@ -1,11 +1,11 @@
-/** Consumers that make something else of a failed settlement than the broker says. */
+/** Consumers that misread a failed settlement. */
 import { type Broker } from "@requeue/core"
 import { Settlement } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import { sees } from "../internal/sees.ts"
 import type { Mutant } from "../Mutant.ts"
 
-/** Changes what the consumer hears of settlements that failed. */
+/** Changes the failed settlements that the consumer receives. */
 const hears = (name: string, kills: string, change: (failure: Broker.SettleFailure) => Broker.SettleFailure): Mutant =>
   sees(name, kills, (broker) => ({
     ...broker,
@@ -16,11 +16,11 @@ const hears = (name: string, kills: string, change: (failure: Broker.SettleFailu
       }))
   }))
 
-/** Takes one fate for another. */
+/** Replaces one fate by another. */
 const takes = (name: string, kills: string, fate: Broker.Fate, other: Broker.Fate): Mutant =>
   hears(name, kills, (failure) => (failure.fate === fate ? { ...failure, fate: other } : failure))
 
-/** Settles otherwise what the broker refuses. */
+/** Settles refused messages in another way. */
 const refusedIs = (
   name: string,
   kills: string,

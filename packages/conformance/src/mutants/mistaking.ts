@@ -5,7 +5,7 @@ import { decorate } from "../internal/decorate.ts"
 import { sees } from "../internal/sees.ts"
 import type { Mutant } from "../Mutant.ts"
 
-/** Changes how the consumer knows a message that comes again. */
+/** Changes how the consumer identifies a redelivered message. */
 const identifies = (name: string, kills: string, identify: Broker.Subscription["identify"] & {}): Mutant =>
   sees(name, kills, (broker) => ({
     ...broker,

@@ -1,4 +1,4 @@
-/** Brokers that carry out another settlement than the one that was asked. */
+/** Brokers that carry out another settlement than the requested one. */
 import { Settlement } from "@requeue/core/port"
 import { decorate } from "../internal/decorate.ts"
 import type { Mutant } from "../Mutant.ts"

@@ -1,11 +1,11 @@
-/** Redrives and groups that do, or tell, something else. */
+/** Redrives and groups that do, or report, something else. */
 import type { Broker } from "@requeue/core"
 import type { DeadLetters } from "@requeue/operations"
 import * as Effect from "effect/Effect"
 import { decorate } from "../internal/decorate.ts"
 import type { Mutant } from "../Mutant.ts"
 
-/** Changes what the dead letters are asked for, or what they answer. */
+/** Changes the requests to the dead letters, or their answers. */
 const letters = (
   name: string,
   kills: string,
@@ -20,7 +20,7 @@ const letters = (
   })
 })
 
-/** Changes what a redrive is asked for, or what it reports. */
+/** Changes the request of a redrive, or its report. */
 const redrives = (
   name: string,
   kills: string,
@@ -61,7 +61,7 @@ const deaf =
     try {
       await audit?.(letters)
     } catch {
-      // Nobody hears of it.
+      // No report mentions it.
     }
   }
 
@@ -69,7 +69,7 @@ const edited = "an edited letter stays until its copy has succeeded, and is told
 
 const grouped = "letters are grouped by what failed, whatever differs in the errors' messages, and stay where they are"
 
-/** Bodies as filters left them, by the ids of their letters. */
+/** Bodies after filters, by the ids of their letters. */
 const written = new Map<string, Uint8Array>()
 
 export const mutants: ReadonlyArray<Mutant> = [

@@ -1,4 +1,4 @@
-/** Brokers that settle wrongly: too often, not at all, or without a word. */
+/** Brokers that settle wrongly: too often, not at all, or silently. */
 import { type Broker } from "@requeue/core"
 import { Outgoing, Settlement } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
