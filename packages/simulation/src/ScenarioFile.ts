@@ -165,7 +165,7 @@ const dangling = ({ kind, lease, processes, refusals, sendings, versions }: Scen
 /**
  * Reads a scenario.
  *
- * @throws RangeError when it is no JSON, of another format, or has a wrong name or value, with the path of the first of them
+ * @throws RangeError for invalid JSON, another format, or a wrong name or value, with the path of the first error
  */
 export const read = (text: string): Scenario.Scenario => {
   const refuse = (problem: string) => new RangeError(`scenario: ${problem}`)
@@ -181,7 +181,7 @@ export const read = (text: string): Scenario.Scenario => {
     throw refuse(`${pathOf(path)}: ${message}`)
   }
   const { format: _, ...read } = decoded.success
-  const scenario = read as Scenario.Scenario // JSON has no `undefined`: fields that may have it are missing.
+  const scenario = read as Scenario.Scenario // JSON has no `undefined`: such fields are missing
   const problem = dangling(scenario)
   if (problem !== undefined) throw refuse(problem)
   return scenario

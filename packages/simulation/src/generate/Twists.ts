@@ -1,6 +1,6 @@
 /**
- * Twists: changes to a few seeds, for situations that hardly any seed would have by chance. What a twist draws is its own, so
- * that all other seeds are what they were.
+ * Twists: changes to a few seeds, for situations that hardly any seed would have by chance. A twist has its own random numbers,
+ * so all other seeds stay unchanged.
  */
 import type { Kind, Operation, Scenario } from "../Scenario.ts"
 import * as Draw from "../world/Draw.ts"
@@ -11,9 +11,9 @@ type Random = Draw.Sequence
 
 /** A twist. */
 interface Twist {
-  /** Says what it is for. */
+  /** Its purpose. */
   readonly name: string
-  /** The kinds of brokers that it is for. Default: all. */
+  /** The kinds of brokers that have it. Default: all. */
   readonly kinds?: ReadonlyArray<Kind>
   /** The part of their seeds that has it. */
   readonly part: number
@@ -99,7 +99,7 @@ const twists: ReadonlyArray<Twist> = [
           reason: random.pick(["BodyTooLarge", "Unroutable", "AccessRefused"])
         }
       ],
-      // Some are lost again and again before they are refused.
+      // Some are lost repeatedly before they are refused.
       ...(random.chance(0.5) ? { rates: { ...calm, cut: random.pick([0.2, 0.4]) }, focus: "consume" } : {})
     })
   },

@@ -14,7 +14,7 @@ import type { World } from "../world/World.ts"
 import type { Start } from "../operators/Population.ts"
 import * as Handlers from "./Handlers.ts"
 
-/** Decodes bodies as the scenario wants it. A body tells by its first letter how. */
+/** Decodes bodies as the scenario requires. The first letter of a body decides. */
 const codec = (machine: Machine): Codec.Codec<unknown> => ({
   contentType: "application/json",
   encode: (body) => Buffer.from(JSON.stringify(body)),
@@ -28,7 +28,7 @@ const codec = (machine: Machine): Codec.Codec<unknown> => ({
   }
 })
 
-/** The body of a message, as the scenario wants it. */
+/** The body of a message, as the scenario requires. */
 export const bodyOf = ({ body, key }: Sending): Uint8Array => {
   if (body === "undecodable") return Buffer.from(`!${key}`)
   const how = body === "slowToDecode" ? "slow" : body === "neverDecoded" ? "never" : undefined

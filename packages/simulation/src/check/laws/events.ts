@@ -3,7 +3,7 @@ import type { ProcessLife } from "../internal/Lives.ts"
 
 const ends = new Set(["Succeeded", "RetryScheduled", "DeadLettered", "Dropped", "Released"])
 
-/** Deliveries that the broker has not taken a settlement of: what may be received, and have no end. */
+/** Deliveries that the broker has accepted no settlement of: they may be received, and have no end. */
 const openOf = ({ deliveries }: ProcessLife): number =>
   deliveries.filter(({ settlings }) => !settlings.some(({ fate }) => fate === "taken")).length
 
