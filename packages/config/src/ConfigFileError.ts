@@ -3,7 +3,7 @@ import { BrokerUrl } from "@requeue/core/port"
 import * as Data from "effect/Data"
 import type * as StrictSchema from "./StrictSchema.ts"
 
-/** Shows a path as `queues.orders.retry` or `brokers["a.b"].url`. */
+/** Formats a path as `queues.orders.retry` or `brokers["a.b"].url`. */
 const show = (path: StrictSchema.Problem["path"]): string =>
   path
     .map((key, index) => {
@@ -18,11 +18,11 @@ const line = ({ detail, path, remedy }: StrictSchema.Problem): string =>
 const withoutPassword = <Key extends string | number>(key: Key) =>
   typeof key === "string" ? BrokerUrl.withoutPassword(key) : key
 
-/** A config file that cannot be used: everything that is wrong with it, each with its path and its remedy. */
+/** An invalid config file: all its problems, each with its path and its remedy. */
 export class ConfigFileError extends Data.TaggedError("ConfigFileError")<{
   /** The file's name as it was given, or its path relative to the working directory. */
   readonly file: string
-  /** Everything that is wrong; at least one problem. */
+  /** All problems; at least one. */
   readonly problems: ReadonlyArray<StrictSchema.Problem>
 }> {
   constructor({ file, problems }: { readonly file: string; readonly problems: ReadonlyArray<StrictSchema.Problem> }) {
