@@ -1,4 +1,4 @@
-/** The subscribers of the webhooks: each replies in its own way, and has a weakness of its own. Pure. */
+/** The subscribers of the webhooks: each replies in its own way, and has a specific weakness. Pure. */
 import { draw } from "./random.ts"
 
 /** A subscriber's reaction to one request. */

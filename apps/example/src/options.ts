@@ -1,4 +1,4 @@
-/** The command line. An error in it is told in one sentence, before anything is started. */
+/** The command line. An error in it is reported in one sentence, before anything is started. */
 import { parseArgs } from "node:util"
 import { Delay } from "@requeue/core"
 import { BrokerUrl } from "@requeue/core/port"
@@ -7,14 +7,14 @@ import { available, find, type BrokerName } from "./brokers.ts"
 
 export interface Options {
   readonly broker: BrokerName
-  /** The address of the broker; `undefined` where one is started. */
+  /** The address of the broker; `undefined` if one is started. */
   readonly url: string | undefined
   readonly count: number
   readonly seed: number
-  /** Milliseconds that handlers may go on after a signal. */
+  /** Milliseconds that handlers may run after a signal. */
   readonly drain: number
   readonly json: boolean
-  /** Whether the dead letters wait for somebody who redrives them, as in the console, instead of being redriven at once. */
+  /** Whether the dead letters wait for an operator's redrive, as in the console, instead of being redriven at once. */
   readonly wait: boolean
 }
 
@@ -87,7 +87,7 @@ const readArgs = (args: ReadonlyArray<string>) => {
   try {
     return parseArgs({ args: [...args], options: definitions, strict: true }).values
   } catch (error) {
-    // Node's first sentence tells the mistake; the others are advice about positional arguments.
+    // Node's first sentence describes the mistake; the others are advice about positional arguments.
     const [mistake] = (error instanceof Error ? error.message : String(error)).split(". ")
     throw new UsageError(`${mistake}. Try --help`)
   }

@@ -83,7 +83,7 @@ const punctuality = (
   row("duplicates", number(duplicates), "2xx answers for an id that had one already")
 ]
 
-/** The fate of messages that are still queued at the end. */
+/** What happens to messages that are still queued at the end. */
 const fates: Readonly<Record<Place["keeps"], string>> = {
   nothing: "are gone with this process: the memory broker keeps nothing",
   "until the end":
@@ -119,7 +119,7 @@ export const summary = (report: Report, paint: Paint): string =>
 export const redriving = (count: number, paint: Paint): string =>
   `\n${paint("bold", "The subscribers are well again")}: ${number(count)} dead letters go back to work\n`
 
-/** The text where dead letters wait for somebody who redrives them. */
+/** The text if dead letters wait for an operator's redrive. */
 export const waiting = (count: number, config: string, paint: Paint): string =>
   [
     "",

@@ -24,9 +24,9 @@ export interface NsqStartOptions extends StartOptions {
   readonly flags?: nodes.Flags | undefined
 }
 
-/** One nsqlookupd and its nsqds. `url` is that of the first nsqd, `managementUrl` that of nsqlookupd over HTTP. */
+/** One nsqlookupd and its nsqds. `url` is the address of the first nsqd, `managementUrl` that of nsqlookupd over HTTP. */
 export interface NsqBroker extends Broker {
-  /** The nsqlookupd, which is not one of the nodes; `undefined` where an environment variable named the broker. */
+  /** The nsqlookupd, which is not one of the nodes; `undefined` if an environment variable named the broker. */
   readonly lookupd: Node | undefined
 }
 
@@ -101,7 +101,7 @@ const launch = async (settings: Settings, hostOf: (instance: Instance.Instance) 
 const launchLocal = (found: installation.Installation, settings: Settings): Promise<NsqBroker> =>
   launch(settings, async (instance) => Host.local(instance, found))
 
-/** Flags that name files or addresses of this machine, which a container does not see. */
+/** Flags that name files or addresses of this machine, which a container cannot see. */
 const ofMachine = ["auth-http-address", "tls-cert", "tls-key", "tls-root-ca-file"] as const
 
 const launchContainer = async (settings: Settings): Promise<NsqBroker> => {
@@ -136,7 +136,7 @@ const launchBuilt = async (settings: Settings): Promise<NsqBroker> => {
   return launchLocal(await installation.build(say), settings)
 }
 
-/** The nsqds know nothing of each other: clients find all of them through nsqlookupd. */
+/** The nsqds are independent: clients find all of them through nsqlookupd. */
 export const nodeCounts = [1, 2, 3]
 
 /** Whether the environment names one, or one is installed. */

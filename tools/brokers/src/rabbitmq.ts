@@ -14,7 +14,7 @@ import { untilReady } from "./ready.ts"
 export interface RabbitMqStartOptions extends StartOptions {
   /** Listens with TLS as well. Default: it does not. */
   readonly tls?: Certificates | undefined
-  /** The public key of those who sign tokens, as PEM text: clients may log in by OAuth 2 too. Default: they may not. */
+  /** The public key for tokens, as PEM text: clients may log in by OAuth 2 too. Default: they may not. */
   readonly tokenKey?: string | undefined
 }
 

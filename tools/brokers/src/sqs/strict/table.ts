@@ -1,5 +1,5 @@
 /**
- * The rules of AWS that servers for tests do not keep, and who says so. `README.md` has the same table; each rule has a case of
+ * The rules of AWS that servers for tests do not keep, and their sources. `README.md` has the same table; each rule has a case of
  * its name in `test/strictCases`.
  */
 
