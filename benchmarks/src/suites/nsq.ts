@@ -69,7 +69,7 @@ export const nsqRetry: Suite = {
       name: "all fail once, 1 s",
       messages: size(2000),
       warmUp: 0,
-      // In a channel that is new, nsqd looks for what is due only after 5 s.
+      // In a new channel, nsqd checks for due messages only after 5 s.
       job: { maxInFlight: 100, delay: 1000, filled: true, age: 6000 },
       entries: [of("retry", "nsqjs"), of("retry", "requeue")]
     }

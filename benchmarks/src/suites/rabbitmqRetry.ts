@@ -40,7 +40,7 @@ export const rabbitmqFailing: Suite = {
       job: { prefetch: 100, delays: "1000", failing, filled: true, rehearsed: size(1000) },
       entries: [
         ...against(byHand),
-        // What a failing minority costs is told by the same without it.
+        // A run without failures shows what a failing minority costs.
         ...(failing === 1 ? [of("retry", "requeue", "requeue, none fails", { failing: 0 })] : [])
       ]
     }))
