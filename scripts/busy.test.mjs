@@ -10,7 +10,7 @@ const program = fileURLToPath(new URL("busy.mjs", import.meta.url))
 const node = (code) => [process.execPath, "-e", code]
 const run = (args, options) => spawnSync(process.execPath, [program, ...args], { encoding: "utf8", ...options })
 
-/** One that runs: until its standard error has said what its hogs are. */
+/** One that runs: until its standard error reports its hogs. */
 const start = async (...command) => {
   const child = spawn(process.execPath, [program, "--hogs", "1", ...command], { stdio: ["pipe", "pipe", "pipe"] })
   const ended = once(child, "close")

@@ -1,6 +1,6 @@
 /**
- * `npm run tarballs -- FOLDER` builds every public package and packs it as it would be published, for a project that is to
- * use it before it is: `npm install FOLDER/*.tgz effect`.
+ * `npm run tarballs -- FOLDER` builds every public package and packs it as it would be published, for a project that uses it
+ * before the release: `npm install FOLDER/*.tgz effect`.
  */
 import { mkdirSync } from "node:fs"
 import { resolve } from "node:path"

@@ -1,4 +1,4 @@
-/** The things that every part of the adapter works with. */
+/** What every part of the adapter works with. */
 import type { Deadlines } from "@requeue/core/port"
 import type { Settings } from "../AcmeOptions.ts"
 import type { Client } from "./client.ts"
