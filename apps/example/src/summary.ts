@@ -83,7 +83,7 @@ const punctuality = (
   row("duplicates", number(duplicates), "2xx answers for an id that had one already")
 ]
 
-/** What happens to messages that are still queued at the end. */
+/** The fate of messages that are still queued at the end. */
 const fates: Readonly<Record<Place["keeps"], string>> = {
   nothing: "are gone with this process: the memory broker keeps nothing",
   "until the end":

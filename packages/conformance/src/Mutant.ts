@@ -18,7 +18,7 @@ import * as Suite from "./Suite.ts"
 
 /** A defect. */
 export interface Mutant {
-  /** What it does wrong. */
+  /** The mistake, in words. */
   readonly name: string
   /** The name of the case that must fail on it. */
   readonly kills: string

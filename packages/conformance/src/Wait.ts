@@ -7,7 +7,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { CheckFailed } from "./Check.ts"
 
-/** What the test waits for, for the error. A function is called only when the time is over. */
+/** The name of the expected thing, for the error. A function is called only when the time is over. */
 export type What = string | (() => string)
 
 /** How long to wait, and how often to check. */

@@ -35,7 +35,7 @@ const read = (text: string): Line | undefined => {
     [count, cpu, facts, from].every(Number.isFinite) &&
     [failures, kinds].every(Array.isArray) &&
     [seeds, seen].every(OptionKind.isObject)
-  return isResult ? (line as Line) : undefined // checked above
+  return isResult ? (line as Line) : undefined // It was checked above.
 }
 
 /** Without a file, nothing is read or kept. */

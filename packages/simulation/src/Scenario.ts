@@ -34,7 +34,7 @@ export interface Call {
   readonly error?: "permanent" | "drop" | "retryAfter"
 }
 
-/** What a handler does with one message in one of its runs. */
+/** A handler's behaviour for one message in one of its runs. */
 export interface Behaviour {
   /** Milliseconds, or forever. */
   readonly takes: number | "forever"
@@ -46,7 +46,7 @@ export interface Behaviour {
   readonly last?: ReadonlyArray<Call>
   /** Calls a second after its end. */
   readonly late?: ReadonlyArray<Call>
-  /** What it throws at its end. Default: it returns. */
+  /** The value that it throws at its end. Default: it returns. */
   readonly throws?: Thrown
   /** Whether its process dies at its end. */
   readonly kills?: boolean
@@ -66,7 +66,7 @@ export interface Sending {
   readonly body: "good" | "undecodable" | "slowToDecode" | "neverDecoded"
   /** Metadata that a foreign producer writes, as text. Default: none. */
   readonly metadata?: string
-  /** What its handler does in its first run, in its second, and so on. After the last, it returns at once. */
+  /** Its handler's behaviour in its first run, in its second, and so on. After the last, it returns at once. */
   readonly runs: ReadonlyArray<Behaviour>
 }
 

@@ -1,4 +1,4 @@
-/** What decides about a message: every row of the precedence table, through the broker. */
+/** The decision about a message: every row of the precedence table, through the broker. */
 import { Backoff, BatchPolicy, type Handler, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"

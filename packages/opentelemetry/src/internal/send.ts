@@ -8,7 +8,7 @@ import * as Attributes from "./attributes.ts"
 import * as Carrier from "./carrier.ts"
 import type { Metrics } from "./metrics.ts"
 
-/** What makes spans and metrics. */
+/** The tools for spans and metrics. */
 export interface Instrumentation {
   readonly tracer: Tracer
   readonly metrics: Metrics

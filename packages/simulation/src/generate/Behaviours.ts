@@ -1,4 +1,4 @@
-/** What handlers do: in one run, and by tendency in all runs of a seed. */
+/** Behaviours of handlers: in one run, and by tendency in all runs of a seed. */
 import { type Behaviour, type Call, thrown } from "../Scenario.ts"
 import type * as Draw from "../world/Draw.ts"
 
@@ -36,7 +36,7 @@ export const mood = (random: Random, hasPeople: boolean): Mood => ({
   hangs: random.pick([0, 0, 0, 0.1])
 })
 
-/** What a handler does in one run. */
+/** The behaviour of a handler in one run. */
 export const behaviour = (random: Random, mood: Mood, handlerTimeout: number): Behaviour => {
   const hangs = random.chance(mood.hangs)
   const first = calls(random, mood.calls)

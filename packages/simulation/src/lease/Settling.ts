@@ -35,7 +35,7 @@ type Command =
   | { readonly _tag: "Hide"; readonly seconds: number }
   | { readonly _tag: "Copy"; readonly outgoing: Outgoing.Outgoing }
 
-/** What settling needs. */
+/** The dependencies of settling. */
 export interface Dependencies {
   readonly queue: string
   readonly maxDeliveries: number

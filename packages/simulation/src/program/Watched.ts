@@ -12,7 +12,7 @@ import type { World } from "../world/World.ts"
 
 type Body = any // the declared kind of the user's handler
 
-/** What a process gives to its handler. Time in a world is virtual: timers of Node do not count in it. */
+/** The tools that a process gives to its handler. Time in a world is virtual: timers of Node do not count in it. */
 export interface Process {
   /**
    * Waits for this many milliseconds of the world; `Infinity` is forever. Rejects with a RangeError unless it is a number >= 0.
