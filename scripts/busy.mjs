@@ -10,7 +10,7 @@ import { parseArgs } from "node:util"
 
 const help = `npm run busy -- [options] COMMAND [ARG ...]
 
-Runs the command beside processes that take all cores, and says how much of them they got.
+Runs the command while other processes use all cores, and prints their share.
 
   --hogs N       how many; default: one for each core
   --cores LIST   everything on these cores only, as in 0 or 0,2-3; needs taskset, which Linux has
@@ -38,7 +38,7 @@ const read = (args) => {
   if (hogs !== undefined && !(Number.isInteger(hogs) && hogs > 0 && hogs <= most)) {
     throw new RangeError(`--hogs is a number from 1 to ${most}`)
   }
-  if (values.help !== true && !args[at]) throw new RangeError("Say what to run")
+  if (values.help !== true && !args[at]) throw new RangeError("Name a command to run")
   return { ...values, hogs, command: args.slice(at) }
 }
 
@@ -80,7 +80,7 @@ const main = async ({ command, cores, hogs: asked }) => {
   const width = availableParallelism()
   const all = `${width} core${width === 1 ? "" : "s"}`
   const hogs = await Promise.all(Array.from({ length: asked ?? width }, startHog))
-  console.error(`busy: hogs ${hogs.map(({ child }) => child.pid).join(", ")} on ${all}, beside ${command.join(" ")}`)
+  console.error(`busy: hogs ${hogs.map(({ child }) => child.pid).join(", ")} on ${all}, while running ${command.join(" ")}`)
 
   const began = performance.now()
   const code = await run(command)
@@ -95,7 +95,7 @@ const main = async ({ command, cores, hogs: asked }) => {
   for (const { child } of hogs) child.kill("SIGKILL")
   if (gone.length > 0) console.error(`busy: ${gone.length} of ${hogs.length} hogs ended before the command`)
   const wasBusy = gone.length === 0 && (share >= least || seconds < 1)
-  if (!wasBusy && gone.length === 0) console.error("busy: that is no busy machine")
+  if (!wasBusy && gone.length === 0) console.error("busy: the machine was not busy")
   return code === 0 && !wasBusy ? 1 : code
 }
 

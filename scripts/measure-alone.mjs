@@ -16,7 +16,7 @@ export const measureAlone = (folder, file, env) => {
   const report = JSON.parse(readFileSync(path, "utf8"))
   const tests = notMeasurable(report)
   if (tests.length === 0) return
-  console.log(`\n${folder}: ${tests.length} could not be measured beside others; they run again, alone.`)
+  console.log(`\n${folder}: ${tests.length} could not be measured while others ran; they are rerun alone.`)
   const again = `${path}.alone`
   const pattern = tests.map(({ titles }) => titles.map(escaped).join("(?: > | )")).join("|")
   const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${again}`]

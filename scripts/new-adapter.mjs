@@ -33,7 +33,7 @@ const renamed = (text, name) => {
 export const refusal = (name, into) => {
   if (name === undefined) return "NAME is missing. Write, for example: npm run new-adapter -- redis"
   if (!/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(name)) {
-    return `"${name}" is no name of an adapter. Use small letters and digits with dashes between them, such as redis-streams`
+    return `"${name}" is not a valid name for an adapter. Use small letters and digits with dashes between them, such as redis-streams`
   }
   const folder = `packages/adapter-${name}`
   if (existsSync(join(into, folder))) return `${folder} is there already. Choose another name, or remove the folder`

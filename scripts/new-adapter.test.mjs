@@ -53,7 +53,7 @@ test("names of adapters", () => {
   assert.match(refusal(undefined, home), /^NAME is missing\. Write, for example/)
   assert.match(refusal("nsq", home), /adapter-nsq is there already\. Choose another name/)
   for (const name of ["Redis", "redis_streams", "2q", "-x", "x-", "a b", "../x", "--force", ""]) {
-    assert.match(refusal(name, home), /is no name of an adapter\. Use small letters/)
+    assert.match(refusal(name, home), /is not a valid name for an adapter\. Use small letters/)
   }
 })
 

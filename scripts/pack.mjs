@@ -71,7 +71,7 @@ const handlerFailed = /^.* level=WARN .*message="a handler failed" .*\n.*message
 const saysWhatToInstall = ({ code, stderr }) =>
   code !== 0 && stderr.includes("Run: npm install @requeue/adapter-memory")
     ? undefined
-    : "it does not say what to install"
+    : "it does not name what to install"
 
 const tried = []
 for (const folder of homes) {

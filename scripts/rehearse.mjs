@@ -126,7 +126,7 @@ writeFileSync(join(checkout, ".changeset", "rehearsed.md"), '---\n"@requeue/core
 const second = await release("second release")
 // npm rejects it, or continues with a warning, depending on the project's other packages.
 await verdict(
-  "of a mix, npm says which package asks for which",
+  "for a mix, npm reports which package requires which",
   logged("npm", ["install", `@requeue/core@${second}`], user),
   ({ stderr }) =>
     stderr.includes(`@requeue/core@"^${first}" from @requeue/adapter-memory@${first}`) ? undefined : "it does not"

@@ -82,7 +82,7 @@ const typed = (type) =>
 
 const row = (file, name, { doc, type }, kind, given) => {
   if (doc === undefined || doc === "") {
-    found.push(`${file}: ${name} has no docstring, so that its hover is empty`)
+    found.push(`${file}: ${name}has no docstring, so its hover is empty`)
     return undefined
   }
   const { meaning: all, said } = apart(doc)

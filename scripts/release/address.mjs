@@ -23,7 +23,7 @@ export const address = () => {
   const found = addressOf(readManifest("."))
   if (found !== undefined) return found
   throw new Error(
-    "The address of the repository is not set, so that nothing can be published: npm links to it, and its provenance names it.\n" +
+    "The address of the repository is not set, so nothing can be published: npm links to it, and its provenance names it.\n" +
       'Set it once, in package.json of the workspace: "repository": "git+https://github.com/OWNER/requeue.git"'
   )
 }

@@ -16,7 +16,7 @@ export const close = async (
 ): Promise<Books> => {
   const deadline = performance.now() + within
   let books = await takeBooks()
-  if (!books.balanced) say(`The books do not balance yet: the broker may count late, and has ${within / 1000} s for it`)
+  if (!books.balanced) say(`The books do not balance yet: the broker may count late. Waiting up to ${within / 1000} s`)
   while (!books.balanced && performance.now() < deadline) {
     await sleep(pollInterval)
     books = await takeBooks()

@@ -32,7 +32,7 @@ Usage: npm run demo -- [options]
                       127.0.0.1 for this run, and stopped at its end)
   --count <n>         messages to publish, 1 to 100000 (default 1000)
   --seed <n>          0 to 4294967295; the same seed gives the same messages and misbehaviour (default 1)
-  --drain <duration>  how long handlers may go on after SIGTERM or Ctrl-C, up to 1h: 500ms, 10s, "2 minutes"
+  --drain <duration>  how long handlers may run after SIGTERM or Ctrl-C, up to 1h: 500ms, 10s, "2 minutes"
                       (default 15s: longer than the 10 seconds that a handler may take)
   --json              one JSON object as the last line of stdout; progress goes to stderr
   --wait              leaves the dead letters to you, with the subscribers well again: it writes a config file, says

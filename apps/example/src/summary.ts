@@ -98,7 +98,7 @@ const stop = ({ keeps, queued, redrive, stopped }: Report, paint: Paint): Readon
   const end = complete ? "every handler ended in time" : `${number(interrupted)} handlers were interrupted`
   return [
     "",
-    paint("bold", by === "stall" ? "Given up: nothing moved any more" : `Stopped by ${by}`),
+    paint("bold", by === "stall" ? "Stopped: nothing moved any more" : `Stopped by ${by}`),
     `  drained in ${(drainMs / 1000).toFixed(1)} s; ${end}`,
     ...(left > 0 ? [`  the ${number(left)} messages still queued ${fates[keeps]}`] : [])
   ]

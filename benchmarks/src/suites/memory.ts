@@ -59,7 +59,7 @@ export const growth: Suite = {
 /** Calls on the messages of a batch cost the same whatever its size. */
 export const batches: Suite = {
   name: "batches",
-  summary: "500,000 messages in batches of 10 and of 100, each acked by itself, or all at once",
+  summary: "500,000 messages in batches of 10 and of 100, each acked separately, or all at once",
   byDefault: true,
   venue: undefined,
   rounds: 5,

@@ -63,7 +63,7 @@ export const nsqPublish: Suite = {
 export const nsqRetry: Suite = {
   ...suite,
   name: "nsq-retry",
-  summary: "2,000 messages on NSQ that fail once and come again after 1 s",
+  summary: "2,000 messages on NSQ that fail once and are retried after 1 s",
   cases: (size) => [
     {
       name: "all fail once, 1 s",

@@ -40,7 +40,7 @@ export const run = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E
         yield* clock.setTime(next)
       } else if (++idle > maxIdleRounds) {
         yield* Fiber.interrupt(fiber)
-        return yield* Effect.die(new Error("VirtualTime.run: the program waits for something that is no clock"))
+        return yield* Effect.die(new Error("VirtualTime.run: the program waits for something other than the clock"))
       }
     }
     return yield* Fiber.join(fiber)

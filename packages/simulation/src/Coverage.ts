@@ -94,12 +94,12 @@ export const situations: ReadonlyArray<Situation> = [
   ["process: frozen", some((entry) => entry._tag === "Frozen")],
   ["process: drained, its handlers not in time", some((entry) => entry._tag === "Drained" && !entry.complete)],
   ["copy: made smaller", some((entry) => entry._tag === "Stored" && entry.process !== undefined && entry.cut > 0)],
-  ["broker: moved a message by itself", some((entry) => entry._tag === "Stored" && entry.native)],
+  ["broker: moved a message natively", some((entry) => entry._tag === "Stored" && entry.native)],
   ["broker: forgot a message", some((entry) => entry._tag === "Gone" && entry.why === "forgotten")],
   ["send: failed", some((entry) => entry._tag === "NotSent")],
   ["handler: interrupted", some((entry) => entry._tag === "Ended" && entry.how === "interrupted")],
-  ["settlement failed beside a handler", failedBeside],
-  ["redelivery beside its handler", redeliveredBeside],
+  ["settlement failed while a handler ran", failedBeside],
+  ["redelivery while its handler ran", redeliveredBeside],
   ["redrive met a failure", refusedJob]
 ]
 

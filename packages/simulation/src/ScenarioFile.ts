@@ -148,8 +148,8 @@ const dangling = ({ kind, lease, processes, refusals, sendings, versions }: Scen
   if (kind !== "push" && lease < 1000) return `lease must be at least 1000 for the kind ${kind}, got ${lease}`
   const keys = new Set(sendings.map(({ key }) => key))
   const names = new Set(processes.map(({ name }) => name))
-  if (keys.size < sendings.length) return "sendings: each must have a key of its own"
-  if (names.size < processes.length) return "processes: each must have a name of its own"
+  if (keys.size < sendings.length) return "sendings: each key must be unique"
+  if (names.size < processes.length) return "processes: each name must be unique"
   const stranger = refusals.findIndex(({ key }) => !keys.has(key))
   if (stranger >= 0) return `refusals[${stranger}].key must be that of a sending, got ${refusals[stranger]!.key}`
   for (const [index, process] of processes.entries()) {

@@ -51,7 +51,7 @@ const ofBroker = (entry: Entry): string | undefined => {
         entry.reason === undefined ? "" : ` as ${entry.reason}`,
         entry.due > entry.at ? `, due ${millis(entry.due)}` : "",
         entry.cut === 0 ? "" : `, cut ${entry.cut}`,
-        entry.native ? ", by itself" : ""
+        entry.native ? ", natively" : ""
       ]
       return `stores #${entry.key}/${entry.copy}${where}${details.join("")}`
     }
@@ -83,7 +83,7 @@ const ofLife = (entry: Entry): string | undefined => {
     case "Reconnected":
       return `connects again${entry.gone.length === 0 ? "" : `, without ${entry.gone.map((each) => `d${each}`).join(" ")}`}`
     case "Told":
-      return `tells ${entry.event}${entry.id === undefined ? "" : ` of ${entry.id}`}`
+      return `reports ${entry.event}${entry.id === undefined ? "" : ` of ${entry.id}`}`
     case "Health":
       return `is ${entry.state}: ${entry.buffered} buffered, ${entry.inProgress} in progress`
     case "Defect":

@@ -99,5 +99,5 @@ try {
   process.exitCode = await main(process.argv.slice(2))
 } catch (error) {
   process.exitCode = isMisuse(error) ? 2 : 3
-  console.error(isMisuse(error) ? `${error.message.replaceAll(/\s+/g, " ")} (--help tells the options)` : error)
+  console.error(isMisuse(error) ? `${error.message.replaceAll(/\s+/g, " ")} (--help lists the options)` : error)
 }

@@ -121,7 +121,7 @@ const main = async (args: Array<string>): Promise<void> => {
   if (values.help === true) return console.log(help)
   const [command, name, ...rest] = positionals
   if (command === undefined || !["up", "down", "status", "prepare"].includes(command)) {
-    throw new Misuse("Say up, down, status or prepare")
+    throw new Misuse("Use up, down, status or prepare")
   }
   if (command === "prepare" && name === "chromium") return prepareAll([name])
   if (rest.length > 0 || (name !== undefined && !isName(name))) {

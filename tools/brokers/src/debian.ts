@@ -9,7 +9,7 @@ const command = (name: string, ...args: ReadonlyArray<string>): Promise<void> =>
   run(name, args, { ...process.env, DEBIAN_FRONTEND: "noninteractive", RUNLEVEL: "1", LC_ALL: "C.UTF-8" })
 
 const needsRootOnDebian = () => {
-  if (!existsSync("/etc/debian_version") || !existsSync("/usr/bin/apt-get")) throw new Unavailable("this is no Debian")
+  if (!existsSync("/etc/debian_version") || !existsSync("/usr/bin/apt-get")) throw new Unavailable("this is not Debian")
   if (process.getuid?.() !== 0) throw new Unavailable("this user is not root")
 }
 

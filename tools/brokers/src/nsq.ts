@@ -49,7 +49,7 @@ const attach = async ({ count, flags, version }: Settings): Promise<NsqBroker> =
     throw new Error(`${variable}: no connection to ${redact(url)}: ${cause.message}. Correct it, or unset it`)
   })
   if (isRelease(version) && !isOf(found, version)) {
-    throw new Error(`${variable}: NSQ ${version} was asked for, ${redact(url)} is ${found}. Unset it`)
+    throw new Error(`${variable}: NSQ ${version} was requested, but ${redact(url)} is ${found}. Unset the variable`)
   }
   if (count > 1) throw new Error(`${variable}: ${count} nodes cannot be made of one address. Unset it`)
   const [flag] = Object.keys(flags)
@@ -106,7 +106,7 @@ const ofMachine = ["auth-http-address", "tls-cert", "tls-key", "tls-root-ca-file
 
 const launchContainer = async (settings: Settings): Promise<NsqBroker> => {
   const { count, flags, say, version } = settings
-  if (version === "system") throw new Unavailable("the machine's own server was asked for")
+  if (version === "system") throw new Unavailable("the machine's own server was requested")
   const unseen = ofMachine.find((name) => flags[name] !== undefined)
   if (unseen !== undefined) throw new Unavailable(`a container does not see what --${unseen} names`)
   await docker.needsEngine()
@@ -131,7 +131,7 @@ const launchInstalled = async (settings: Settings): Promise<NsqBroker> => {
 
 const launchBuilt = async (settings: Settings): Promise<NsqBroker> => {
   const { say, version } = settings
-  if (version === "system") throw new Unavailable("the machine's own server was asked for")
+  if (version === "system") throw new Unavailable("the machine's own server was requested")
   if (isRelease(version) && !isOf(installation.release, version)) throw new Unavailable(`${installation.release} only`)
   return launchLocal(await installation.build(say), settings)
 }

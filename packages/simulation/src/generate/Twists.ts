@@ -115,7 +115,7 @@ const twists: ReadonlyArray<Twist> = [
     })
   },
   {
-    name: "answers to retries are lost, and their messages come again meanwhile",
+    name: "answers to retries are lost, and their messages are redelivered meanwhile",
     kinds: ["lease"],
     part: 0.04,
     of: (scenario, random) => ({
@@ -140,7 +140,7 @@ const twists: ReadonlyArray<Twist> = [
     })
   },
   {
-    name: "leases end while they are extended, and their messages come again",
+    name: "leases end while they are extended, and their messages are redelivered",
     kinds: ["lease"],
     part: 0.06,
     of: (scenario, random) => ({
@@ -157,7 +157,7 @@ const twists: ReadonlyArray<Twist> = [
     })
   },
   {
-    name: "copies have no answer, while leases are short and deliveries come again",
+    name: "copies have no answer, while leases are short and messages are redelivered",
     kinds: ["lossy"],
     part: 0.06,
     of: (scenario, random) => ({

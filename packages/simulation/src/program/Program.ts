@@ -20,7 +20,7 @@ const codec = (machine: Machine): Codec.Codec<unknown> => ({
   encode: (body) => Buffer.from(JSON.stringify(body)),
   decode: (bytes) => {
     const text = Buffer.from(bytes).toString()
-    if (text.startsWith("!")) throw new Error("it is no JSON")
+    if (text.startsWith("!")) throw new Error("it is not JSON")
     const { how = "", ...body } = JSON.parse(text)
     if (how === "slow") return new Promise((resolve) => void machine.after(500, () => resolve(body)))
     if (how === "never") return new Promise(() => {})

@@ -58,7 +58,7 @@ export const scenarioOf = (seed: number, kind: Kind, options: Options): Scenario
 
 const outside =
   "Trial.run: the handler waits for something outside the world, such as a timer or a socket of Node, got a promise that " +
-  "stays open while no sleep does. Let time pass by sleep; what waits for ever awaits sleep(Infinity)"
+  "stays open while no sleep does. Let time pass by sleep; wait forever with sleep(Infinity)"
 
 const subjectOf = ({ batch, bodies, consumer, handler }: Options): Simulation.Subject => {
   const processes = new Set<Watched.Watched>()

@@ -26,10 +26,10 @@ export const anew: Law = ({ deliveries, scenario: { kind } }) =>
     const again = settlings[1]
     const shown = [settlings[0]?.index, next.arrived?.index]
     if (again !== undefined) {
-      const what = `${process.name} asked for a retry again though its message had come again; expected nothing more.`
+      const what = `${process.name} asked for a retry again though its message had been redelivered; expected nothing more.`
       return [violation("anew", again.at, of(life), what, [...shown, again.index])]
     }
     if (first?.asked.tag !== "Retry" || next.runs.length > 0) return []
-    const what = `${process.name} asked for a retry of what had come again after one; expected a run.`
+    const what = `${process.name} asked for a retry of a message that had been redelivered after one; expected a run.`
     return [violation("anew", first.at, of(next), what, [...shown, first.index])]
   })

@@ -32,7 +32,7 @@ const faultOf = (lives: Lives, attempt: Attempt, turn: Turn): string | undefined
   // A delivery that replaced one whose handler runs in this process is known to be the same attempt.
   const told = Math.max(attempts, (turn.of.arrived?.entry.attempts ?? 0) - passedBy(turn.of))
   if (told > maxDeliveries && turns[0]?.of === turn.of)
-    return `a run at delivery ${told}; expected it to be given up beyond ${maxDeliveries}`
+    return `a run at delivery ${told}; expected a dead letter beyond ${maxDeliveries}`
 
   const limit = Math.max(...lives.scenario.versions.map(({ maxAttempts }) => maxAttempts))
   const retries = retriesOf(lives, turn.of)

@@ -10,7 +10,7 @@ const faultOf = ({ runs, version }: ProcessLife, run: Run, open: ReadonlyArray<R
   if (given.length > size) return `with ${given.length} messages; expected at most ${size}`
   // The probe of a backoff does not wait for running handlers.
   const limit = concurrency + (consumerBackoff === undefined ? 0 : 1)
-  if (open.length >= limit) return `beside ${open.length} others; expected at most ${limit} at a time`
+  if (open.length >= limit) return `while ${open.length} others ran; expected at most ${limit} at a time`
 
   const isOfSame = (each: Run, other: Run) =>
     each !== other && each.began.entry.given.every(({ key }) => other.began.entry.given.some((one) => one.key === key))
@@ -22,8 +22,8 @@ const faultOf = ({ runs, version }: ProcessLife, run: Run, open: ReadonlyArray<R
   // A redelivery may be inserted between two runs of the same messages.
   if (runs.some((other) => isOfSame(run, other))) return undefined
   if (isSuspect(run) && given.length > 1) return `for a suspect among ${given.length} messages; expected it alone`
-  if (isSuspect(run) && open.length > 0) return "for a suspect beside others; expected it alone"
-  return open.some(isSuspect) ? "beside a suspect; expected none until it has ended" : undefined
+  if (isSuspect(run) && open.length > 0) return "for a suspect while others ran; expected it alone"
+  return open.some(isSuspect) ? "while a suspect ran; expected none until it has ended" : undefined
 }
 
 /** At most as many handlers run as the program allows, and a suspect runs alone. Handlers whose time is over do not count. */

@@ -78,11 +78,11 @@ const faultOf = (lives: Lives, people: ProcessLife | undefined, job: Job): strin
     // A job that could not begin has done nothing, and reports that.
     const isExcused = isTroubled(lives, job, () => true) || (failed === "BrokerError" && isCutBefore(lives, job))
     return failed === "died" || !isExcused
-      ? `failed with ${failed}; expected it to go on with the other letters`
+      ? `failed with ${failed}; expected it to continue with the other letters`
       : undefined
   }
   const removed = removedBy(people, job)
-  if (count > removed) return `told of ${count} letters; expected ${removed} at most, which the broker had removed`
+  if (count > removed) return `reported ${count} letters; expected at most ${removed}, which the broker had removed`
   if (what._tag === "Redrive" && count > (what.limit ?? Infinity)) {
     return `moved ${count} letters; expected ${what.limit} at most`
   }

@@ -71,7 +71,7 @@ const narrow = (process: ProcessLife): ReadonlyArray<Violation> => {
     if (entry.limit === 0 || entry.limit >= full) return []
     const { begun, lost } = atWork(process, credit)
     if (entry.limit > begun || full - lost <= begun) return []
-    const what = `${name} told a credit of ${entry.limit}, and handlers are at work with ${begun}; expected room for another.`
+    const what = `${name} set a credit of ${entry.limit}, and handlers run with ${begun}; expected room for another.`
     return [violation("room", entry.at, { process: name }, what, [index])]
   })
 }

@@ -83,7 +83,7 @@ const reply = (
 export const strictSqs = async (broker: SqsBroker, { inFlight = 120_000 }: StrictOptions = {}): Promise<StrictSqs> => {
   const { credentials, endpoint, region = "" } = parse(broker.url) ?? {}
   if (endpoint === undefined || credentials === undefined) {
-    throw new Unavailable("strictSqs needs a server with an address and credentials of its own")
+    throw new Unavailable("strictSqs needs a server with an address and credentials")
   }
   let ahead = 0
   const faults = Faults.make()
