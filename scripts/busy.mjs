@@ -80,7 +80,9 @@ const main = async ({ command, cores, hogs: asked }) => {
   const width = availableParallelism()
   const all = `${width} core${width === 1 ? "" : "s"}`
   const hogs = await Promise.all(Array.from({ length: asked ?? width }, startHog))
-  console.error(`busy: hogs ${hogs.map(({ child }) => child.pid).join(", ")} on ${all}, while running ${command.join(" ")}`)
+  console.error(
+    `busy: hogs ${hogs.map(({ child }) => child.pid).join(", ")} on ${all}, while running ${command.join(" ")}`
+  )
 
   const began = performance.now()
   const code = await run(command)

@@ -46,7 +46,9 @@ const attach = async ({ version, count, tls, tokenKey }: Settings): Promise<Rabb
     throw new Error(`${variable}: no connection to ${redact(url)}: ${cause.message}. Correct it, or unset it`)
   })
   if (isRelease(version) && !isOf(found, version)) {
-    throw new Error(`${variable}: RabbitMQ ${version} was requested, but ${redact(url)} is ${found}. Unset the variable`)
+    throw new Error(
+      `${variable}: RabbitMQ ${version} was requested, but ${redact(url)} is ${found}. Unset the variable`
+    )
   }
   if (count > 1) throw new Error(`${variable}: a cluster of ${count} nodes cannot be made of one address. Unset it`)
   if (tls !== undefined || tokenKey !== undefined) {

@@ -236,7 +236,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     Check.equal("pauses", pauses(lab), [])
     checkUnpaused(lab)
   }),
-  test("consecutive: so many failures in a row pause the consumer, and others do not", function* (lab) {
+  test("consecutive: this many failures in a row pause the consumer, and others do not", function* (lab) {
     yield* checkFirstPause(lab, ConsumerBackoff.consecutive({ failures: 3, multiplier: lab.unit / 2 }), "FFSFFSFFF")
   }),
   test("consecutive: a batch that fails as a whole is one failure", function* (lab) {

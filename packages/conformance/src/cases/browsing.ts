@@ -76,7 +76,7 @@ export const cases: ReadonlyArray<Case.Case> = [
       yield* showing(browser, [id])
     }
   }),
-  test("a browser holds no more than its limit, says that there is more, and goes on when it has removed some", function* (lab) {
+  test("a browser holds no more than its limit, reports that there is more, and continues when it has removed some", function* (lab) {
     const ids = ["a", "b", "c"]
     yield* lab.send(...ids)
     yield* lab.untilPending({ ready: 3 })

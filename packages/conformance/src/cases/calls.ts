@@ -65,7 +65,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     },
     Needs.boundConnections
   ),
-  test("calls that come too late are told, change nothing and never throw", function* (lab) {
+  test("calls that come too late are reported, change nothing and never throw", function* (lab) {
     let kept: Handler.Batch<unknown> | undefined
     yield* lab.send("a", "b")
     yield* lab.startBatch({ batch: two }, (batch) => {

@@ -26,7 +26,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* lab.untilEvents("Succeeded", 12)
     Check.equal("batches at a time", most, 3)
   }),
-  test("single messages run one at a time unless concurrency says otherwise", function* (lab) {
+  test("single messages run one at a time by default", function* (lab) {
     let [running, most] = [0, 0]
     yield* lab.send(...ids(5))
     yield* lab.start({}, () =>
@@ -131,7 +131,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* lab.untilEvents("Succeeded", 10)
     yield* lab.untilEmpty
   }),
-  test("unless prefetch says otherwise, one batch waits beside those in progress", function* (lab) {
+  test("by default, one batch waits in addition to those in progress", function* (lab) {
     const gate = yield* Deferred.make<void>()
     yield* lab.send(...ids(18))
     const consumer = yield* lab.startBatch(

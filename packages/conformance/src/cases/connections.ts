@@ -132,7 +132,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     Needs.cutConnections
   ),
   test(
-    "a message that comes again while its handler runs is not run again when that run succeeds",
+    "a message that is redelivered while its handler runs is not run again when that run succeeds",
     function* (lab) {
       const gate = yield* Deferred.make<void>()
       yield* lab.send("a")

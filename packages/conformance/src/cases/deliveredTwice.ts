@@ -94,7 +94,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     Needs.all(Needs.lease, Needs.lacks("connectionBound"))
   ),
   test(
-    "a message that came again while its copy was under way is settled by that: a retry of it only ends it",
+    "a message that was redelivered while its copy was in flight is settled by that: a retry of it only ends it",
     function* (lab) {
       for (const id of ["a", "b"]) yield* lab.publish(id)
       const port = yield* Port.open(lab.broker, { queue: lab.queue, credit: 2, keep: true, within: within(lab) })

@@ -84,14 +84,14 @@ export const cases: ReadonlyArray<Case.Case> = [
       lab.checkDelay(`the retry of ${id}`, units * lab.unit, asked.at, again.at)
     }
   }),
-  test("fails on the last attempt: the dead letter has the error, and the handler's own end tells of no other", function* (lab) {
+  test("fails on the last attempt: the dead letter has the error, and the handler's own end adds no other", function* (lab) {
     yield* failsA(lab, (a) => a.fail(new TypeError("odd")), RetryPolicy.make({ maxRetries: 0 }))
     const [letter] = yield* lab.untilDeadLetters(1)
     Check.equal("its error", errorOf(letter!.metadata), ["TypeError", "odd"])
     Check.equal("its reason", letter!.metadata.deadLetter?.reason, "retries-exhausted")
     Check.equal("told", failures(lab), [["a", "TypeError", "odd"]])
   }),
-  test("fails, and the handler throws: each message is told with its own error", function* (lab) {
+  test("fails, and the handler throws: each message is reported with its own error", function* (lab) {
     yield* failsA(lab, (a) => {
       a.fail(new TypeError("odd"))
       throw new Error("all")

@@ -191,17 +191,17 @@ export const cases: ReadonlyArray<Case.Case> = [
       Needs.failNext("publish", failure)
     ),
     test(
-      `a publish ${words[failure]} ends, and is told as failed unless the message is there`,
+      `a publish ${words[failure]} ends, and is reported as failed unless the message is stored`,
       (lab) => sends(lab, failure),
       Needs.failNext("publish", failure)
     ),
     test(
-      `a batch with a publish ${words[failure]} says of each entry whether it is there`,
+      `a batch with a publish ${words[failure]} reports for each entry whether it is stored`,
       (lab) => sendsMany(lab, failure),
       Needs.failNext("publish", failure)
     ),
     test(
-      `a look for messages ${words[failure]} is followed by others, and loses nothing`,
+      `a receive ${words[failure]} is followed by others, and loses nothing`,
       (lab) => receives(lab, failure),
       Needs.failNext("receive", failure)
     ),

@@ -46,7 +46,7 @@ const asksAgain = (lab: Lab, fault: Fault) =>
 export const cases: ReadonlyArray<Case.Case> = [
   test("an ack of which nothing happened is asked again without a second run, and nothing begins before", (lab) =>
     asksAgain(lab, ours)),
-  test("an ack of which nobody knows is asked again without a second run, and nothing begins before", (lab) =>
+  test("an ack with an unknown outcome is requested again without a second run, and nothing begins before", (lab) =>
     asksAgain(lab, broken("Timeout"))),
   test("settlements are probed by one of them, which waits for no handler that is slow", function* (lab) {
     const gate = yield* Deferred.make<void>()
@@ -64,7 +64,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     Check.equal("runs", lab.runs.length, fast.length + 1)
     yield* lab.untilEmpty
   }),
-  test("the probe of a consumer backoff comes at its time, also beside handlers that are slow", function* (lab) {
+  test("the probe of a consumer backoff comes at its time, even while slow handlers run", function* (lab) {
     const gate = yield* Deferred.make<void>()
     yield* lab.send("a", "b", "c", "d", "e")
     const pause = 2 * lab.unit

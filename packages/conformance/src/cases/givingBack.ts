@@ -29,7 +29,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     Needs.has("uncountedRelease")
   ),
   test(
-    "what waits for its codec is given back at once, and has used up no attempt",
+    "a message that waits for its codec is returned at once, and has used up no attempt",
     function* (lab) {
       const slow = QueueDefinition.make<unknown>(lab.queue, {
         codec: { ...Codec.json, decode: () => new Promise<unknown>(() => {}) }

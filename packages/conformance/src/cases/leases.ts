@@ -75,7 +75,7 @@ const settlementsOf = ({ dlq }: Lab) => [
 
 export const cases: ReadonlyArray<Case.Case> = [
   test(
-    "a lease that nobody extends ends: the message comes to another process, and the attempt counts",
+    "a lease that is not extended ends: the message comes to another process, and the attempt counts",
     function* (lab) {
       const { first, second, taking } = yield* outlived(lab, 1)
       const [before, after] = [first.deliveries[0]!, second.deliveries[0]!]
@@ -103,7 +103,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     Needs.lease
   ),
   test(
-    "extending tells of a lease that has ended, and leaves the other process its delivery",
+    "extending reports a lease that has ended, and leaves the other process its delivery",
     function* (lab) {
       const { first, second, taking } = yield* outlived(lab, 1)
       const told = yield* first.extend(first.deliveries[0]!)
@@ -128,7 +128,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     Needs.lease
   ),
   test(
-    "outdated receipts settle nothing: they are told as gone, and the newer deliveries stay with their process",
+    "outdated receipts settle nothing: they are reported as lost, and the newer deliveries stay with their process",
     function* (lab) {
       const settlements = settlementsOf(lab)
       const { first, other, second, taking } = yield* outlived(lab, settlements.length)

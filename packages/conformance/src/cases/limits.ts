@@ -112,7 +112,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     Check.equal("attempts", attempts(lab), [1, 2, 3, 4])
     Check.equal("attempts in the dead letter", letter!.metadata.deadLetter?.attempts, 4)
   }),
-  test("a message beyond its attempts is run once more, and beyond maxDeliveries it is given up unseen", function* (lab) {
+  test("a message beyond its attempts is run once more, and beyond maxDeliveries it is dead-lettered without a run", function* (lab) {
     // As after crashes: deliveries were counted, though they never ended.
     yield* lab.publish("a", { attempts: 3 })
     yield* lab.publish("b", { attempts: 13 })

@@ -109,7 +109,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     (lab) => losesRunning(lab, unextended(lab), "DeadLettered"),
     Needs.lease
   ),
-  test("messages of one id are messages of their own: each is handled, and once", function* (lab) {
+  test("messages with the same id are separate messages: each is handled, and once", function* (lab) {
     yield* sendSameId(lab)
     yield* lab.start({ concurrency: 10 }, () => Effect.sleep(10))
     yield* lab.untilEvents("Succeeded", bodies.length)

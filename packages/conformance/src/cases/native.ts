@@ -25,7 +25,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     Check.equal("bodies", runs.map(({ body }) => String(body)).toSorted(), ["one", "one", "three", "two"])
     yield* lab.untilEmpty
   }),
-  test("a message tells facts of its own broker alone, frozen, and the same whenever it is asked", function* (lab) {
+  test("a message has facts of its own broker alone, frozen, and the same at each read", function* (lab) {
     const told: Array<unknown> = []
     yield* lab.send("a")
     yield* lab.start({}, (message) => {

@@ -81,7 +81,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     Needs.cutConnections
   ),
   test(
-    "a new connection is told of before its first delivery",
+    "a new connection is reported before its first delivery",
     function* (lab) {
       yield* lab.publish("a")
       const port = yield* Port.open(lab.broker, { queue: lab.queue, credit: 1, keep: true })

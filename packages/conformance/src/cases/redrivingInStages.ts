@@ -33,7 +33,7 @@ const figures = ({ cameBack, published, queued, stoppedBy, unseen }: DeadLetters
 const queued = ({ capabilities: { counts } }: Lab, count: number) => (counts.ready ? count : undefined)
 
 export const cases: ReadonlyArray<Case.Case> = [
-  test("a redrive that mends nothing stops by itself, and its figures are those of the broker", function* (lab) {
+  test("a redrive that fixes nothing stops automatically, and its figures are those of the broker", function* (lab) {
     yield* bury(lab, ids)
     yield* lab.start({ retry: RetryPolicy.make({ maxRetries: 0 }) }, boom)
     const letters = yield* lab.letters
@@ -52,7 +52,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     Check.equal("left", yield* left(lab), ids)
     Check.equal("runs", lab.runs.length, 2)
   }),
-  test("what comes back is known through its retries, is not redriven again by the same redrive, and others go on", function* (lab) {
+  test("a letter that comes back is recognised through its retries, and the same redrive continues without it", function* (lab) {
     yield* bury(lab, ids)
     const events: Array<Event.Event> = []
     const retry = RetryPolicy.make({ maxRetries: 1, backoff: Backoff.constant(lab.unit) })
@@ -110,7 +110,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* lab.untilPending({ ready: 4, inFlight: 0 }, lab.dlq)
   }),
   test(
-    "letters that arrive while a redrive in stages works are left for the next time, and no success is told before it was",
+    "letters that arrive during a redrive in stages are left for the next one, and no success is reported early",
     function* (lab) {
       yield* bury(lab, ids)
       const fresh = ["n0", "n1", "n2", "n3"]
@@ -178,7 +178,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     })
     Check.equal("succeeded and waiting", [report.succeeded, report.waiting], [told(lab, 1), told(lab, 1)])
   }),
-  test("an edited letter stays until its copy has succeeded, and is told from a copy that comes back", function* (lab) {
+  test("an edited letter stays until its copy has succeeded, and differs from a copy that comes back", function* (lab) {
     yield* bury(lab, ["m0", "m1"])
     const runs: Array<unknown> = []
     yield* lab.start({ retry: RetryPolicy.make({ maxRetries: 0 }) }, ({ body, id }) => {

@@ -65,7 +65,7 @@ const lacks = (step: Metadata.Truncation, { metadata: { deadLetter, history } }:
 
 /** Lets dead letters pass only when this much is truncated. */
 const cuts = Metadata.truncations.map((step, index) =>
-  test(`a dead letter that is taken only without ${step} says so, and keeps its body and headers`, function* (lab) {
+  test(`a dead letter that is accepted only without ${step} records that, and keeps its body and headers`, function* (lab) {
     lab.faults.settle = ({ settlement }) => {
       const isSmaller =
         "cut" in settlement && settlement.cut !== undefined && Metadata.truncations.indexOf(settlement.cut) >= index
@@ -118,7 +118,7 @@ const unextended = (lab: Lab, fault: Fault) =>
 export const cases: ReadonlyArray<Case.Case> = [
   test("a message whose retry and dead letter are refused holds up no other, and no handler runs for it", (lab) =>
     quarantines(lab, RetryPolicy.make({ maxAttempts: 2 }), 1)),
-  test("a message whose dead letter is refused is told of once, counted, and ends when the broker takes it", (lab) =>
+  test("a message whose dead letter is refused is reported once, counted, and ends when the broker accepts it", (lab) =>
     quarantines(lab, RetryPolicy.make({ maxRetries: 0 }), 5)),
   ...cuts,
   test("a letter that no smaller copy would let through is not made smaller", function* (lab) {

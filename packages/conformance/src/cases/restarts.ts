@@ -36,7 +36,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     Needs.all(Needs.restart, Needs.lacks("durableMessages"))
   ),
   test(
-    "a publish ends while the broker restarts, and one that fails says that it may be asked again",
+    "a publish ends while the broker restarts, and one that fails says that it may be repeated",
     function* (lab) {
       yield* lab.publish("first")
       const { restart: stopAndStart = Effect.void } = lab.harness

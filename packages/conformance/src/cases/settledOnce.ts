@@ -24,7 +24,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     const last = yield* port.settle(second, Settlement.Ack)
     if (checkKept(lab, "the last settlement", last.length, 0, begun)) yield* lab.untilEmpty
   }),
-  test("of settlements in one call, each that fails is told, and the others are done", function* (lab) {
+  test("of settlements in one call, each that fails is reported, and the others are done", function* (lab) {
     for (const id of ["a", "b", "c"]) yield* lab.publish(id)
     const port = yield* Port.open(lab.broker, { queue: lab.queue, credit: 3, keep: true })
     const begun = lab.now()
@@ -37,7 +37,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     if (checkKept(lab, "told", told, [first!.metadata.id, second!.metadata.id].toSorted(), begun)) yield* lab.untilEmpty
   }),
   test(
-    "a settlement of a connection that is gone is refused, and the message comes back on the new one",
+    "a settlement of a lost connection is refused, and the message is redelivered on the new one",
     function* (lab) {
       yield* lab.publish("a")
       const port = yield* Port.open(lab.broker, { queue: lab.queue, credit: 1, keep: true })
@@ -73,7 +73,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     port.credit(4)
     yield* lab.until("four more", () => port.waiting() >= 4)
   }),
-  test("what is unsettled when a subscription ends comes back", function* (lab) {
+  test("unsettled messages of a subscription that ends are redelivered", function* (lab) {
     const ids = ["a", "b", "c"]
     for (const id of ids) yield* lab.publish(id)
     const begun = lab.now()

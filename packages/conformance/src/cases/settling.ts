@@ -43,7 +43,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     Needs.boundConnections
   ),
   test(
-    "where deliveries outlive connections, a message whose ack was lost comes again when its lease ends, and is not run",
+    "where deliveries outlive connections, a message whose ack was lost is redelivered when its lease ends, and is not run",
     function* (lab) {
       fails(lab, "Ack", gone)
       yield* lab.send("a")

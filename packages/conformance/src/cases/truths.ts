@@ -92,7 +92,7 @@ const undone = losses.filter((failure) => failure !== "lostAnswer")
 
 const purges = undone.map((failure) =>
   test(
-    `a purge with a look ${words[failure]} says so, or has removed what waits`,
+    `a purge with a receive ${words[failure]} fails, or has removed the backlog`,
     function* (lab) {
       yield* lab.publish("a")
       yield* lab.untilPending({ ready: 1 })

@@ -43,7 +43,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   ),
   {
     name: "drains when its codecs have ended",
-    kills: "what waits for its codec is given back at once, and has used up no attempt",
+    kills: "a message that waits for its codec is returned at once, and has used up no attempt",
     subject: (subject) => ({
       ...subject,
       start: (queue, given, handler) => {

@@ -88,12 +88,12 @@ export const mutants: ReadonlyArray<Mutant> = [
   ),
   delivers(
     "tells facts of another broker",
-    "a message tells facts of its own broker alone, frozen, and the same whenever it is asked",
+    "a message has facts of its own broker alone, frozen, and the same at each read",
     (delivery) => ({ ...delivery, native: Object.freeze({ elsewhere: undefined }) })
   ),
   delivers(
     "tells facts that a handler can write into",
-    "a message tells facts of its own broker alone, frozen, and the same whenever it is asked",
+    "a message has facts of its own broker alone, frozen, and the same at each read",
     (delivery) => ({ ...delivery, native: {} })
   ),
   stores("ignores the delay of a send", "a delayed send comes at its time", (message) => ({
@@ -142,7 +142,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   })),
   delivers(
     "counts no attempts of earlier copies",
-    "a message beyond its attempts is run once more, and beyond maxDeliveries it is given up unseen",
+    "a message beyond its attempts is run once more, and beyond maxDeliveries it is dead-lettered without a run",
     (delivery) => ({
       ...delivery,
       attempts: delivery.attempts - delivery.metadata.attempts

@@ -49,12 +49,12 @@ export const mutants: ReadonlyArray<Mutant> = [
   ),
   failing(
     "hides the error of a failure",
-    "fails on the last attempt: the dead letter has the error, and the handler's own end tells of no other",
+    "fails on the last attempt: the dead letter has the error, and the handler's own end adds no other",
     (message, _, given) => message.fail(another(), given)
   ),
   failing(
     "lets the handler's error be that of every message",
-    "fails, and the handler throws: each message is told with its own error",
+    "fails, and the handler throws: each message is reported with its own error",
     () => {}
   ),
   failing(

@@ -82,7 +82,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   takes("takes the refusal of one message for the broker's trouble", poisonStarves, "rejected", "transient"),
   takes(
     "forgets what the broker refuses",
-    "a message whose dead letter is refused is told of once, counted, and ends when the broker takes it",
+    "a message whose dead letter is refused is reported once, counted, and ends when the broker accepts it",
     "rejected",
     "lost"
   ),
@@ -99,7 +99,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   ),
   hears(
     "makes no smaller copies",
-    "a dead letter that is taken only without all says so, and keeps its body and headers",
+    "a dead letter that is accepted only without all records that, and keeps its body and headers",
     (failure) => ({
       ...failure,
       smaller: false
@@ -112,7 +112,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   ),
   takes(
     "takes no answer for a lost delivery",
-    "an ack of which nobody knows is asked again without a second run, and nothing begins before",
+    "an ack with an unknown outcome is requested again without a second run, and nothing begins before",
     "unknown",
     "lost"
   ),
@@ -129,7 +129,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   ),
   credits(
     "counts handlers that run against the probe of the backoff",
-    "the probe of a consumer backoff comes at its time, also beside handlers that are slow",
+    "the probe of a consumer backoff comes at its time, even while slow handlers run",
     (limit, _, before) => (before === 0 ? Math.min(1, limit) : limit)
   )
 ]

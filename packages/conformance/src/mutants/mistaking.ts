@@ -65,7 +65,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   ),
   {
     name: "takes messages of one id for one message",
-    kills: "messages of one id are messages of their own: each is handled, and once",
+    kills: "messages with the same id are separate messages: each is handled, and once",
     broker: (broker) => {
       const seen = new Set<string>()
       return decorate(broker, {

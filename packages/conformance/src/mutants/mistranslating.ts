@@ -30,7 +30,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   instead("acks dead letters", "maxRetries 0: one delivery, then the dead letters", "DeadLetter", () => Settlement.Ack),
   instead(
     "sends dead letters to another queue",
-    "a dead letter tells origin, id, attempts, times, reason and error",
+    "a dead letter has origin, id, attempts, times, reason and error",
     "DeadLetter",
     (letter) => ({ ...letter, queue: `${letter.queue}.lost` })
   ),
@@ -40,7 +40,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   })),
   instead(
     "loses the error",
-    "a dead letter tells origin, id, attempts, times, reason and error",
+    "a dead letter has origin, id, attempts, times, reason and error",
     "DeadLetter",
     (letter) => ({
       ...letter,
@@ -87,7 +87,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   ),
   instead(
     "cuts all at once",
-    "a dead letter that is taken only without error-text says so, and keeps its body and headers",
+    "a dead letter that is accepted only without error-text records that, and keeps its body and headers",
     "DeadLetter",
     (letter) => (letter.cut === undefined ? letter : { ...letter, cut: "all" })
   )

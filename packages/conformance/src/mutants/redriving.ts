@@ -44,13 +44,12 @@ const begun = "a live queue that begins with twelve dead letters is not taken fo
 const shared =
   "a queue that was found for one queue and holds letters of two is refused, unless an origin or its name is given"
 
-const stopped = "a redrive that mends nothing stops by itself, and its figures are those of the broker"
+const stopped = "a redrive that fixes nothing stops automatically, and its figures are those of the broker"
 
-const known =
-  "what comes back is known through its retries, is not redriven again by the same redrive, and others go on"
+const known = "a letter that comes back is recognised through its retries, and the same redrive continues without it"
 
 const arriving =
-  "letters that arrive while a redrive in stages works are left for the next time, and no success is told before it was"
+  "letters that arrive during a redrive in stages are left for the next one, and no success is reported early"
 
 const audited = "an audit is told of each letter before it is redriven or removed, and where it fails, the others stay"
 
@@ -65,7 +64,7 @@ const deaf =
     }
   }
 
-const edited = "an edited letter stays until its copy has succeeded, and is told from a copy that comes back"
+const edited = "an edited letter stays until its copy has succeeded, and differs from a copy that comes back"
 
 const grouped = "letters are grouped by what failed, whatever differs in the errors' messages, and stay where they are"
 

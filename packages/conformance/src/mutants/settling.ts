@@ -38,7 +38,7 @@ const retriesLost = (broker: Broker.Service): Broker.Service => ({
 export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "swallows failures of settlements",
-    kills: "a settlement of a connection that is gone is refused, and the message comes back on the new one",
+    kills: "a settlement of a lost connection is refused, and the message is redelivered on the new one",
     broker: (broker) => ({
       ...broker,
       subscribe: (options) =>
@@ -69,7 +69,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "forgets what was not settled",
     kills:
-      "where deliveries outlive connections, a message whose ack was lost comes again when its lease ends, and is not run",
+      "where deliveries outlive connections, a message whose ack was lost is redelivered when its lease ends, and is not run",
     broker: (broker) =>
       decorate(broker, {
         onDelivery: (delivery, { onDelivery }) => {
@@ -110,7 +110,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   extendsNothing("extends no leases of what waits", "a paused consumer keeps the leases of what waits"),
   {
     name: "tells of the first settlement that fails",
-    kills: "of settlements in one call, each that fails is told, and the others are done",
+    kills: "of settlements in one call, each that fails is reported, and the others are done",
     broker: (broker) => ({
       ...broker,
       subscribe: (options) =>

@@ -177,5 +177,9 @@ export const liveness: Law = (lives) => {
     ...unfinished(lives, end)
   ]
   if (end.entry.because === "rest" || found.length > 0) return found
-  return [violation("liveness", end.entry.at, {}, "The world did not come to rest; the history does not show why.", [end.index])]
+  return [
+    violation("liveness", end.entry.at, {}, "The world did not come to rest; the history does not show why.", [
+      end.index
+    ])
+  ]
 }
