@@ -1,7 +1,7 @@
 /**
  * `npm run api` writes `api/PACKAGE.api.md` for every published package: its imports with their names and types, as the compiler
- * declares the sources. `--check` writes nothing, and fails with the difference if a report differs from the sources. `--root
- * DIR` reads another checkout.
+ * declares the sources. `--check` writes nothing, and fails with the difference if a report differs from the sources. `--root DIR`
+ * reads another checkout.
  */
 import { spawnSync } from "node:child_process"
 import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"

@@ -2,8 +2,8 @@
  * Compiles and runs every example of the documentation: the `ts` blocks of docstrings and of Markdown pages, each as a separate
  * program.
  *
- * A `// => value` after an expression on one line is an assertion: it must be reached, and deeply equal. A block marked `ts
- * no-run` is only compiled.
+ * A `// => value` after an expression on one line is an assertion: it must be reached, and deeply equal. A block marked
+ * `ts no-run` is only compiled.
  */
 import { spawn, spawnSync } from "node:child_process"
 import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
@@ -24,7 +24,7 @@ const pages = [
 /** Milliseconds that one example may run. */
 const patience = 20_000
 
-/** The examples of a file: its lines, whether it is to run, and the number of the line before its first. */
+/** The examples of a file: its lines, whether it runs, and the number of the line before its first. */
 export const extract = (file, text) => {
   const examples = []
   let open

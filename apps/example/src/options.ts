@@ -27,8 +27,8 @@ export const help = `Sends GitHub's example webhooks to subscribers that misbeha
 
 Usage: npm run demo -- [options]
 
-  --broker <name>     which broker carries the messages; there is: ${available.join(", ")} (default memory)
-  --url <url>         how to reach it (default: memory: for memory; of any other broker, one is started on
+  --broker <name>     the broker; there is: ${available.join(", ")} (default memory)
+  --url <url>         its address (default: memory: for memory; any other broker is started on
                       127.0.0.1 for this run, and stopped at its end)
   --count <n>         messages to publish, 1 to 100000 (default 1000)
   --seed <n>          0 to 4294967295; the same seed gives the same messages and misbehaviour (default 1)
@@ -70,7 +70,7 @@ export const parse = (args: ReadonlyArray<string>): Options | "help" => {
   if (values.help) return "help"
   const { broker, url } = readBroker(values.broker, values.url)
   if (values.wait && broker === "memory") {
-    throw new UsageError("--wait: no other process sees the memory broker; give --broker rabbitmq, nsq or sqs")
+    throw new UsageError("--wait: no other process sees the memory broker; use --broker rabbitmq, nsq or sqs")
   }
   return {
     broker,

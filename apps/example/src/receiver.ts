@@ -77,7 +77,7 @@ export const startReceiver = async ({ secret, seed }: ReceiverOptions): Promise<
     // An aborted request is not accepted, and the dispatcher handles that.
     receive(request, response).catch(() => response.destroy())
   })
-  // Longer than the client keeps idle connections, so that none is closed during a request.
+  // Longer than the client keeps idle connections: none is closed during a request.
   server.keepAliveTimeout = 60_000
   server.listen(0, "127.0.0.1")
   await once(server, "listening")

@@ -83,7 +83,7 @@ export const untilEnded = (
   Wait.until(
     () => {
       const left = missing(books, of)
-      return `an end of every message; of ${left.length} there is none: ${left.slice(0, 20).join(" ")}`
+      return `the end of every message; ${left.length} have not ended: ${left.slice(0, 20).join(" ")}`
     },
     () => missing(books, of).length === 0,
     within
@@ -126,19 +126,19 @@ export const balance = (books: Books, found: Found): void => {
   const accounted = new Set([...acked, ...dropped, ...letters, ...queued])
   const none = (what: string, ids: ReadonlyArray<string>) => Check.equal(what, ids, [])
   none(
-    "published, and nowhere now",
+    "published, and found nowhere",
     published.filter((id) => !accounted.has(id))
   )
   none(
-    "there, and never published",
+    "found, and never published",
     [...accounted].filter((id) => !known.has(id))
   )
   none(
-    "told as dead letters, and not seen",
+    "reported as dead letters, and not found",
     [...deadLettered].filter((id) => !letters.has(id))
   )
   none(
-    "seen as dead letters, and neither told nor queued",
+    "found as dead letters, and neither reported nor queued",
     [...letters].filter((id) => !isTold(id) && !queued.has(id))
   )
 }

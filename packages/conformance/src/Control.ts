@@ -187,7 +187,7 @@ export const make = (broker: Broker.Service, queue: string): Effect.Effect<Servi
           yield* returned(to)
           const lost = [...open.values()].find((sent) => sent <= to && sent + echoTimeout >= from)
           if (lost !== undefined) {
-            const what = `an undelayed message of the control on ${queue} did not come within ${echoTimeout} ms`
+            const what = `an undelayed message of the control on ${queue} did not arrive within ${echoTimeout} ms`
             return yield* Effect.fail(new CheckFailed(what))
           }
           return spans.longest(from, to)

@@ -132,7 +132,7 @@ export const open = (
     const settleAll = settling(subscription, held)
     const take = (count: number) =>
       Wait.found(
-        () => `${count} deliveries from ${queue}, ${inbox.length} came`,
+        () => `${count} deliveries from ${queue}, ${inbox.length} arrived`,
         Effect.sync(() => (inbox.length < count ? undefined : inbox.splice(0, count))),
         { within, every: pollInterval }
       )

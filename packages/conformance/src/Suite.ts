@@ -92,7 +92,7 @@ const within = <A, E, R>(
   Effect.gen(function* () {
     const fiber = yield* Effect.forkDetach(effect)
     const late = () => {
-      const hooks = underWay().map((hook) => `; ${hook} was under way`)
+      const hooks = underWay().map((hook) => `; ${hook} was running`)
       return Effect.fail(new Check.CheckFailed(`${name}: the case did not end within ${timeout} ms${hooks.join("")}`))
     }
     return yield* Fiber.join(fiber).pipe(

@@ -48,7 +48,7 @@ const campaign = async (
       console.error(`${ran} of ${seeds} seeds, ${rate} in a CPU second, ${failures.length} broke a law`)
     }
   })
-  if (sum.others > 0) console.error(`${results} has ${sum.others} chunks of other code: they count for nothing here`)
+  if (sum.others > 0) console.error(`${results} has ${sum.others} chunks of other code: they do not count here`)
   const report = Report.make(sum, { args, from, kinds, wall: performance.now() - begun })
   if (file !== undefined) writeFileSync(file, `${JSON.stringify(report, undefined, 2)}\n`)
   console.log(Report.print(report))

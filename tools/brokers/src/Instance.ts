@@ -176,7 +176,7 @@ export const make = async (): Promise<Instance> => {
     port: (index) => base + index,
     spawn: (command, args, { env, output }) => {
       const file = openSync(join(folder, output), "a")
-      // Detached, so that Ctrl-C in a terminal reaches this process only.
+      // Detached: Ctrl-C in a terminal reaches this process only.
       const child = spawnProcess(command, args, {
         cwd: folder,
         detached: true,

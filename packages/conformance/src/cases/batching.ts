@@ -92,7 +92,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     lab.checkDelay("the batch", 0, arrival(lab, "a"), lab.runs[0]!.at)
   }),
   test(
-    "a delayed message joins a batch when it is due, behind those that wait",
+    "a delayed message joins a batch when it is due, after waiting messages",
     function* (lab) {
       yield* lab.startBatch({ batch: BatchPolicy.make({ maxBatchSize: 3, maxBatchTimeout: 60_000 }) })
       yield* lab.send("a", "b")

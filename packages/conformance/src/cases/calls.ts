@@ -30,7 +30,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* lab.untilEvents("Succeeded", 2)
     yield* lab.untilEmpty
   }),
-  test("a retry with a delay of its own is handed over at once, one without waits for the batch", function* (lab) {
+  test("a retry with its own delay is sent at once, one without waits for the batch", function* (lab) {
     const gate = yield* Deferred.make<void>()
     yield* lab.send("a", "b")
     yield* lab.startBatch({ batch: two }, (batch) => {
@@ -123,7 +123,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* lab.send(...ways.map((_, index) => String(index)))
     yield* lab.start({}, (message) => (message.attempts === 1 ? ways[Number(message.id)]!() : undefined))
     yield* lab.untilEvents("Succeeded", ways.length)
-    Check.equal("failures told", lab.eventsOf("AttemptFailed").length, ways.length)
+    Check.equal("reported failures", lab.eventsOf("AttemptFailed").length, ways.length)
     yield* lab.untilEvents("RetryScheduled", ways.length)
     const told = lab.eventsOf("RetryScheduled").map(({ error }) => `${error?.name}: ${error?.message}`)
     Check.isTrue(

@@ -59,7 +59,7 @@ const settlesNewer = (lab: Lab, loss: Effect.Effect<unknown, unknown>, keep: boo
       if (!checkKept(lab, `the ${settlement._tag}`, failures.length, 0, begun)) return
       const told = yield* port.settle(before, retryFor(lab))
       Check.isTrue(
-        "the retry of the other is told as gone, if it is told as failed",
+        "the retry of the other is reported as lost, if it is reported as failed",
         told.every(({ fate }) => fate === "lost"),
         told.map(({ fate }) => fate)
       )
@@ -84,12 +84,12 @@ const released = <A, E, R>(acquire: Effect.Effect<A, E, R | Scope.Scope>) =>
 
 export const cases: ReadonlyArray<Case.Case> = [
   test(
-    "a message that came again with a new connection is settled once: a retry of its first delivery makes no second one",
+    "a message that was redelivered on a new connection is settled once: a retry of its first delivery makes no second one",
     (lab) => settlesNewer(lab, lab.harness.cutConnections!, true),
     Needs.boundConnections
   ),
   test(
-    "a message that came again with a new lease is settled once: a retry of its first delivery makes no second one",
+    "a message that was redelivered with a new lease is settled once: a retry of its first delivery makes no second one",
     (lab) => settlesNewer(lab, leasesEnd(lab), false),
     Needs.all(Needs.lease, Needs.lacks("connectionBound"))
   ),

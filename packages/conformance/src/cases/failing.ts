@@ -45,7 +45,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     Check.equal("the dead letter", [letter!.metadata.id, letter!.metadata.deadLetter?.reason], ["a", "permanent"])
     Check.equal("its error", errorOf(letter!.metadata), ["PermanentError", "no account"])
     yield* lab.untilEvents("Succeeded", 2)
-    Check.equal("told", failures(lab), [["a", "PermanentError", "no account"]])
+    Check.equal("reported", failures(lab), [["a", "PermanentError", "no account"]])
     yield* lab.untilEmpty
   }),
   test("fails with a permanent error and a delay, also before retryAll: the error decides", function* (lab) {
@@ -89,7 +89,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     const [letter] = yield* lab.untilDeadLetters(1)
     Check.equal("its error", errorOf(letter!.metadata), ["TypeError", "odd"])
     Check.equal("its reason", letter!.metadata.deadLetter?.reason, "retries-exhausted")
-    Check.equal("told", failures(lab), [["a", "TypeError", "odd"]])
+    Check.equal("reported", failures(lab), [["a", "TypeError", "odd"]])
   }),
   test("fails, and the handler throws: each message is reported with its own error", function* (lab) {
     yield* failsA(lab, (a) => {

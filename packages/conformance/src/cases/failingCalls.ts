@@ -132,7 +132,7 @@ const sendsMany = (lab: Lab, failure: Loss) =>
     yield* lab.until("what was sent", () => ofStatus("sent").every((id) => seen().has(id)), lab.recovery)
     yield* lab.untilEmpty
     Check.equal(
-      "messages that are there, and were told as failed",
+      "stored messages that were reported as failed",
       ofStatus("failed").filter((id) => seen().has(id)),
       []
     )
@@ -168,7 +168,7 @@ const extendsAgain = (lab: Lab, failure: Loss) =>
     const begun = lab.now()
     const told = yield* ends(lab, "the extension", port.extend(delivery))
     Check.isTrue("the call has failed", happened())
-    lab.checkTimely("told as gone", told.filter(({ fate }) => fate === "lost").length, 0, begun)
+    lab.checkTimely("reported as lost", told.filter(({ fate }) => fate === "lost").length, 0, begun)
     const again = yield* port.extend(delivery)
     yield* Effect.sleep(0.7 * duration)
     const settled = yield* port.settle(delivery, Settlement.Ack)

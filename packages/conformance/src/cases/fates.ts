@@ -38,8 +38,8 @@ const asksAgain = (lab: Lab, fault: Fault) =>
     Check.equal("credit in the pause", credit?.limit, 0)
     Check.equal("runs", lab.runs.map(({ id }) => id).toSorted(), ["a", "b", "c", "d"])
     const told = lab.eventsOf("BackoffEntered").map(({ because }) => because)
-    Check.equal("told first", told[0], "broker")
-    lab.checkTimely("told", told, ["broker"], asked[0]!.at)
+    Check.equal("reported first", told[0], "broker")
+    lab.checkTimely("reported", told, ["broker"], asked[0]!.at)
     yield* lab.untilEmpty
   })
 

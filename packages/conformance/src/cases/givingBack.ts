@@ -65,7 +65,7 @@ export const cases: ReadonlyArray<Case.Case> = [
       yield* lab.start({ prefetch: 100 })
       yield* lab.untilRuns(names.length)
       Check.equal(
-        "attempts that nobody used up",
+        "unused attempts",
         lab.runs.filter(({ attempts }) => attempts > 1),
         []
       )

@@ -56,7 +56,7 @@ const keeps = (lab: Lab, count: number) =>
       yield* Effect.sleep(duration / 4)
       told.push(...(yield* port.extendAll(port.deliveries)))
     }
-    checkKept(lab, "told, and delivered elsewhere", [told.length, elsewhere.waiting()], [0, 0], begun)
+    checkKept(lab, "reported, and delivered elsewhere", [told.length, elsewhere.waiting()], [0, 0], begun)
     const unsettled = yield* port.settleAll(
       port.deliveries.map((delivery) => ({ delivery, settlement: Settlement.Ack }))
     )

@@ -85,7 +85,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* lab.untilDeadLetters(1)
     Check.equal("attempts", attempts(lab), [1, 1, 1, 2, 2, 2])
     checkKept(lab, "deliveries", lab.entriesOf("Delivered").length, 2, lab.runs[0]!.at)
-    Check.equal("reruns told", lab.eventsOf("AttemptFailed").filter(({ willRerun }) => willRerun).length, 4)
+    Check.equal("reported reruns", lab.eventsOf("AttemptFailed").filter(({ willRerun }) => willRerun).length, 4)
   }),
   test("an immediate retry that succeeds acks", function* (lab) {
     yield* lab.send("a")
@@ -163,7 +163,7 @@ export const cases: ReadonlyArray<Case.Case> = [
       })
     )
     yield* lab.untilEvents("Succeeded", 9)
-    Check.equal("handlers beside a suspect, itself included", most, 1)
+    Check.equal("handlers running with a suspect, itself included", most, 1)
     Check.equal("runs", lab.runs.map(({ id }) => id).toSorted(), [...good, ...suspects])
     yield* lab.untilEmpty
   }),

@@ -59,7 +59,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* lab.untilEmpty
   }),
   test(
-    "a paused consumer keeps the leases of what waits",
+    "a paused consumer keeps the leases of waiting messages",
     function* (lab) {
       const { duration } = lab.capabilities.lease!
       const { consumer, finish } = yield* paused(lab)
@@ -75,7 +75,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     },
     Needs.lease
   ),
-  test("a consumer that is paused before a drain gives back what waits, and ends", function* (lab) {
+  test("a consumer that is paused before a drain returns waiting messages, and ends", function* (lab) {
     const { consumer, finish } = yield* paused(lab)
     yield* finish
     yield* lab.untilEvents("Succeeded", 1)

@@ -159,7 +159,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     Check.equal("afterwards", (yield* letters.redrive()).redriven, 1)
     Check.equal("at work again", (yield* redriven(lab, 5)).toSorted(), some)
   }),
-  test("a redrive beside another reader says what that one has, and another redrive takes it", function* (lab) {
+  test("a redrive reports the letters of another reader, and another redrive takes them", function* (lab) {
     const some = ids.slice(0, 3)
     yield* bury(lab, some)
     const letters = yield* lab.letters

@@ -138,7 +138,7 @@ export const cases: ReadonlyArray<Case.Case> = [
         queued: 0,
         stoppedBy: undefined
       })
-      Check.equal("told too early", early, 0)
+      Check.equal("reported too early", early, 0)
       yield* lab.untilPending({ ready: fresh.length, inFlight: 0 }, lab.dlq)
       Check.equal("left", yield* left(lab), fresh)
     },

@@ -76,13 +76,13 @@ const cuts = Metadata.truncations.map((step, index) =>
     yield* lab.start({ retry: RetryPolicy.make({ maxRetries: 1 }) }, () => Effect.fail(new TypeError("no")))
     const [letter] = yield* lab.untilDeadLetters(1)
     yield* lab.untilEvents("DeadLettered", 1)
-    Check.equal("what it says", letter!.metadata.truncation, step)
+    Check.equal("the truncation", letter!.metadata.truncation, step)
     Check.isTrue("what it lacks", lacks(step, letter!), letter!.metadata)
     Check.equal("id", letter!.metadata.id, "a")
     Check.sameBytes("body", letter!.body, new TextEncoder().encode(JSON.stringify(body)))
     Check.equal("headers", letter!.headers, { "content-type": "application/json", "x-tenant": "ü" })
-    lab.checkTimely("told as failed", lab.eventsOf("SettleFailed").length, 1, lab.runs[0]!.at)
-    Check.equal("told as kept", lab.eventsOf("Quarantined").length, 0)
+    lab.checkTimely("reported as failed", lab.eventsOf("SettleFailed").length, 1, lab.runs[0]!.at)
+    Check.equal("reported as kept", lab.eventsOf("Quarantined").length, 0)
     yield* lab.untilEmpty
   })
 )
@@ -148,7 +148,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     const [first, second] = lab.runs.filter(({ id }) => id === "a")
     const delayed = lab.entriesOf("Settling").filter(({ settlement }) => "delay" in settlement && settlement.delay > 0)
     lab.checkDelay("the retry", delay, first!.at, second!.at, { accepted: delayed.at(-1)!.at, hops: 2 })
-    Check.equal("told as kept", lab.eventsOf("Quarantined").length, 0)
+    Check.equal("reported as kept", lab.eventsOf("Quarantined").length, 0)
     yield* lab.untilEmpty
   }),
   test("a message that comes before its time, and whose copy is refused, goes back without costing an attempt", function* (lab) {

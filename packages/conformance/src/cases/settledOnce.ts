@@ -34,7 +34,8 @@ export const cases: ReadonlyArray<Case.Case> = [
     const [first, second] = deliveries
     if (!checkKept(lab, "failures of two", (yield* ack([first!, second!])).length, 0, begun)) return
     const told = (yield* ack(deliveries)).map(({ delivery }) => delivery.metadata.id).toSorted()
-    if (checkKept(lab, "told", told, [first!.metadata.id, second!.metadata.id].toSorted(), begun)) yield* lab.untilEmpty
+    if (checkKept(lab, "reported", told, [first!.metadata.id, second!.metadata.id].toSorted(), begun))
+      yield* lab.untilEmpty
   }),
   test(
     "a settlement of a lost connection is refused, and the message is redelivered on the new one",

@@ -63,7 +63,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* lab.untilEvents("Succeeded", 1)
     Check.equal("runs", lab.runs.length, 2)
     const [told, slowed] = [lab.eventsOf("SettleFailed"), lab.eventsOf("BackoffEntered")]
-    Check.equal("told first, and slowed because of", [told[0]?.settlement, slowed[0]?.because], ["Retry", "broker"])
+    Check.equal("reported first, and slowed because of", [told[0]?.settlement, slowed[0]?.because], ["Retry", "broker"])
     // A broker that does not answer in time fails once more, and slows the consumer down.
     lab.checkTimely("failures and pauses", [told.length, slowed.length], [1, 1], lab.runs[0]!.at)
     yield* lab.untilEmpty

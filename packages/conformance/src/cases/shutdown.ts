@@ -29,7 +29,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* consumer.done
     if (isAcked(lab)) yield* lab.untilEmpty
   }),
-  test("a drain takes nothing more, and what comes later waits in the broker", function* (lab) {
+  test("a drain stops consuming, and later messages wait in the broker", function* (lab) {
     const gate = yield* Deferred.make<void>()
     const consumer = yield* lab.start({}, () => Deferred.await(gate))
     yield* lab.send("a")
@@ -75,7 +75,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     lab.checkDelay("the end of the drain", lab.unit, begun, lab.now(), { hops })
     Check.equal("report", [report.complete, report.interrupted], [false, 1])
     Check.equal("aborted", aborted, true)
-    Check.equal("no failure of the handler is told", lab.eventsOf("AttemptFailed").length, 0)
+    Check.equal("no failure of the handler is reported", lab.eventsOf("AttemptFailed").length, 0)
     yield* lab.start()
     yield* lab.untilRuns(2)
     yield* lab.untilEvents("Succeeded", 1)

@@ -35,7 +35,7 @@ const checkCounts = ({ capabilities }: Broker.Service, counts: Broker.Counts) =>
   const missing = numbers.find((number) => capabilities.counts[number] && counts[number] === undefined)
   return missing === undefined
     ? Effect.succeed(counts)
-    : failed("pending", `answers no ${missing}, but capabilities.counts.${missing} is true`)
+    : failed("pending", `returns no ${missing}, but capabilities.counts.${missing} is true`)
 }
 
 /** Watches the hooks of a harness, for one case on this broker. */
@@ -57,7 +57,7 @@ export const make = (harness: Service, broker: Broker.Service): Watched => {
     if (armed === undefined) return undefined
     const name = `failNext(${operation}, ${failure})`
     return Effect.flatMap(watch(name, armed), (happened) =>
-      happened() ? failed(name, "says that a call has failed before there was one") : Effect.succeed(happened)
+      happened() ? failed(name, "reports a failed call before there was one") : Effect.succeed(happened)
     )
   }
 
@@ -75,7 +75,7 @@ export const make = (harness: Service, broker: Broker.Service): Watched => {
       another:
         another &&
         Effect.flatMap(watch("another", another), (other) =>
-          other === broker ? failed("another", "answers the broker itself") : Effect.succeed(other)
+          other === broker ? failed("another", "returns the broker itself") : Effect.succeed(other)
         ),
       failNext: failNext && fail,
       deleteQueue: deleteQueue && ((queue) => watch("deleteQueue", deleteQueue(queue))),

@@ -29,7 +29,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   ),
   codecs(
     "takes every error of a codec for the body's fault",
-    "a codec that says it cannot tell yet is asked again, as the policy says",
+    "a codec that cannot decode yet is called again, as the policy says",
     (codec) => ({
       ...codec,
       decode: async (bytes, headers) => {

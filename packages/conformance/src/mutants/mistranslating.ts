@@ -78,7 +78,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   ),
   instead(
     "loses what a paused consumer gives back",
-    "a consumer that is paused before a drain gives back what waits, and ends",
+    "a consumer that is paused before a drain returns waiting messages, and ends",
     "Release",
     () => Settlement.Ack
   ),

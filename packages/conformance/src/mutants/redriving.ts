@@ -109,7 +109,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   ),
   redrives(
     "a redrive that passes over what another reader has",
-    "a redrive beside another reader says what that one has, and another redrive takes it",
+    "a redrive reports the letters of another reader, and another redrive takes them",
     (redrive) => (options) => Effect.map(redrive(options), (report) => ({ ...report, held: 0 }))
   ),
   redrives(

@@ -80,13 +80,13 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "makes a copy for a retry whose delivery is gone",
     kills:
-      "a message that came again with a new connection is settled once: a retry of its first delivery makes no second one",
+      "a message that was redelivered on a new connection is settled once: a retry of its first delivery makes no second one",
     broker: retriesLost
   },
   {
     name: "makes a copy for a retry whose lease is gone",
     kills:
-      "a message that came again with a new lease is settled once: a retry of its first delivery makes no second one",
+      "a message that was redelivered with a new lease is settled once: a retry of its first delivery makes no second one",
     broker: retriesLost
   },
   {
@@ -107,7 +107,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     "extends no leases",
     "a handler may run longer than the lease: it is extended, and the message does not come twice"
   ),
-  extendsNothing("extends no leases of what waits", "a paused consumer keeps the leases of what waits"),
+  extendsNothing("extends no leases of what waits", "a paused consumer keeps the leases of waiting messages"),
   {
     name: "tells of the first settlement that fails",
     kills: "of settlements in one call, each that fails is reported, and the others are done",

@@ -82,7 +82,7 @@ export const make = (): Credit => {
     turn: () => {
       const starved = living().findIndex((member) => member.held === 0 && member.share === 0)
       first = starved < 0 ? first + 1 : starved
-      // A full connection gives up a place with the next settlement.
+      // A full connection frees a place with the next settlement.
       distribute(held() >= limit ? 1 : 0)
     }
   }

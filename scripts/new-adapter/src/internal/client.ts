@@ -82,4 +82,4 @@ export const connect = (
   _settings: Settings,
   _onState: (state: Connection.Connection["state"]) => void
 ): Effect.Effect<Client, BrokerError.BrokerError, Scope.Scope> =>
-  Effect.fail(notWritten("connect", "a connection that comes back by itself, MUST 6", "src/internal/client.ts"))
+  Effect.fail(notWritten("connect", "a connection that reconnects automatically, MUST 6", "src/internal/client.ts"))

@@ -64,7 +64,7 @@ export const drain: Law = (lives) =>
     const cutOff = asked.filter((each) => isCutOff(each, process, index, entry.at))
     return [
       ...kept.map((life) => {
-        const what = `${name} had drained, and a message that no handler had was still with it; expected it to be given back.`
+        const what = `${name} had drained, and a message that no handler had was still with it; expected its return.`
         return violation("drain", entry.at, of(life), what, [life.arrived?.index, draining.index, index])
       }),
       ...cutOff.map((each) => {
