@@ -134,7 +134,7 @@ describe("a case fails on a harness", () => {
       const told = yield* failure({ pending }, function* (lab) {
         yield* lab.untilEmpty
       })
-      assert.include(told, "harness.pending: answers no ready, but capabilities.counts.ready is true")
+      assert.include(told, "harness.pending: returns no ready, but capabilities.counts.ready is true")
     })
   )
   it.live("that hangs, and names the hook", () =>
@@ -146,7 +146,7 @@ describe("a case fails on a harness", () => {
         },
         { timeout: 1000 }
       )
-      assert.include(told, "the case did not end within 1000 ms; harness.publishRaw was under way")
+      assert.include(told, "the case did not end within 1000 ms; harness.publishRaw was running")
     })
   )
 })
