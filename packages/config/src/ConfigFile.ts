@@ -1,7 +1,7 @@
 /**
- * The shape of a config file `requeue.config.*`, as a Schema. It does not look up the names in the file.
+ * The shape of a config file `requeue.config.*`, as a Schema. The names in it are not looked up yet.
  *
- * The package publishes its JSON Schema as `schema.json`, for editors.
+ * Its JSON Schema is published with the package as `schema.json`, for editors.
  */
 import { Adapter, Delay } from "@requeue/core/port"
 import * as Schema from "effect/Schema"
@@ -12,26 +12,26 @@ import * as StrictSchema from "./StrictSchema.ts"
 const described = <S extends Schema.Top>(description: string, schema: S) =>
   Schema.optionalKey(schema).annotateKey({ description })
 
-/** An adapter, which only a module can contain. */
+/** An adapter, which only a file that is a module can hold. */
 const AdapterValue = Schema.declare(Adapter.isAdapter, {
   identifier: "AdapterValue",
   message: "must be the name of a package, or an adapter"
 })
 
-/** Whether the adapter may receive a value unchanged: JSON and, in a module, functions and instances of classes. */
+/** Whether the adapter may get a value as it is: JSON and, in a file that is a module, functions and instances of classes. */
 const isOption = (value: unknown): boolean => {
   if (Array.isArray(value)) return value.every(isOption)
   return Environment.isObject(value) ? Object.values(value).every(isOption) : value !== undefined
 }
 
-/** The value of an adapter's option, which the adapter checks. One that is `undefined` in a module may be a missing secret. */
+/** The value of an adapter's option, which the adapter checks. One that is not set in a module may be a missing secret. */
 const Option = Schema.Unknown.check(Schema.makeFilter((value) => isOption(value) || "must be a value, got undefined"))
 
 const wait = Delay.kind(0, Delay.max)
 
 const Wait = PolicyConfig.Duration.check(Schema.makeFilter((value) => wait.holds(value) || `must be ${wait.expected}`))
 
-/** A broker: its URL, or an object with its URL, its adapter and the adapter's options. */
+/** A broker: its URL, or an object of it, its adapter and the adapter's own options. */
 const Broker = Schema.Union([
   Schema.String,
   Schema.StructWithRest(
@@ -81,10 +81,10 @@ export const ConfigFile = StrictSchema.struct({
 /** A file after decoding. */
 export type ConfigFile = typeof ConfigFile.Type
 
-/** A config file as written: a JSON value, except for adapters and their options in a module. */
+/** A file as people write it: a JSON value, but for adapters and their options in a file that is a module. */
 export type Json = typeof ConfigFile.Encoded
 
-/** Closes a JSON Schema: editors then report keys that decoding rejects. */
+/** Closes a JSON Schema, so that editors complain about keys that decoding refuses. */
 const closed = (schema: object): object => {
   const copy = Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, closedValue(value)]))
   return copy["properties"] !== undefined && copy["additionalProperties"] === true
@@ -104,7 +104,7 @@ export const jsonSchema = (): object => {
     $schema: "https://json-schema.org/draft/2020-12/schema",
     title: "Requeue configuration",
     ...closed(schema),
-    // A JSON file contains no adapter.
+    // A file of JSON holds no adapter.
     $defs: { ...closed(definitions), AdapterValueEncoded: { not: {} } }
   }
 }

@@ -3,7 +3,7 @@ import { BrokerUrl } from "@requeue/core/port"
 import * as Data from "effect/Data"
 import type * as StrictSchema from "./StrictSchema.ts"
 
-/** Formats a path as `queues.orders.retry` or `brokers["a.b"].url`. */
+/** Shows a path as `queues.orders.retry` or `brokers["a.b"].url`. */
 const show = (path: StrictSchema.Problem["path"]): string =>
   path
     .map((key, index) => {
@@ -18,11 +18,11 @@ const line = ({ detail, path, remedy }: StrictSchema.Problem): string =>
 const withoutPassword = <Key extends string | number>(key: Key) =>
   typeof key === "string" ? BrokerUrl.withoutPassword(key) : key
 
-/** An invalid config file: all its problems, each with its path and its remedy. */
+/** A config file that cannot be used: everything that is wrong with it, each with its path and its remedy. */
 export class ConfigFileError extends Data.TaggedError("ConfigFileError")<{
   /** The file's name as it was given, or its path relative to the working directory. */
   readonly file: string
-  /** All problems; at least one. */
+  /** Everything that is wrong; at least one problem. */
   readonly problems: ReadonlyArray<StrictSchema.Problem>
 }> {
   constructor({ file, problems }: { readonly file: string; readonly problems: ReadonlyArray<StrictSchema.Problem> }) {

@@ -1,9 +1,10 @@
 /**
  * Policies from configuration: schemas that decode plain JSON through the policies' own constructors.
  *
- * Use them for policies from a file, the environment (`Config.schema`), or a database. The shape is that of the constructors'
- * options. A duration is a number of milliseconds or text such as `"10 seconds"`; a backoff has a `type`. An unknown key is an
- * error, and so is anything that a constructor rejects: the message is the constructor's, at the path of the field.
+ * When to use: where policies come from a file, the environment (`Config.schema`), or a database, not from code. The
+ * shape is that of the constructors' options. A duration is a number of milliseconds or text such as `"10 seconds"`; a
+ * backoff says which one it is in `type`. A key that nobody knows is an error, as is anything that a constructor
+ * refuses: the message is the constructor's, at the path of the field.
  *
  * Functions (`classify.with`, `deadLetter.redact`, `onEvent`) have no JSON form: add them to the decoded options.
  *
@@ -39,7 +40,7 @@ import { struct as strict, through } from "./StrictSchema.ts"
 export type DurationJson = number | string
 
 /** Milliseconds, or text such as `"10 seconds"`. */
-// Cast, because any text passes here: the constructors distinguish durations from other text.
+// Cast, because here any text will do: the constructors tell durations from other text.
 export const Duration = Schema.Union([Schema.Finite, Schema.String]) as unknown as Schema.Codec<
   Delay.DurationInput,
   DurationJson
@@ -107,8 +108,8 @@ const presets = {
 }
 
 /**
- * `RetryPolicy.make`'s options, except functions; a `preset` is a policy to start from, in which every other key replaces its
- * part.
+ * `RetryPolicy.make`'s options, but for functions; a `preset` is a policy to start from, in which every other key
+ * replaces its part.
  */
 export const RetryPolicy = strict({
   preset: Schema.optionalKey(Schema.Literals(["cloudflareQueues", "nsqRequeue", "webhookSender", "rabbitMqGrowing"])),
@@ -148,7 +149,7 @@ export const RetryPolicy = strict({
     const isLimited = options.maxRetries !== undefined || options.maxAttempts !== undefined
     const { maxAttempts } = base ?? {}
     const limited = isLimited || maxAttempts === undefined ? options : { ...options, maxAttempts }
-    const made = RetryPolicies.make(limited as unknown as RetryPolicies.Options) // it checks what these types forbid
+    const made = RetryPolicies.make(limited as unknown as RetryPolicies.Options) // It checks what these types forbid.
     if (base === undefined) return made
     const given = new Set([...Object.keys(options), ...(isLimited ? ["maxAttempts", "maxDeliveries"] : [])])
     const parts = Object.entries(made).filter(([part]) => given.has(part))
@@ -176,7 +177,7 @@ export const ConsumerBackoff = strict({
 }).pipe(
   through(
     "ConsumerBackoff",
-    (options) => ConsumerBackoffs.make(options as ConsumerBackoffs.Options) // it checks what these types forbid
+    (options) => ConsumerBackoffs.make(options as ConsumerBackoffs.Options) // It checks what these types forbid.
   )
 )
 
@@ -205,10 +206,10 @@ export const consumerFields = {
   stackTraces: Schema.optionalKey(Schema.Boolean)
 }
 
-/** `Consumer.start`'s options, except `onEvent`. */
+/** `Consumer.start`'s options, but for `onEvent`. */
 export const Consumer = strict(consumerFields).pipe(
   through("ConsumerOptions", (options): ConsumerOptions.Options => {
-    // For its checks: a bad option is an error of the configuration, not of its consumer.
+    // For its checks: a bad option is an error of the configuration, not of the consumer that it is for.
     ConsumerOptions.resolve(options)
     return options
   })

@@ -1,4 +1,4 @@
-/** Errors of brokers, reported at their place in the file and without secrets. */
+/** Refusals of brokers, told at their place in the file and without secrets. */
 import { BrokerError, type ConfigurationError } from "@requeue/core"
 import { type Capabilities, ConsumerOptions, Feasibility } from "@requeue/core/port"
 import { ConfigFileError } from "../ConfigFileError.ts"
@@ -7,7 +7,7 @@ import * as ConnectOptions from "./connectOptions.ts"
 import * as Environment from "./environment.ts"
 import type * as StrictSchema from "../StrictSchema.ts"
 
-/** Functions that report the errors of a file's brokers. `secretsOf` returns the secrets of a broker and of the queues. */
+/** Functions that tell the errors of a file's brokers. `secretsOf` answers those of a broker and of the queues. */
 export const make = (
   file: string,
   queues: Readonly<Record<string, ConfiguredQueue>>,
@@ -30,7 +30,7 @@ export const make = (
     return refused(broker, [ConnectOptions.explain(problem)])
   }
 
-  /** A broker's error may repeat its input. Its cause, which cannot be masked, is dropped if there are secrets. */
+  /** A broker's error may repeat what it was given. Its cause, which cannot be masked, goes where there are secrets. */
   const masked = (name: string, error: BrokerError.BrokerError): BrokerError.BrokerError => {
     const secrets = secretsOf(name)
     if (secrets.size === 0) return error

@@ -1,4 +1,4 @@
-/** Finds and reads a config file. */
+/** Finding and reading a config file. */
 import { Failure } from "@requeue/core/port"
 import * as Effect from "effect/Effect"
 import { existsSync, readFileSync } from "node:fs"
@@ -7,17 +7,17 @@ import { pathToFileURL } from "node:url"
 import { ConfigFileError } from "../ConfigFileError.ts"
 import * as Syntax from "./syntax.ts"
 
-/** The names of config files; the first that exists is used. */
+/** The names of config files; the first that is there wins. */
 const names = ["ts", "mts", "js", "mjs", "json", "yaml", "yml"].map((extension) => `requeue.config.${extension}`)
 
-/** Replaces the file's name in errors if no file is found. */
+/** Stands for the file's name in errors where no file is found. */
 export const anyName = "requeue.config.{ts,js,json,yaml}"
 
 /** A config file on disk. */
 export interface Source {
   /** The absolute path. */
   readonly path: string
-  /** The path in messages: relative to the working directory if that is shorter. */
+  /** The path in messages: relative to the working directory where that is shorter. */
   readonly file: string
 }
 
@@ -54,7 +54,7 @@ const parse = async ({ path }: Source): Promise<unknown> => {
   return Syntax.parse(readFileSync(path, "utf8"), extname(path) === ".json" ? "json" : "yaml")
 }
 
-/** Node's message for a module's syntax in a file that it reads as CommonJS, because the file's package says so. */
+/** The words of Node for a module's syntax in a file that it takes for CommonJS, as the package of the file tells it to. */
 const isModuleInCommonJs = /^(Cannot use import statement outside a module|Unexpected token 'export')/
 
 const inCommonJs = ({ file }: Source): ConfigFileError => {
@@ -63,7 +63,7 @@ const inCommonJs = ({ file }: Source): ConfigFileError => {
   return refuse(file, detail, `Rename it to ${renamed}`)
 }
 
-/** Node's messages about syntax errors repeat parts of the text, such as a password without quotes. */
+/** Node's words for mistakes of the language repeat parts of the text, such as a password without quotes. */
 const inModule = (cause: unknown, { file, path }: Source): ConfigFileError => {
   const { message, name } = Failure.summarize(cause)
   const [first = ""] = message.split("\n")
@@ -75,7 +75,7 @@ const inModule = (cause: unknown, { file, path }: Source): ConfigFileError => {
   return refuse(file, `it uses a name that is not defined${line}`, "Put text in quotes")
 }
 
-/** Reads the value of a file. */
+/** Reads the value in a file. */
 export const read = (from: Source): Effect.Effect<unknown, ConfigFileError> =>
   Effect.tryPromise({
     try: () => parse(from),

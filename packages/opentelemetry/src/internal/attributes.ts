@@ -58,7 +58,7 @@ const conventions: ReadonlyArray<readonly [broker: string, fact: string, attribu
   ["rabbitmq", "correlationId", "messaging.message.conversation_id"]
 ]
 
-/** The attributes for the broker's native facts. Native options may be written by hand, so their values can be anything. */
+/** The attributes that the broker's own facts are worth. Wishes may be written by hand, so that they can be anything. */
 const factual = (native: Message.Native = {}): Attributes => {
   const attributes: Attributes = {}
   for (const [broker, fact, attribute] of conventions) {

@@ -8,25 +8,25 @@ import * as Attributes from "./attributes.ts"
 
 /** The gauges of all consumers. */
 export interface Gauges {
-  /** Observes a consumer. The returned function stops that. */
+  /** Observes a consumer. The function that it answers ends that. */
   readonly add: (consumer: Telemetry.About) => () => void
 }
 
 /**
  * The consumers of one queue. They are observed as one number: of several, an SDK would keep only the last. A queue without
- * consumers is still observed, because otherwise an SDK keeps reporting the last number.
+ * consumers is still observed, because an SDK goes on reporting the last number that it got.
  */
 interface ObservedQueue {
   readonly where: Values
   readonly members: Set<Telemetry.About>
-  /** The consumer that was added last: its queue keeps filling after it has stopped. */
+  /** The consumer that was added last: its queue goes on to fill when it has stopped. */
   readonly last: Telemetry.About
 }
 
-/** The longest wait for a queue's numbers. It keeps a slow broker from holding up the other metrics. */
+/** The longest wait for a queue's numbers, so that a slow broker does not hold up the other metrics. */
 const countsTimeout = "5 seconds"
 
-/** States of consumers. A stopped consumer is no longer observed. */
+/** States of consumers. One that has stopped is not observed any more. */
 const consumerStates = ["running", "paused", "probing", "stalled", "down", "draining"] as const
 
 const makeInstruments = (meter: Meter) => {

@@ -1,5 +1,5 @@
 /**
- * Counters and histograms. No attribute names a message, which limits the number of values.
+ * Counters and histograms. No attribute names a message, so that attributes have few values.
  *
  * https://opentelemetry.io/docs/specs/semconv/messaging/messaging-metrics/
  */
@@ -31,7 +31,7 @@ export interface Metrics {
   readonly consumer: (about: Telemetry.About) => ConsumerMetrics
 }
 
-/** Bounds in seconds, from the conventions. */
+/** Bounds in seconds, as the conventions have them. */
 const operationBuckets = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
 
 /** Bounds in seconds: from milliseconds to a day. */
@@ -39,10 +39,10 @@ const delayBuckets = [0.01, 0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600, 900, 1
 
 const attemptBuckets = [1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 50, 100]
 
-/** The maximum number of named errors, because a name may be anything; further ones are `_OTHER`. */
+/** The number of errors that are named, because a name may be anything; further ones are `_OTHER`. */
 const maxErrors = 100
 
-/** The maximum number of retries whose due times are remembered. */
+/** The number of retries whose due times are remembered. */
 const maxDue = 10_000
 
 const makeInstruments = (meter: Meter) => {
@@ -95,7 +95,7 @@ const makeRetries = ({ asked, lateness }: Instruments, about: Telemetry.About, f
       asked.record(delay / 1000, fixed)
       due.set(id, about.now() + delay)
     },
-    /** A message that arrives before its time is returned, and redelivered. */
+    /** A message that comes before its time is given back, and comes again. */
     arrived: (id: string): void => {
       if (due.isEmpty()) return
       const late = about.now() - (due.get(id) ?? Number.POSITIVE_INFINITY)
@@ -126,7 +126,7 @@ const makeConsumer = (
 
   return {
     begun: ({ attempts: attempt, metadata: { firstPublished, notBefore, redrives } }, at) => {
-      // For later attempts, not every broker reports when they were due.
+      // Of later attempts, not every broker tells when they were due.
       if (attempt > 1 || redrives > 0) return
       lag.record(Math.max(0, at - Math.max(firstPublished, notBefore)) / 1000, fixed)
     },

@@ -8,7 +8,7 @@ import * as Attributes from "./attributes.ts"
 import * as Carrier from "./carrier.ts"
 import type { Metrics } from "./metrics.ts"
 
-/** The tools for spans and metrics. */
+/** The means by which spans and metrics are made. */
 export interface Instrumentation {
   readonly tracer: Tracer
   readonly metrics: Metrics
@@ -54,14 +54,14 @@ export const make = ({ carrier, metrics, tracer }: Instrumentation): Telemetry.S
     return [creation, { ...message, headers: carrier.inject(creation, message.headers) }]
   }
 
-  /** Creates a message with a separate span: without an active context, each is its own trace. */
+  /** Creates a message by a span of its own: so each is a trace of its own where no context is active. */
   const create = (message: Outgoing.Outgoing, call: Call): readonly [Context, Outgoing.Outgoing] => {
     const span = start("create", [message], call, { kind: SpanKind.PRODUCER })
     span.end(call.startTime)
     return created(message, span, call)
   }
 
-  /** Starts the spans. A message with a context, from a redrive or its headers, keeps it. */
+  /** Starts the spans. A message that carries a context already, because it is redriven or was given one, keeps it. */
   const begin = (messages: ReadonlyArray<Outgoing.Outgoing>, call: Call): Sending => {
     const known = messages.map(({ headers }) => carrier.creation(headers))
     const [only, ...others] = messages
@@ -74,7 +74,7 @@ export const make = ({ carrier, metrics, tracer }: Instrumentation): Telemetry.S
       return creation === undefined ? create(message, call) : [creation, message]
     })
     const links = carrying.flatMap(([creation, message]) => Carrier.linkTo(creation, Attributes.outgoing(message)))
-    // A single message that is sent again outside of any context continues its trace.
+    // A single message that is sent again outside of any context goes on with its own trace.
     const isAlone = trace.getSpanContext(call.active) === undefined && others.length === 0
     const parent = isAlone ? (known[0] ?? call.active) : call.active
     const span = start("send", messages, call, { kind: SpanKind.CLIENT, links, parent })

@@ -55,7 +55,7 @@ export const make = (
     readonly runOf: (delivery: Delivery.Delivery) => Run | undefined
   }
 ): Telemetry.Watch["settle"] => {
-  /** Groups deliveries of one run that are settled in the same way. A delivery without a run forms a group. */
+  /** Groups deliveries of one run that are settled in the same way. A delivery that no handler saw is a group of its own. */
   const group = (requests: ReadonlyArray<Broker.SettleRequest>): ReadonlyArray<Group> => {
     const groups = new Map<Run | Delivery.Delivery, Map<string, Group>>()
     for (const { delivery, settlement } of requests) {
@@ -71,7 +71,7 @@ export const make = (
     return [...groups.values()].flatMap((ofRun) => [...ofRun.values()])
   }
 
-  /** Starts the spans of a group, and returns the function that ends them. */
+  /** Starts the spans of a group, and answers the function that ends them. */
   const begin = ({ deliveries, parent, settlement }: Group, startTime: number) => {
     const name = operations[settlement._tag]
     const attributes = {
